@@ -23,7 +23,17 @@ export type Shards = number | "per-key";
 
 /** Cloudflare's location hints (Durable Objects documentation, "Data location"); only an object's first use counts. */
 export type LocationHint =
-  | "wnam" | "enam" | "sam" | "weur" | "eeur" | "apac" | "apac-ne" | "apac-se" | "oc" | "afr" | "me";
+  | "wnam"
+  | "enam"
+  | "sam"
+  | "weur"
+  | "eeur"
+  | "apac"
+  | "apac-ne"
+  | "apac-se"
+  | "oc"
+  | "afr"
+  | "me";
 
 /** One protected route, with every setting that applies to it. */
 export interface Route {

@@ -1,0 +1,62 @@
+// The map: which request goes to which handler. Routes come from the configuration, in its order; the first one that
+// matches protects. Everything else passes through.
+
+import { Hono } from "hono";
+import type { Config, ConfigProblem, Origin } from "./config/resolved.ts";
+import { type Fetcher, passThrough } from "./http/pass-through.ts";
+import { literalPath, plainestPath } from "./http/path.ts";
+import { problemResponse, WELL_KNOWN_PATH } from "./http/problem-response.ts";
+import { type CallShard, protect } from "./http/protect.ts";
+import { wellKnownResponse } from "./http/well-known.ts";
+
+/** The outside world, as the map needs it. */
+export interface Ports {
+  readonly callShard: CallShard;
+  /** Where an origin's requests go; `null` when its binding is not there. */
+  readonly target: (origin: Origin) => Fetcher | null;
+}
+
+type Handle = (request: Request) => Response | Promise<Response>;
+
+export function createApp(config: Config, ports: Ports): Handle {
+  const pass = (request: Request): Response | Promise<Response> => passTo(request, config.origin, ports);
+  // Matched as written only after the plainest form has matched nothing: see http/path.ts.
+  const literal = routed(config, ports, literalPath);
+  literal.all("*", ({ req }) => pass(req.raw));
+  const plainest = routed(config, ports, plainestPath);
+  plainest.all("*", ({ req }) =>
+    literalPath(req.raw.url) === plainestPath(req.raw.url) ? pass(req.raw) : literal.fetch(req.raw),
+  );
+  return (request) => plainest.fetch(request);
+}
+
+/** What answers while the configuration has problems: nothing is forwarded, protected or not. */
+export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
+  const lines = problems.map(({ path, message }) => `${path}: ${message}`);
+  return () => problemResponse({ code: "configuration-invalid", problems: lines }, null);
+}
+
+function routed(config: Config, ports: Ports, pathOf: (url: string) => string): Hono {
+  const app = new Hono({ getPath: (request) => pathOf(request.url) });
+  app.get(WELL_KNOWN_PATH, () => wellKnownResponse(config));
+  for (const route of config.routes) {
+    app.on(
+      [...route.methods],
+      route.path,
+      async ({ req }) => (await protect(req.raw, route, ports.callShard)) ?? passTo(req.raw, route.origin, ports),
+    );
+  }
+  // A bug, or a request whose body broke off. The same request with the same key is always safe to send again.
+  app.onError((error) => {
+    console.error({ message: "unexpected error", reason: String(error) });
+    return problemResponse({ code: "store-unavailable" }, null);
+  });
+  return app;
+}
+
+function passTo(request: Request, origin: Origin, { target }: Ports): Response | Promise<Response> {
+  const fetcher = target(origin);
+  return fetcher === null
+    ? problemResponse({ code: "origin-unreachable" }, null)
+    : passThrough(request, origin, fetcher);
+}

@@ -1,0 +1,68 @@
+// Writes the JSON Schema with which editors complete and check wrangler.toml; `--check` only compares it with the file.
+// Decides how our part joins wrangler's own schema. Must never be imported by the Worker.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+
+import { toJsonSchema } from "@valibot/to-json-schema";
+
+import { routeSchema, settingsSchema } from "../config/schema.ts";
+
+const FILE = new URL("../config/wrangler.schema.json", import.meta.url);
+
+/** From the written file; wrangler's schema knows every other member of the file. */
+const WRANGLER_SCHEMA = "../../node_modules/wrangler/config-schema.json#/definitions/RawConfig";
+
+function wranglerSchema(): object {
+  const variables = {
+    type: "object",
+    properties: { vars: { $ref: "#/definitions/vars" } },
+  };
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "wrangler.toml of an idempotency gateway",
+    allOf: [{ $ref: WRANGLER_SCHEMA }],
+    type: "object",
+    properties: {
+      vars: { $ref: "#/definitions/vars" },
+      env: { type: "object", additionalProperties: variables },
+    },
+    definitions: {
+      vars: {
+        type: "object",
+        properties: { IDEMPOTENCY: { $ref: "#/definitions/settings" } },
+        patternProperties: { "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } } },
+      },
+      settings: { description: "Defaults for every protected route.", ...converted(settingsSchema) },
+      route: { description: "One protected route; the first that matches counts.", ...converted(routeSchema) },
+    },
+  };
+}
+
+/** What may be written, before anything is parsed. */
+function converted(schema: typeof settingsSchema | typeof routeSchema): object {
+  const { $schema: _, ...definition } = toJsonSchema(schema, { target: "draft-07", typeMode: "input", ignoreActions: ["check"] });
+  return definition;
+}
+
+function main(): number {
+  const { values } = parseArgs({ options: { check: { type: "boolean" } } });
+  const text = `${JSON.stringify(wranglerSchema(), null, 2)}\n`;
+  if (values.check !== true) {
+    writeFileSync(FILE, text);
+    return 0;
+  }
+  if (currentText() === text) return 0;
+  console.error("src/config/wrangler.schema.json is not up to date: run node src/cli/write-schema.ts");
+  return 1;
+}
+
+function currentText(): string | null {
+  try {
+    return readFileSync(FILE, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+process.exitCode = main();

@@ -1,0 +1,82 @@
+// Checks what the gateway needs of wrangler.toml besides its own configuration: the object, its storage, a platform date
+// whose behaviour it relies on. Decides per environment what is inherited; knows no route.
+
+import { isTable, type Table } from "./read-settings.ts";
+import type { ConfigProblem } from "./resolved.ts";
+
+/** From this date on pending work keeps an object alive without a client, and errors keep their flags over RPC. */
+export const LEAST_COMPATIBILITY_DATE = "2026-10-01";
+
+const SHARD_BINDING = "KEY_SHARD";
+const SHARD_CLASS = "KeyShard";
+
+/** It would abort the origin call as soon as the client leaves. */
+const FORBIDDEN_FLAG = "request_signal_passthrough";
+
+/**
+ * What would keep a gateway with this file from working. `own` is the environment's table, `top` the whole file's; they
+ * are the same for the top level. Dates, flags and migrations are inherited, bindings are not.
+ */
+export function deploymentProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+  return [
+    ...shardProblems(prefix, own),
+    ...storageProblems(prefix, own, top),
+    ...dateProblems(prefix, own, top),
+    ...flagProblems(prefix, own, top),
+  ];
+}
+
+function shardProblems(prefix: string, own: Table): readonly ConfigProblem[] {
+  const path = `${prefix}durable_objects.bindings`;
+  const bindings = tablesOf(isTable(own["durable_objects"]) ? own["durable_objects"]["bindings"] : undefined);
+  const binding = bindings.find(({ name }) => name === SHARD_BINDING);
+  const write = `write [[${path}]] with name = "${SHARD_BINDING}" and class_name = "${SHARD_CLASS}"`;
+  if (binding === undefined) {
+    const inherited = prefix === "" ? "" : " (environments do not inherit bindings)";
+    return [{ path, message: `there is no binding "${SHARD_BINDING}"${inherited}, so no record can be kept: ${write}` }];
+  }
+  if (binding["class_name"] === SHARD_CLASS) return [];
+  return [{ path, message: `"${SHARD_BINDING}" must be bound to the class "${SHARD_CLASS}": ${write}` }];
+}
+
+function storageProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+  const exported = own["exports"] ?? top["exports"];
+  // The declarative form; wrangler itself checks that a class there says how it is stored.
+  if (isTable(exported) && exported[SHARD_CLASS] !== undefined) return [];
+  const isOwn = own["migrations"] !== undefined && prefix !== "";
+  const migrations = tablesOf(isOwn ? own["migrations"] : top["migrations"]);
+  const created = migrations.some(({ new_sqlite_classes: names }) => Array.isArray(names) && names.includes(SHARD_CLASS));
+  if (created || (prefix !== "" && !isOwn)) return [];
+  const path = `${prefix}migrations`;
+  const write = `write [[${path}]] with tag = "v1" and new_sqlite_classes = ["${SHARD_CLASS}"]`;
+  return [{ path, message: `no migration creates "${SHARD_CLASS}" with SQLite storage: ${write}` }];
+}
+
+function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+  if (prefix !== "" && own["compatibility_date"] === undefined) return [];
+  const date = textOf(own["compatibility_date"] ?? top["compatibility_date"]);
+  // Dates in this form compare as text.
+  if (/^\d{4}-\d{2}-\d{2}$/.test(date) && date >= LEAST_COMPATIBILITY_DATE) return [];
+  const message =
+    `must be ${LEAST_COMPATIBILITY_DATE} or later, because attempts outlive their clients only from then on: ` +
+    `write compatibility_date = "${LEAST_COMPATIBILITY_DATE}"`;
+  return [{ path: `${prefix}compatibility_date`, message }];
+}
+
+function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
+  if (prefix !== "" && own["compatibility_flags"] === undefined) return [];
+  const flags = own["compatibility_flags"] ?? top["compatibility_flags"];
+  if (!Array.isArray(flags) || !flags.includes(FORBIDDEN_FLAG)) return [];
+  const message = `"${FORBIDDEN_FLAG}" aborts the origin call when the client leaves: write the flags without it`;
+  return [{ path: `${prefix}compatibility_flags`, message }];
+}
+
+/** An unquoted date in TOML is a date object, whose text starts with the date. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value instanceof Date ? value.toISOString().slice(0, 10) : "";
+}
+
+function tablesOf(value: unknown): readonly Table[] {
+  return Array.isArray(value) ? value.filter(isTable) : [];
+}

@@ -1,0 +1,92 @@
+// Checks a whole wrangler.toml, parsed, before it is deployed: the top level and every environment, each as the platform
+// would run it (variables and bindings are not inherited by environments). Pure: it reads no file and prints nothing.
+
+import { deploymentProblems } from "./check-deployment.ts";
+import { readConfig, routeVariables } from "./read.ts";
+import { isTable, type Table } from "./read-settings.ts";
+import type { Config, ConfigProblem } from "./resolved.ts";
+
+/** The platform's limit for one variable. */
+export const MAX_VARIABLE_BYTES = 5_120;
+
+/** What one environment would run; `name` is null for the top level. */
+export interface CheckedEnvironment {
+  readonly name: string | null;
+  /** Null where there are problems. */
+  readonly config: Config | null;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Kinds of binding that can be called as an origin. */
+const ORIGIN_BINDINGS = ["services", "mtls_certificates", "vpc_services", "vpc_networks"] as const;
+
+/** One entry for the top level, then one for each `[env.NAME]` in the order of the file. */
+export function checkWranglerConfig(parsedToml: unknown): readonly CheckedEnvironment[] {
+  const top = tableOf(parsedToml);
+  const environments = Object.entries(tableOf(top["env"])).map(([name, value]) =>
+    checkEnvironment(name, tableOf(value), top),
+  );
+  return [checkEnvironment(null, top, top), ...environments];
+}
+
+function checkEnvironment(name: string | null, own: Table, top: Table): CheckedEnvironment {
+  const prefix = name === null ? "" : `env.${name}.`;
+  const vars = tableOf(own["vars"]);
+  const problems: ConfigProblem[] = [];
+  let config: Config | null = null;
+
+  const missing = name === null ? [] : notInherited(name, vars, tableOf(top["vars"]));
+  problems.push(...missing);
+  // Without any configuration there is nothing more to say of it.
+  if (missing.length === 0 || routeVariables(vars).length > 0) {
+    const reading = readConfig({ ...bindingsOf(own), ...vars });
+    if (reading.ok) config = reading.config;
+    else problems.push(...reading.problems.map(({ path, message }) => ({ path: prefix + path, message })));
+  }
+  problems.push(...sizeProblems(prefix, vars), ...deploymentProblems(prefix, own, top));
+  return { name, config: problems.length === 0 ? config : null, problems };
+}
+
+/** Variables that the top level has and the environment needs, but does not get. */
+function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
+  const why = "environments do not inherit variables";
+  if (routeVariables(vars).length === 0) {
+    const message = `${why}, so this one has no routes: write [[env.${name}.vars.ROUTES]] with path = "/v1/payments"`;
+    return [{ path: `env.${name}.ROUTES`, message }];
+  }
+  if (topVars["IDEMPOTENCY"] === undefined || vars["IDEMPOTENCY"] !== undefined) return [];
+  const message =
+    `${why}, so this one runs on the built-in defaults: write [env.${name}.vars.IDEMPOTENCY], ` +
+    "empty if the built-in defaults are meant";
+  return [{ path: `env.${name}.IDEMPOTENCY`, message }];
+}
+
+function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
+  const names = ["IDEMPOTENCY", ...routeVariables(vars)].filter((name) => vars[name] !== undefined);
+  return names.flatMap((name) => {
+    const value = vars[name];
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const bytes = new TextEncoder().encode(text).length;
+    if (bytes <= MAX_VARIABLE_BYTES) return [];
+    const advice =
+      name === "IDEMPOTENCY"
+        ? "write what only some routes need in those routes"
+        : `write some of its routes as [[${prefix}vars.ROUTES_2]]`;
+    const message = `is ${bytes} bytes as JSON, more than the platform's ${MAX_VARIABLE_BYTES}: ${advice}`;
+    return [{ path: prefix + name, message }];
+  });
+}
+
+/** The bindings that an origin may name, as objects, like those of a running Worker. */
+function bindingsOf(own: Table): Table {
+  const bindings = ORIGIN_BINDINGS.flatMap((kind) => listOf(own[kind])).map((entry) => tableOf(entry)["binding"]);
+  return Object.fromEntries(bindings.filter((name) => typeof name === "string").map((name) => [name, {}]));
+}
+
+function tableOf(value: unknown): Table {
+  return isTable(value) ? value : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,149 @@
+// The relations that have to hold between settings, and between routes. Decides on what is in force after merging, and
+// says where that came from, because the setting that has to change is often not the one that was written. Must skip
+// whatever involves a member with a problem of its own.
+
+import type { FullSettings } from "./defaults.ts";
+import type { PathPattern } from "./path-pattern.ts";
+import type { SettingsReading } from "./read-settings.ts";
+import { mergeSettings } from "./resolve.ts";
+import type { ConfigProblem } from "./resolved.ts";
+import { MAX_KEY_LENGTH, MAX_LOCK_MS, MAX_RETENTION_MS, MAX_WAIT_MS, type Settings } from "./schema.ts";
+import { findShadows } from "./shadowing.ts";
+import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
+
+type Layer = Pick<SettingsReading, "settings" | "faulty">;
+
+/** A route as far as it could be read. */
+export interface RouteDraft extends Layer {
+  readonly name: string;
+  /** Null: the path has a problem. */
+  readonly route: { readonly path: string; readonly patterns: readonly PathPattern[] } | null;
+}
+
+type Member = keyof Settings;
+
+/** What applies to one route, and where each member of it was written. */
+interface InForce {
+  readonly all: FullSettings;
+  /** `ROUTES[2]`, `IDEMPOTENCY`, or null for a built-in default. */
+  readonly source: (member: Member) => string | null;
+  /** Whether the values of all these are known. */
+  readonly isKnown: (...members: readonly Member[]) => boolean;
+  /** Where the relation of these is broken: in the route if it writes one of them, otherwise in `IDEMPOTENCY`. */
+  readonly place: (...members: readonly Member[]) => string;
+}
+
+/** Every broken relation, each once: what is wrong in `IDEMPOTENCY` alone is not repeated for each route. */
+export function crossCheck(
+  defaults: Layer,
+  routes: readonly RouteDraft[],
+  hasBinding: (name: string) => boolean,
+): readonly ConfigProblem[] {
+  const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
+  for (const route of routes) {
+    const inForce = settle(defaults, route);
+    problems.push(
+      ...bindingProblems(route.settings, route.name, hasBinding),
+      ...timeProblems(inForce),
+      ...statusProblems(inForce),
+      ...keyFormatProblems(inForce),
+    );
+  }
+  problems.push(...shadowProblems(defaults, routes));
+  return problems.filter(
+    ({ path, message }, index) => problems.findIndex((one) => one.path === path && one.message === message) === index,
+  );
+}
+
+function settle(defaults: Layer, route: RouteDraft): InForce {
+  const writes = (layer: Layer, member: Member) => Object.hasOwn(layer.settings, member);
+  const known = (member: Member) =>
+    !route.faulty.has(member) && (writes(route, member) || !defaults.faulty.has(member));
+  const source = (member: Member) => {
+    if (writes(route, member)) return route.name;
+    return writes(defaults, member) ? "IDEMPOTENCY" : null;
+  };
+  return {
+    all: mergeSettings(defaults.settings, route.settings),
+    source,
+    isKnown: (...members) => members.every(known),
+    place: (...members) => (members.some((member) => source(member) === route.name) ? route.name : "IDEMPOTENCY"),
+  };
+}
+
+/** `request ─ timeout ─┤ lock ─┤ retention ─┤`; a duplicate's wait ends within the lock. */
+function timeProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const report = (member: "lock" | "retention" | "wait", other: Member, relation: string, advisedMs: number) => {
+    const where = place(member, other);
+    // The value that has to change may stand elsewhere, or nowhere: then the reader has to be told what it is.
+    const from = source(member) === null ? "the default" : `from ${source(member)}`;
+    const value = source(member) === where ? "" : `, but ${formatDuration(all[member])} (${from}) is in force`;
+    const message = `${relation}${value}: write ${member} = "${formatDuration(advisedMs)}"`;
+    problems.push({ path: `${where}.${member}`, message });
+  };
+  if (isKnown("lock", "timeout") && all.lock <= all.timeout) {
+    const advisedMs = Math.min(all.timeout + 10 * SECOND_MS, MAX_LOCK_MS);
+    report("lock", "timeout", `must exceed timeout (${formatDuration(all.timeout)})`, advisedMs);
+  }
+  if (isKnown("retention", "lock") && all.retention <= all.lock) {
+    const advisedMs = Math.min(Math.max(24 * HOUR_MS, 2 * all.lock), MAX_RETENTION_MS);
+    report("retention", "lock", `must exceed lock (${formatDuration(all.lock)})`, advisedMs);
+  }
+  if (isKnown("wait", "lock", "duplicate") && all.duplicate === "wait" && all.wait >= all.lock) {
+    const advisedMs = Math.max(1, Math.min(Math.floor(all.lock / 2), MAX_WAIT_MS));
+    report("wait", "lock", `must be below lock (${formatDuration(all.lock)})`, advisedMs);
+  }
+  return problems;
+}
+
+/** A status cannot say both that the origin did not act and that it may have acted. */
+function statusProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
+  if (!isKnown("refused", "ambiguous")) return [];
+  const both = all.refused.filter((status) => all.ambiguous.includes(status));
+  if (both.length === 0) return [];
+  const where = place("refused", "ambiguous");
+  const [written, other]: readonly ["refused" | "ambiguous", "refused" | "ambiguous"] =
+    source("refused") === where ? ["refused", "ambiguous"] : ["ambiguous", "refused"];
+  const from = source(other) === null ? " by default" : source(other) === where ? "" : ` (from ${source(other)})`;
+  const rest = all[other].filter((status) => !both.includes(status));
+  const message =
+    `${both.join(", ")} ${both.length === 1 ? "is" : "are"} in ${other}${from} too: ` +
+    `write ${other} = [${rest.join(", ")}], or leave ${both.length === 1 ? "it" : "them"} out here`;
+  return [{ path: `${where}.${written}`, message }];
+}
+
+function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+  const { min = 1, max = MAX_KEY_LENGTH } = all.key_format;
+  if (!isKnown("key_format") || min <= max) return [];
+  const message = `must not exceed max (${max}): write min = ${max} or less, or max = ${min} or more`;
+  return [{ path: `${place("key_format")}.key_format.min`, message }];
+}
+
+function bindingProblems(
+  { origin }: Settings,
+  path: string,
+  hasBinding: (name: string) => boolean,
+): readonly ConfigProblem[] {
+  if (origin?.kind !== "binding" || hasBinding(origin.binding)) return [];
+  const message =
+    `there is no service, mTLS certificate or VPC service binding "${origin.binding}": ` +
+    `write [[services]] with binding = "${origin.binding}", or the name of one that exists`;
+  return [{ path: `${path}.origin.binding`, message }];
+}
+
+function shadowProblems(defaults: Layer, routes: readonly RouteDraft[]): readonly ConfigProblem[] {
+  const matchers = routes.flatMap((draft) => {
+    const { all, isKnown } = settle(defaults, draft);
+    return draft.route === null || !isKnown("methods")
+      ? []
+      : [{ name: draft.name, methods: all.methods, path: draft.route.path, patterns: draft.route.patterns }];
+  });
+  return findShadows(matchers).map(({ later, methods, earlier }) => {
+    const first = earlier.map(({ name, path }) => `${name} ("${path}")`).join(" and ");
+    const catches = earlier.length === 1 ? "catches" : "catch";
+    const less = methods.length < later.methods.length ? `, or leave ${methods.join(" and ")} out of its methods` : ", or remove it";
+    const message = `never gets a ${methods.join(" or ")}, because ${first} ${catches} it first: write this route before${less}`;
+    return { path: `${later.name}.path`, message };
+  });
+}

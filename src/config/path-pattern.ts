@@ -1,0 +1,141 @@
+// Reads the path pattern of a route: the part of Hono's syntax on which both of Hono's routers agree. Which of the two
+// serves depends on all routes together, so a pattern that they read differently must never pass. Matches no requests:
+// Hono does.
+
+import type { Parsed } from "./units.ts";
+
+/** One segment of a pattern. A `plain` expression matches inside one segment for certain; another may match a slash. */
+export type Segment =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "param" }
+  | { readonly kind: "expression"; readonly source: string; readonly plain: boolean }
+  | { readonly kind: "wildcard" };
+
+/** A pattern without optional parts. `tail`: it ends in `/*`, which matches the path before it and all below it. */
+export interface PathPattern {
+  readonly segments: readonly Segment[];
+  readonly tail: boolean;
+}
+
+const PARAM = /^:([A-Za-z_][A-Za-z0-9_-]*)(?:\{(.+)\})?(\?)?$/s;
+
+/** What a literal may not hold: what URLs never hold decoded, and what one of the routers would take for syntax. */
+const NOT_LITERAL = /[\s?#%\\{}|*<>"^`[\]\p{Cc}]/u;
+
+/** An expression of these pieces alone cannot match a slash, a line's end or nothing of a segment's border. */
+const PLAIN = /^(?:[A-Za-z0-9_\-+?*(){},|]|\?:|\\[dw.\-+]|\[(?:\^\/)?(?:[A-Za-z0-9_.+~\-]|\\[dw.\-])*\])+$/;
+
+/**
+ * The alternatives of a pattern: one, or two where the last parameter is optional (`/a/:b?` is `/a` and `/a/:b`).
+ * Refuses what Hono would accept but read in two ways.
+ */
+export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
+  if (!path.startsWith("/")) return refuse(`must start with "/": write "/${path}"`);
+  // Hono's regular-expression router keeps its own marks in this form.
+  if (/[@#][0-9]/.test(path)) return refuse('must not hold "@" or "#" before a digit: write a parameter, ":name", there');
+  // Both routers read a pattern without parameters and wildcards as plain text, colons included ("/jobs:run").
+  const isText = !/\*|\/:/.test(path);
+  const texts = splitSegments(path.slice(1));
+  const segments: Segment[] = [];
+  let optional = false;
+  for (const [index, text] of texts.entries()) {
+    const last = index === texts.length - 1;
+    const neighbours = neighbourProblem(segments.at(-1), text);
+    if (neighbours !== null) return refuse(neighbours);
+    if (text === "*" && last) return { ok: true, value: [{ segments, tail: true }] };
+    if (text === "" && !last) return refuse('has an empty segment ("//"): write one slash');
+    const segment = parseSegment(text, last, isText);
+    if (!segment.ok) return segment;
+    segments.push(segment.value);
+    optional = text.startsWith(":") && text.endsWith("?");
+  }
+  const whole: PathPattern = { segments, tail: false };
+  if (!optional) return { ok: true, value: [whole] };
+  const shorter: readonly Segment[] = segments.length === 1 ? [{ kind: "literal", text: "" }] : segments.slice(0, -1);
+  return { ok: true, value: [{ segments: shorter, tail: false }, whole] };
+}
+
+function parseSegment(text: string, last: boolean, isText: boolean): Parsed<Segment> {
+  if (text === "*") return { ok: true, value: { kind: "wildcard" } };
+  if (text.startsWith(":")) return parseParam(text, last);
+  if (text === "." || text === "..") return refuse(`"${text}" never arrives, because clients resolve it: write the real path`);
+  if (text.includes("*")) return refuse('"*" stands only for a whole segment: write "/v1/*" or "/v1/:name/items"');
+  if (text.includes("%")) return refuse('is compared with the decoded path: write the character itself in place of "%…"');
+  if (text.includes(":") && !isText) return refuse('":" stands only at the start of a segment: write "/:name"');
+  const bad = NOT_LITERAL.exec(text);
+  if (bad !== null) return refuse(`must not hold ${JSON.stringify(bad[0])} here: write "/v1/payments", "/:name" or "/v1/*"`);
+  return { ok: true, value: { kind: "literal", text } };
+}
+
+function parseParam(text: string, last: boolean): Parsed<Segment> {
+  const match = PARAM.exec(text);
+  if (match === null) return refuse(`"${text}" is no parameter: write ":name", ":name{[0-9]+}" or ":name?"`);
+  const source = match[2];
+  if (match[3] !== undefined && !last) return refuse('only the last parameter can be optional: write ":name" here');
+  if (source === undefined) return { ok: true, value: { kind: "param" } };
+  // Hono splits an optional pattern at every slash, those in an expression included.
+  if (match[3] !== undefined && /[/:]/.test(source)) {
+    return refuse('an optional parameter\'s expression cannot hold "/" or ":": write two routes');
+  }
+  const problem = expressionProblem(source);
+  if (problem !== null) return refuse(problem);
+  return { ok: true, value: { kind: "expression", source, plain: PLAIN.test(source) } };
+}
+
+/** Why a segment cannot follow the one before it. */
+function neighbourProblem(previous: Segment | undefined, text: string): string | null {
+  if (previous === undefined || previous.kind === "literal" || previous.kind === "param") return null;
+  if (previous.kind === "wildcard") {
+    return text === "*" ? 'two wildcards in a row are read in two ways: write "/:name/*" in place of "/*/*"' : null;
+  }
+  // One router looks ahead for the text of the next segment, and takes that text for an expression.
+  if (/[+$()]/.test(text) && !text.startsWith(":")) return `"${text}" cannot follow an expression: write ":name" before it`;
+  if (!previous.plain && /^(?:[:*]|$)/.test(text)) {
+    return `{${previous.source}} may match slashes, so only text can follow it: write [^/] for its characters, or text after it`;
+  }
+  return null;
+}
+
+/** Why one of Hono's routers would read the expression otherwise than the other, or not at all. */
+function expressionProblem(source: string): string | null {
+  let expression: RegExp;
+  try {
+    expression = new RegExp(`^(?:${source})$`);
+    new RegExp(source);
+  } catch {
+    return `{${source}} is no regular expression: write ":name{[0-9]+}"`;
+  }
+  if (expression.test("")) return `{${source}} matches nothing at all too: write "+" in place of "*", or ":name?"`;
+  if (source.includes("/") && source.includes("}")) return `{${source}} holds both "/" and "}": write "+" in place of a count`;
+  const bare = source.replace(/\\./gs, "").replace(/\[[^\]]*\]/g, "");
+  if (/[\^$]/.test(bare)) return `{${source}} is anchored by the router: leave "^" and "$" out`;
+  let depth = 0;
+  for (const character of bare) {
+    if (character === "(") depth += 1;
+    if (character === ")") depth -= 1;
+    if (character === "|" && depth === 0) return `{${source}} is ambiguous: write {(?:${source})}`;
+  }
+  return null;
+}
+
+/** Splits at slashes outside braces. */
+function splitSegments(path: string): readonly string[] {
+  const segments: string[] = [];
+  let depth = 0;
+  let segment = "";
+  for (const character of path) {
+    if (character === "{") depth += 1;
+    if (character === "}") depth -= 1;
+    if (character === "/" && depth === 0) {
+      segments.push(segment);
+      segment = "";
+    } else {
+      segment += character;
+    }
+  }
+  return [...segments, segment];
+}
+
+function refuse(message: string): Parsed<never> {
+  return { ok: false, message };
+}

@@ -1,0 +1,81 @@
+// Reads one table of settings and says everything that is wrong with it, member by member. What is right is kept, so that
+// the relations between settings can be checked in the same pass; a member with a problem never gets through.
+
+import * as v from "valibot";
+
+import type { ConfigProblem } from "./resolved.ts";
+import { fingerprintEntries, keyFormatEntries, settingsEntries, settingsSchema, type Settings } from "./schema.ts";
+import { nearestName } from "./suggest.ts";
+
+/** What a table of settings holds. */
+export interface SettingsReading {
+  /** Without the members that have a problem. */
+  readonly settings: Settings;
+  /** Members that have a problem, and those that an unknown name was probably meant for: their value is not known. */
+  readonly faulty: ReadonlySet<string>;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** A table in TOML, an object in JSON. */
+export type Table = Readonly<Record<string, unknown>>;
+
+/** Tables within the settings. `origin` is not among them: its own message covers it. */
+const INNER_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["key_format", Object.keys(keyFormatEntries)],
+  ["fingerprint", Object.keys(fingerprintEntries)],
+]);
+
+export function isTable(value: unknown): value is Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Reads the settings of `table`, which stands at `path`; `others` are members that the caller reads itself. */
+export function readSettings(table: Table, path: string, others: readonly string[]): SettingsReading {
+  const known = [...others, ...Object.keys(settingsEntries)];
+  const problems = [...unknownMembers(table, path, known)];
+  const faulty = new Set(Object.keys(table).filter((name) => !known.includes(name)).map((name) => nearestName(name, known) ?? name));
+  for (const [name, inner] of INNER_TABLES) {
+    const value = table[name];
+    if (isTable(value)) problems.push(...unknownMembers(value, `${path}.${name}`, inner));
+  }
+  const written = pick(table, (name) => Object.hasOwn(settingsEntries, name));
+  const first = v.safeParse(settingsSchema, written);
+  if (first.success) return { settings: first.output, faulty, problems };
+  for (const issue of first.issues) {
+    const keys = issue.path?.map((item) => item.key) ?? [];
+    faulty.add(String(keys[0]));
+    // The schema names only the first unknown member of a table; `unknownMembers` has named them all.
+    if (issue.expected !== "never") problems.push({ path: path + dotted(keys), message: issue.message });
+  }
+  const sound = v.safeParse(settingsSchema, pick(written, (name) => !faulty.has(name)));
+  return { settings: sound.success ? sound.output : {}, faulty, problems };
+}
+
+/** One problem for each member of a table that has no meaning there. */
+export function unknownMembers(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
+  return Object.keys(table)
+    .filter((name) => !known.includes(name))
+    .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name, known) }));
+}
+
+function unknownMessage(name: string, known: readonly string[]): string {
+  if (name === "path") return "is a member of routes only: write it in [[vars.ROUTES]]";
+  const nearest = nearestName(name, known);
+  if (nearest !== null) return `unknown member: write "${nearest}" if that is what is meant`;
+  return `unknown member: remove it, or write one of ${known.join(", ")}`;
+}
+
+function pick(table: Table, keep: (name: string) => boolean): Table {
+  return Object.fromEntries(Object.entries(table).filter(([name]) => keep(name)));
+}
+
+/** `.scope[0]`, `.key_format.min`; names that are no words in quotes. */
+function dotted(keys: readonly unknown[]): string {
+  return keys
+    .map((key) => {
+      if (typeof key === "number") return `[${key}]`;
+      const name = String(key);
+      return /^[A-Za-z0-9_-]+$/.test(name) ? `.${name}` : `.${JSON.stringify(name)}`;
+    })
+    .join("");
+}

@@ -1,0 +1,135 @@
+// Reads the configuration from the Worker's variables: either a complete `Config`, or every problem at once. Decides what
+// a variable may hold and in which order variables count. Pure: it must never log, throw or touch a binding.
+
+import * as v from "valibot";
+
+import { crossCheck, type RouteDraft } from "./cross-checks.ts";
+import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
+import { resolveConfig } from "./resolve.ts";
+import type { Config, ConfigProblem } from "./resolved.ts";
+import { pathSchema, settingsEntries } from "./schema.ts";
+import type { Parsed } from "./units.ts";
+
+/** A configuration that can be used, or all that is wrong with it. */
+export type ConfigReading =
+  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+const EVERY_SETTING: ReadonlySet<string> = new Set(Object.keys(settingsEntries));
+
+const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
+
+/**
+ * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, in the order of their names' code units
+ * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
+ */
+export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReading {
+  const problems: ConfigProblem[] = [];
+  const defaults = readDefaults(env["IDEMPOTENCY"]);
+  problems.push(...defaults.problems);
+
+  const names = routeVariables(env);
+  const routes: RouteDraft[] = [];
+  let readable = true;
+  for (const name of names) {
+    const list = readRouteList(env[name]);
+    if (!list.ok) {
+      readable = false;
+      problems.push({ path: name, message: list.message });
+      continue;
+    }
+    for (const [index, value] of list.value.entries()) {
+      const route = readRoute(value, `${name}[${index}]`);
+      problems.push(...route.problems);
+      routes.push(route);
+    }
+  }
+  if (readable && routes.length === 0) {
+    problems.push({ path: "ROUTES", message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}` });
+  }
+  problems.push(...crossCheck(defaults, routes, (name) => isBinding(env, name)));
+
+  if (problems.length > 0) return { ok: false, problems: inOrder(problems, routes.map(({ name }) => name)) };
+  const written = routes.flatMap(({ name, route, settings }) =>
+    route === null ? [] : [{ name, path: route.path, settings }],
+  );
+  return { ok: true, config: resolveConfig(defaults.settings, written) };
+}
+
+/** Names of the variables that hold routes, in the order in which they are read. */
+export function routeVariables(env: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith("ROUTES"))
+    .sort();
+}
+
+function readDefaults(variable: unknown): SettingsReading {
+  const value = variable === undefined ? { ok: true as const, value: {} } : readJson(variable);
+  if (!value.ok) return refuseDefaults(value.message);
+  if (!isTable(value.value)) return refuseDefaults('must be a table: write [vars.IDEMPOTENCY] with origin = "https://api.example.com"');
+  return readSettings(value.value, "IDEMPOTENCY", []);
+}
+
+/** Nothing is known of any default then, so no relation that involves one is checked. */
+function refuseDefaults(message: string): SettingsReading {
+  return { settings: {}, faulty: EVERY_SETTING, problems: [{ path: "IDEMPOTENCY", message }] };
+}
+
+function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
+  const value = readJson(variable);
+  if (!value.ok) return value;
+  return Array.isArray(value.value)
+    ? { ok: true, value: value.value }
+    : { ok: false, message: `must be a list of routes, as every variable whose name starts with ROUTES: ${ROUTES_ADVICE}` };
+}
+
+function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
+  if (!isTable(value)) {
+    const problem = { path: name, message: `must be a table: ${ROUTES_ADVICE}` };
+    return { name, route: null, settings: {}, faulty: EVERY_SETTING, problems: [problem] };
+  }
+  const reading = readSettings(value, name, ["path"]);
+  const path = readPath(value, reading.faulty);
+  if (path.ok) return { name, route: path.value, ...reading };
+  const problem = { path: `${name}.path`, message: path.message };
+  return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
+}
+
+/** As the file reads: the defaults first, then what concerns all routes, then route by route. */
+function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): readonly ConfigProblem[] {
+  const rank = ({ path }: ConfigProblem) => {
+    if (path.startsWith("IDEMPOTENCY")) return -2;
+    return names.findIndex((name) => path === name || path.startsWith(`${name}.`));
+  };
+  return problems.toSorted((one, other) => rank(one) - rank(other));
+}
+
+/** The path with its patterns; null where the problem is reported already (a misspelt `path`). */
+function readPath(table: Table, faulty: ReadonlySet<string>): Parsed<RouteDraft["route"]> {
+  if (!Object.hasOwn(table, "path")) {
+    return faulty.has("path")
+      ? { ok: true, value: null }
+      : { ok: false, message: 'is missing: write path = "/v1/payments" or path = "/v1/payments/*"' };
+  }
+  const path = v.safeParse(pathSchema, table["path"]);
+  return path.success ? { ok: true, value: path.output } : { ok: false, message: path.issues[0].message };
+}
+
+/** A variable made in the dashboard may be JSON text; from wrangler.toml it is parsed already. */
+function readJson(variable: unknown): Parsed<unknown> {
+  if (typeof variable !== "string") return { ok: true, value: variable };
+  try {
+    const value: unknown = JSON.parse(variable);
+    return { ok: true, value };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "syntax";
+    return { ok: false, message: `is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml` };
+  }
+}
+
+/** Every binding is an object; which kind it is cannot be told from its methods (any name is a method of an RPC stub). */
+function isBinding(env: Readonly<Record<string, unknown>>, name: string): boolean {
+  const isOurs = name === "IDEMPOTENCY" || name === "KEY_SHARD" || name.startsWith("ROUTES");
+  const value = env[name];
+  return !isOurs && typeof value === "object" && value !== null;
+}

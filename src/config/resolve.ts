@@ -1,0 +1,61 @@
+// Merges what was written with what holds otherwise: a route's own settings, then `IDEMPOTENCY`, then the built-in
+// defaults, member by member (a list or a table replaces as a whole). Checks nothing: it is given valid settings only.
+
+import { BUILT_IN, type FullSettings } from "./defaults.ts";
+import type { Config, Origin, Route } from "./resolved.ts";
+import { MAX_KEY_LENGTH, type Settings } from "./schema.ts";
+
+/** A route as it was written, with its name for messages and its path as text. */
+export interface WrittenRoute {
+  readonly name: string;
+  readonly path: string;
+  readonly settings: Settings;
+}
+
+/** Every setting that applies to a route. */
+export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
+  return { ...BUILT_IN, ...defaults, ...own };
+}
+
+/** The configuration as the rest of the code knows it. */
+export function resolveConfig(defaults: Settings, routes: readonly WrittenRoute[]): Config {
+  return {
+    origin: originOf(defaults),
+    routes: routes.map(({ name, path, settings }) => resolveRoute(name, path, mergeSettings(defaults, settings))),
+  };
+}
+
+function resolveRoute(name: string, path: string, settings: FullSettings): Route {
+  const { key_format: keyFormat, fingerprint } = settings;
+  return {
+    name,
+    path,
+    methods: settings.methods,
+    origin: originOf(settings),
+    shards: settings.shards,
+    locationHint: settings.location_hint ?? null,
+    scope: settings.scope,
+    key: settings.key,
+    headers: settings.headers,
+    keyFormat: { pattern: keyFormat.pattern ?? null, min: keyFormat.min ?? 1, max: keyFormat.max ?? MAX_KEY_LENGTH },
+    fingerprint: { body: fingerprint.body ?? "bytes", headers: fingerprint.headers ?? [] },
+    unknown: settings.unknown,
+    duplicate: settings.duplicate,
+    waitMs: settings.wait,
+    timeoutMs: settings.timeout,
+    idleTimeoutMs: settings.idle_timeout,
+    lockMs: settings.lock,
+    retentionMs: settings.retention,
+    refused: settings.refused,
+    ambiguous: settings.ambiguous,
+    mismatchStatus: settings.mismatch_status,
+    maxRequestBodyBytes: settings.max_request_body,
+    maxResponseBodyBytes: settings.max_response_body,
+    omitHeaders: settings.omit_headers,
+    forwardKey: settings.forward_key,
+  };
+}
+
+function originOf(settings: Pick<Settings, "origin">): Origin {
+  return settings.origin ?? { kind: "zone" };
+}

@@ -1,0 +1,99 @@
+// The kinds of member that the configuration's schema is built from: durations, sizes, whole numbers, choices, lists of
+// headers and statuses. Each says what to write instead of a bad value; none knows which setting it is used for.
+
+import * as v from "valibot";
+
+import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize } from "./units.ts";
+import { SIZE_PATTERN, type Parsed } from "./units.ts";
+import { firstRepeated, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
+
+const HEADERS_MESSAGE = 'must be a list of header names: write ["x-api-version"]';
+const STATUSES_MESSAGE = "must be a list of statuses: write [425, 429, 503]";
+
+/** Hands one value to a parser; its message becomes the problem. */
+export function parsed<I, O>(parse: (value: I) => Parsed<O>) {
+  return v.rawTransform<I, O>(({ dataset, addIssue, NEVER }) => {
+    const result = parse(dataset.value);
+    if (result.ok) return result.value;
+    addIssue({ message: result.message });
+    return NEVER;
+  });
+}
+
+/** A duration text; comes back in milliseconds. */
+export function duration(description: string, maxMs: number) {
+  return v.pipe(
+    v.string((issue) => messageOf(parseDuration(issue.input))),
+    v.metadata({ description, pattern: DURATION_PATTERN, examples: ["30s", "5m", "24h"] }),
+    parsed<string, number>(parseDuration),
+    v.maxValue(maxMs, `must not exceed ${formatDuration(maxMs)}: write "${formatDuration(maxMs)}" or less`),
+  );
+}
+
+/** A size; comes back in bytes. */
+export function size(description: string, maxBytes: number) {
+  return v.pipe(
+    v.union([v.pipe(v.number(), v.metadata({ type: "integer", minimum: 1, maximum: maxBytes })), sizeText()], (issue) =>
+      messageOf(parseSize(issue.input)),
+    ),
+    v.metadata({ description, examples: ["10MB", "1MiB", 65_536] }),
+    parsed<string | number, number>(parseSize),
+    v.maxValue(maxBytes, `must not exceed ${formatSize(maxBytes)}: write "${formatSize(maxBytes)}" or less`),
+  );
+}
+
+function sizeText() {
+  return v.pipe(v.string(), v.metadata({ pattern: SIZE_PATTERN }));
+}
+
+/** A whole number within bounds, both included. */
+export function whole(description: string, min: number, max: number, example: number) {
+  const message = `must be a whole number from ${min} to ${max}: write ${example}`;
+  return v.pipe(
+    v.number(message),
+    v.integer(message),
+    v.minValue(min, message),
+    v.maxValue(max, message),
+    v.description(description),
+  );
+}
+
+/** One of a few words. */
+export function choice<const T extends readonly string[]>(description: string, options: T) {
+  const message = `must be one of its values: write ${options.map((option) => `"${option}"`).join(" or ")}`;
+  return v.pipe(v.picklist(options, message), v.description(description));
+}
+
+/** Names of headers; `read` decides how a name is kept. Names differ in more than case. */
+export function headerNames(description: string, read: (name: string) => string, least: 0 | 1) {
+  const name = v.pipe(
+    v.string('must be text: write "x-api-version"'),
+    v.metadata({ pattern: TOKEN_PATTERN }),
+    parsed(parseHeaderName),
+  );
+  return v.pipe(
+    v.array(name, HEADERS_MESSAGE),
+    v.metadata({ description, minItems: least }),
+    v.minLength(least, 'must name a header at least: write ["Idempotency-Key"], or leave it out'),
+    v.check((names) => firstRepeated(names.map((one) => one.toLowerCase())) === null, repeated),
+    v.transform((names) => names.map(read)),
+  );
+}
+
+/** HTTP statuses, each once. */
+export function statuses(description: string) {
+  return v.pipe(
+    v.array(whole("An HTTP status.", 100, 599, 503), STATUSES_MESSAGE),
+    v.description(description),
+    v.check((list) => firstRepeated(list) === null, repeated),
+  );
+}
+
+/** The message for a list that says something twice. */
+export function repeated(issue: { readonly input: readonly unknown[] }): string {
+  return `lists ${String(firstRepeated(issue.input) ?? "a name")} twice: write it once`;
+}
+
+function messageOf(result: Parsed<unknown>): string {
+  return result.ok ? "" : result.message;
+}

@@ -1,0 +1,80 @@
+// Decides whether a route can ever be reached behind those before it. Reports only what is certain for both of Hono's
+// routers; a route that it does not report may still be unreachable.
+
+import type { PathPattern, Segment } from "./path-pattern.ts";
+
+/** What shadowing depends on: a route's name, its methods, and its pattern's alternatives. */
+export interface Matcher {
+  readonly name: string;
+  readonly path: string;
+  readonly methods: readonly string[];
+  readonly patterns: readonly PathPattern[];
+}
+
+/** A later route that gets none of one method's requests, and the earlier ones that get them. */
+export interface Shadow {
+  readonly later: Matcher;
+  readonly methods: readonly string[];
+  readonly earlier: readonly Matcher[];
+}
+
+/** Every route that earlier ones cover completely for at least one of its methods. Order is the order of matching. */
+export function findShadows(matchers: readonly Matcher[]): readonly Shadow[] {
+  return matchers.flatMap((later, index) => {
+    const methods: string[] = [];
+    const earlier = new Set<Matcher>();
+    for (const method of later.methods) {
+      const rivals = matchers.slice(0, index).filter((rival) => rival.methods.includes(method));
+      const covering = later.patterns.map((pattern) =>
+        rivals.find((rival) => rival.patterns.some((wide) => coversPattern(wide, pattern))),
+      );
+      if (covering.includes(undefined)) continue;
+      methods.push(method);
+      for (const rival of covering) if (rival !== undefined) earlier.add(rival);
+    }
+    return methods.length === 0 ? [] : [{ later, methods, earlier: [...earlier] }];
+  });
+}
+
+/** Whether every path that `narrow` matches is certainly matched by `wide`. */
+export function coversPattern(wide: PathPattern, narrow: PathPattern): boolean {
+  if (!wide.tail && (narrow.tail || wide.segments.length !== narrow.segments.length)) return false;
+  if (wide.segments.length > narrow.segments.length) return false;
+  const same = wide.segments.every((segment, index) => isSame(segment, narrow.segments[index]));
+  return same || wide.segments.every((segment, index) => coversSegment(segment, narrow.segments[index]));
+}
+
+function coversSegment(wide: Segment, narrow: Segment | undefined): boolean {
+  // What may match a slash shifts the segments after it: only the same pattern is certain then.
+  if (narrow === undefined || (narrow.kind === "expression" && !narrow.plain)) return false;
+  switch (wide.kind) {
+    case "literal":
+      return isSame(wide, narrow);
+    case "param":
+      // One router lets a wildcard match an empty segment; a parameter never does.
+      return narrow.kind !== "wildcard" && !isEmpty(narrow);
+    case "wildcard":
+      return !isEmpty(narrow);
+    case "expression":
+      if (!wide.plain) return false;
+      if (narrow.kind === "literal") return new RegExp(`^(?:${wide.source})$`).test(narrow.text);
+      return isSame(wide, narrow);
+  }
+}
+
+/** A trailing slash. */
+function isEmpty(segment: Segment): boolean {
+  return segment.kind === "literal" && segment.text === "";
+}
+
+function isSame(one: Segment, other: Segment | undefined): boolean {
+  switch (one.kind) {
+    case "literal":
+      return other?.kind === "literal" && other.text === one.text;
+    case "expression":
+      return other?.kind === "expression" && other.source === one.source;
+    case "param":
+    case "wildcard":
+      return other?.kind === one.kind;
+  }
+}

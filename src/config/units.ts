@@ -1,0 +1,91 @@
+// Reads and writes the two kinds of quantity in a configuration: durations ("30s") and sizes ("10MB"). Decides what a
+// text means and what to write in place of a bad one; knows no setting, no bound and no default.
+
+/** What became of a text: its value, or what is wrong with it and what to write instead. */
+export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
+
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 86_400_000;
+
+/** Decimal, as file sizes and the platform's limits are given. */
+export const MEGABYTE = 1_000_000;
+
+const DURATION_UNITS: ReadonlyMap<string, number> = new Map([
+  ["ms", 1],
+  ["s", SECOND_MS],
+  ["m", MINUTE_MS],
+  ["h", HOUR_MS],
+  ["d", DAY_MS],
+]);
+
+const SIZE_UNITS: ReadonlyMap<string, number> = new Map([
+  ["B", 1],
+  ["kB", 1_000],
+  ["MB", MEGABYTE],
+  ["GB", 1_000 * MEGABYTE],
+  ["KiB", 1_024],
+  ["MiB", 1_024 ** 2],
+  ["GiB", 1_024 ** 3],
+]);
+
+/** Sources of regular expressions; the JSON Schema for editors shows them too. */
+export const DURATION_PATTERN = "^[0-9]+(?:\\.[0-9]+)?(?:ms|s|m|h|d)$";
+export const SIZE_PATTERN = "^[0-9]+(?:\\.[0-9]+)?(?:B|kB|MB|GB|KiB|MiB|GiB)$";
+
+const QUANTITY = /^([0-9]+(?:\.[0-9]+)?)([A-Za-z]+)$/;
+
+/** Milliseconds of a text such as "500ms", "30s", "1.5h" or "7d"; rounded to whole milliseconds. */
+export function parseDuration(value: unknown): Parsed<number> {
+  if (typeof value === "number") {
+    return refuse(`a bare number has no unit: write "${value}s" for seconds or "${value}ms" for milliseconds`);
+  }
+  const amount = quantity(value, DURATION_UNITS);
+  if (amount === null) return refuse('must be a number with a unit (ms, s, m, h, d): write "30s", "5m" or "24h"');
+  const durationMs = Math.round(amount);
+  if (durationMs < 1) return refuse('must be longer than nothing: write "1ms" or more');
+  return { ok: true, value: durationMs };
+}
+
+/** Bytes of a whole number, or of a text such as "10MB" (decimal) or "1MiB" (binary). */
+export function parseSize(value: unknown): Parsed<number> {
+  const amount = typeof value === "number" ? value : quantity(value, SIZE_UNITS);
+  if (amount === null) {
+    return refuse('must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB): write 1000000 or "10MB"');
+  }
+  if (!Number.isSafeInteger(amount) || amount < 1) {
+    return refuse('must be a whole number of bytes, 1 or more: write 1000000 or "10MB"');
+  }
+  return { ok: true, value: amount };
+}
+
+/** The shortest exact text: 90000 is "90s", 120000 is "2m", a day is "24h". Reads back as the same duration. */
+export function formatDuration(durationMs: number): string {
+  for (const [unit, unitMs] of [...DURATION_UNITS].reverse()) {
+    // "60s" and "24h" are what people write, not "1m" and "1d".
+    const least = unit === "m" || unit === "d" ? 2 : 1;
+    if (durationMs % unitMs === 0 && durationMs / unitMs >= least) return `${durationMs / unitMs}${unit}`;
+  }
+  return `${durationMs}ms`;
+}
+
+/** The shortest exact text, in the units that `parseSize` reads. */
+export function formatSize(bytes: number): string {
+  for (const unit of ["GB", "MB", "GiB", "MiB", "kB", "KiB"]) {
+    const unitBytes = SIZE_UNITS.get(unit) ?? 1;
+    if (bytes % unitBytes === 0 && bytes >= unitBytes) return `${bytes / unitBytes}${unit}`;
+  }
+  return `${bytes}B`;
+}
+
+function quantity(value: unknown, units: ReadonlyMap<string, number>): number | null {
+  const match = typeof value === "string" ? QUANTITY.exec(value) : null;
+  const unit = units.get(match?.[2] ?? "");
+  // Decimal fractions of a unit are exact to the thousandth of the smallest unit; binary rounding must not show.
+  return match === null || unit === undefined ? null : Number((Number(match[1]) * unit).toFixed(3));
+}
+
+function refuse(message: string): Parsed<never> {
+  return { ok: false, message };
+}

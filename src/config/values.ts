@@ -1,0 +1,129 @@
+// Reads the texts of a configuration that are more than a text: origins, parts of a scope, names of headers and methods.
+// Decides on one value alone; relations between settings belong to `cross-checks.ts`.
+
+import type { ForwardKey, Origin, ScopePart } from "./resolved.ts";
+import type { Parsed } from "./units.ts";
+
+/** RFC 9110, 5.6.2: a token. */
+export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+const TOKEN = new RegExp(TOKEN_PATTERN);
+
+/** Names of bindings as wrangler takes them. Two leading underscores are no binding: `__proto__` must not look like one. */
+export const BINDING_PATTERN = "^(?!__)[A-Za-z_$][A-Za-z0-9_$]*$";
+const BINDING = new RegExp(BINDING_PATTERN);
+
+/** Methods that are safe to repeat by definition (RFC 9110, 9.2.1), or that never reach a Worker as themselves. */
+const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"]);
+
+const ORIGIN_ADVICE = 'write "https://api.example.com" or { binding = "NAME" }';
+
+/** `origin = "https://…"`, which may carry a path prefix (kept without its last slash), or `{ binding = "NAME" }`. */
+export function parseOrigin(value: string | { readonly binding: string }): Parsed<Origin> {
+  if (typeof value !== "string") {
+    return BINDING.test(value.binding)
+      ? { ok: true, value: { kind: "binding", binding: value.binding } }
+      : refuse('binding must be a name of letters, digits and "_": write { binding = "API" }');
+  }
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) {
+    return refuse(`must be an absolute http or https URL: ${ORIGIN_ADVICE}`);
+  }
+  const url = new URL(value);
+  const base = `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  if (url.username !== "" || url.password !== "") {
+    return refuse(`must not carry credentials, because variables are readable: write "${base}" and let clients send theirs`);
+  }
+  if (value.includes("?") || value.includes("#")) {
+    return refuse(`must not carry a query or a fragment: write "${base}"`);
+  }
+  return { ok: true, value: { kind: "url", url: base } };
+}
+
+/** What to say of an origin that is neither text nor a table with a binding. */
+export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding: ${ORIGIN_ADVICE}`;
+
+export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|ip|none)$";
+
+/** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
+export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
+  if (value === "ip") return { ok: true, value: { kind: "ip" } };
+  if (value === "none") return { ok: true, value: null };
+  const colon = value.indexOf(":");
+  const kind = value.slice(0, Math.max(colon, 0));
+  const name = value.slice(colon + 1);
+  switch (kind) {
+    case "header":
+      return TOKEN.test(name)
+        ? { ok: true, value: { kind, name: name.toLowerCase() } }
+        : refuse('must name a header: write "header:authorization"');
+    case "cookie":
+      return TOKEN.test(name)
+        ? { ok: true, value: { kind, name } }
+        : refuse('must name a cookie: write "cookie:session"');
+    case "jwt":
+      return refuse(
+        "verified claims are not available in this version: " +
+          'write "header:authorization" (the whole credential) or "cookie:NAME"',
+      );
+    default:
+      return refuse(`"${value}" is no scope: write "header:NAME", "cookie:NAME", "ip" or "none"`);
+  }
+}
+
+/** `scope` as a whole: at least one entry, none twice, "none" (null) only alone; it becomes the empty list. */
+export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<readonly ScopePart[]> {
+  const parts = entries.filter((entry) => entry !== null);
+  if (entries.length === 0) {
+    return refuse('must say whose key it is: write ["header:authorization"], or ["none"] if one key means the same to all');
+  }
+  if (parts.length < entries.length && entries.length > 1) {
+    return refuse('"none" stands only alone: write ["none"], or leave "none" out');
+  }
+  const twice = firstRepeated(parts.map((part) => (part.kind === "ip" ? part.kind : `${part.kind}:${part.name}`)));
+  return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
+}
+
+/** `forward_key`: "client", "none", or the name of a step, which has the characters of a token. */
+export function parseForwardKey(value: string): Parsed<ForwardKey> {
+  if (value === "client" || value === "none") return { ok: true, value: { kind: value } };
+  if (TOKEN.test(value) && value.length <= 64) return { ok: true, value: { kind: "step", step: value } };
+  return refuse(
+    'must be "client", "none" or a step name of 1 to 64 letters, digits and hyphens: write "charge" to send <key>:charge',
+  );
+}
+
+export function parseHeaderName(value: string): Parsed<string> {
+  return TOKEN.test(value)
+    ? { ok: true, value }
+    : refuse(`"${value}" is no header name (RFC 9110, 5.6.2): write letters, digits and hyphens, "Idempotency-Key"`);
+}
+
+export function parseMethod(value: string): Parsed<string> {
+  const upper = value.toUpperCase();
+  if (!TOKEN.test(value)) return refuse(`"${value}" is no method: write "POST"`);
+  // "ALL" would reach the router as "every method".
+  if (upper === "ALL") return refuse('name the methods one by one: write ["POST", "PATCH"]');
+  if (REPEATABLE_METHODS.has(upper)) {
+    return refuse(`${upper} is safe to repeat without a key: leave it out (write ["POST", "PATCH"])`);
+  }
+  return value === upper ? { ok: true, value } : refuse(`methods are upper case: write "${upper}"`);
+}
+
+/** A pattern for keys; it has to compile as `new RegExp(pattern, "u")`. */
+export function parseKeyPattern(value: string): Parsed<string> {
+  try {
+    new RegExp(value, "u");
+    return { ok: true, value };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/^.*: /, "") : "syntax";
+    return refuse(`is no regular expression (${reason}): write a JavaScript pattern, "^[0-9a-f-]{36}$"`);
+  }
+}
+
+/** The first value that stands in the list twice. */
+export function firstRepeated<T>(values: readonly T[]): T | null {
+  return values.find((value, index) => values.indexOf(value) !== index) ?? null;
+}
+
+function refuse(message: string): Parsed<never> {
+  return { ok: false, message };
+}

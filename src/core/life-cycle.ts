@@ -1,0 +1,180 @@
+// The state machine of one record: from a record, an event, a policy and the time to the next record, the reply and the
+// next deadline. Total and pure. It decides alone whether the origin may be called; nothing else may.
+//
+// Every event first sees the record as time has left it (`settle`): a lock that ended, a record that expired. Whether
+// an alarm looked in between makes therefore no difference to what any later event leaves behind.
+
+import { type AttemptId, type EpochMs, type Fingerprint, later } from "./units.ts";
+import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } from "./record.ts";
+
+export type LifeCycleEvent =
+  /** A request with the record's key, in its scope. `attemptId` is for the attempt that it may start. */
+  | { readonly type: "request"; readonly fingerprint: Fingerprint; readonly attemptId: AttemptId }
+  /** The attempt ended: the operation took effect, and this was its answer. */
+  | { readonly type: "result"; readonly attemptId: AttemptId; readonly status: number; readonly kept: boolean }
+  /** The attempt ended, and the origin certainly did not act. */
+  | { readonly type: "refused"; readonly attemptId: AttemptId }
+  /** The attempt ended, and nobody knows whether the origin acted. */
+  | { readonly type: "ambiguous"; readonly attemptId: AttemptId }
+  /** The attempt is alive and needs its lock for longer. */
+  | { readonly type: "renew"; readonly attemptId: AttemptId }
+  /** Nothing happened but time: the alarm looks. */
+  | { readonly type: "look" };
+
+export type Reply =
+  /** To a request: call the origin as this attempt. */
+  | { readonly type: "start"; readonly record: Started }
+  /** To a request: answer from the record. */
+  | { readonly type: "replay"; readonly record: Completed }
+  /** To a request: it took effect, but its response was not kept. */
+  | { readonly type: "not-kept"; readonly record: Completed }
+  /** To a request: an attempt holds the lock, or held it and may still be at work. No other starts before `retryFrom`. */
+  | { readonly type: "in-flight"; readonly record: Started | Failed; readonly retryFrom: EpochMs }
+  /** To a request: an earlier attempt may have taken effect, and the route forbids to guess. */
+  | { readonly type: "outcome-unknown"; readonly record: Unknown }
+  /** To a request: the key was used for something else. */
+  | { readonly type: "mismatch" }
+  /** To an attempt: it owned the record, and its word now stands there. */
+  | { readonly type: "settled" }
+  /** To an attempt: the record is no longer its own; nothing changed. */
+  | { readonly type: "superseded" }
+  /** To a look. */
+  | { readonly type: "seen" };
+
+export interface Step {
+  /** The record from now on; `null` when there is none. The same object as before when nothing changed. */
+  readonly record: IdempotencyRecord | null;
+  readonly reply: Reply;
+  /** When time alone will next change the record; `null` when there is none. */
+  readonly deadline: EpochMs | null;
+}
+
+/**
+ * Takes one step. `policy` is the one in force for the request; an attempt that runs keeps the policy of its own claim,
+ * so a changed configuration never changes the promise under which an attempt was started.
+ */
+export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
+  const current = settle(record, now);
+  if (current === null) return stepNone(event, policy, now);
+  switch (event.type) {
+    case "request":
+      if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "mismatch" });
+      return request(record, current, event.attemptId, policy, now);
+    case "result":
+    case "refused":
+    case "ambiguous":
+    case "renew":
+      if (event.attemptId !== current.attempt.id || current.state === "completed")
+        return unchanged(record, { type: "superseded" });
+      return changed(endOrRenew(current, event, now), { type: "settled" });
+    case "look":
+      return changed(current, { type: "seen" });
+  }
+}
+
+/** When time alone next changes the record. */
+export function deadlineOf(record: IdempotencyRecord): EpochMs {
+  switch (record.state) {
+    case "started":
+      return record.attempt.lockedUntil;
+    case "failed":
+    case "unknown":
+    case "completed":
+      return record.expiresAt;
+  }
+}
+
+/** The record as time has left it. Times are those of the lock's end, not those of whoever noticed. */
+function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
+  if (record === null || deadlineOf(record) > now) return record;
+  if (record.state !== "started") return null;
+  const ended = outcomeUnknown(record);
+  return ended.expiresAt > now ? ended : null;
+}
+
+/** What an attempt leaves behind of which nobody knows whether it took effect. */
+function outcomeUnknown(record: Started | Failed | Unknown): Failed | Unknown {
+  const { fingerprint, attempt, policy } = record;
+  const expiresAt = later(attempt.lockedUntil, policy.retentionMs);
+  switch (policy.unknown) {
+    case "retry":
+      // The attempt may still be at work in the origin: attempts never overlap, so the lock is waited for.
+      return { state: "failed", fingerprint, attempt, policy, retryFrom: attempt.lockedUntil, expiresAt };
+    case "hold":
+      return { state: "unknown", fingerprint, attempt, policy, expiresAt };
+  }
+}
+
+function stepNone(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
+  switch (event.type) {
+    case "request":
+      return start(event.fingerprint, event.attemptId, 1, policy, now);
+    case "result":
+    case "refused":
+    case "ambiguous":
+    case "renew":
+      return { record: null, reply: { type: "superseded" }, deadline: null };
+    case "look":
+      return { record: null, reply: { type: "seen" }, deadline: null };
+  }
+}
+
+function request(
+  record: IdempotencyRecord | null,
+  current: IdempotencyRecord,
+  attemptId: AttemptId,
+  policy: Policy,
+  now: EpochMs,
+): Step {
+  switch (current.state) {
+    case "started": {
+      const retryFrom = current.attempt.lockedUntil;
+      return unchanged(record, { type: "in-flight", record: current, retryFrom });
+    }
+    case "failed": {
+      const { retryFrom, fingerprint, attempt } = current;
+      if (now >= retryFrom) return start(fingerprint, attemptId, attempt.number + 1, policy, now);
+      return unchanged(record, { type: "in-flight", record: current, retryFrom });
+    }
+    case "unknown":
+      return unchanged(record, { type: "outcome-unknown", record: current });
+    case "completed":
+      return unchanged(record, { type: current.kept ? "replay" : "not-kept", record: current });
+  }
+}
+
+function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: Policy, now: EpochMs): Step {
+  const attempt = { id, number, startedAt: now, lockedUntil: later(now, policy.lockMs) };
+  const record: Started = { state: "started", fingerprint, attempt, policy };
+  return changed(record, { type: "start", record });
+}
+
+type AttemptEvent = Extract<LifeCycleEvent, { type: "result" | "refused" | "ambiguous" | "renew" }>;
+
+/** What the owner's word makes of the record, also when it comes after the lock has ended. */
+function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
+  const { fingerprint, attempt, policy } = current;
+  const expiresAt = later(now, policy.retentionMs);
+  switch (event.type) {
+    case "result": {
+      const { status, kept } = event;
+      return { state: "completed", fingerprint, attempt, policy, status, kept, completedAt: now, expiresAt };
+    }
+    case "refused":
+      return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
+    case "ambiguous":
+      return outcomeUnknown(current);
+    case "renew": {
+      const lockedUntil = later(now, policy.lockMs);
+      return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil }, policy };
+    }
+  }
+}
+
+function changed(record: IdempotencyRecord, reply: Reply): Step {
+  return { record, reply, deadline: deadlineOf(record) };
+}
+
+function unchanged(record: IdempotencyRecord | null, reply: Reply): Step {
+  return { record, reply, deadline: record === null ? null : deadlineOf(record) };
+}

@@ -1,0 +1,27 @@
+// Names for what would otherwise be bare numbers and strings, so that a time is never taken for a duration, nor one
+// identity for another. The constructors below are the only places where a plain value becomes one of them.
+
+declare const unit: unique symbol;
+
+/** A point in time: milliseconds since the Unix epoch. */
+export type EpochMs = number & { readonly [unit]: "EpochMs" };
+
+/** A length of time in milliseconds. */
+export type DurationMs = number & { readonly [unit]: "DurationMs" };
+
+/** SHA-256, in hexadecimal, over what a request asks for; tells a retry from a reuse. */
+export type Fingerprint = string & { readonly [unit]: "Fingerprint" };
+
+/** The identity of one attempt: random, never a counter and never a time. */
+export type AttemptId = string & { readonly [unit]: "AttemptId" };
+
+/** SHA-256, in hexadecimal, over an idempotency key and its scope: the name of one record. */
+export type RecordId = string & { readonly [unit]: "RecordId" };
+
+export const epochMs = (value: number): EpochMs => value as EpochMs;
+export const durationMs = (value: number): DurationMs => value as DurationMs;
+export const fingerprint = (value: string): Fingerprint => value as Fingerprint;
+export const attemptId = (value: string): AttemptId => value as AttemptId;
+export const recordId = (value: string): RecordId => value as RecordId;
+
+export const later = (time: EpochMs, by: DurationMs): EpochMs => epochMs(time + by);

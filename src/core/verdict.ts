@@ -1,0 +1,38 @@
+// What an attempt's end means. Whatever cannot be told apart is ambiguous: never a guess towards a second effect.
+
+/** How an attempt ended, as seen from the gateway. */
+export type AttemptEnd =
+  /** The origin answered, and its whole body arrived (or more of it than is kept). */
+  | { readonly kind: "answered"; readonly status: number }
+  /** No connection could be opened: certainly nothing was sent. */
+  | { readonly kind: "unreachable" }
+  /** The connection broke after something may have been sent, or the body was cut short. */
+  | { readonly kind: "dropped" }
+  /** The deadline for the headers, or for the next piece of the body, passed. */
+  | { readonly kind: "timed-out" };
+
+/**
+ * - `result`: the operation took effect (or was answered for good); stored and replayed.
+ * - `refused`: the origin certainly did not act; the key may be tried again at once.
+ * - `ambiguous`: nobody knows.
+ */
+export type Verdict = "result" | "refused" | "ambiguous";
+
+/** A route's statuses that are no result. A status in both lists is ambiguous; the configuration forbids it. */
+export interface VerdictLists {
+  readonly refused: readonly number[];
+  readonly ambiguous: readonly number[];
+}
+
+export function judge(end: AttemptEnd, lists: VerdictLists): Verdict {
+  switch (end.kind) {
+    case "answered":
+      if (lists.ambiguous.includes(end.status)) return "ambiguous";
+      return lists.refused.includes(end.status) ? "refused" : "result";
+    case "unreachable":
+      return "refused";
+    case "dropped":
+    case "timed-out":
+      return "ambiguous";
+  }
+}

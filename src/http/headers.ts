@@ -1,0 +1,56 @@
+// Headers as pairs: which of them travel, in both directions. Repeated lines stay repeated where the runtime shows them
+// apart (it does so for Set-Cookie alone; all others it joins with a comma, which means the same by RFC 9110, 5.3).
+
+export type HeaderPairs = readonly (readonly [name: string, value: string])[];
+
+/** The attempt's number, for the origin. What a client sends under this name is dropped. */
+export const ATTEMPT_HEADER = "idempotency-attempt";
+
+/** What only the gateway may say of a response; the same from an origin is dropped, so that it cannot fake a replay. */
+export const ECHO_HEADER = "Idempotency-Key";
+export const EXPIRES_HEADER = "Idempotency-Expires";
+export const REPLAYED_HEADER = "Idempotent-Replayed";
+const GATEWAY_HEADERS = new Set([ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER].map((name) => name.toLowerCase()));
+
+/**
+ * Connection-specific fields (RFC 9110, section 7.6.1), and the two that the runtime sets itself from the body and the
+ * URL. `Connection` may name more.
+ */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "content-length",
+  "host",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+function endToEnd(headers: Headers, drop: (name: string) => boolean): HeaderPairs {
+  const named = namedByConnection(headers);
+  const pairs: [string, string][] = [];
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase();
+    if (!HOP_BY_HOP.has(lower) && !named.has(lower) && !drop(lower)) pairs.push([name, value]);
+  }
+  return pairs;
+}
+
+function namedByConnection(headers: Headers): ReadonlySet<string> {
+  const value = headers.get("connection");
+  return new Set(value === null ? [] : value.split(",").map((name) => name.trim().toLowerCase()));
+}
+
+/** What of a request's headers goes to the origin; `drop` holds lower-case names. */
+export function requestHeaders(headers: Headers, drop: ReadonlySet<string>): HeaderPairs {
+  return endToEnd(headers, (name) => name === ATTEMPT_HEADER || drop.has(name));
+}
+
+/** What of a response's headers goes to the client, and into the record. */
+export function responseHeaders(headers: Headers): HeaderPairs {
+  return endToEnd(headers, (name) => GATEWAY_HEADERS.has(name));
+}

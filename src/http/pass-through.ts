@@ -1,0 +1,26 @@
+// What no route protects: streamed to the origin and back as it is, whatever its method, size or protocol (WebSocket
+// upgrades included). Nothing is remembered, no object is touched.
+
+import type { Origin } from "../config/resolved.ts";
+import { ATTEMPT_HEADER } from "./headers.ts";
+import { originUrl } from "./origin-url.ts";
+import { problemResponse } from "./problem-response.ts";
+
+/** Something that answers requests: the network, or a binding. */
+export interface Fetcher {
+  fetch(request: Request, init?: RequestInit): Promise<Response>;
+}
+
+export async function passThrough(request: Request, origin: Origin, target: Fetcher): Promise<Response> {
+  const url = originUrl(origin, request.url);
+  // Untouched bytes: the runtime neither decodes the body nor follows a redirect (platform rule).
+  const forwarded = new Request(url, request);
+  // Only the gateway may number attempts, also where it makes none.
+  forwarded.headers.delete(ATTEMPT_HEADER);
+  try {
+    return await target.fetch(forwarded, { redirect: "manual", encodeResponseBody: "manual" });
+  } catch (error) {
+    console.error({ message: "pass-through failed", reason: String(error) });
+    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, null);
+  }
+}

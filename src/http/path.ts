@@ -1,0 +1,31 @@
+// Under which path a request is matched. Origins differ in what they take for the same path: many decode escapes, merge
+// slashes, ignore a trailing one or a `;parameter`. A request is therefore matched as written and in its plainest form,
+// and either match protects it. What is sent to the origin, and digested, is always the path as it came.
+
+/** The path as it came, dot segments resolved (RFC 3986, section 5.2.4), as the URL parser leaves it. */
+export function literalPath(url: string): string {
+  return new URL(url).pathname;
+}
+
+/** The path's plainest form: escapes decoded once, slashes merged, dot segments, parameters and trailing slash gone. */
+export function plainestPath(url: string): string {
+  const segments: string[] = [];
+  for (const part of decoded(literalPath(url)).split(/[/\\]/)) {
+    const segment = part.split(";")[0] ?? "";
+    if (segment === "" || segment === ".") continue;
+    if (segment === "..") segments.pop();
+    else segments.push(segment);
+  }
+  return `/${segments.join("/")}`;
+}
+
+/** Decodes what is valid and leaves the rest; `decodeURIComponent` gives up on the whole. */
+function decoded(path: string): string {
+  return path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      return escapes;
+    }
+  });
+}

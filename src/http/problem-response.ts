@@ -1,0 +1,36 @@
+// A problem on the wire: RFC 9457, with the members that let a client tell it from the origin's own 409 or 422.
+
+import { describeProblem, type Problem } from "../core/problem.ts";
+import { ECHO_HEADER } from "./headers.ts";
+
+/** Where the policy is published; every problem links to it (draft, section 2.7). */
+export const WELL_KNOWN_PATH = "/.well-known/idempotency";
+
+/** `echo` is the key as the client sent it, or `null` where there is no valid one to repeat. */
+export function problemResponse(problem: Problem, echo: string | null): Response {
+  const { status, title, detail, retryable, retryAfterSeconds, members } = describeProblem(problem);
+  const headers = new Headers({
+    "Content-Type": "application/problem+json",
+    "Cache-Control": "no-store",
+    Link: `<${WELL_KNOWN_PATH}>; rel="describedby"`,
+    "X-Should-Retry": String(retryable),
+  });
+  if (retryAfterSeconds !== null) headers.set("Retry-After", String(retryAfterSeconds));
+  if (echo !== null) headers.set(ECHO_HEADER, echo);
+  const body = {
+    type: problemType(problem.code),
+    title,
+    status,
+    detail,
+    code: problem.code,
+    retryable,
+    ...members,
+    // A widely used SDK takes every JSON body without an `error` member for a success, whatever the status.
+    error: { type: "idempotency_error", code: problem.code, message: detail },
+  };
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+export function problemType(code: string): string {
+  return `${WELL_KNOWN_PATH}#${code}`;
+}

@@ -1,0 +1,110 @@
+// A request that a route protects: its key, scope, body and fingerprint are read, and all is handed to the shard that
+// keeps the key. Nothing goes out before the whole request has been found good.
+
+import type { Route } from "../config/resolved.ts";
+import { attemptId, durationMs, recordId } from "../core/units.ts";
+import { readBounded } from "./body.ts";
+import { digest } from "./digest.ts";
+import { fingerprintRequest } from "./fingerprint.ts";
+import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
+import { parseKey } from "./key.ts";
+import type { ExchangeMessage } from "./message.ts";
+import { originUrl } from "./origin-url.ts";
+import { problemResponse } from "./problem-response.ts";
+import { scopeOf } from "./scope.ts";
+
+/** Runs an exchange in the shard that keeps `key`. Resolves with a problem response when the shard cannot. */
+export type CallShard = (route: Route, key: string, message: ExchangeMessage) => Promise<Response>;
+
+/** The answer to a protected request; `null` when the route lets a request without a key pass. */
+export async function protect(request: Request, route: Route, callShard: CallShard): Promise<Response | null> {
+  const parsed = parseKey(request.headers, route.headers, route.keyFormat);
+  switch (parsed.kind) {
+    case "absent":
+      return route.key === "optional"
+        ? null
+        : problemResponse({ code: "key-missing", header: route.headers[0] ?? ECHO_HEADER }, null);
+    case "invalid":
+      return problemResponse({ code: "key-invalid", reason: parsed.reason }, null);
+    case "key":
+      return exchange(request, route, parsed, callShard);
+  }
+}
+
+interface Key {
+  readonly key: string;
+  readonly raw: string;
+  readonly header: string;
+}
+
+async function exchange(request: Request, route: Route, key: Key, callShard: CallShard): Promise<Response> {
+  const body = await readBounded(request.body, route.maxRequestBodyBytes);
+  if (body.kind === "over") {
+    await body.rest.cancel();
+    return problemResponse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, key.raw);
+  }
+  const message = await messageFor(request, route, key, body.bytes);
+  return callShard(route, key.key, message);
+}
+
+async function messageFor(request: Request, route: Route, key: Key, body: Uint8Array): Promise<ExchangeMessage> {
+  const { pathname, search } = new URL(request.url);
+  const [record, fingerprint] = await Promise.all([
+    digest([key.key, ...scopeOf(request.headers, route.scope)]),
+    fingerprintRequest(
+      {
+        method: request.method,
+        path: pathname,
+        query: search,
+        headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
+        body,
+      },
+      route.fingerprint.body,
+    ),
+  ]);
+  return {
+    head: {
+      recordId: recordId(record),
+      echo: key.raw,
+      fingerprint,
+      attemptId: attemptId(crypto.randomUUID()),
+      policy: { unknown: route.unknown, lockMs: durationMs(route.lockMs), retentionMs: durationMs(route.retentionMs) },
+      lists: { refused: route.refused, ambiguous: route.ambiguous },
+      waitMs: route.duplicate === "wait" ? route.waitMs : 0,
+      timeoutMs: route.timeoutMs,
+      idleTimeoutMs: route.idleTimeoutMs,
+      maxResponseBodyBytes: route.maxResponseBodyBytes,
+      mismatchStatus: route.mismatchStatus,
+      omitHeaders: route.omitHeaders,
+      call: {
+        origin: route.origin,
+        method: request.method,
+        url: originUrl(route.origin, request.url),
+        headers: forwardedHeaders(request.headers, route, key),
+        hasBody: request.body !== null,
+      },
+    },
+    body,
+  };
+}
+
+function forwardedHeaders(headers: Headers, route: Route, key: Key): HeaderPairs {
+  switch (route.forwardKey.kind) {
+    case "client":
+      return requestHeaders(headers, new Set());
+    case "none":
+      return requestHeaders(headers, lowerCase(route.headers));
+    case "step":
+      return [...requestHeaders(headers, lowerCase(route.headers)), [key.header, stepKey(key, route.forwardKey.step)]];
+  }
+}
+
+/** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so quoting is all that it can need. */
+function stepKey({ key, raw }: Key, step: string): string {
+  const value = `${key}:${step}`;
+  return raw.startsWith('"') ? `"${value.replaceAll(/["\\]/g, "\\$&")}"` : value;
+}
+
+function lowerCase(names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.map((name) => name.toLowerCase()));
+}

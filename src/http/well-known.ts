@@ -1,0 +1,76 @@
+// The published policy (draft, sections 2.4 and 2.5.2: the expiration policy and the rest of the idempotency
+// specification), made from the configuration. It tells clients what they can rely on, and nothing of what lies behind.
+
+import type { Config, Route } from "../config/resolved.ts";
+import { describeProblem, type Problem, type ProblemCode } from "../core/problem.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER } from "./headers.ts";
+import { problemType } from "./problem-response.ts";
+
+export function wellKnownResponse(config: Config): Response {
+  return Response.json(
+    {
+      specification: "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/",
+      responseHeaders: { echo: ECHO_HEADER, expires: EXPIRES_HEADER, replayed: REPLAYED_HEADER },
+      routes: config.routes.map(publishedRoute),
+      problems: publishedProblems(),
+    },
+    { headers: { "Cache-Control": "max-age=300" } },
+  );
+}
+
+function publishedRoute(route: Route): object {
+  const { min, max, pattern } = route.keyFormat;
+  return {
+    path: route.path,
+    methods: route.methods,
+    key: {
+      required: route.key === "required",
+      headers: route.headers,
+      syntax: "a structured-field string, or the same value bare; visible ASCII",
+      minLength: min,
+      maxLength: max,
+      ...(pattern === null ? {} : { pattern }),
+    },
+    scope:
+      route.scope.length === 0
+        ? ["none"]
+        : route.scope.map((part) => (part.kind === "ip" ? part.kind : `${part.kind}:${part.name}`)),
+    fingerprint: { of: ["method", "path", "query"], body: route.fingerprint.body, headers: route.fingerprint.headers },
+    duplicate: route.duplicate === "wait" ? { while: "wait", upToSeconds: route.waitMs / 1000 } : { while: "reject" },
+    unknownOutcome: route.unknown,
+    retentionSeconds: route.retentionMs / 1000,
+    notReplayed: { refused: route.refused, ambiguous: route.ambiguous },
+    mismatchStatus: route.mismatchStatus,
+    maxRequestBodyBytes: route.maxRequestBodyBytes,
+  };
+}
+
+/** One of each problem; the evidence in it only fills the gaps. */
+const EXAMPLES: { readonly [Code in ProblemCode]: Extract<Problem, { code: Code }> } = {
+  "key-missing": { code: "key-missing", header: ECHO_HEADER },
+  "key-invalid": { code: "key-invalid", reason: "" },
+  "key-reused": { code: "key-reused", status: 422 },
+  "in-flight": { code: "in-flight", retryAfterMs: 0 },
+  "outcome-unknown": { code: "outcome-unknown" },
+  "response-not-kept": { code: "response-not-kept", originalStatus: 200 },
+  "body-too-large": { code: "body-too-large", limitBytes: 0 },
+  "origin-unreachable": { code: "origin-unreachable" },
+  "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },
+  "origin-timeout": { code: "origin-timeout", unknown: "retry", retryAfterMs: 0 },
+  "store-unavailable": { code: "store-unavailable" },
+  "configuration-invalid": { code: "configuration-invalid", problems: [] },
+};
+
+function publishedProblems(): readonly object[] {
+  return Object.values(EXAMPLES).map((problem) => {
+    const { status, title, retryable } = describeProblem(problem);
+    const type = problemType(problem.code);
+    return {
+      type,
+      code: problem.code,
+      title,
+      status,
+      retryable: "unknown" in problem ? "by unknownOutcome" : retryable,
+    };
+  });
+}

@@ -1,0 +1,29 @@
+// The Worker's way to a shard. It fails closed: when the shard cannot be reached, or breaks, the client hears so and
+// nothing else is sent anywhere.
+
+import type { Route } from "../config/resolved.ts";
+import { encodeMessage } from "../http/message.ts";
+import { problemResponse } from "../http/problem-response.ts";
+import type { CallShard } from "../http/protect.ts";
+import { EXCHANGE_URL } from "./key-shard.ts";
+import { shardName } from "./naming.ts";
+
+export function shardCaller(namespace: DurableObjectNamespace): CallShard {
+  return async (route, key, message) => {
+    try {
+      const stub = stubFor(namespace, route, await shardName(key, route.shards));
+      return await stub.fetch(EXCHANGE_URL, {
+        method: "POST",
+        body: encodeMessage(message),
+        encodeResponseBody: "manual",
+      });
+    } catch (error) {
+      console.error({ message: "shard unavailable", reason: String(error) });
+      return problemResponse({ code: "store-unavailable" }, message.head.echo);
+    }
+  };
+}
+
+function stubFor(namespace: DurableObjectNamespace, { locationHint }: Route, name: string): DurableObjectStub {
+  return namespace.get(namespace.idFromName(name), locationHint === null ? {} : { locationHint });
+}

@@ -1,0 +1,258 @@
+// The ledger: the records of one shard and their responses, in SQLite. It stores and finds; it decides nothing, and it
+// knows no HTTP: headers are pairs of text to it, bodies are bytes. Every method runs within one synchronous turn, so
+// that what is read, decided and written in a turn is one atomic commit (Durable Objects documentation, "write coalescing").
+
+import type { Completed, IdempotencyRecord, Policy } from "../core/record.ts";
+import { attemptId, durationMs, epochMs, type EpochMs, fingerprint, type RecordId, recordId } from "../core/units.ts";
+import { migrate } from "./migrations.ts";
+
+export interface StoredResponse {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: Uint8Array;
+}
+
+/** A record, and where it lies. */
+export interface Entry {
+  readonly record: IdempotencyRecord;
+  readonly bucket: number;
+}
+
+/** The bucket of records with an attempt in flight. */
+const IN_FLIGHT = 0;
+
+/**
+ * Buckets per retention: a record is erased at most an eighth of its retention after it has expired (it is not *found*
+ * from the millisecond on), and a look-up costs one seek for each of the nine buckets that can be alive.
+ */
+const BUCKETS_PER_RETENTION = 8;
+
+const RECORD_COLUMNS =
+  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept";
+
+/** A row of `records`, without the response. */
+interface RecordRow extends Record<string, SqlStorageValue> {
+  readonly bucket: number;
+  readonly id: string;
+  readonly state: string;
+  readonly fingerprint: string;
+  readonly attempt_id: string;
+  readonly attempt: number;
+  readonly started_at: number;
+  readonly locked_until: number;
+  readonly unknown: string;
+  readonly lock_ms: number;
+  readonly retention_ms: number;
+  readonly retry_from: number | null;
+  readonly completed_at: number | null;
+  readonly expires_at: number | null;
+  readonly status: number | null;
+  readonly kept: number | null;
+}
+
+interface ResponseRow extends Record<string, SqlStorageValue> {
+  readonly status_text: string;
+  readonly headers: string;
+  readonly body: ArrayBuffer;
+}
+
+export class Ledger {
+  readonly #sql: SqlStorage;
+  /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
+  readonly #buckets: Set<number>;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    migrate(sql);
+    this.#buckets = new Set([IN_FLIGHT, ...listBuckets(sql)]);
+  }
+
+  find(id: RecordId): Entry | null {
+    const marks = Array.from(this.#buckets, () => "?").join();
+    const [row] = this.#sql
+      .exec<RecordRow>(
+        `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${marks})`,
+        id,
+        ...this.#buckets,
+      )
+      .toArray();
+    return row === undefined ? null : { record: readRecord(row), bucket: row.bucket };
+  }
+
+  /** Puts `record` in the place of `entry`; either may be absent. A response belongs to a completed record that keeps one. */
+  save(
+    id: RecordId,
+    entry: Entry | null,
+    record: IdempotencyRecord | null,
+    response: StoredResponse | null = null,
+  ): void {
+    if (record === null) {
+      if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
+      return;
+    }
+    const bucket = bucketOf(record);
+    this.#buckets.add(bucket);
+    const values = [bucket, ...writeRecord(record), ...writeResponse(response)];
+    if (entry === null) this.#sql.exec(INSERT, id, ...values);
+    else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
+  }
+
+  /** The response that a completed record keeps. */
+  response(id: RecordId, bucket: number, { status }: Completed): StoredResponse {
+    const { status_text, headers, body } = this.#sql
+      .exec<ResponseRow>("SELECT status_text, headers, body FROM records WHERE bucket = ? AND id = ?", bucket, id)
+      .one();
+    const pairs: StoredResponse["headers"] = JSON.parse(headers);
+    return { status, statusText: status_text, headers: pairs, body: new Uint8Array(body) };
+  }
+
+  /** The records with an attempt in flight, or one that was lost. As many as there are attempts, not as there are records. */
+  inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
+    return this.#sql
+      .exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE bucket = ?`, IN_FLIGHT)
+      .toArray()
+      .map((row) => ({ id: recordId(row.id), entry: { record: readRecord(row), bucket: IN_FLIGHT } }));
+  }
+
+  /** Erases at most `limit` records of buckets that have expired, and tells how many. */
+  erase(now: EpochMs, limit: number): number {
+    const { rowsWritten } = this.#sql.exec(
+      "DELETE FROM records WHERE (bucket, id) IN (SELECT bucket, id FROM records WHERE bucket > 0 AND bucket <= ? LIMIT ?)",
+      now,
+      limit,
+    );
+    if (rowsWritten < limit) {
+      for (const bucket of this.#buckets) if (bucket !== IN_FLIGHT && bucket <= now) this.#buckets.delete(bucket);
+    }
+    return rowsWritten;
+  }
+
+  /** When the next lock ends or the next bucket expires; `null` when there is neither. */
+  nextDeadline(): EpochMs | null {
+    const { lock, bucket } = this.#sql
+      .exec<{ lock: number | null; bucket: number | null }>(
+        "SELECT (SELECT min(locked_until) FROM records WHERE bucket = ?1) AS lock, (SELECT min(bucket) FROM records WHERE bucket > ?1) AS bucket",
+        IN_FLIGHT,
+      )
+      .one();
+    const deadlines = [lock, bucket].filter((value) => value !== null);
+    return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
+  }
+}
+
+const WRITTEN_COLUMNS = [
+  "bucket",
+  "state",
+  "fingerprint",
+  "attempt_id",
+  "attempt",
+  "started_at",
+  "locked_until",
+  "unknown",
+  "lock_ms",
+  "retention_ms",
+  "retry_from",
+  "completed_at",
+  "expires_at",
+  "status",
+  "kept",
+  "status_text",
+  "headers",
+  "body",
+];
+const INSERT = `INSERT INTO records (id, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;
+const UPDATE = `UPDATE records SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE bucket = ? AND id = ?`;
+
+/** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
+function bucketOf(record: IdempotencyRecord): number {
+  if (record.state === "started") return IN_FLIGHT;
+  const widthMs = Math.max(1, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
+  return Math.ceil(record.expiresAt / widthMs) * widthMs;
+}
+
+/** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
+function listBuckets(sql: SqlStorage): readonly number[] {
+  return sql
+    .exec<{ bucket: number }>(
+      `WITH RECURSIVE found(bucket) AS (
+         SELECT min(bucket) FROM records WHERE bucket > ?1
+         UNION ALL SELECT (SELECT min(bucket) FROM records WHERE bucket > found.bucket) FROM found WHERE found.bucket IS NOT NULL
+       ) SELECT bucket FROM found WHERE bucket IS NOT NULL`,
+      IN_FLIGHT,
+    )
+    .toArray()
+    .map(({ bucket }) => bucket);
+}
+
+function writeRecord(record: IdempotencyRecord): readonly SqlStorageValue[] {
+  const { state, attempt, policy } = record;
+  return [
+    state,
+    record.fingerprint,
+    attempt.id,
+    attempt.number,
+    attempt.startedAt,
+    attempt.lockedUntil,
+    policy.unknown,
+    policy.lockMs,
+    policy.retentionMs,
+    state === "failed" ? record.retryFrom : null,
+    state === "completed" ? record.completedAt : null,
+    state === "started" ? null : record.expiresAt,
+    state === "completed" ? record.status : null,
+    state === "completed" ? Number(record.kept) : null,
+  ];
+}
+
+function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
+  if (response === null) return [null, null, null];
+  const { statusText, headers, body } = response;
+  return [statusText, JSON.stringify(headers), exactBuffer(body)];
+}
+
+/** SQLite takes whole buffers; a view on a part of one is copied. */
+function exactBuffer(bytes: Uint8Array): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
+}
+
+function readRecord(row: RecordRow): IdempotencyRecord {
+  const policy: Policy = {
+    unknown: row.unknown === "hold" ? "hold" : "retry",
+    lockMs: durationMs(row.lock_ms),
+    retentionMs: durationMs(row.retention_ms),
+  };
+  const remembered = {
+    fingerprint: fingerprint(row.fingerprint),
+    attempt: {
+      id: attemptId(row.attempt_id),
+      number: row.attempt,
+      startedAt: epochMs(row.started_at),
+      lockedUntil: epochMs(row.locked_until),
+    },
+    policy,
+  };
+  const expiresAt = epochMs(row.expires_at ?? 0);
+  switch (row.state) {
+    case "started":
+      return { state: "started", ...remembered };
+    case "failed":
+      return { state: "failed", ...remembered, retryFrom: epochMs(row.retry_from ?? 0), expiresAt };
+    case "unknown":
+      return { state: "unknown", ...remembered, expiresAt };
+    case "completed": {
+      const { status, kept, completed_at } = row;
+      return {
+        state: "completed",
+        ...remembered,
+        status: status ?? 0,
+        kept: kept === 1,
+        completedAt: epochMs(completed_at ?? 0),
+        expiresAt,
+      };
+    }
+    default:
+      // Fail closed: a record that cannot be read is never taken for none.
+      throw new TypeError(`the ledger holds a record in an unknown state: ${row.state}`);
+  }
+}

@@ -1,0 +1,40 @@
+// The ledger's schema, as numbered steps. A step that has shipped never changes; a new one is added below it. SQLite
+// keeps the number of the last step taken.
+
+const STEPS: readonly string[] = [
+  // 1. `bucket` leads the key so that what is in flight, and what has expired, lies together and needs no index of its
+  // own: 0 while an attempt is in flight, otherwise the time (ms) from which on everything in the bucket has expired.
+  // Moving a record to another bucket is one row written, as any update (measured: README, design notes).
+  `CREATE TABLE records (
+    bucket INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    attempt_id TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    locked_until INTEGER NOT NULL,
+    unknown TEXT NOT NULL,
+    lock_ms INTEGER NOT NULL,
+    retention_ms INTEGER NOT NULL,
+    retry_from INTEGER,
+    completed_at INTEGER,
+    expires_at INTEGER,
+    status INTEGER,
+    kept INTEGER,
+    status_text TEXT,
+    headers TEXT,
+    body BLOB,
+    PRIMARY KEY (bucket, id)
+  ) WITHOUT ROWID`,
+];
+
+/** Brings the schema up to date; free when it is (reading a version writes nothing). Runs within one turn: all or nothing. */
+export function migrate(sql: SqlStorage): void {
+  sql.exec("CREATE TABLE IF NOT EXISTS migrations (step INTEGER PRIMARY KEY)");
+  const [row] = sql.exec<{ done: number }>("SELECT count(*) AS done FROM migrations").toArray();
+  STEPS.slice(row?.done ?? 0).forEach((statement, index) => {
+    sql.exec(statement);
+    sql.exec("INSERT INTO migrations VALUES (?)", (row?.done ?? 0) + index + 1);
+  });
+}

@@ -1,0 +1,137 @@
+// The real gateway in a process of its own, on a free loopback port: under `wrangler dev`, as a user runs it, or under
+// `workerd serve`, which is many times faster and changes no byte. Both can be killed as a crash would kill them and
+// started again on the same state and port.
+
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleWorker } from "./bundle.ts";
+import { freePort, untilAnswers, untilRefused } from "./ports.ts";
+import { spawnGroup } from "./process-group.ts";
+import type { ProcessGroup } from "./process-group.ts";
+import { workerdConfig } from "./workerd-config.ts";
+import { gatewayMain, projectCompatibility, projectDir, spawnWrangler, writeWranglerToml } from "./wrangler.ts";
+import type { Json } from "./wrangler.ts";
+
+const READY_PATH = "/.well-known/idempotency";
+const READY_MS = 60_000;
+
+/** The Worker's variables: its configuration, and whatever else a test sets. */
+export interface GatewayVars {
+  readonly IDEMPOTENCY: { readonly [setting: string]: Json };
+  readonly ROUTES: readonly { readonly [setting: string]: Json }[];
+  readonly [name: string]: Json;
+}
+
+export interface GatewayOptions {
+  readonly vars: GatewayVars;
+  /** Where the objects' storage lives; it outlasts the process. */
+  readonly stateDir: string;
+  /** Further variables and secrets. */
+  readonly bindings?: Readonly<Record<string, Json>>;
+  /** A free one by default. */
+  readonly port?: number;
+  /** The Worker's entry, `src/index.ts` by default. */
+  readonly main?: string;
+}
+
+export interface WranglerDevOptions extends GatewayOptions {
+  readonly extraToml?: string;
+}
+
+export interface WorkerdOptions extends GatewayOptions {
+  /** Cap'n Proto text, one entry each: `(name = "API", service = "api")`. */
+  readonly extraBindings?: readonly string[];
+  readonly extraServices?: readonly string[];
+}
+
+export interface Gateway {
+  readonly url: string;
+  readonly port: number;
+  /** Of the process that was started; it leads the process group. */
+  readonly pid: number;
+  readonly stateDir: string;
+  /** Everything the process has printed. */
+  output(): string;
+  /** SIGKILL to the whole process group; resolves when the port refuses connections. */
+  kill9(): Promise<void>;
+  stop(): Promise<void>;
+  /** Starts it again with the same options, state and port; end it first. `changes` replaces options, such as `vars`. */
+  restart(changes?: Partial<GatewayOptions>): Promise<Gateway>;
+}
+
+/** A new folder for a gateway's state, under the system's temporary folder. */
+export function makeStateDir(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "onceway-state-"));
+}
+
+export async function startWranglerDev(options: WranglerDevOptions): Promise<Gateway> {
+  const port = options.port ?? (await freePort());
+  const inspectorPort = await freePort();
+  const workDir = await mkdtemp(join(tmpdir(), "onceway-dev-"));
+  const config = await writeWranglerToml(workDir, {
+    main: options.main ?? gatewayMain,
+    vars: { ...options.vars, ...options.bindings },
+    extraToml: options.extraToml,
+  });
+  const where = ["--ip", "127.0.0.1", "--port", String(port), "--inspector-port", String(inspectorPort)];
+  const args = ["dev", "--config", config, "--local", "--persist-to", options.stateDir, ...where];
+  const group = await spawnWrangler([...args, "--show-interactive-dev-session=false"], workDir);
+  const restart: Gateway["restart"] = (changes) => startWranglerDev({ ...options, port, ...changes });
+  return whenReady({ group, port, workDir, stateDir: options.stateDir, restart });
+}
+
+export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
+  const port = options.port ?? (await freePort());
+  await mkdir(options.stateDir, { recursive: true });
+  const workDir = await mkdtemp(join(tmpdir(), "onceway-workerd-"));
+  await cp(await bundleWorker(options.main ?? gatewayMain), workDir, { recursive: true });
+  const config = join(workDir, "gateway.capnp");
+  const text = await workerdConfig({
+    modulesDir: workDir,
+    stateDir: options.stateDir,
+    port,
+    compatibility: projectCompatibility(),
+    vars: { ...options.vars, ...options.bindings },
+    extraBindings: options.extraBindings ?? [],
+    extraServices: options.extraServices ?? [],
+  });
+  await writeFile(config, text);
+  const workerd = join(projectDir, "node_modules/.bin/workerd");
+  const group = await spawnGroup(workerd, ["serve", config], { cwd: workDir, env: process.env });
+  const restart: Gateway["restart"] = (changes) => startWorkerd({ ...options, port, ...changes });
+  return whenReady({ group, port, workDir, stateDir: options.stateDir, restart });
+}
+
+interface Started {
+  readonly group: ProcessGroup;
+  readonly port: number;
+  readonly workDir: string;
+  readonly stateDir: string;
+  readonly restart: Gateway["restart"];
+}
+
+async function whenReady({ group, port, workDir, stateDir, restart }: Started): Promise<Gateway> {
+  const end = async (how: () => Promise<void>): Promise<void> => {
+    await how();
+    await untilRefused(port);
+    await rm(workDir, { recursive: true, force: true });
+  };
+  const failure = (): string | null => (group.hasExited() ? "the process has ended" : null);
+  try {
+    await untilAnswers({ port, path: READY_PATH, timeoutMs: READY_MS, failure });
+  } catch (error) {
+    await end(group.kill9);
+    throw new Error(`the gateway did not start: ${String(error)}\n${group.output()}`, { cause: error });
+  }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    pid: group.pid,
+    stateDir,
+    output: group.output,
+    kill9: () => end(group.kill9),
+    stop: () => end(group.stop),
+    restart,
+  };
+}

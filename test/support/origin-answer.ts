@@ -1,0 +1,86 @@
+// Writes one scripted answer to the wire, or breaks the connection where the script says so. It never adds a header
+// that the script did not ask for, but for the framing (`Content-Length` or chunks) and `Connection`.
+
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Behaviour } from "./origin-behaviour.ts";
+import type { Hold } from "./origin-holds.ts";
+
+interface Piece {
+  readonly bytes: Buffer;
+  readonly pauseMs: number;
+}
+
+/** `hold` is given where the behaviour holds the headers or the body. */
+export async function answer(
+  behaviour: Behaviour,
+  response: ServerResponse,
+  socket: Socket,
+  hold: Hold | null,
+): Promise<void> {
+  if (behaviour.drop === "after-read") return void socket.resetAndDestroy();
+  if (behaviour.hold === true && hold !== null) await hold.released;
+  if (behaviour.delayMs !== undefined) await pause(behaviour.delayMs);
+  if (behaviour.drop === "after-effect") return void socket.resetAndDestroy();
+
+  const pieces = bodyPieces(behaviour);
+  writeHead(behaviour, response, pieces);
+  const sent = behaviour.drop === "mid-body" ? cutShort(behaviour, pieces) : pieces;
+  const holdAt = behaviour.holdBody === true ? 0 : behaviour.holdBody;
+  for (const [index, piece] of sent.entries()) {
+    if (index === holdAt && hold !== null) await hold.released;
+    if (piece.pauseMs > 0) await pause(piece.pauseMs);
+    await write(response, piece.bytes);
+  }
+  if (typeof holdAt === "number" && holdAt >= sent.length && hold !== null) await hold.released;
+  // A plain end of the connection, not a reset: the bytes before the cut must reach the other side.
+  if (behaviour.drop === "mid-body") socket.destroySoon();
+  else response.end();
+}
+
+function bodyPieces(behaviour: Behaviour): Piece[] {
+  if (behaviour.chunks === undefined) {
+    const bytes = Buffer.from(behaviour.bodyBase64 ?? behaviour.body ?? "", behaviour.bodyBase64 === undefined ? "utf8" : "base64");
+    return bytes.length === 0 ? [] : [{ bytes, pauseMs: 0 }];
+  }
+  return behaviour.chunks.map((chunk) => {
+    if (typeof chunk === "string") return { bytes: Buffer.from(chunk), pauseMs: 0 };
+    const bytes = chunk.base64 === undefined ? Buffer.from(chunk.text ?? "") : Buffer.from(chunk.base64, "base64");
+    return { bytes, pauseMs: chunk.pauseMs ?? 0 };
+  });
+}
+
+function isChunked(behaviour: Behaviour): boolean {
+  return behaviour.chunked ?? behaviour.chunks !== undefined;
+}
+
+function writeHead(behaviour: Behaviour, response: ServerResponse, pieces: readonly Piece[]): void {
+  const status = behaviour.status ?? 200;
+  const headers = (behaviour.headers ?? []).flat();
+  const framed = (behaviour.headers ?? []).some(([name]) => /^(content-length|transfer-encoding)$/i.test(name));
+  const bodiless = status === 204 || status === 304;
+  if (!framed && !bodiless && !isChunked(behaviour)) {
+    const total = pieces.reduce((sum, piece) => sum + piece.bytes.length, 0);
+    // An answer cut short must promise at least one byte that does not come.
+    headers.push("Content-Length", String(behaviour.drop === "mid-body" ? Math.max(1, total) : total));
+  }
+  response.sendDate = false;
+  if (behaviour.statusText === undefined) response.writeHead(status, headers);
+  else response.writeHead(status, behaviour.statusText, headers);
+  response.flushHeaders();
+}
+
+function cutShort(behaviour: Behaviour, pieces: readonly Piece[]): readonly Piece[] {
+  const last = pieces.at(-1);
+  if (last === undefined || isChunked(behaviour)) return pieces;
+  return [...pieces.slice(0, -1), { ...last, bytes: last.bytes.subarray(0, -1) }];
+}
+
+/** Resolves when the bytes are handed to the system, or when the connection is gone. */
+function write(response: ServerResponse, bytes: Buffer): Promise<void> {
+  if (bytes.length === 0 || response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    response.write(bytes, () => resolve());
+  });
+}

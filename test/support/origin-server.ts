@@ -1,0 +1,133 @@
+// The HTTP side of the test origin: reads a request, records it, counts its effect and answers as scripted. An effect
+// is counted once the whole request is read and before any delay or hold: from then on it has happened.
+
+import { createServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { answer } from "./origin-answer.ts";
+import type { Behaviour, Scripts } from "./origin-behaviour.ts";
+import type { Holds } from "./origin-holds.ts";
+import type { Journal, RecordedRequest } from "./origin-journal.ts";
+import { echoWebSocket } from "./websocket-echo.ts";
+
+const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+
+export interface OriginParts {
+  readonly journal: Journal;
+  readonly scripts: Scripts;
+  readonly holds: Holds;
+}
+
+export interface OriginServer {
+  readonly url: string;
+  /** Connections accepted since the start: also those that never carried a request. */
+  accepted(): number;
+  /** From now on connects are refused; open connections are closed. */
+  stopListening(): Promise<void>;
+  /** On the same port as before. */
+  startListening(): Promise<void>;
+}
+
+export async function startOriginServer(parts: OriginParts): Promise<OriginServer> {
+  let accepted = 0;
+  // No time limits of its own: an idle connection that the origin closed by itself would look like a scripted fault.
+  const limits = { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, maxHeaderSize: 256 * 1024 };
+  const server = createServer(limits, (request, response) => {
+    handle(parts, request, response).catch((error: unknown) => {
+      process.stderr.write(`test origin: ${String(error)}\n`);
+      request.socket.destroy();
+    });
+  });
+  server.on("connection", () => (accepted += 1));
+  server.on("upgrade", (request, socket, firstBytes) => {
+    parts.journal.settle(parts.journal.arrive(request), null);
+    echoWebSocket(request, socket, firstBytes);
+  });
+  const { port } = await listen(server, 0);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    accepted: () => accepted,
+    stopListening: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+    async startListening() {
+      if (!server.listening) await listen(server, port);
+    },
+  };
+}
+
+/** On the loopback interface; port 0 takes a free one. */
+export async function listen(server: Server, port: number): Promise<AddressInfo> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return address;
+}
+
+async function handle(parts: OriginParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { journal, holds } = parts;
+  const entry = journal.arrive(request);
+  response.on("finish", () => (entry.answeredAtMs = Date.now()));
+  response.on("close", () => (entry.cutOff = !response.writableFinished));
+  const behaviour = chooseBehaviour(parts, entry, request);
+  if (behaviour?.drop === "before-read") {
+    if (behaviour.effect === true) journal.countEffect(entry);
+    journal.settle(entry, null);
+    request.socket.resetAndDestroy();
+    return;
+  }
+  const body = await readBody(request);
+  // Null: the sender left. What was never read whole has no effect and has not arrived.
+  if (body === null) return;
+
+  const hold = behaviour?.hold === true || isHeld(behaviour?.holdBody) ? holds.add(entry.key) : null;
+  const effect = isEffect(behaviour, entry.method) ? journal.countEffect(entry) : null;
+  journal.settle(entry, body);
+  await answer(behaviour ?? unscripted(entry, effect), response, request.socket, hold);
+}
+
+/** A script that cannot be read is a fault of the test: it answers 599 and has no effect. */
+function chooseBehaviour({ scripts }: OriginParts, entry: RecordedRequest, request: IncomingMessage): Behaviour | null {
+  const behaveHeader = request.headers["x-behave"];
+  try {
+    const text = Array.isArray(behaveHeader) ? behaveHeader[0] : behaveHeader;
+    return scripts.choose({ path: entry.path, key: entry.key, behaveHeader: text });
+  } catch (error) {
+    return { status: 599, effect: false, body: `x-behave: ${String(error)}` };
+  }
+}
+
+function isHeld(holdBody: boolean | number | undefined): boolean {
+  return holdBody === true || typeof holdBody === "number";
+}
+
+/** An unscripted GET, HEAD or OPTIONS only reads. */
+function isEffect(behaviour: Behaviour | null, method: string): boolean {
+  return behaviour === null ? !SAFE_METHODS.includes(method) : (behaviour.effect ?? true);
+}
+
+/** What the origin does on its own: the body tells one effect from the next, so that a replay can be told from a run. */
+function unscripted(entry: RecordedRequest, effect: number | null): Behaviour {
+  const headers: [string, string][] = [["Content-Type", "application/json"]];
+  const body = JSON.stringify({ path: entry.path, key: entry.key, seq: entry.seq, effect });
+  return { status: effect === null ? 200 : 201, headers, body };
+}
+
+/** Null: the connection ended before the body did. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const pieces: Buffer[] = [];
+  return new Promise((resolve) => {
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => resolve(Buffer.concat(pieces)));
+    request.on("error", () => resolve(null));
+    request.on("close", () => resolve(null));
+  });
+}

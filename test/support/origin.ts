@@ -1,0 +1,96 @@
+// The test origin, from a Node test's point of view: starts the process and speaks its control API. `connectOrigin`
+// gives the same client for an origin that somebody else has started; it needs nothing but `fetch`.
+
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import * as v from "valibot";
+import type { Placement, Script } from "./origin-behaviour.ts";
+import { effectsAnswer, requestsAnswer } from "./origin-journal.ts";
+import type { RecordedEffect, RecordedRequest } from "./origin-journal.ts";
+
+export type { Behaviour, Script } from "./origin-behaviour.ts";
+export type { RecordedEffect, RecordedRequest } from "./origin-journal.ts";
+
+const startedMessage = v.object({ url: v.string(), controlUrl: v.string() });
+const arrivedAnswer = v.object({ arrived: v.number() });
+const releasedAnswer = v.object({ released: v.number() });
+const connectionsAnswer = v.object({ accepted: v.number() });
+
+export interface OriginClient {
+  readonly url: string;
+  readonly controlUrl: string;
+  /** All requests, or those with this key, in the order of their arrival. */
+  requests(key?: string): Promise<RecordedRequest[]>;
+  /** How many effects there were in all, or with this key. */
+  effects(key?: string): Promise<number>;
+  effectLog(key?: string): Promise<RecordedEffect[]>;
+  /** Waits until `n` requests with the key are read whole, and hold where they are told to. Throws after `timeoutMs`. */
+  arrived(key: string, n?: number, timeoutMs?: number): Promise<void>;
+  /** Lets held requests go on: those with the key, or all. Returns how many. */
+  release(key?: string): Promise<number>;
+  /** Scripts what comes for a key, for a path prefix, or (neither given) for every request. */
+  behave(where: Pick<Placement, "key" | "path">, script: Script): Promise<void>;
+  /** TCP connections accepted since the start. */
+  connections(): Promise<number>;
+  /** Forgets requests, effects and scripts, and lets go of what is held. */
+  reset(): Promise<void>;
+  stopListening(): Promise<void>;
+  startListening(): Promise<void>;
+}
+
+export interface TestOrigin extends OriginClient {
+  readonly pid: number;
+  close(): Promise<void>;
+}
+
+export function connectOrigin(url: string, controlUrl: string): OriginClient {
+  const call = async (method: "GET" | "POST", path: string, body?: unknown): Promise<unknown> => {
+    const response = await fetch(controlUrl + path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    if (!response.ok) throw new Error(`test origin: ${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  };
+  const query = (key: string | undefined): string => (key === undefined ? "" : `?key=${encodeURIComponent(key)}`);
+
+  return {
+    url,
+    controlUrl,
+    requests: async (key) => v.parse(requestsAnswer, await call("GET", `/requests${query(key)}`)).requests,
+    effects: async (key) => v.parse(effectsAnswer, await call("GET", `/effects${query(key)}`)).count,
+    effectLog: async (key) => v.parse(effectsAnswer, await call("GET", `/effects${query(key)}`)).effects,
+    async arrived(key, n = 1, timeoutMs = 10_000) {
+      const answer = await call("GET", `/arrived${query(key)}&n=${n}&timeoutMs=${timeoutMs}`);
+      const { arrived } = v.parse(arrivedAnswer, answer);
+      if (arrived < n) throw new Error(`test origin: ${arrived} of ${n} requests with key ${key} after ${timeoutMs} ms`);
+    },
+    release: async (key) => v.parse(releasedAnswer, await call("POST", "/release", { key: key ?? null })).released,
+    behave: async (where, script) => void (await call("POST", "/behave", { ...where, script })),
+    connections: async () => v.parse(connectionsAnswer, await call("GET", "/connections")).accepted,
+    reset: async () => void (await call("POST", "/reset")),
+    stopListening: async () => void (await call("POST", "/stop-listening")),
+    startListening: async () => void (await call("POST", "/start-listening")),
+  };
+}
+
+export async function startOrigin(): Promise<TestOrigin> {
+  // No inherited flags: a test runner's loader has no place in the origin.
+  const child = fork(fileURLToPath(new URL("./origin-process.ts", import.meta.url)), [], { execArgv: [] });
+  const message: unknown = await new Promise((resolve, reject) => {
+    child.once("message", resolve);
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`the test origin ended with code ${code} before it was ready`)));
+  });
+  const { url, controlUrl } = v.parse(startedMessage, message);
+  const { pid } = child;
+  if (pid === undefined) throw new Error("the test origin has no pid");
+  return {
+    ...connectOrigin(url, controlUrl),
+    pid,
+    async close() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, "exit");
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}

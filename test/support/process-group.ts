@@ -1,0 +1,95 @@
+// A child process together with everything that it starts, as one process group: killed as one, by id, and never left
+// behind. A tiny watcher outside the group kills it when the test process ends in whatever way, SIGKILL included.
+
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+
+/** How long `stop` waits for an orderly end. */
+const STOP_MS = 5_000;
+
+export interface ProcessGroup {
+  readonly pid: number;
+  /** All of stdout and stderr so far. */
+  output(): string;
+  hasExited(): boolean;
+  /** Resolves when the leader is gone. */
+  readonly exited: Promise<void>;
+  /** SIGKILL to every member. */
+  kill9(): Promise<void>;
+  /** SIGTERM to every member, SIGKILL after five seconds. */
+  stop(): Promise<void>;
+}
+
+const running = new Set<number>();
+process.on("exit", () => {
+  for (const pid of running) signalGroup(pid, "SIGKILL");
+});
+
+export interface SpawnOptions {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export async function spawnGroup(command: string, args: readonly string[], options: SpawnOptions): Promise<ProcessGroup> {
+  const child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${command} has no pid`);
+  running.add(pid);
+  const watcher = watch(pid);
+
+  let output = "";
+  const collect = (bytes: Buffer): void => void (output += bytes.toString());
+  child.stdout.on("data", collect);
+  child.stderr.on("data", collect);
+
+  let hasExited = false;
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", () => {
+      hasExited = true;
+      // A leader that dies must not leave its children.
+      signalGroup(pid, "SIGKILL");
+      running.delete(pid);
+      watcher.kill("SIGKILL");
+      resolve();
+    });
+  });
+
+  return {
+    pid,
+    output: () => output,
+    hasExited: () => hasExited,
+    exited,
+    async kill9() {
+      if (!hasExited) signalGroup(pid, "SIGKILL");
+      await exited;
+    },
+    async stop() {
+      if (!hasExited) signalGroup(pid, "SIGTERM");
+      const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), STOP_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Its standard input ends when this process does; then it kills the group. */
+function watch(pid: number): ChildProcess {
+  const watcher = spawn("/bin/sh", ["-c", `read -r _; kill -s KILL -- -${pid}`], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  watcher.unref();
+  return watcher;
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // ESRCH: nobody is left.
+  }
+}

@@ -1,0 +1,78 @@
+// Runs the project's own wrangler without anything that reaches out: no update check, no telemetry, no log files, a
+// registry of its own, so that gateways of parallel tests do not find each other.
+
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse, stringify } from "smol-toml";
+import { spawnGroup } from "./process-group.ts";
+import type { ProcessGroup } from "./process-group.ts";
+
+export const projectDir = fileURLToPath(new URL("../../", import.meta.url));
+export const gatewayMain = join(projectDir, "src/index.ts");
+
+/** What a variable of a Worker can be. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+export interface Compatibility {
+  readonly date: string;
+  readonly flags: readonly string[];
+}
+
+/** Where the project's wrangler.toml has none. */
+const DEFAULT_COMPATIBILITY_DATE = "2026-10-01";
+
+/** From the project's wrangler.toml: tests run under the rules that a deployment runs under. */
+export function projectCompatibility(): Compatibility {
+  const path = join(projectDir, "wrangler.toml");
+  const config = existsSync(path) ? parse(readFileSync(path, "utf8")) : {};
+  const date = config["compatibility_date"];
+  const flags = config["compatibility_flags"];
+  return {
+    date: typeof date === "string" ? date : DEFAULT_COMPATIBILITY_DATE,
+    flags: Array.isArray(flags) ? flags.filter((flag) => typeof flag === "string") : [],
+  };
+}
+
+export interface TomlOptions {
+  readonly main: string;
+  readonly vars: Readonly<Record<string, Json>>;
+  /** Appended as it is: tables only, since it comes after other tables. */
+  readonly extraToml?: string | undefined;
+}
+
+/** Writes `wrangler.toml` into a folder; returns its path. */
+export async function writeWranglerToml(dir: string, options: TomlOptions): Promise<string> {
+  const compatibility = projectCompatibility();
+  const config = {
+    name: "onceway-test",
+    main: options.main,
+    compatibility_date: compatibility.date,
+    compatibility_flags: compatibility.flags,
+    vars: options.vars,
+    durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] },
+    migrations: [{ tag: "v1", new_sqlite_classes: ["KeyShard"] }],
+  };
+  await mkdir(dir, { recursive: true });
+  const path = join(dir, "wrangler.toml");
+  await writeFile(path, `${stringify(config)}\n${options.extraToml ?? ""}\n`);
+  return path;
+}
+
+/** `workDir` takes what wrangler writes besides. */
+export function spawnWrangler(args: readonly string[], workDir: string): Promise<ProcessGroup> {
+  const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: "",
+    NO_COLOR: "1",
+    CLOUDFLARE_CF_FETCH_ENABLED: "false",
+    CLOUDFLARE_TELEMETRY_DISABLED: "1",
+    WRANGLER_HIDE_BANNER: "true",
+    WRANGLER_REGISTRY_PATH: join(workDir, "registry"),
+    WRANGLER_SEND_METRICS: "false",
+    WRANGLER_WRITE_LOGS: "false",
+  };
+  return spawnGroup(process.execPath, [bin, ...args], { cwd: workDir, env });
+}

@@ -1,0 +1,34 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        // The pure parts, and what runs in Node: no platform needed.
+        test: { name: "unit", include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts"], testTimeout: 30_000 },
+      },
+      {
+        // What needs storage, alarms and objects: inside workerd, storage isolated per file.
+        plugins: [cloudflareTest({ wrangler: { configPath: "./test/integration/wrangler.toml" } })],
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          testTimeout: 30_000,
+          // itty-durable mixes module systems.
+          deps: { optimizer: { ssr: { enabled: true, include: ["itty-durable"] } } },
+        },
+      },
+      {
+        // The whole gateway in a process of its own, in front of an origin in another.
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
+        },
+      },
+    ],
+  },
+});
