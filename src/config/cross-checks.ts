@@ -33,7 +33,7 @@ interface InForce {
   readonly place: (...members: readonly Member[]) => string;
 }
 
-/** Every broken relation, each once: what is wrong in `IDEMPOTENCY` alone is not repeated for each route. */
+/** Every broken relation. What is wrong in `IDEMPOTENCY` alone comes once for each route, in the same words. */
 export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
@@ -49,10 +49,7 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
     );
   }
-  problems.push(...shadowProblems(defaults, routes));
-  return problems.filter(
-    ({ path, message }, index) => problems.findIndex((one) => one.path === path && one.message === message) === index,
-  );
+  return [...problems, ...shadowProblems(defaults, routes)];
 }
 
 function settle(defaults: Layer, route: RouteDraft): InForce {

@@ -88,11 +88,12 @@ function neighbourProblem(previous: Segment | undefined, text: string): string |
   if (previous.kind === "wildcard") {
     return text === "*" ? 'two wildcards in a row are read in two ways: write "/:name/*" in place of "/*/*"' : null;
   }
+  // Where an expression ends is searched for without going back by one router, with going back by the other.
+  if (!previous.plain) {
+    return `{${previous.source}} may match slashes, so it stands only at the end: write [^/] for its characters`;
+  }
   // One router looks ahead for the text of the next segment, and takes that text for an expression.
   if (/[+$()]/.test(text) && !text.startsWith(":")) return `"${text}" cannot follow an expression: write ":name" before it`;
-  if (!previous.plain && /^(?:[:*]|$)/.test(text)) {
-    return `{${previous.source}} may match slashes, so only text can follow it: write [^/] for its characters, or text after it`;
-  }
   return null;
 }
 

@@ -95,13 +95,15 @@ function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
   return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
 }
 
-/** As the file reads: the defaults first, then what concerns all routes, then route by route. */
+/** Each once, as the file reads: the defaults first, then what concerns all routes, then route by route. */
 function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): readonly ConfigProblem[] {
   const rank = ({ path }: ConfigProblem) => {
     if (path.startsWith("IDEMPOTENCY")) return -2;
     return names.findIndex((name) => path === name || path.startsWith(`${name}.`));
   };
-  return problems.toSorted((one, other) => rank(one) - rank(other));
+  const isFirst = ({ path, message }: ConfigProblem, index: number) =>
+    problems.findIndex((one) => one.path === path && one.message === message) === index;
+  return problems.filter(isFirst).toSorted((one, other) => rank(one) - rank(other));
 }
 
 /** The path with its patterns; null where the problem is reported already (a misspelt `path`). */

@@ -39,7 +39,9 @@ async function sourceDigest(main: string): Promise<string> {
   const hash = createHash("sha256").update(main).update(JSON.stringify(projectCompatibility()));
   const folder = dirname(main);
   const names = await readdir(folder, { recursive: true });
-  const sources = names.filter((name) => [".ts", ".js", ".json", ".html", ".css", ".sql"].includes(extname(name))).sort();
+  const sources = names
+    .filter((name) => [".ts", ".js", ".json", ".html", ".css", ".sql"].includes(extname(name)))
+    .toSorted();
   const lockfile = await readFile(join(projectDir, "package-lock.json"));
   hash.update(lockfile);
   for (const name of sources) hash.update(`\n${name}\n`).update(await readFile(join(folder, name)));

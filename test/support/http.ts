@@ -140,6 +140,10 @@ export function requestBytes(request: RawRequest): Buffer {
 function chunkedBody(body: Buffer): Buffer {
   const half = Math.ceil(body.length / 2);
   const chunks = [body.subarray(0, half), body.subarray(half)].filter((chunk) => chunk.length > 0);
-  const framed = chunks.flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]);
+  const framed = chunks.flatMap((chunk) => [
+    Buffer.from(`${chunk.length.toString(16)}\r\n`),
+    chunk,
+    Buffer.from("\r\n"),
+  ]);
   return Buffer.concat([...framed, Buffer.from("0\r\n\r\n")]);
 }

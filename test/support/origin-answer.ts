@@ -41,7 +41,10 @@ export async function answer(
 
 function bodyPieces(behaviour: Behaviour): Piece[] {
   if (behaviour.chunks === undefined) {
-    const bytes = Buffer.from(behaviour.bodyBase64 ?? behaviour.body ?? "", behaviour.bodyBase64 === undefined ? "utf8" : "base64");
+    const bytes = Buffer.from(
+      behaviour.bodyBase64 ?? behaviour.body ?? "",
+      behaviour.bodyBase64 === undefined ? "utf8" : "base64",
+    );
     return bytes.length === 0 ? [] : [{ bytes, pauseMs: 0 }];
   }
   return behaviour.chunks.map((chunk) => {

@@ -1,6 +1,7 @@
 // How the test origin is told to act: the shape of one scripted answer or fault, and the choice of the script that a
 // request gets. Order: the request's own `x-behave` header, then a script for its key, then the longest path prefix.
 // A sequence is consumed per path and key, one step per request; its last step repeats.
+// The header holds JSON in ASCII: what is beyond it goes as `\u00e9` or `bodyBase64`.
 
 import * as v from "valibot";
 
@@ -9,7 +10,7 @@ const piece = v.union([
   v.strictObject({ text: v.optional(v.string()), base64: v.optional(v.string()), pauseMs: v.optional(v.number()) }),
 ]);
 
-const behaviour = v.strictObject({
+const behaviourSchema = v.strictObject({
   /** 200 by default. */
   status: v.optional(v.pipe(v.number(), v.integer(), v.minValue(200), v.maxValue(999))),
   statusText: v.optional(v.string()),
@@ -32,17 +33,24 @@ const behaviour = v.strictObject({
   effect: v.optional(v.boolean()),
 });
 
-const script = v.union([behaviour, v.strictObject({ sequence: v.pipe(v.array(behaviour), v.minLength(1)) })]);
+const scriptSchema = v.union([
+  behaviourSchema,
+  v.strictObject({ sequence: v.pipe(v.array(behaviourSchema), v.minLength(1)) }),
+]);
 
-const placement = v.strictObject({ path: v.optional(v.string()), key: v.optional(v.string()), script });
+const placementSchema = v.strictObject({
+  path: v.optional(v.string()),
+  key: v.optional(v.string()),
+  script: scriptSchema,
+});
 
-export type Behaviour = v.InferOutput<typeof behaviour>;
-export type Script = v.InferOutput<typeof script>;
+export type Behaviour = v.InferOutput<typeof behaviourSchema>;
+export type Script = v.InferOutput<typeof scriptSchema>;
 /** Where a script applies: to a path prefix, to a key, or to every request where neither is given. */
-export type Placement = v.InferOutput<typeof placement>;
+export type Placement = v.InferOutput<typeof placementSchema>;
 
 export function parsePlacement(input: unknown): Placement {
-  return v.parse(placement, input);
+  return v.parse(placementSchema, input);
 }
 
 export interface ScriptedRequest {
@@ -72,7 +80,7 @@ export function createScripts(): Scripts {
     const known = fromHeaders.get(text);
     if (known !== undefined) return known;
     const parsed: unknown = JSON.parse(text);
-    const fresh = { placement: { script: v.parse(script, parsed) }, used: new Map<string, number>() };
+    const fresh = { placement: { script: v.parse(scriptSchema, parsed) }, used: new Map<string, number>() };
     fromHeaders.set(text, fresh);
     return fresh;
   }

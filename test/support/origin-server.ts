@@ -10,7 +10,7 @@ import type { Holds } from "./origin-holds.ts";
 import type { Journal, RecordedRequest } from "./origin-journal.ts";
 import { echoWebSocket } from "./websocket-echo.ts";
 
-const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 export interface OriginParts {
   readonly journal: Journal;
@@ -111,7 +111,7 @@ function isHeld(holdBody: boolean | number | undefined): boolean {
 
 /** An unscripted GET, HEAD or OPTIONS only reads. */
 function isEffect(behaviour: Behaviour | null, method: string): boolean {
-  return behaviour === null ? !SAFE_METHODS.includes(method) : (behaviour.effect ?? true);
+  return behaviour === null ? !SAFE_METHODS.has(method) : (behaviour.effect ?? true);
 }
 
 /** What the origin does on its own: the body tells one effect from the next, so that a replay can be told from a run. */

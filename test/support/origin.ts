@@ -46,12 +46,13 @@ export interface TestOrigin extends OriginClient {
 
 export function connectOrigin(url: string, controlUrl: string): OriginClient {
   const call = async (method: "GET" | "POST", path: string, body?: unknown): Promise<unknown> => {
-    const response = await fetch(controlUrl + path, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    const response = await fetch(controlUrl + path, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
     if (!response.ok) throw new Error(`test origin: ${method} ${path}: ${response.status} ${await response.text()}`);
     return response.json();
   };
-  const query = (key: string | undefined): string => (key === undefined ? "" : `?key=${encodeURIComponent(key)}`);
-
   return {
     url,
     controlUrl,
@@ -61,7 +62,8 @@ export function connectOrigin(url: string, controlUrl: string): OriginClient {
     async arrived(key, n = 1, timeoutMs = 10_000) {
       const answer = await call("GET", `/arrived${query(key)}&n=${n}&timeoutMs=${timeoutMs}`);
       const { arrived } = v.parse(arrivedAnswer, answer);
-      if (arrived < n) throw new Error(`test origin: ${arrived} of ${n} requests with key ${key} after ${timeoutMs} ms`);
+      if (arrived < n)
+        throw new Error(`test origin: ${arrived} of ${n} requests with key ${key} after ${timeoutMs} ms`);
     },
     release: async (key) => v.parse(releasedAnswer, await call("POST", "/release", { key: key ?? null })).released,
     behave: async (where, script) => void (await call("POST", "/behave", { ...where, script })),
@@ -70,6 +72,10 @@ export function connectOrigin(url: string, controlUrl: string): OriginClient {
     stopListening: async () => void (await call("POST", "/stop-listening")),
     startListening: async () => void (await call("POST", "/start-listening")),
   };
+}
+
+function query(key: string | undefined): string {
+  return key === undefined ? "" : `?key=${encodeURIComponent(key)}`;
 }
 
 export async function startOrigin(): Promise<TestOrigin> {

@@ -10,14 +10,14 @@ const STOP_MS = 5_000;
 export interface ProcessGroup {
   readonly pid: number;
   /** All of stdout and stderr so far. */
-  output(): string;
-  hasExited(): boolean;
+  readonly output: () => string;
+  readonly hasExited: () => boolean;
   /** Resolves when the leader is gone. */
   readonly exited: Promise<void>;
   /** SIGKILL to every member. */
-  kill9(): Promise<void>;
+  readonly kill9: () => Promise<void>;
   /** SIGTERM to every member, SIGKILL after five seconds. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 const running = new Set<number>();
@@ -30,7 +30,11 @@ export interface SpawnOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-export async function spawnGroup(command: string, args: readonly string[], options: SpawnOptions): Promise<ProcessGroup> {
+export async function spawnGroup(
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): Promise<ProcessGroup> {
   const child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);

@@ -22,7 +22,9 @@ export function echoWebSocket(request: IncomingMessage, socket: Duplex, firstByt
     socket.end("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     return;
   }
-  const accept = createHash("sha1").update(key + HANDSHAKE_GUID).digest("base64");
+  const accept = createHash("sha1")
+    .update(key + HANDSHAKE_GUID)
+    .digest("base64");
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
   );

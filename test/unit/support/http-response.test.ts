@@ -60,12 +60,15 @@ describe("the raw response parser", () => {
   });
 
   it("passes over interim responses and lists them", () => {
-    const wire = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 201 \r\nContent-Length: 2\r\n\r\nok";
+    const wire =
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 201 \r\nContent-Length: 2\r\n\r\nok";
     expect(parse(wire, 1)).toMatchObject({ status: 201, statusText: "", interim: [100, 103], body: Buffer.from("ok") });
   });
 
   it("refuses what is not HTTP", () => {
     expect(() => parse("SSH-2.0-x\r\n\r\n", 1000)).toThrow("not a status line");
-    expect(() => parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 1000)).toThrow("not a chunk size");
+    expect(() => parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 1000)).toThrow(
+      "not a chunk size",
+    );
   });
 });

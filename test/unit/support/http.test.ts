@@ -26,6 +26,8 @@ describe("the raw request", () => {
   });
 
   it("sends header text as Latin-1", () => {
-    expect(requestBytes({ ...base, headers: [["X", "é"]] }).includes(Buffer.from([0x58, 0x3a, 0x20, 0xe9, 0x0d]))).toBe(true);
+    expect(requestBytes({ ...base, headers: [["X", "é"]] }).includes(Buffer.from([0x58, 0x3a, 0x20, 0xe9, 0x0d]))).toBe(
+      true,
+    );
   });
 });

@@ -11,7 +11,8 @@ function serverScript(port: number, stubborn: boolean): string {
   return `${ignore}require("child_process").spawn(process.execPath, ["-e", ${JSON.stringify(server)}], { stdio: "inherit" }); setInterval(() => {}, 1e6)`;
 }
 
-const ready = (port: number): Promise<void> => untilAnswers({ port, path: "/", timeoutMs: 10_000, failure: () => null });
+const ready = (port: number): Promise<void> =>
+  untilAnswers({ port, path: "/", timeoutMs: 10_000, failure: () => null });
 const surroundings = { cwd: process.cwd(), env: process.env };
 
 describe("a process group", () => {
@@ -42,6 +43,6 @@ describe("a process group", () => {
     await ready(port);
     parent.kill("SIGKILL");
     await once(parent, "exit");
-    await untilRefused(port);
+    await expect(untilRefused(port)).resolves.toBeUndefined();
   });
 });

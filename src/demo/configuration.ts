@@ -1,0 +1,65 @@
+// The demo's wrangler.toml, as text: the same form in which a deployment is configured.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+
+/** The embedded origin: one route of each kind that the printed commands show. */
+const DEMO_ROUTES = `
+[[vars.ROUTES]]
+path = "/v1/payments/*"   # matches /v1/payments too
+methods = ["POST"]
+unknown = "hold"          # money: never a second attempt by guess
+duplicate = "wait"        # a duplicate gets the first answer, not a 409
+wait = "10s"
+
+[[vars.ROUTES]]
+path = "/v1/orders"
+fingerprint = { body = "json" }
+
+[[vars.ROUTES]]
+path = "/v1/slow"
+
+[[vars.ROUTES]]
+path = "/v1/flaky"
+`;
+
+/** An API of the user's own: whatever comes with a key is protected, all else passes through. */
+const OWN_ROUTES = `
+[[vars.ROUTES]]
+path = "/*"
+methods = ["POST", "PATCH"]
+key = "optional"
+duplicate = "wait"
+`;
+
+export interface DemoConfiguration {
+  readonly projectDir: string;
+  readonly originUrl: string;
+  readonly isOwnOrigin: boolean;
+}
+
+export function demoConfiguration({ projectDir, originUrl, isOwnOrigin }: DemoConfiguration): string {
+  return `name = "onceway-demo"
+main = ${quote(join(projectDir, "src/index.ts"))}
+compatibility_date = ${quote(compatibilityDate(projectDir))}
+durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
+migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
+
+[vars.IDEMPOTENCY]
+origin = ${quote(originUrl)}
+scope = ["header:authorization"]
+${isOwnOrigin ? OWN_ROUTES : DEMO_ROUTES}`;
+}
+
+/** The demo runs under the rules that a deployment runs under. */
+function compatibilityDate(projectDir: string): string {
+  const date = parse(readFileSync(join(projectDir, "wrangler.toml"), "utf8"))["compatibility_date"];
+  if (typeof date !== "string") throw new Error("wrangler.toml names no compatibility_date");
+  return date;
+}
+
+/** A JSON string is a basic string of TOML. */
+function quote(text: string): string {
+  return JSON.stringify(text);
+}

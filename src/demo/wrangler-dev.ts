@@ -1,0 +1,110 @@
+// Runs `wrangler dev` as a process group of its own, quiet until the gateway answers, and ends the whole group by its
+// id: wrangler's own children too, and nothing else.
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+const POLL_MS = 100;
+const STOP_MS = 5_000;
+
+export interface WranglerDevOptions {
+  readonly projectDir: string;
+  readonly configPath: string;
+  readonly stateDir: string;
+  readonly port: number;
+}
+
+export interface WranglerDev {
+  /** Resolves with the exit code when wrangler is gone; a signal counts as 1. */
+  readonly exited: Promise<number>;
+  /** Resolves with true when the gateway answers, with false when wrangler ends before that. */
+  ready(): Promise<boolean>;
+  /** What it printed before it was ready. */
+  startOutput(): string;
+  stop(): Promise<void>;
+}
+
+export function startWranglerDev({ projectDir, configPath, stateDir, port }: WranglerDevOptions): WranglerDev {
+  const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
+  const where = ["--config", configPath, "--ip", "127.0.0.1", "--port", String(port), "--persist-to", stateDir];
+  const args = [bin, "dev", "--local", "--show-interactive-dev-session=false", ...where];
+  const child = spawn(process.execPath, args, {
+    cwd: projectDir,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: {
+      ...process.env,
+      ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}),
+      // Neither telemetry nor a check for updates, and no look-up of where this machine is.
+      CLOUDFLARE_CF_FETCH_ENABLED: "false",
+      WRANGLER_HIDE_BANNER: "true",
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_WRITE_LOGS: "false",
+    },
+  });
+
+  let isReady = false;
+  let hasExited = false;
+  let startOutput = "";
+  child.stdout.on("data", (bytes: Buffer) => {
+    if (isReady) process.stdout.write(bytes);
+    else startOutput += bytes.toString();
+  });
+  child.stderr.on("data", (bytes: Buffer) => {
+    if (isReady) process.stderr.write(bytes);
+    else startOutput += bytes.toString();
+  });
+  const exited = new Promise<number>((resolve) => {
+    const end = (code: number): void => {
+      hasExited = true;
+      signalGroup(child.pid, "SIGKILL");
+      resolve(code);
+    };
+    child.once("exit", (code) => end(code ?? 1));
+    child.once("error", (error) => {
+      startOutput += String(error);
+      end(1);
+    });
+  });
+
+  return {
+    exited,
+    startOutput: () => startOutput,
+    async ready() {
+      for (;;) {
+        if (hasExited) return false;
+        isReady = await answers(port);
+        if (isReady) return true;
+        await pause(POLL_MS);
+      }
+    },
+    async stop() {
+      signalGroup(child.pid, "SIGTERM");
+      const timer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), STOP_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function answers(port: number): Promise<boolean> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/.well-known/idempotency`, {
+      signal: AbortSignal.timeout(2_000),
+    });
+    await response.body?.cancel();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // ESRCH: nobody is left.
+  }
+}

@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
+import { digest } from "../../src/http/digest.ts";
+import { canonicalJson, type FingerprintParts, fingerprintRequest } from "../../src/http/fingerprint.ts";
+import { parseKey } from "../../src/http/key.ts";
+import { decodeMessage, encodeMessage } from "../../src/http/message.ts";
+import { plainestPath } from "../../src/http/path.ts";
+
+const part = fc.option(fc.oneof(fc.string({ maxLength: 4 }), fc.uint8Array({ maxLength: 4 })));
+
+describe("digest", () => {
+  it("is the same for the same parts only: none moves across a boundary", async () => {
+    const plain = (parts: readonly (string | Uint8Array | null)[]): string =>
+      JSON.stringify(parts.map((one) => (one === null ? null : [...(typeof one === "string" ? new TextEncoder().encode(one) : one)])));
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 4 }), fc.array(part, { maxLength: 4 }), async (one, other) => {
+        expect((await digest(one)) === (await digest(other))).toBe(plain(one) === plain(other));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("notices where one part ends and the next begins", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ minLength: 1 }), fc.nat(), async (text, at) => {
+        const cut = at % (text.length + 1);
+        expect(await digest([text.slice(0, cut), text.slice(cut)])).not.toBe(await digest([text]));
+      }),
+    );
+  });
+});
+
+const parts: fc.Arbitrary<FingerprintParts> = fc.record({
+  method: fc.constantFrom("POST", "PATCH", "PUT"),
+  path: fc.webPath(),
+  query: fc.webQueryParameters().map((query) => (query === "" ? "" : `?${query}`)),
+  headers: fc.array(fc.option(fc.string({ maxLength: 5 })), { maxLength: 3 }),
+  body: fc.uint8Array({ maxLength: 20 }),
+});
+
+describe("fingerprint", () => {
+  it("changes with any part", async () => {
+    await fc.assert(
+      fc.asyncProperty(parts, parts, fc.constantFrom("method", "path", "query", "headers", "body"), async (one, other, changed) => {
+        const mixed = { ...one, [changed]: other[changed] };
+        const same = JSON.stringify([...one.body, one[changed]]) === JSON.stringify([...mixed.body, mixed[changed]]);
+        expect((await fingerprintRequest(one, "bytes")) === (await fingerprintRequest(mixed, "bytes"))).toBe(same);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("is the same for every spelling of one JSON value", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+        const compact = canonicalJson(new TextEncoder().encode(JSON.stringify(value)));
+        const spaced = canonicalJson(new TextEncoder().encode(JSON.stringify(value, null, 3)));
+        expect(spaced).toEqual(compact);
+      }),
+    );
+  });
+});
+
+describe("key", () => {
+  const visible = fc.string({ unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)), minLength: 1, maxLength: 255 });
+
+  it("is the same whether it came quoted or bare", () => {
+    fc.assert(
+      fc.property(visible, (key) => {
+        const read = (value: string): string => {
+          const parsed = parseKey(new Headers({ "Idempotency-Key": value }), ["Idempotency-Key"], { pattern: null, min: 1, max: 255 });
+          return parsed.kind === "key" ? parsed.key : parsed.kind;
+        };
+        const quoted = `"${key.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+        expect(read(quoted)).toBe(key);
+        if (!key.includes(",") && !key.startsWith('"')) expect(read(key)).toBe(key);
+      }),
+    );
+  });
+});
+
+describe("message", () => {
+  it("arrives as it was sent", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 500 }), fc.string({ unit: "binary" }), fc.array(fc.tuple(fc.string(), fc.string())), (body, text, headers) => {
+        const message = {
+          head: {
+            recordId: recordId(text),
+            echo: text,
+            fingerprint: fingerprint("f"),
+            attemptId: attemptId("a"),
+            policy: { unknown: "hold" as const, lockMs: durationMs(1), retentionMs: durationMs(2) },
+            lists: { refused: [503], ambiguous: [] },
+            waitMs: 0,
+            timeoutMs: 1,
+            idleTimeoutMs: 1,
+            maxResponseBodyBytes: 1,
+            mismatchStatus: 422,
+            omitHeaders: [],
+            call: { origin: { kind: "zone" as const }, method: "POST", url: text, headers, hasBody: true },
+          },
+          body,
+        };
+        expect(decodeMessage(encodeMessage(message))).toEqual(message);
+      }),
+    );
+  });
+});
+
+describe("plainestPath", () => {
+  it("is plain already when taken twice, unless an escape hid another", () => {
+    fc.assert(
+      fc.property(fc.webPath(), (path) => {
+        const plain = plainestPath(`http://h${path}`);
+        if (!plain.includes("%")) expect(plainestPath(`http://h${encodeURI(plain)}`)).toBe(plain.split(/[?#]/)[0]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,114 @@
+// Histories of one record for property tests: events at times that lean towards zero and the boundaries, since uniform
+// steps hardly ever hit the millisecond in which a lock ends.
+
+import fc from "fast-check";
+import { deadlineOf, type LifeCycleEvent, type Step, step } from "../../src/core/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../src/core/record.ts";
+import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../../src/core/units.ts";
+
+export const LOCK_MS = 40;
+export const RETENTION_MS = 100;
+
+export const policyFor = (unknown: Policy["unknown"]): Policy => ({
+  unknown,
+  lockMs: durationMs(LOCK_MS),
+  retentionMs: durationMs(RETENTION_MS),
+});
+
+export const FINGERPRINT = fingerprint("f");
+export const OTHER_FINGERPRINT = fingerprint("g");
+
+/** How far time moves before an event: by so much, or to so much around the record's deadline or retry time. */
+export type Passing =
+  | { readonly by: number }
+  | { readonly toDeadline: number }
+  | { readonly toRetryFrom: number };
+
+/** What happens, with attempts named by the order in which they were started (the last one is 0). */
+export type Happening =
+  | { readonly type: "request"; readonly other: boolean; readonly hold: boolean }
+  | { readonly type: "result" | "refused" | "ambiguous" | "renew"; readonly attemptsAgo: number }
+  | { readonly type: "look" };
+
+export interface Moment {
+  readonly passing: Passing;
+  readonly happening: Happening;
+}
+
+const passing: fc.Arbitrary<Passing> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ by: 0 }) },
+  { weight: 2, arbitrary: fc.record({ by: fc.integer({ min: 1, max: 3 }) }) },
+  { weight: 4, arbitrary: fc.record({ toDeadline: fc.integer({ min: -1, max: 1 }) }) },
+  { weight: 2, arbitrary: fc.record({ toRetryFrom: fc.integer({ min: -1, max: 1 }) }) },
+  { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: 0, max: 3 * RETENTION_MS }) }) },
+);
+
+const happening: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ type: fc.constant("request" as const), other: fc.nat(7).map((n) => n === 0), hold: fc.boolean() }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constantFrom("result" as const, "refused" as const, "ambiguous" as const, "renew" as const),
+      attemptsAgo: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(2) }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ type: "look" as const }) },
+);
+
+export const history: fc.Arbitrary<readonly Moment[]> = fc.array(fc.record({ passing, happening }), { maxLength: 25 });
+
+export interface Taken extends Step {
+  readonly now: EpochMs;
+  readonly event: LifeCycleEvent;
+  readonly before: IdempotencyRecord | null;
+  readonly policy: Policy;
+}
+
+/** Plays a history; `unknown` fixes the policy of every claim, otherwise each request says. */
+export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): readonly Taken[] {
+  const started: string[] = [];
+  const taken: Taken[] = [];
+  let record: IdempotencyRecord | null = null;
+  let now = epochMs(1_000_000);
+  for (const moment of moments) {
+    now = passed(now, moment.passing, record);
+    const hold = moment.happening.type === "request" && moment.happening.hold;
+    const policy = policyFor(unknown ?? (hold ? "hold" : "retry"));
+    const event = eventOf(moment.happening, started);
+    const result: Step = step(record, event, policy, now);
+    if (result.reply.type === "start") started.push(result.reply.record.attempt.id);
+    taken.push({ ...result, now, event, before: record, policy });
+    ({ record } = result);
+  }
+  return taken;
+}
+
+function passed(now: EpochMs, by: Passing, record: IdempotencyRecord | null): EpochMs {
+  if ("by" in by) return epochMs(now + by.by);
+  if (record === null) return now;
+  if ("toDeadline" in by) return epochMs(Math.max(now, deadlineOf(record) + by.toDeadline));
+  const target = record.state === "failed" ? record.retryFrom : record.attempt.lockedUntil;
+  return epochMs(Math.max(now, target + by.toRetryFrom));
+}
+
+function eventOf(what: Happening, started: readonly string[]): LifeCycleEvent {
+  switch (what.type) {
+    case "look":
+      return { type: "look" };
+    case "request":
+      return {
+        type: "request",
+        fingerprint: what.other ? OTHER_FINGERPRINT : FINGERPRINT,
+        attemptId: attemptId(`attempt ${started.length}`),
+      };
+    case "renew":
+    case "refused":
+    case "ambiguous":
+      return { type: what.type, attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none") };
+    case "result":
+      return { type: "result", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"), status: 201, kept: true };
+  }
+}

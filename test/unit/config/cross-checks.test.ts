@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+
+import { configOf, PAYMENTS, problemOf, problemsOf, routeOf } from "./support.ts";
+
+const lines = (env: Readonly<Record<string, unknown>>) => problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
+
+describe("lock, timeout, retention and wait", () => {
+  it.each([
+    [{ lock: "30s" }, 'lock: must exceed timeout (30s): write lock = "40s"'],
+    [{ lock: "10s", timeout: "20s" }, 'lock: must exceed timeout (20s): write lock = "30s"'],
+    [{ timeout: "60s" }, 'lock: must exceed timeout (60s), but 40s (the default) is in force: write lock = "70s"'],
+    [{ timeout: "40s" }, 'lock: must exceed timeout (40s), but 40s (the default) is in force: write lock = "50s"'],
+    [{ retention: "40s" }, 'retention: must exceed lock (40s): write retention = "24h"'],
+    [{ retention: "2m", lock: "5m" }, 'retention: must exceed lock (5m): write retention = "24h"'],
+    [{ duplicate: "wait", wait: "40s" }, 'wait: must be below lock (40s): write wait = "20s"'],
+    [
+      { duplicate: "wait", lock: "8s", timeout: "5s" },
+      'wait: must be below lock (8s), but 10s (the default) is in force: write wait = "4s"',
+    ],
+  ])("%j", (settings, message) => {
+    expect(problemOf(settings)).toBe(message);
+  });
+
+  it("touch at no millisecond", () => {
+    expect(routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).lockMs).toBe(40_000);
+  });
+
+  it("do not concern wait where no duplicate waits", () => {
+    expect(routeOf({ wait: "60s" }).waitMs).toBe(60_000);
+  });
+
+  it("say where the value in force was written", () => {
+    const env = { IDEMPOTENCY: { lock: "35s" }, ROUTES: [PAYMENTS, { path: "/v1/reports", timeout: "2m" }] };
+    expect(lines(env)).toEqual([
+      'ROUTES[1].lock: must exceed timeout (2m), but 35s (from IDEMPOTENCY) is in force: write lock = "130s"',
+    ]);
+  });
+
+  it("are a problem of the defaults once, not of every route", () => {
+    const env = { IDEMPOTENCY: { timeout: "50s" }, ROUTES: [PAYMENTS, { path: "/v1/orders" }] };
+    expect(lines(env)).toEqual([
+      'IDEMPOTENCY.lock: must exceed timeout (50s), but 40s (the default) is in force: write lock = "60s"',
+    ]);
+  });
+
+  it("are no problem of defaults that every route overrides", () => {
+    expect(configOf({ IDEMPOTENCY: { timeout: "50s" }, ROUTES: [{ ...PAYMENTS, lock: "60s" }] }).routes[0]?.lockMs).toBe(60_000);
+  });
+
+  it.each([
+    [{ IDEMPOTENCY: { timeout: "x" }, ROUTES: [{ ...PAYMENTS, lock: "1s" }] }, ["IDEMPOTENCY.timeout"]],
+    [{ ROUTES: [{ ...PAYMENTS, lock: 5, timeout: "60s" }] }, ["ROUTES[0].lock"]],
+    [{ ROUTES: [{ ...PAYMENTS, lok: "90s", timeout: "60s" }] }, ["ROUTES[0].lok"]],
+    [{ IDEMPOTENCY: 7, ROUTES: [{ ...PAYMENTS, timeout: "60s" }] }, ["IDEMPOTENCY"]],
+  ])("are not guessed where a value is unknown: %j", (env, paths) => {
+    expect(problemsOf(env).map(({ path }) => path)).toEqual(paths);
+  });
+});
+
+describe("refused and ambiguous", () => {
+  it.each([
+    [{ refused: [502, 503] }, "refused: 502 is in ambiguous by default too: write ambiguous = [408, 504, 520, 522, 524], or leave it out here"],
+    [{ ambiguous: [503, 429] }, "ambiguous: 429, 503 are in refused by default too: write refused = [425, 521, 523, 525, 526, 530], or leave them out here"],
+    [{ refused: [418], ambiguous: [418, 504] }, "refused: 418 is in ambiguous too: write ambiguous = [504], or leave it out here"],
+  ])("share no status: %j", (settings, message) => {
+    expect(problemOf(settings)).toBe(message);
+  });
+
+  it("are moved by writing both", () => {
+    expect(routeOf({ refused: [502], ambiguous: [504] })).toMatchObject({ refused: [502], ambiguous: [504] });
+  });
+});
+
+describe("key_format", () => {
+  it("has no least length above the greatest", () => {
+    expect(problemOf({ key_format: { min: 9, max: 8 } })).toBe(
+      "key_format.min: must not exceed max (8): write min = 8 or less, or max = 9 or more",
+    );
+    expect(routeOf({ key_format: { min: 8, max: 8 } }).keyFormat).toEqual({ pattern: null, min: 8, max: 8 });
+  });
+});
+
+describe("bindings", () => {
+  // A stub that is callable under every name, as the platform's are.
+  const binding: object = new Proxy({}, { get: () => () => null });
+
+  it("serve as origins where they exist", () => {
+    const config = configOf({ API: binding, IDEMPOTENCY: { origin: { binding: "API" } }, ROUTES: [PAYMENTS] });
+    expect(config.routes[0]?.origin).toEqual({ kind: "binding", binding: "API" });
+  });
+
+  it.each([[undefined], [null], ["https://api.example.com"], [7]])("must exist: %j is none", (value) => {
+    const env = { API: value, IDEMPOTENCY: { origin: { binding: "API" } }, ROUTES: [PAYMENTS, { path: "/v1/orders" }] };
+    expect(lines(env)).toEqual([
+      'IDEMPOTENCY.origin.binding: there is no service, mTLS certificate or VPC service binding "API": ' +
+        'write [[services]] with binding = "API", or the name of one that exists',
+    ]);
+  });
+
+  it.each(["IDEMPOTENCY", "ROUTES", "KEY_SHARD", "toString"])("are not the gateway's own: %s", (name) => {
+    const env = { KEY_SHARD: binding, IDEMPOTENCY: {}, ROUTES: [{ ...PAYMENTS, origin: { binding: name } }] };
+    expect(lines(env)).toHaveLength(1);
+  });
+});
+
+describe("routes that shadow each other", () => {
+  it("are named with the method, the earlier route and the remedy", () => {
+    expect(lines({ ROUTES: [{ path: "/v1/*" }], ROUTES_2: [{ path: "/v1/payments" }] })).toEqual([
+      'ROUTES_2[0].path: never gets a POST or PATCH, because ROUTES[0] ("/v1/*") catches it first: write this route before, or remove it',
+    ]);
+  });
+
+  it("are found for one method of several", () => {
+    const routes = [{ path: "/v1/*", methods: ["POST"] }, { path: "/v1/payments" }];
+    expect(lines({ ROUTES: routes })).toEqual([
+      'ROUTES[1].path: never gets a POST, because ROUTES[0] ("/v1/*") catches it first: write this route before, or leave POST out of its methods',
+    ]);
+  });
+
+  it("may be several together", () => {
+    expect(lines({ ROUTES: [{ path: "/a" }, { path: "/a/:x" }, { path: "/a/:y?" }] })).toEqual([
+      'ROUTES[2].path: never gets a POST or PATCH, because ROUTES[0] ("/a") and ROUTES[1] ("/a/:x") catch it first: write this route before, or remove it',
+    ]);
+  });
+
+  it("are none where the methods differ", () => {
+    const routes = [{ path: "/v1/*", methods: ["PUT"] }, { path: "/v1/payments" }];
+    expect(configOf({ ROUTES: routes }).routes).toHaveLength(2);
+  });
+});

@@ -1,0 +1,45 @@
+// The JSON Schema for editors: covers every setting, each with a description, and stays in step with the schema in code.
+
+import { readFileSync } from "node:fs";
+
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+
+import { BUILT_IN } from "../../../src/config/defaults.ts";
+import { settingsEntries } from "../../../src/config/schema.ts";
+
+const table = v.object({
+  additionalProperties: v.literal(false),
+  required: v.array(v.string()),
+  properties: v.record(v.string(), v.looseObject({ description: v.pipe(v.string(), v.minLength(20)) })),
+});
+const file = v.parse(
+  v.object({
+    $schema: v.literal("http://json-schema.org/draft-07/schema#"),
+    allOf: v.tuple([v.object({ $ref: v.string() })]),
+    definitions: v.object({ settings: table, route: table, vars: v.unknown() }),
+  }),
+  JSON.parse(readFileSync(new URL("../../../src/config/wrangler.schema.json", import.meta.url), "utf8")),
+);
+
+describe("the JSON Schema", () => {
+  it("describes every setting, for defaults and routes", () => {
+    const names = Object.keys(settingsEntries);
+    expect(Object.keys(file.definitions.settings.properties)).toEqual(names);
+    expect(Object.keys(file.definitions.route.properties)).toEqual(["path", ...names]);
+    expect(file.definitions.settings.required).toEqual([]);
+    expect(file.definitions.route.required).toEqual(["path"]);
+  });
+
+  it("leaves out no setting that has a default", () => {
+    const withoutDefault = Object.keys(settingsEntries).filter((name) => !Object.hasOwn(BUILT_IN, name));
+    expect(withoutDefault).toEqual(["origin", "location_hint"]);
+  });
+
+  it("builds on a definition that wrangler's own schema has", () => {
+    const [path, pointer] = file.allOf[0].$ref.split("#");
+    const wrangler: unknown = JSON.parse(readFileSync(new URL(`../../../src/config/${path}`, import.meta.url), "utf8"));
+    expect(pointer).toBe("/definitions/RawConfig");
+    expect(wrangler).toHaveProperty("definitions.RawConfig.properties.vars");
+  });
+});

@@ -1,0 +1,182 @@
+import { describe, expect, it } from "vitest";
+
+import { problemOf, routeOf } from "./support.ts";
+
+describe("defaults", () => {
+  it("exist for everything but the path", () => {
+    expect(routeOf({})).toEqual({
+      name: "ROUTES[0]",
+      path: "/v1/payments",
+      methods: ["POST", "PATCH"],
+      origin: { kind: "zone" },
+      shards: 64,
+      locationHint: null,
+      scope: [{ kind: "header", name: "authorization" }],
+      key: "required",
+      headers: ["Idempotency-Key"],
+      keyFormat: { pattern: null, min: 1, max: 255 },
+      fingerprint: { body: "bytes", headers: [] },
+      unknown: "retry",
+      duplicate: "reject",
+      waitMs: 10_000,
+      timeoutMs: 30_000,
+      idleTimeoutMs: 30_000,
+      lockMs: 40_000,
+      retentionMs: 86_400_000,
+      refused: [425, 429, 503, 521, 523, 525, 526, 530],
+      ambiguous: [408, 502, 504, 520, 522, 524],
+      mismatchStatus: 422,
+      maxRequestBodyBytes: 10_000_000,
+      maxResponseBodyBytes: 10_000_000,
+      omitHeaders: ["set-cookie"],
+      forwardKey: { kind: "client" },
+    });
+  });
+});
+
+describe("what a setting means", () => {
+  it.each([
+    [{ origin: "https://api.example.com" }, { origin: { kind: "url", url: "https://api.example.com" } }],
+    [{ origin: "HTTP://API.example.com:8080/v2/" }, { origin: { kind: "url", url: "http://api.example.com:8080/v2" } }],
+    [{ shards: 1 }, { shards: 1 }],
+    [{ shards: 65_536 }, { shards: 65_536 }],
+    [{ shards: "per-key" }, { shards: "per-key" }],
+    [{ location_hint: "apac-se" }, { locationHint: "apac-se" }],
+    [
+      { scope: ["header:X-Tenant", "cookie:Session", "ip"] },
+      { scope: [{ kind: "header", name: "x-tenant" }, { kind: "cookie", name: "Session" }, { kind: "ip" }] },
+    ],
+    [{ scope: ["none"] }, { scope: [] }],
+    [{ timeout: "500ms" }, { timeoutMs: 500 }],
+    [{ timeout: "1.5s" }, { timeoutMs: 1_500 }],
+    [{ timeout: "15m", lock: "1h" }, { timeoutMs: 900_000, lockMs: 3_600_000 }],
+    [{ idle_timeout: "2m" }, { idleTimeoutMs: 120_000 }],
+    [{ retention: "365d" }, { retentionMs: 31_536_000_000 }],
+    [{ duplicate: "wait", wait: "39s" }, { duplicate: "wait", waitMs: 39_000 }],
+    [{ key: "optional" }, { key: "optional" }],
+    [{ headers: ["X-Key", "Idempotency-Key"] }, { headers: ["X-Key", "Idempotency-Key"] }],
+    [{ key_format: { pattern: "^\\p{L}+$", max: 8 } }, { keyFormat: { pattern: "^\\p{L}+$", min: 1, max: 8 } }],
+    [{ fingerprint: { headers: ["X-Api-Version"] } }, { fingerprint: { body: "bytes", headers: ["x-api-version"] } }],
+    [{ fingerprint: { body: "json" } }, { fingerprint: { body: "json", headers: [] } }],
+    [{ unknown: "hold" }, { unknown: "hold" }],
+    [{ refused: [] }, { refused: [] }],
+    [{ ambiguous: [599, 100] }, { ambiguous: [599, 100] }],
+    [{ mismatch_status: 409 }, { mismatchStatus: 409 }],
+    [{ max_request_body: 1 }, { maxRequestBodyBytes: 1 }],
+    [{ max_request_body: "200MB" }, { maxRequestBodyBytes: 200_000_000 }],
+    [{ max_response_body: "1MiB" }, { maxResponseBodyBytes: 1_048_576 }],
+    [{ max_response_body: "1.5kB" }, { maxResponseBodyBytes: 1_500 }],
+    [{ omit_headers: [] }, { omitHeaders: [] }],
+    [{ omit_headers: ["X-Request-Id"] }, { omitHeaders: ["x-request-id"] }],
+    [{ forward_key: "none" }, { forwardKey: { kind: "none" } }],
+    [{ forward_key: "charge" }, { forwardKey: { kind: "step", step: "charge" } }],
+    [{ methods: ["PUT", "DELETE"] }, { methods: ["PUT", "DELETE"] }],
+  ])("%j", (settings, resolved) => {
+    expect(routeOf(settings)).toMatchObject(resolved);
+  });
+});
+
+describe("what a setting refuses, with what to write instead", () => {
+  it.each([
+    [{ timeout: 30 }, 'timeout: a bare number has no unit: write "30s"'],
+    [{ timeout: "30" }, 'timeout: must be a number with a unit (ms, s, m, h, d): write "30s"'],
+    [{ timeout: "30 s" }, 'write "30s"'],
+    [{ timeout: "-1s" }, 'write "30s"'],
+    [{ timeout: "0s" }, 'timeout: must be longer than nothing: write "1ms"'],
+    [{ timeout: "16m" }, 'timeout: must not exceed 15m: write "15m" or less'],
+    [{ idle_timeout: "901s" }, 'idle_timeout: must not exceed 15m: write "15m"'],
+    [{ lock: "61m" }, 'lock: must not exceed 1h: write "1h"'],
+    [{ retention: "366d" }, 'retention: must not exceed 365d: write "365d"'],
+    [{ wait: "6m" }, 'wait: must not exceed 5m: write "5m"'],
+    [{ max_request_body: "201MB" }, 'max_request_body: must not exceed 200MB: write "200MB"'],
+    [{ max_request_body: "10mb" }, 'max_request_body: must be whole bytes or a number with a unit'],
+    [{ max_request_body: 1.5 }, "max_request_body: must be a whole number of bytes"],
+    [{ max_request_body: 0 }, "max_request_body: must be a whole number of bytes, 1 or more"],
+    [{ max_request_body: "0.5B" }, "max_request_body: must be a whole number of bytes"],
+    [{ max_response_body: true }, 'max_response_body: must be whole bytes or a number with a unit'],
+    [{ max_response_body: "2GB" }, 'max_response_body: must not exceed 1GB: write "1GB"'],
+    [{ shards: 0 }, 'shards: must be a whole number from 1 to 65536, or "per-key": write 64'],
+    [{ shards: 65_537 }, "write 64"],
+    [{ shards: 1.5 }, "write 64"],
+    [{ shards: "many" }, "write 64"],
+    [{ location_hint: "europe" }, 'location_hint: must be one of its values: write "wnam"'],
+    [{ key: "maybe" }, 'key: must be one of its values: write "required" or "optional"'],
+    [{ unknown: "drop" }, 'unknown: must be one of its values: write "retry" or "hold"'],
+    [{ duplicate: true }, 'duplicate: must be one of its values: write "reject" or "wait"'],
+    [{ scope: "ip" }, 'scope: must be a list: write ["header:authorization"]'],
+    [{ scope: [] }, "scope: must say whose key it is"],
+    [{ scope: ["none", "ip"] }, 'scope: "none" stands only alone: write ["none"]'],
+    [{ scope: ["none", "none"] }, 'scope: "none" stands only alone'],
+    [{ scope: ["ip", "ip"] }, 'scope: "ip" is listed twice: write it once'],
+    [{ scope: ["header:A", "header:a"] }, 'scope: "header:a" is listed twice'],
+    [{ scope: ["jwt:sub"] }, "scope[0]: verified claims are not available in this version: write"],
+    [{ scope: ["ip", "tenant"] }, 'scope[1]: "tenant" is no scope: write "header:NAME"'],
+    [{ scope: ["header:"] }, 'scope[0]: must name a header: write "header:authorization"'],
+    [{ scope: ["cookie:a b"] }, 'scope[0]: must name a cookie: write "cookie:session"'],
+    [{ origin: "api.example.com" }, 'origin: must be an absolute http or https URL: write "https://api.example.com"'],
+    [{ origin: "ftp://api.example.com" }, "origin: must be an absolute http or https URL"],
+    [{ origin: "https:api.example.com" }, "origin: must be an absolute http or https URL"],
+    [{ origin: "https://me:secret@api.example.com/v1" }, 'origin: must not carry credentials, because variables are readable: write "https://api.example.com/v1"'],
+    [{ origin: "https://api.example.com/?a=1" }, 'origin: must not carry a query or a fragment: write "https://api.example.com"'],
+    [{ origin: "https://api.example.com/#" }, "origin: must not carry a query or a fragment"],
+    [{ origin: 7 }, "origin: must be a URL or a table with one member, binding"],
+    [{ origin: { binding: "API", more: 1 } }, "origin: must be a URL or a table with one member, binding"],
+    [{ origin: { binding: "my-api" } }, 'origin: binding must be a name of letters, digits and "_": write { binding = "API" }'],
+    [{ origin: { binding: "__proto__" } }, "origin: binding must be a name"],
+    [{ headers: [] }, 'headers: must name a header at least: write ["Idempotency-Key"]'],
+    [{ headers: "X-Key" }, "headers: must be a list of header names"],
+    [{ headers: ["X-Key", "x-key"] }, "headers: lists"],
+    [{ headers: ["X Key"] }, 'headers[0]: "X Key" is no header name'],
+    [{ omit_headers: [1] }, "omit_headers[0]: must be text"],
+    [{ fingerprint: "json" }, 'fingerprint: must be a table: write { body = "json"'],
+    [{ fingerprint: { body: "text" } }, 'fingerprint.body: must be one of its values: write "bytes" or "json" or "none"'],
+    [{ fingerprint: { headers: ["a:b"] } }, 'fingerprint.headers[0]: "a:b" is no header name'],
+    [{ key_format: "uuid" }, "key_format: must be a table"],
+    [{ key_format: { pattern: "[" } }, "key_format.pattern: is no regular expression"],
+    [{ key_format: { pattern: "\\p" } }, "key_format.pattern: is no regular expression"],
+    [{ key_format: { min: 0 } }, "key_format.min: must be a whole number from 1 to 255"],
+    [{ key_format: { max: 256 } }, "key_format.max: must be a whole number from 1 to 255"],
+    [{ refused: 503 }, "refused: must be a list of statuses: write [425, 429, 503]"],
+    [{ refused: [99] }, "refused[0]: must be a whole number from 100 to 599"],
+    [{ refused: ["503"] }, "refused[0]: must be a whole number from 100 to 599"],
+    [{ ambiguous: [504, 600] }, "ambiguous[1]: must be a whole number from 100 to 599"],
+    [{ ambiguous: [504, 504] }, "ambiguous: lists 504 twice: write it once"],
+    [{ mismatch_status: 500 }, "mismatch_status: must be a whole number from 400 to 499: write 422"],
+    [{ mismatch_status: 422.5 }, "mismatch_status: must be a whole number"],
+    [{ forward_key: "a:b" }, 'forward_key: must be "client", "none" or a step name'],
+    [{ forward_key: "x".repeat(65) }, "forward_key: must be"],
+    [{ forward_key: false }, 'forward_key: must be text: write "client", "none" or a step name'],
+    [{ methods: [] }, 'methods: must name a method at least: write ["POST", "PATCH"]'],
+    [{ methods: "POST" }, 'methods: must be a list of methods: write ["POST", "PATCH"]'],
+    [{ methods: ["post"] }, 'methods[0]: methods are upper case: write "POST"'],
+    [{ methods: ["PO ST"] }, 'methods[0]: "PO ST" is no method: write "POST"'],
+    [{ methods: ["GET"] }, "methods[0]: GET is safe to repeat without a key: leave it out"],
+    [{ methods: ["ALL"] }, "methods[0]: name the methods one by one"],
+    [{ methods: ["PUT", "PUT"] }, "methods: lists PUT twice"],
+  ])("%j", (settings, message) => {
+    expect(problemOf(settings)).toContain(message);
+  });
+});
+
+describe("unknown members", () => {
+  it.each([
+    ["retenton", "retention"],
+    ["timout", "timeout"],
+    ["loc", "lock"],
+    ["idleTimeout", "idle_timeout"],
+    ["max-request-body", "max_request_body"],
+    ["method", "methods"],
+    ["forwardkey", "forward_key"],
+  ])("suggest the nearest known name: %s -> %s", (written, meant) => {
+    expect(problemOf({ [written]: "1h" })).toBe(`${written}: unknown member: write "${meant}" if that is what is meant`);
+  });
+
+  it("list the known names where none is near", () => {
+    expect(problemOf({ colour: "red" })).toContain("unknown member: remove it, or write one of path, origin, shards");
+  });
+
+  it("are all found within tables, beside other problems", () => {
+    expect(problemOf({ fingerprint: { bodi: "json" } })).toContain('fingerprint.bodi: unknown member: write "body"');
+    expect(problemOf({ key_format: { "": 1 } })).toContain('key_format."": unknown member');
+  });
+});

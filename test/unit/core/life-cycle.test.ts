@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import { type LifeCycleEvent, step } from "../../../src/core/life-cycle.ts";
+import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import { attemptId, epochMs } from "../../../src/core/units.ts";
+import { FINGERPRINT, LOCK_MS, OTHER_FINGERPRINT, policyFor, RETENTION_MS } from "../../support/life-cycle-history.ts";
+
+const T0 = 1_000_000;
+
+function request(id: string): LifeCycleEvent {
+  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id) };
+}
+
+/** Plays events at times relative to T0 and gives the reply's type and the record's state after each. */
+function tell(unknown: "retry" | "hold", ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]): readonly string[] {
+  let record: IdempotencyRecord | null = null;
+  return events.map(([at, event]) => {
+    const result = step(record, event, policyFor(unknown), epochMs(T0 + at));
+    ({ record } = result);
+    return `${result.reply.type} → ${record?.state ?? "none"}`;
+  });
+}
+
+const result: LifeCycleEvent = { type: "result", attemptId: attemptId("a"), status: 201, kept: true };
+const refused: LifeCycleEvent = { type: "refused", attemptId: attemptId("a") };
+const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a") };
+const look: LifeCycleEvent = { type: "look" };
+
+describe("the arrows of the state machine (design, section 3)", () => {
+  it("replays a result until it expires, and starts anew from then on", () => {
+    expect(tell("hold", [0, request("a")], [5, result], [5 + RETENTION_MS - 1, request("b")], [5 + RETENTION_MS, request("c")])).toEqual([
+      "start → started",
+      "settled → completed",
+      "replay → completed",
+      "start → started",
+    ]);
+  });
+
+  it("says that a result was too large to keep", () => {
+    expect(tell("retry", [0, request("a")], [5, { ...result, kept: false }], [6, request("b")])).toEqual([
+      "start → started",
+      "settled → completed",
+      "not-kept → completed",
+    ]);
+  });
+
+  it("starts the next attempt at once after a refusal, also under hold", () => {
+    expect(tell("hold", [0, request("a")], [5, refused], [5, request("b")])).toEqual([
+      "start → started",
+      "settled → failed",
+      "start → started",
+    ]);
+  });
+
+  it("waits for the lock's end after an ambiguous end, since attempts never overlap", () => {
+    expect(tell("retry", [0, request("a")], [5, ambiguous], [LOCK_MS - 1, request("b")], [LOCK_MS, request("b")])).toEqual([
+      "start → started",
+      "settled → failed",
+      "in-flight → failed",
+      "start → started",
+    ]);
+  });
+
+  it("holds after an ambiguous end, until the record expires, counted from the lock's end", () => {
+    const end = LOCK_MS + RETENTION_MS;
+    expect(tell("hold", [0, request("a")], [5, ambiguous], [6, request("b")], [end - 1, request("b")], [end, request("b")])).toEqual([
+      "start → started",
+      "settled → unknown",
+      "outcome-unknown → unknown",
+      "outcome-unknown → unknown",
+      "start → started",
+    ]);
+  });
+
+  it.each([
+    ["retry", "failed", "start → started"],
+    ["hold", "unknown", "outcome-unknown → unknown"],
+  ] as const)("ends a lost attempt's lock under %s", (unknown, state, next) => {
+    expect(tell(unknown, [0, request("a")], [LOCK_MS - 1, look], [LOCK_MS, look], [LOCK_MS, request("b")])).toEqual([
+      "start → started",
+      "seen → started",
+      `seen → ${state}`,
+      next,
+    ]);
+  });
+
+  it.each(["retry", "hold"] as const)("lets a late answer of the same attempt settle the record under %s", (unknown) => {
+    expect(tell(unknown, [0, request("a")], [LOCK_MS, look], [LOCK_MS + 1, result], [LOCK_MS + 2, request("b")]).slice(2)).toEqual([
+      "settled → completed",
+      "replay → completed",
+    ]);
+  });
+
+  it("ignores a late answer of a superseded attempt", () => {
+    expect(tell("retry", [0, request("a")], [LOCK_MS, request("b")], [LOCK_MS + 1, result])).toEqual([
+      "start → started",
+      "start → started",
+      "superseded → started",
+    ]);
+  });
+
+  it("keeps the lock of an attempt that renews it, however long it lives", () => {
+    const renew: LifeCycleEvent = { type: "renew", attemptId: attemptId("a") };
+    expect(tell("hold", [0, request("a")], [30, renew], [60, renew], [90, request("b")], [95, result])).toEqual([
+      "start → started",
+      "settled → started",
+      "settled → started",
+      "in-flight → started",
+      "settled → completed",
+    ]);
+  });
+
+  it("takes the same attempt's claim, sent twice, for a duplicate", () => {
+    expect(tell("retry", [0, request("a")], [1, request("a")])).toEqual(["start → started", "in-flight → started"]);
+  });
+
+  it("answers a mismatch in every state, before anything else", () => {
+    const other: LifeCycleEvent = { type: "request", fingerprint: OTHER_FINGERPRINT, attemptId: attemptId("z") };
+    expect(tell("retry", [0, request("a")], [1, other], [2, ambiguous], [3, other], [LOCK_MS, request("a")], [LOCK_MS, result], [LOCK_MS, other])).toEqual([
+      "start → started",
+      "mismatch → started",
+      "settled → failed",
+      "mismatch → failed",
+      "start → started",
+      "settled → completed",
+      "mismatch → completed",
+    ]);
+    expect(tell("hold", [0, request("a")], [2, ambiguous], [3, other]).at(-1)).toBe("mismatch → unknown");
+  });
+});

@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { describeProblem } from "../../../src/core/problem.ts";
+
+describe("describeProblem", () => {
+  it("rounds Retry-After up to a whole second, and never to zero", () => {
+    const after = (retryAfterMs: number): number | null => describeProblem({ code: "in-flight", retryAfterMs }).retryAfterSeconds;
+    expect([-5, 0, 1, 1000, 1001].map(after)).toEqual([1, 1, 1, 1, 2]);
+  });
+
+  it("calls a doubtful end retryable under retry alone", () => {
+    for (const code of ["origin-dropped", "origin-timeout"] as const) {
+      expect(describeProblem({ code, unknown: "retry", retryAfterMs: 0 }).retryable).toBe(true);
+      expect(describeProblem({ code, unknown: "hold", retryAfterMs: 0 }).retryable).toBe(false);
+      expect(describeProblem({ code, unknown: "unprotected", retryAfterMs: 0 }).retryable).toBe(false);
+    }
+  });
+
+  it("answers a reused key with the route's status", () => {
+    expect(describeProblem({ code: "key-reused", status: 409 }).status).toBe(409);
+  });
+});

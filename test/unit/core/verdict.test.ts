@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { judge } from "../../../src/core/verdict.ts";
+
+const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
+
+describe("judge", () => {
+  it.each([200, 201, 204, 301, 304, 400, 404, 409, 422, 500, 501, 505])("takes %d for a result", (status) => {
+    expect(judge({ kind: "answered", status }, lists)).toBe("result");
+  });
+
+  it.each([425, 429, 503])("takes %d for a refusal", (status) => {
+    expect(judge({ kind: "answered", status }, lists)).toBe("refused");
+  });
+
+  it.each([408, 502, 504])("takes %d for ambiguous", (status) => {
+    expect(judge({ kind: "answered", status }, lists)).toBe("ambiguous");
+  });
+
+  it("never guesses: a status in both lists is ambiguous", () => {
+    expect(judge({ kind: "answered", status: 503 }, { refused: [503], ambiguous: [503] })).toBe("ambiguous");
+  });
+
+  it("takes nothing but a failed connection for unsent", () => {
+    expect(judge({ kind: "unreachable" }, lists)).toBe("refused");
+    expect(judge({ kind: "dropped" }, lists)).toBe("ambiguous");
+    expect(judge({ kind: "timed-out" }, lists)).toBe("ambiguous");
+  });
+});

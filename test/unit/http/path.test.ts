@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { literalPath, plainestPath } from "../../../src/http/path.ts";
+
+describe("plainestPath", () => {
+  it.each([
+    ["/v1/payments", "/v1/payments"],
+    ["/v1/payments/", "/v1/payments"],
+    ["//v1///payments", "/v1/payments"],
+    ["/v1/%70ayments", "/v1/payments"],
+    ["/v1%2Fpayments", "/v1/payments"],
+    ["/v1/x/../payments", "/v1/payments"],
+    ["/v1/x/%2e%2e/payments", "/v1/payments"],
+    ["/v1/x/..%2fpayments", "/v1/payments"],
+    ["/v1/x/..%5cpayments", "/v1/payments"],
+    ["/v1/payments;jsessionid=1", "/v1/payments"],
+    ["/v1;a=b/payments", "/v1/payments"],
+    ["/../../v1/payments", "/v1/payments"],
+    ["/v1/payments%", "/v1/payments%"],
+    ["/v1/%zz/%70", "/v1/%zz/p"],
+    ["/v1/%ff%70", "/v1/%ff%70"],
+    ["/", "/"],
+  ])("makes %s out of its variants: %s", (path, plain) => {
+    expect(plainestPath(`http://h${path}?q=/x`)).toBe(plain);
+  });
+});
+
+describe("literalPath", () => {
+  it("leaves escapes, slashes and parameters as they came", () => {
+    expect(literalPath("http://h//v1/%70;a=b/?q")).toBe("//v1/%70;a=b/");
+  });
+});
