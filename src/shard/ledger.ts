@@ -4,7 +4,7 @@
 
 import type { Completed, IdempotencyRecord, Policy } from "../core/record.ts";
 import { attemptId, durationMs, epochMs, type EpochMs, fingerprint, type RecordId, recordId } from "../core/units.ts";
-import { migrate } from "./migrations.ts";
+import { migrate, type Sql } from "./migrations.ts";
 
 export interface StoredResponse {
   readonly status: number;
@@ -58,25 +58,21 @@ interface ResponseRow extends Record<string, SqlStorageValue> {
 }
 
 export class Ledger {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
   readonly #buckets: Set<number>;
 
-  constructor(sql: SqlStorage) {
+  constructor(sql: Sql) {
     this.#sql = sql;
     migrate(sql);
     this.#buckets = new Set([IN_FLIGHT, ...listBuckets(sql)]);
   }
 
   find(id: RecordId): Entry | null {
-    const marks = Array.from(this.#buckets, () => "?").join();
-    const [row] = this.#sql
-      .exec<RecordRow>(
-        `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${marks})`,
-        id,
-        ...this.#buckets,
-      )
-      .toArray();
+    // The buckets stand in the text, not among its parameters: the platform takes 100 of those, and routes with many
+    // different retentions can have more buckets.
+    const query = `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${[...this.#buckets].join()})`;
+    const [row] = this.#sql.exec<RecordRow>(query, id).toArray();
     return row === undefined ? null : { record: readRecord(row), bucket: row.bucket };
   }
 
@@ -172,7 +168,7 @@ function bucketOf(record: IdempotencyRecord): number {
 }
 
 /** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
-function listBuckets(sql: SqlStorage): readonly number[] {
+function listBuckets(sql: Sql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(
       `WITH RECURSIVE found(bucket) AS (

@@ -1,6 +1,9 @@
 // The ledger's schema, as numbered steps. A step that has shipped never changes; a new one is added below it. SQLite
 // keeps the number of the last step taken.
 
+/** What the ledger needs of an object's storage. */
+export type Sql = Pick<SqlStorage, "exec">;
+
 const STEPS: readonly string[] = [
   // 1. `bucket` leads the key so that what is in flight, and what has expired, lies together and needs no index of its
   // own: 0 while an attempt is in flight, otherwise the time (ms) from which on everything in the bucket has expired.
@@ -30,7 +33,7 @@ const STEPS: readonly string[] = [
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). Runs within one turn: all or nothing. */
-export function migrate(sql: SqlStorage): void {
+export function migrate(sql: Sql): void {
   sql.exec("CREATE TABLE IF NOT EXISTS migrations (step INTEGER PRIMARY KEY)");
   const [row] = sql.exec<{ done: number }>("SELECT count(*) AS done FROM migrations").toArray();
   STEPS.slice(row?.done ?? 0).forEach((statement, index) => {

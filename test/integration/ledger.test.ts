@@ -1,0 +1,146 @@
+import { env, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import type { IdempotencyRecord } from "../../src/core/record.ts";
+import { epochMs } from "../../src/core/units.ts";
+import { Ledger } from "../../src/shard/ledger.ts";
+import type { Sql } from "../../src/shard/migrations.ts";
+import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "./support/records.ts";
+
+/** Runs in a fresh object, so that its counts are its own. */
+function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage) => T): Promise<T> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  return runInDurableObject(stub, (_instance, state) => run(new Ledger(state.storage.sql), state.storage.sql));
+}
+
+/** A database that remembers its cursors, so that their rows can be counted. */
+function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => void): number } {
+  let cursors: { readonly rowsWritten: number }[] = [];
+  return {
+    sql: {
+      exec<T extends Record<string, SqlStorageValue>>(query: string, ...bindings: SqlStorageValue[]): SqlStorageCursor<T> {
+        const cursor = sql.exec<T>(query, ...bindings);
+        cursors.push(cursor);
+        return cursor;
+      },
+    },
+    rowsWritten(run) {
+      cursors = [];
+      run();
+      return cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0);
+    },
+  };
+}
+
+describe("ledger", () => {
+  it("gives back every kind of record as it was saved", async () => {
+    await inLedger((ledger) => {
+      const claim = started();
+      const others: readonly IdempotencyRecord[] = [
+        claim,
+        completed(claim),
+        { ...completed(claim), kept: false },
+        { ...claim, state: "failed", retryFrom: epochMs(NOW + 5), expiresAt: epochMs(NOW + 6) },
+        { ...claim, state: "unknown", expiresAt: epochMs(NOW + 7), policy: { ...policy, unknown: "retry" } },
+      ];
+      for (const record of others) {
+        const id = freshId();
+        ledger.save(id, null, record);
+        expect(ledger.find(id)?.record).toEqual(record);
+      }
+    });
+  });
+
+  it("gives back a response byte for byte, its headers in order and repeated", async () => {
+    await inLedger((ledger) => {
+      const id = freshId();
+      const record = completed(started());
+      ledger.save(id, null, record, response);
+      const bucket = ledger.find(id)?.bucket ?? -1;
+      expect(ledger.response(id, bucket, record)).toEqual(response);
+    });
+  });
+
+  it("stores only the bytes of a view, not of the buffer that it looks into", async () => {
+    await inLedger((ledger) => {
+      const id = freshId();
+      const record = completed(started());
+      ledger.save(id, null, record, { ...response, body: new Uint8Array([9, 1, 2, 9]).subarray(1, 3) });
+      expect(ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body).toEqual(new Uint8Array([1, 2]));
+    });
+  });
+
+  it("finds a record in whatever bucket it lies, also in an instance that begins with it", async () => {
+    const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+    await runInDurableObject(stub, (_instance, { storage }) => {
+      const ids = Array.from({ length: 400 }, (_, index) => {
+        const id = freshId();
+        const at = epochMs(NOW + index * HOUR_MS);
+        new Ledger(storage.sql).save(id, null, completed(started(at), at));
+        return id;
+      });
+      const fresh = new Ledger(storage.sql);
+      for (const id of ids) expect(fresh.find(id)).not.toBeNull();
+      expect(fresh.find(freshId())).toBeNull();
+    });
+  });
+
+  it("writes three rows for a key's whole life: claim, answer, erasure", async () => {
+    await inLedger((_ledger, storage) => {
+      const { sql, rowsWritten } = counting(storage);
+      const ledger = new Ledger(sql);
+      const id = freshId();
+      const claim = started();
+      const answer = completed(claim);
+      expect(rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
+      expect(rowsWritten(() => ledger.save(id, ledger.find(id), answer, response))).toBe(1);
+      expect(rowsWritten(() => ledger.find(id))).toBe(0);
+      expect(rowsWritten(() => ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
+      expect(ledger.find(id)).toBeNull();
+    });
+  });
+
+  it("lists as in flight what is started, and nothing else", async () => {
+    await inLedger((ledger) => {
+      const [one, two] = [freshId(), freshId()];
+      const claim = started();
+      ledger.save(one, null, claim);
+      ledger.save(two, null, claim);
+      ledger.save(two, ledger.find(two), completed(claim), response);
+      expect(ledger.inFlight().map(({ id }) => id)).toEqual([one]);
+    });
+  });
+
+  it("erases in slices, oldest buckets only, and never before a record has expired", async () => {
+    await inLedger((ledger) => {
+      const ids = Array.from({ length: 25 }, () => freshId());
+      const record = completed(started());
+      for (const id of ids) ledger.save(id, null, record, response);
+      expect(ledger.erase(epochMs(record.expiresAt - 1), 10)).toBe(0);
+      const bucketEnd = ledger.nextDeadline() ?? NOW;
+      expect(bucketEnd).toBeGreaterThanOrEqual(record.expiresAt);
+      expect(bucketEnd).toBeLessThanOrEqual(record.expiresAt + policy.retentionMs / 8);
+      expect([1, 2, 3, 4].map(() => ledger.erase(bucketEnd, 10))).toEqual([10, 10, 5, 0]);
+      expect(ledger.nextDeadline()).toBeNull();
+    });
+  });
+
+  it("tells the earliest lock's end or bucket's end as the next deadline", async () => {
+    await inLedger((ledger) => {
+      expect(ledger.nextDeadline()).toBeNull();
+      ledger.save(freshId(), null, completed(started()), response);
+      const bucket = ledger.nextDeadline();
+      expect(bucket).toBeGreaterThan(NOW + 24 * HOUR_MS - 1);
+      ledger.save(freshId(), null, started());
+      expect(ledger.nextDeadline()).toBe(NOW + 40_000);
+    });
+  });
+
+  it("refuses to read a record in a state that it does not know", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      ledger.save(id, null, started());
+      sql.exec("UPDATE records SET state = 'odd' WHERE id = ?", id);
+      expect(() => ledger.find(id)).toThrow("unknown state: odd");
+    });
+  });
+});

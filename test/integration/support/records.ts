@@ -1,0 +1,36 @@
+// Records and a response, as the tests of the ledger and of the alarm store them.
+
+import { step } from "../../../src/core/life-cycle.ts";
+import type { Completed, Policy, Started } from "../../../src/core/record.ts";
+import { attemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
+import type { StoredResponse } from "../../../src/shard/ledger.ts";
+
+export const HOUR_MS = 3_600_000;
+export const NOW = epochMs(1_800_000_000_000);
+export const policy: Policy = { unknown: "hold", lockMs: durationMs(40_000), retentionMs: durationMs(24 * HOUR_MS) };
+export const response: StoredResponse = {
+  status: 201,
+  statusText: "Créé",
+  headers: [
+    ["set-cookie", "a=1"],
+    ["set-cookie", "b=2"],
+    ["x-latin", "é"],
+  ],
+  body: new Uint8Array([0, 255, 1, 254]),
+};
+
+export function freshId(): RecordId {
+  return recordId(crypto.randomUUID());
+}
+
+export function started(at = NOW): Started {
+  const attempt = { id: attemptId(crypto.randomUUID()), number: 1, startedAt: at, lockedUntil: epochMs(at + 40_000) };
+  return { state: "started", fingerprint: fingerprint("f".repeat(64)), attempt, policy };
+}
+
+export function completed(record: Started, now = NOW): Completed {
+  const event = { type: "result", attemptId: record.attempt.id, status: 201, kept: true } as const;
+  const next = step(record, event, policy, now).record;
+  if (next?.state !== "completed") throw new Error("not completed");
+  return next;
+}
