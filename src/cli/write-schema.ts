@@ -1,5 +1,5 @@
 // Writes the JSON Schema with which editors complete and check wrangler.toml; `--check` only compares it with the file.
-// Decides how our part joins wrangler's own schema. Must never be imported by the Worker.
+// Decides where in the file the settings stand. Must never be imported by the Worker.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -10,9 +10,10 @@ import { routeSchema, settingsSchema } from "../config/schema.ts";
 
 const FILE = new URL("../config/wrangler.schema.json", import.meta.url);
 
-/** From the written file; wrangler's schema knows every other member of the file. */
-const WRANGLER_SCHEMA = "../../node_modules/wrangler/config-schema.json#/definitions/RawConfig";
-
+/**
+ * Covers the gateway's variables and leaves the rest of the file open. It names no other schema: editors' TOML support
+ * does not resolve a path to wrangler's own, and then checks nothing at all. wrangler checks the rest itself.
+ */
 function wranglerSchema(): object {
   const variables = {
     type: "object",
@@ -21,7 +22,6 @@ function wranglerSchema(): object {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "wrangler.toml of an idempotency gateway",
-    allOf: [{ $ref: WRANGLER_SCHEMA }],
     type: "object",
     properties: {
       vars: { $ref: "#/definitions/vars" },
@@ -41,7 +41,11 @@ function wranglerSchema(): object {
 
 /** What may be written, before anything is parsed. */
 function converted(schema: typeof settingsSchema | typeof routeSchema): object {
-  const { $schema: _, ...definition } = toJsonSchema(schema, { target: "draft-07", typeMode: "input", ignoreActions: ["check"] });
+  const { $schema: _, ...definition } = toJsonSchema(schema, {
+    target: "draft-07",
+    typeMode: "input",
+    ignoreActions: ["check"],
+  });
   return definition;
 }
 

@@ -33,7 +33,9 @@ function shardProblems(prefix: string, own: Table): readonly ConfigProblem[] {
   const write = `write [[${path}]] with name = "${SHARD_BINDING}" and class_name = "${SHARD_CLASS}"`;
   if (binding === undefined) {
     const inherited = prefix === "" ? "" : " (environments do not inherit bindings)";
-    return [{ path, message: `there is no binding "${SHARD_BINDING}"${inherited}, so no record can be kept: ${write}` }];
+    return [
+      { path, message: `there is no binding "${SHARD_BINDING}"${inherited}, so no record can be kept: ${write}` },
+    ];
   }
   if (binding["class_name"] === SHARD_CLASS) return [];
   return [{ path, message: `"${SHARD_BINDING}" must be bound to the class "${SHARD_CLASS}": ${write}` }];
@@ -45,7 +47,9 @@ function storageProblems(prefix: string, own: Table, top: Table): readonly Confi
   if (isTable(exported) && exported[SHARD_CLASS] !== undefined) return [];
   const isOwn = own["migrations"] !== undefined && prefix !== "";
   const migrations = tablesOf(isOwn ? own["migrations"] : top["migrations"]);
-  const created = migrations.some(({ new_sqlite_classes: names }) => Array.isArray(names) && names.includes(SHARD_CLASS));
+  const created = migrations.some(
+    ({ new_sqlite_classes: names }) => Array.isArray(names) && names.includes(SHARD_CLASS),
+  );
   if (created || (prefix !== "" && !isOwn)) return [];
   const path = `${prefix}migrations`;
   const write = `write [[${path}]] with tag = "v1" and new_sqlite_classes = ["${SHARD_CLASS}"]`;

@@ -2,12 +2,13 @@
 // says where that came from, because the setting that has to change is often not the one that was written. Must skip
 // whatever involves a member with a problem of its own.
 
+import { MAX_KEY_LENGTH, MAX_LOCK_MS, MAX_RETENTION_MS, MAX_WAIT_MS } from "./bounds.ts";
 import type { FullSettings } from "./defaults.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import type { SettingsReading } from "./read-settings.ts";
 import { mergeSettings } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
-import { MAX_KEY_LENGTH, MAX_LOCK_MS, MAX_RETENTION_MS, MAX_WAIT_MS, type Settings } from "./schema.ts";
+import type { Settings } from "./schema.ts";
 import { findShadows } from "./shadowing.ts";
 import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
@@ -139,7 +140,10 @@ function shadowProblems(defaults: Layer, routes: readonly RouteDraft[]): readonl
   return findShadows(matchers).map(({ later, methods, earlier }) => {
     const first = earlier.map(({ name, path }) => `${name} ("${path}")`).join(" and ");
     const catches = earlier.length === 1 ? "catches" : "catch";
-    const less = methods.length < later.methods.length ? `, or leave ${methods.join(" and ")} out of its methods` : ", or remove it";
+    const less =
+      methods.length < later.methods.length
+        ? `, or leave ${methods.join(" and ")} out of its methods`
+        : ", or remove it";
     const message = `never gets a ${methods.join(" or ")}, because ${first} ${catches} it first: write this route before${less}`;
     return { path: `${later.name}.path`, message };
   });

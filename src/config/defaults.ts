@@ -1,7 +1,7 @@
 // The built-in defaults: what applies where neither the route nor `IDEMPOTENCY` says anything. There is none for the
 // origin: without one, the zone's own is meant.
 
-import { MAX_KEY_LENGTH } from "./schema.ts";
+import { MAX_KEY_LENGTH } from "./bounds.ts";
 import type { Settings } from "./schema.ts";
 import { HOUR_MS, MEGABYTE, SECOND_MS } from "./units.ts";
 

@@ -23,7 +23,7 @@ const PARAM = /^:([A-Za-z_][A-Za-z0-9_-]*)(?:\{(.+)\})?(\?)?$/s;
 const NOT_LITERAL = /[\s?#%\\{}|*<>"^`[\]\p{Cc}]/u;
 
 /** An expression of these pieces alone cannot match a slash, a line's end or nothing of a segment's border. */
-const PLAIN = /^(?:[A-Za-z0-9_\-+?*(){},|]|\?:|\\[dw.\-+]|\[(?:\^\/)?(?:[A-Za-z0-9_.+~\-]|\\[dw.\-])*\])+$/;
+const PLAIN = /^(?:[A-Za-z0-9_\-+?*(){},|]|\?:|\\[dw.\-+]|\[(?:\^\/)?(?:[A-Za-z0-9_.+~-]|\\[dw.-])*\])+$/;
 
 /**
  * The alternatives of a pattern: one, or two where the last parameter is optional (`/a/:b?` is `/a` and `/a/:b`).
@@ -32,7 +32,8 @@ const PLAIN = /^(?:[A-Za-z0-9_\-+?*(){},|]|\?:|\\[dw.\-+]|\[(?:\^\/)?(?:[A-Za-z0
 export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
   if (!path.startsWith("/")) return refuse(`must start with "/": write "/${path}"`);
   // Hono's regular-expression router keeps its own marks in this form.
-  if (/[@#][0-9]/.test(path)) return refuse('must not hold "@" or "#" before a digit: write a parameter, ":name", there');
+  if (/[@#][0-9]/.test(path))
+    return refuse('must not hold "@" or "#" before a digit: write a parameter, ":name", there');
   // Both routers read a pattern without parameters and wildcards as plain text, colons included ("/jobs:run").
   const isText = !/\*|\/:/.test(path);
   const texts = splitSegments(path.slice(1));
@@ -58,12 +59,15 @@ export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
 function parseSegment(text: string, last: boolean, isText: boolean): Parsed<Segment> {
   if (text === "*") return { ok: true, value: { kind: "wildcard" } };
   if (text.startsWith(":")) return parseParam(text, last);
-  if (text === "." || text === "..") return refuse(`"${text}" never arrives, because clients resolve it: write the real path`);
+  if (text === "." || text === "..")
+    return refuse(`"${text}" never arrives, because clients resolve it: write the real path`);
   if (text.includes("*")) return refuse('"*" stands only for a whole segment: write "/v1/*" or "/v1/:name/items"');
-  if (text.includes("%")) return refuse('is compared with the decoded path: write the character itself in place of "%…"');
+  if (text.includes("%"))
+    return refuse('is compared with the decoded path: write the character itself in place of "%…"');
   if (text.includes(":") && !isText) return refuse('":" stands only at the start of a segment: write "/:name"');
   const bad = NOT_LITERAL.exec(text);
-  if (bad !== null) return refuse(`must not hold ${JSON.stringify(bad[0])} here: write "/v1/payments", "/:name" or "/v1/*"`);
+  if (bad !== null)
+    return refuse(`must not hold ${JSON.stringify(bad[0])} here: write "/v1/payments", "/:name" or "/v1/*"`);
   return { ok: true, value: { kind: "literal", text } };
 }
 
@@ -93,21 +97,21 @@ function neighbourProblem(previous: Segment | undefined, text: string): string |
     return `{${previous.source}} may match slashes, so it stands only at the end: write [^/] for its characters`;
   }
   // One router looks ahead for the text of the next segment, and takes that text for an expression.
-  if (/[+$()]/.test(text) && !text.startsWith(":")) return `"${text}" cannot follow an expression: write ":name" before it`;
+  if (/[+$()]/.test(text) && !text.startsWith(":"))
+    return `"${text}" cannot follow an expression: write ":name" before it`;
   return null;
 }
 
 /** Why one of Hono's routers would read the expression otherwise than the other, or not at all. */
 function expressionProblem(source: string): string | null {
-  let expression: RegExp;
-  try {
-    expression = new RegExp(`^(?:${source})$`);
-    new RegExp(source);
-  } catch {
+  const expression = compile(`^(?:${source})$`);
+  // An expression such as ")(" compiles only within a group.
+  if (expression === null || compile(source) === null) {
     return `{${source}} is no regular expression: write ":name{[0-9]+}"`;
   }
   if (expression.test("")) return `{${source}} matches nothing at all too: write "+" in place of "*", or ":name?"`;
-  if (source.includes("/") && source.includes("}")) return `{${source}} holds both "/" and "}": write "+" in place of a count`;
+  if (source.includes("/") && source.includes("}"))
+    return `{${source}} holds both "/" and "}": write "+" in place of a count`;
   const bare = source.replace(/\\./gs, "").replace(/\[[^\]]*\]/g, "");
   if (/[\^$]/.test(bare)) return `{${source}} is anchored by the router: leave "^" and "$" out`;
   let depth = 0;
@@ -117,6 +121,14 @@ function expressionProblem(source: string): string | null {
     if (character === "|" && depth === 0) return `{${source}} is ambiguous: write {(?:${source})}`;
   }
   return null;
+}
+
+function compile(source: string): RegExp | null {
+  try {
+    return new RegExp(source);
+  } catch {
+    return null;
+  }
 }
 
 /** Splits at slashes outside braces. */

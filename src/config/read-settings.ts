@@ -4,7 +4,8 @@
 import * as v from "valibot";
 
 import type { ConfigProblem } from "./resolved.ts";
-import { fingerprintEntries, keyFormatEntries, settingsEntries, settingsSchema, type Settings } from "./schema.ts";
+import { settingsEntries, settingsSchema, type Settings } from "./schema.ts";
+import { fingerprintEntries, keyFormatEntries } from "./schema-tables.ts";
 import { nearestName } from "./suggest.ts";
 
 /** What a table of settings holds. */
@@ -33,7 +34,11 @@ export function isTable(value: unknown): value is Table {
 export function readSettings(table: Table, path: string, others: readonly string[]): SettingsReading {
   const known = [...others, ...Object.keys(settingsEntries)];
   const problems = [...unknownMembers(table, path, known)];
-  const faulty = new Set(Object.keys(table).filter((name) => !known.includes(name)).map((name) => nearestName(name, known) ?? name));
+  const faulty = new Set(
+    Object.keys(table)
+      .filter((name) => !known.includes(name))
+      .map((name) => nearestName(name, known) ?? name),
+  );
   for (const [name, inner] of INNER_TABLES) {
     const value = table[name];
     if (isTable(value)) problems.push(...unknownMembers(value, `${path}.${name}`, inner));
@@ -47,7 +52,10 @@ export function readSettings(table: Table, path: string, others: readonly string
     // The schema names only the first unknown member of a table; `unknownMembers` has named them all.
     if (issue.expected !== "never") problems.push({ path: path + dotted(keys), message: issue.message });
   }
-  const sound = v.safeParse(settingsSchema, pick(written, (name) => !faulty.has(name)));
+  const sound = v.safeParse(
+    settingsSchema,
+    pick(written, (name) => !faulty.has(name)),
+  );
   return { settings: sound.success ? sound.output : {}, faulty, problems };
 }
 

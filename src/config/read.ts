@@ -45,11 +45,21 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
     }
   }
   if (readable && routes.length === 0) {
-    problems.push({ path: "ROUTES", message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}` });
+    problems.push({
+      path: "ROUTES",
+      message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
+    });
   }
   problems.push(...crossCheck(defaults, routes, (name) => isBinding(env, name)));
 
-  if (problems.length > 0) return { ok: false, problems: inOrder(problems, routes.map(({ name }) => name)) };
+  if (problems.length > 0)
+    return {
+      ok: false,
+      problems: inOrder(
+        problems,
+        routes.map(({ name }) => name),
+      ),
+    };
   const written = routes.flatMap(({ name, route, settings }) =>
     route === null ? [] : [{ name, path: route.path, settings }],
   );
@@ -60,13 +70,14 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
 export function routeVariables(env: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith("ROUTES"))
-    .sort();
+    .toSorted();
 }
 
 function readDefaults(variable: unknown): SettingsReading {
   const value = variable === undefined ? { ok: true as const, value: {} } : readJson(variable);
   if (!value.ok) return refuseDefaults(value.message);
-  if (!isTable(value.value)) return refuseDefaults('must be a table: write [vars.IDEMPOTENCY] with origin = "https://api.example.com"');
+  if (!isTable(value.value))
+    return refuseDefaults('must be a table: write [vars.IDEMPOTENCY] with origin = "https://api.example.com"');
   return readSettings(value.value, "IDEMPOTENCY", []);
 }
 
@@ -80,7 +91,10 @@ function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
   if (!value.ok) return value;
   return Array.isArray(value.value)
     ? { ok: true, value: value.value }
-    : { ok: false, message: `must be a list of routes, as every variable whose name starts with ROUTES: ${ROUTES_ADVICE}` };
+    : {
+        ok: false,
+        message: `must be a list of routes, as every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`,
+      };
 }
 
 function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
@@ -125,7 +139,10 @@ function readJson(variable: unknown): Parsed<unknown> {
     return { ok: true, value };
   } catch (error) {
     const reason = error instanceof Error ? error.message : "syntax";
-    return { ok: false, message: `is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml` };
+    return {
+      ok: false,
+      message: `is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`,
+    };
   }
 }
 

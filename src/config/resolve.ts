@@ -1,9 +1,10 @@
 // Merges what was written with what holds otherwise: a route's own settings, then `IDEMPOTENCY`, then the built-in
 // defaults, member by member (a list or a table replaces as a whole). Checks nothing: it is given valid settings only.
 
+import { MAX_KEY_LENGTH } from "./bounds.ts";
 import { BUILT_IN, type FullSettings } from "./defaults.ts";
 import type { Config, Origin, Route } from "./resolved.ts";
-import { MAX_KEY_LENGTH, type Settings } from "./schema.ts";
+import type { Settings } from "./schema.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {

@@ -90,10 +90,20 @@ export function statuses(description: string) {
 }
 
 /** The message for a list that says something twice. */
-export function repeated(issue: { readonly input: readonly unknown[] }): string {
-  return `lists ${String(firstRepeated(issue.input) ?? "a name")} twice: write it once`;
+export function repeated(issue: { readonly input: readonly (string | number)[] }): string {
+  return `lists ${firstRepeated(issue.input) ?? "a name"} twice: write it once`;
 }
 
 function messageOf(result: Parsed<unknown>): string {
   return result.ok ? "" : result.message;
+}
+
+/** Keeps a header's name as it is written. */
+export function sameName(name: string): string {
+  return name;
+}
+
+/** Header names compare without case; the platform gives them in lower case. */
+export function lowerCase(name: string): string {
+  return name.toLowerCase();
 }

@@ -4,65 +4,39 @@
 
 import * as v from "valibot";
 
+import {
+  MAX_LOCK_MS,
+  MAX_REQUEST_BODY_BYTES,
+  MAX_RESPONSE_BODY_BYTES,
+  MAX_RETENTION_MS,
+  MAX_SHARDS,
+  MAX_TIMEOUT_MS,
+  MAX_WAIT_MS,
+} from "./bounds.ts";
 import { parsePathPattern } from "./path-pattern.ts";
 import type { LocationHint, ScopePart } from "./resolved.ts";
-import { choice, duration, headerNames, parsed, repeated, size, statuses, whole } from "./schema-members.ts";
-import { DAY_MS, HOUR_MS, MEGABYTE, MINUTE_MS } from "./units.ts";
-import { BINDING_PATTERN, firstRepeated, ORIGIN_TYPE_MESSAGE, parseForwardKey, parseKeyPattern } from "./values.ts";
+import { choice, duration, headerNames, lowerCase, parsed, repeated } from "./schema-members.ts";
+import { sameName, size, statuses, whole } from "./schema-members.ts";
+import { fingerprintEntries, keyFormatEntries } from "./schema-tables.ts";
+import { BINDING_PATTERN, firstRepeated, ORIGIN_TYPE_MESSAGE, parseForwardKey } from "./values.ts";
 import { parseMethod, parseOrigin, parseScope, parseScopeEntry, SCOPE_PATTERN, TOKEN_PATTERN } from "./values.ts";
 
-/** An operation of a Durable Object lives for 15 minutes at most: the platform ends a longer wait itself. */
-export const MAX_TIMEOUT_MS = 15 * MINUTE_MS;
-/** A lock that nobody ends blocks its key for this long; it has to exceed every possible timeout. */
-export const MAX_LOCK_MS = HOUR_MS;
-/** Nobody between the client and the gateway keeps a silent connection for longer. */
-export const MAX_WAIT_MS = 5 * MINUTE_MS;
-/** Records cost storage; a client that retries after a year is not retrying. */
-export const MAX_RETENTION_MS = 365 * DAY_MS;
-/** The largest request body that the platform takes (Business plan); less on the others. */
-export const MAX_REQUEST_BODY_BYTES = 200 * MEGABYTE;
-/** A tenth of what one object can store, so that one record cannot fill its shard. */
-export const MAX_RESPONSE_BODY_BYTES = 1_000 * MEGABYTE;
-/** At 300 ms per call, more than a million first requests per second. */
-export const MAX_SHARDS = 65_536;
-/** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; design.md, 6 fixes it. */
-export const MAX_KEY_LENGTH = 255;
-
 const LOCATION_HINTS = [
-  "wnam", "enam", "sam", "weur", "eeur", "apac", "apac-ne", "apac-se", "oc", "afr", "me",
+  "wnam",
+  "enam",
+  "sam",
+  "weur",
+  "eeur",
+  "apac",
+  "apac-ne",
+  "apac-se",
+  "oc",
+  "afr",
+  "me",
 ] as const satisfies readonly LocationHint[];
 
 const SHARDS_MESSAGE = `must be a whole number from 1 to ${MAX_SHARDS}, or "per-key": write 64`;
 const METHODS_MESSAGE = 'must be a list of methods: write ["POST", "PATCH"]';
-
-function sameName(name: string): string {
-  return name;
-}
-
-function lowerCase(name: string): string {
-  return name.toLowerCase();
-}
-
-/** Members of `key_format`; what is left out has its built-in default, not that of `IDEMPOTENCY.key_format`. */
-export const keyFormatEntries = {
-  pattern: v.exactOptional(
-    v.pipe(
-      v.string('must be text: write "^[0-9a-f-]{36}$"'),
-      v.description("A JavaScript regular expression (flag u) that the key has to match; anchor it with ^ and $."),
-      parsed(parseKeyPattern),
-    ),
-  ),
-  min: v.exactOptional(whole("Least length of a key. Default 1.", 1, MAX_KEY_LENGTH, 16)),
-  max: v.exactOptional(whole("Greatest length of a key. Default 255.", 1, MAX_KEY_LENGTH, 64)),
-};
-
-/** Members of `fingerprint`; what is left out has its built-in default. */
-export const fingerprintEntries = {
-  body: v.exactOptional(
-    choice('How the body counts: as bytes, as JSON in its RFC 8785 form, or not at all. Default "bytes".', ["bytes", "json", "none"]),
-  ),
-  headers: v.exactOptional(headerNames("Request headers that are part of what is asked for. Default none.", lowerCase, 0)),
-};
 
 /** Every setting, as it may stand in `[vars.IDEMPOTENCY]` and in a route. */
 export const settingsEntries = {
@@ -70,17 +44,25 @@ export const settingsEntries = {
     v.pipe(
       v.union(
         [
-          v.pipe(v.string(), v.metadata({ pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^?#]+$", examples: ["https://api.example.com"] })),
+          v.pipe(
+            v.string(),
+            v.metadata({ pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^?#]+$", examples: ["https://api.example.com"] }),
+          ),
           v.strictObject({
             binding: v.pipe(
               v.string(),
-              v.metadata({ pattern: BINDING_PATTERN, description: "A service, mTLS certificate or VPC service binding of this Worker." }),
+              v.metadata({
+                pattern: BINDING_PATTERN,
+                description: "A service, mTLS certificate or VPC service binding of this Worker.",
+              }),
             ),
           }),
         ],
         ORIGIN_TYPE_MESSAGE,
       ),
-      v.description("The API behind the gateway: a URL (a path prefix is kept) or a binding. Default: the zone's own origin."),
+      v.description(
+        "The API behind the gateway: a URL (a path prefix is kept) or a binding. Default: the zone's own origin.",
+      ),
       parsed(parseOrigin),
     ),
   ),
@@ -90,12 +72,20 @@ export const settingsEntries = {
         [v.pipe(v.number(), v.metadata({ type: "integer", minimum: 1, maximum: MAX_SHARDS })), v.literal("per-key")],
         SHARDS_MESSAGE,
       ),
-      v.check((value) => value === "per-key" || (Number.isInteger(value) && value >= 1 && value <= MAX_SHARDS), SHARDS_MESSAGE),
-      v.description('Durable Objects that share the keys, or "per-key" for one each. A change orphans live records. Default 64.'),
+      v.check(
+        (value) => value === "per-key" || (Number.isInteger(value) && value >= 1 && value <= MAX_SHARDS),
+        SHARDS_MESSAGE,
+      ),
+      v.description(
+        'Durable Objects that share the keys, or "per-key" for one each. A change orphans live records. Default 64.',
+      ),
     ),
   ),
   location_hint: v.exactOptional(
-    choice("Where new shards are created: near the origin. Only a shard's first use counts. Default: near that request.", LOCATION_HINTS),
+    choice(
+      "Where new shards are created: near the origin. Only a shard's first use counts. Default: near that request.",
+      LOCATION_HINTS,
+    ),
   ),
   scope: v.exactOptional(
     v.pipe(
@@ -108,24 +98,37 @@ export const settingsEntries = {
         'must be a list: write ["header:authorization"]',
       ),
       v.metadata({
-        description: 'Whose key it is: "header:NAME", "cookie:NAME", "ip", or "none" alone. Default ["header:authorization"].',
+        description:
+          'Whose key it is: "header:NAME", "cookie:NAME", "ip", or "none" alone. Default ["header:authorization"].',
         minItems: 1,
       }),
       parsed<(ScopePart | null)[], readonly ScopePart[]>(parseScope),
     ),
   ),
-  timeout: v.exactOptional(duration("The longest wait for the headers of the origin's response. Default 30s, at most 15m.", MAX_TIMEOUT_MS)),
-  idle_timeout: v.exactOptional(
-    duration("The longest silence between two pieces of the response's body. Default 30s, at most 15m.", MAX_TIMEOUT_MS),
+  timeout: v.exactOptional(
+    duration("The longest wait for the headers of the origin's response. Default 30s, at most 15m.", MAX_TIMEOUT_MS),
   ),
-  lock: v.exactOptional(duration("How long an attempt owns its key; exceeds timeout. Default 40s, at most 1h.", MAX_LOCK_MS)),
+  idle_timeout: v.exactOptional(
+    duration(
+      "The longest silence between two pieces of the response's body. Default 30s, at most 15m.",
+      MAX_TIMEOUT_MS,
+    ),
+  ),
+  lock: v.exactOptional(
+    duration("How long an attempt owns its key; exceeds timeout. Default 40s, at most 1h.", MAX_LOCK_MS),
+  ),
   retention: v.exactOptional(
     duration("How long a finished record is replayed; exceeds lock. Default 24h, at most 365d.", MAX_RETENTION_MS),
   ),
   key: v.exactOptional(
-    choice('Whether a request needs a key; without one an "optional" request passes unprotected. Default "required".', ["required", "optional"]),
+    choice('Whether a request needs a key; without one an "optional" request passes unprotected. Default "required".', [
+      "required",
+      "optional",
+    ]),
   ),
-  headers: v.exactOptional(headerNames('Headers that may carry the key, in order. Default ["Idempotency-Key"].', sameName, 1)),
+  headers: v.exactOptional(
+    headerNames('Headers that may carry the key, in order. Default ["Idempotency-Key"].', sameName, 1),
+  ),
   key_format: v.exactOptional(
     v.pipe(
       v.strictObject(keyFormatEntries, 'must be a table: write { pattern = "^[0-9a-f-]{36}$", min = 16, max = 64 }'),
@@ -139,27 +142,46 @@ export const settingsEntries = {
     ),
   ),
   unknown: v.exactOptional(
-    choice('After an attempt of unknown outcome: "retry" starts another once its lock has ended, "hold" none. Default "retry".', ["retry", "hold"]),
+    choice(
+      'After an attempt of unknown outcome: "retry" starts another once its lock has ended, "hold" none. Default "retry".',
+      ["retry", "hold"],
+    ),
   ),
   duplicate: v.exactOptional(
-    choice('What a duplicate gets during an attempt: 409 at once ("reject") or the first answer ("wait"). Default "reject".', ["reject", "wait"]),
+    choice(
+      'What a duplicate gets during an attempt: 409 at once ("reject") or the first answer ("wait"). Default "reject".',
+      ["reject", "wait"],
+    ),
   ),
-  wait: v.exactOptional(duration('How long a duplicate waits where duplicate = "wait"; below lock. Default 10s, at most 5m.', MAX_WAIT_MS)),
+  wait: v.exactOptional(
+    duration('How long a duplicate waits where duplicate = "wait"; below lock. Default 10s, at most 5m.', MAX_WAIT_MS),
+  ),
   refused: v.exactOptional(
-    statuses("Statuses that say that the origin did not act; replaces the default [425, 429, 503, 521, 523, 525, 526, 530]."),
+    statuses(
+      "Statuses that say that the origin did not act; replaces the default [425, 429, 503, 521, 523, 525, 526, 530].",
+    ),
   ),
   ambiguous: v.exactOptional(
     statuses("Statuses that leave open whether the origin acted; replaces the default [408, 502, 504, 520, 522, 524]."),
   ),
-  mismatch_status: v.exactOptional(whole("Status for a key that is reused for another request. Default 422.", 400, 499, 422)),
-  max_request_body: v.exactOptional(size("Largest body of a protected request. Default 10MB, at most 200MB.", MAX_REQUEST_BODY_BYTES)),
-  max_response_body: v.exactOptional(size("Largest response body that is kept for replays. Default 10MB, at most 1GB.", MAX_RESPONSE_BODY_BYTES)),
-  omit_headers: v.exactOptional(headerNames('Response headers that a replay leaves out. Default ["set-cookie"].', lowerCase, 0)),
+  mismatch_status: v.exactOptional(
+    whole("Status for a key that is reused for another request. Default 422.", 400, 499, 422),
+  ),
+  max_request_body: v.exactOptional(
+    size("Largest body of a protected request. Default 10MB, at most 200MB.", MAX_REQUEST_BODY_BYTES),
+  ),
+  max_response_body: v.exactOptional(
+    size("Largest response body that is kept for replays. Default 10MB, at most 1GB.", MAX_RESPONSE_BODY_BYTES),
+  ),
+  omit_headers: v.exactOptional(
+    headerNames('Response headers that a replay leaves out. Default ["set-cookie"].', lowerCase, 0),
+  ),
   forward_key: v.exactOptional(
     v.pipe(
       v.string('must be text: write "client", "none" or a step name'),
       v.metadata({
-        description: 'The key that the origin receives: "client" (the same), "none", or a step name ("charge" sends <key>:charge).',
+        description:
+          'The key that the origin receives: "client" (the same), "none", or a step name ("charge" sends <key>:charge).',
         pattern: TOKEN_PATTERN,
         examples: ["client", "none", "charge"],
       }),
@@ -169,7 +191,11 @@ export const settingsEntries = {
   methods: v.exactOptional(
     v.pipe(
       v.array(
-        v.pipe(v.string('must be text: write "POST"'), v.metadata({ examples: ["POST", "PATCH", "PUT", "DELETE"] }), parsed(parseMethod)),
+        v.pipe(
+          v.string('must be text: write "POST"'),
+          v.metadata({ examples: ["POST", "PATCH", "PUT", "DELETE"] }),
+          parsed(parseMethod),
+        ),
         METHODS_MESSAGE,
       ),
       v.metadata({ description: 'Protected methods, upper case. Default ["POST", "PATCH"].', minItems: 1 }),
@@ -183,7 +209,8 @@ export const settingsEntries = {
 export const pathSchema = v.pipe(
   v.string('must be text: write path = "/v1/payments/*"'),
   v.metadata({
-    description: "Hono's pattern syntax: /v1/payments, /v1/:id, /v1/:id{[0-9]+}, /v1/:id?, /v1/*/items, /v1/* (also matches /v1).",
+    description:
+      "Hono's pattern syntax: /v1/payments, /v1/:id, /v1/:id{[0-9]+}, /v1/:id?, /v1/*/items, /v1/* (also matches /v1).",
     pattern: "^/",
     examples: ["/v1/payments/*", "/v1/orders/:id"],
   }),

@@ -52,7 +52,9 @@ export function parseDuration(value: unknown): Parsed<number> {
 export function parseSize(value: unknown): Parsed<number> {
   const amount = typeof value === "number" ? value : quantity(value, SIZE_UNITS);
   if (amount === null) {
-    return refuse('must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB): write 1000000 or "10MB"');
+    return refuse(
+      'must be whole bytes or a number with a unit (B, kB, MB, GB, KiB, MiB, GiB): write 1000000 or "10MB"',
+    );
   }
   if (!Number.isSafeInteger(amount) || amount < 1) {
     return refuse('must be a whole number of bytes, 1 or more: write 1000000 or "10MB"');
@@ -62,7 +64,7 @@ export function parseSize(value: unknown): Parsed<number> {
 
 /** The shortest exact text: 90000 is "90s", 120000 is "2m", a day is "24h". Reads back as the same duration. */
 export function formatDuration(durationMs: number): string {
-  for (const [unit, unitMs] of [...DURATION_UNITS].reverse()) {
+  for (const [unit, unitMs] of [...DURATION_UNITS].toReversed()) {
     // "60s" and "24h" are what people write, not "1m" and "1d".
     const least = unit === "m" || unit === "d" ? 2 : 1;
     if (durationMs % unitMs === 0 && durationMs / unitMs >= least) return `${durationMs / unitMs}${unit}`;

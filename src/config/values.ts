@@ -30,7 +30,9 @@ export function parseOrigin(value: string | { readonly binding: string }): Parse
   const url = new URL(value);
   const base = `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
   if (url.username !== "" || url.password !== "") {
-    return refuse(`must not carry credentials, because variables are readable: write "${base}" and let clients send theirs`);
+    return refuse(
+      `must not carry credentials, because variables are readable: write "${base}" and let clients send theirs`,
+    );
   }
   if (value.includes("?") || value.includes("#")) {
     return refuse(`must not carry a query or a fragment: write "${base}"`);
@@ -73,7 +75,9 @@ export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
 export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<readonly ScopePart[]> {
   const parts = entries.filter((entry) => entry !== null);
   if (entries.length === 0) {
-    return refuse('must say whose key it is: write ["header:authorization"], or ["none"] if one key means the same to all');
+    return refuse(
+      'must say whose key it is: write ["header:authorization"], or ["none"] if one key means the same to all',
+    );
   }
   if (parts.length < entries.length && entries.length > 1) {
     return refuse('"none" stands only alone: write ["none"], or leave "none" out');
@@ -111,7 +115,7 @@ export function parseMethod(value: string): Parsed<string> {
 /** A pattern for keys; it has to compile as `new RegExp(pattern, "u")`. */
 export function parseKeyPattern(value: string): Parsed<string> {
   try {
-    new RegExp(value, "u");
+    void new RegExp(value, "u");
     return { ok: true, value };
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^.*: /, "") : "syntax";

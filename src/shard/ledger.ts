@@ -2,9 +2,11 @@
 // knows no HTTP: headers are pairs of text to it, bodies are bytes. Every method runs within one synchronous turn, so
 // that what is read, decided and written in a turn is one atomic commit (Durable Objects documentation, "write coalescing").
 
-import type { Completed, IdempotencyRecord, Policy } from "../core/record.ts";
-import { attemptId, durationMs, epochMs, type EpochMs, fingerprint, type RecordId, recordId } from "../core/units.ts";
+import type { Completed, IdempotencyRecord } from "../core/record.ts";
+import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
+import { Bodies, CHUNK_BYTES } from "./bodies.ts";
 import { migrate, type Sql } from "./migrations.ts";
+import { INSERT, readRecord, RECORD_COLUMNS, type RecordRow, UPDATE, writeRecord } from "./record-rows.ts";
 
 export interface StoredResponse {
   readonly status: number;
@@ -28,42 +30,22 @@ const IN_FLIGHT = 0;
  */
 const BUCKETS_PER_RETENTION = 8;
 
-const RECORD_COLUMNS =
-  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept";
-
-/** A row of `records`, without the response. */
-interface RecordRow extends Record<string, SqlStorageValue> {
-  readonly bucket: number;
-  readonly id: string;
-  readonly state: string;
-  readonly fingerprint: string;
-  readonly attempt_id: string;
-  readonly attempt: number;
-  readonly started_at: number;
-  readonly locked_until: number;
-  readonly unknown: string;
-  readonly lock_ms: number;
-  readonly retention_ms: number;
-  readonly retry_from: number | null;
-  readonly completed_at: number | null;
-  readonly expires_at: number | null;
-  readonly status: number | null;
-  readonly kept: number | null;
-}
-
 interface ResponseRow extends Record<string, SqlStorageValue> {
   readonly status_text: string;
   readonly headers: string;
-  readonly body: ArrayBuffer;
+  /** `null`: in chunks. */
+  readonly body: ArrayBuffer | null;
 }
 
 export class Ledger {
   readonly #sql: Sql;
+  readonly #bodies: Bodies;
   /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
   readonly #buckets: Set<number>;
 
   constructor(sql: Sql) {
     this.#sql = sql;
+    this.#bodies = new Bodies(sql);
     migrate(sql);
     this.#buckets = new Set([IN_FLIGHT, ...listBuckets(sql)]);
   }
@@ -83,6 +65,7 @@ export class Ledger {
     record: IdempotencyRecord | null,
     response: StoredResponse | null = null,
   ): void {
+    if (entry?.record.state === "completed") this.#bodies.delete(entry.bucket, id);
     if (record === null) {
       if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
       return;
@@ -92,6 +75,7 @@ export class Ledger {
     const values = [bucket, ...writeRecord(record), ...writeResponse(response)];
     if (entry === null) this.#sql.exec(INSERT, id, ...values);
     else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
+    if (response !== null && !fitsRow(response.body)) this.#bodies.save(bucket, id, response.body);
   }
 
   /** The response that a completed record keeps. */
@@ -100,7 +84,8 @@ export class Ledger {
       .exec<ResponseRow>("SELECT status_text, headers, body FROM records WHERE bucket = ? AND id = ?", bucket, id)
       .one();
     const pairs: StoredResponse["headers"] = JSON.parse(headers);
-    return { status, statusText: status_text, headers: pairs, body: new Uint8Array(body) };
+    const bytes = body === null ? this.#bodies.load(bucket, id) : new Uint8Array(body);
+    return { status, statusText: status_text, headers: pairs, body: bytes };
   }
 
   /** The records with an attempt in flight, or one that was lost. As many as there are attempts, not as there are records. */
@@ -111,8 +96,9 @@ export class Ledger {
       .map((row) => ({ id: recordId(row.id), entry: { record: readRecord(row), bucket: IN_FLIGHT } }));
   }
 
-  /** Erases at most `limit` records of buckets that have expired, and tells how many. */
+  /** Erases some of what lies in expired buckets: chunks first, then at most `limit` records; tells how many of these. */
   erase(now: EpochMs, limit: number): number {
+    if (this.#bodies.erase(now)) return 0;
     const { rowsWritten } = this.#sql.exec(
       "DELETE FROM records WHERE (bucket, id) IN (SELECT bucket, id FROM records WHERE bucket > 0 AND bucket <= ? LIMIT ?)",
       now,
@@ -137,29 +123,6 @@ export class Ledger {
   }
 }
 
-const WRITTEN_COLUMNS = [
-  "bucket",
-  "state",
-  "fingerprint",
-  "attempt_id",
-  "attempt",
-  "started_at",
-  "locked_until",
-  "unknown",
-  "lock_ms",
-  "retention_ms",
-  "retry_from",
-  "completed_at",
-  "expires_at",
-  "status",
-  "kept",
-  "status_text",
-  "headers",
-  "body",
-];
-const INSERT = `INSERT INTO records (id, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;
-const UPDATE = `UPDATE records SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE bucket = ? AND id = ?`;
-
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
 function bucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
@@ -181,74 +144,17 @@ function listBuckets(sql: Sql): readonly number[] {
     .map(({ bucket }) => bucket);
 }
 
-function writeRecord(record: IdempotencyRecord): readonly SqlStorageValue[] {
-  const { state, attempt, policy } = record;
-  return [
-    state,
-    record.fingerprint,
-    attempt.id,
-    attempt.number,
-    attempt.startedAt,
-    attempt.lockedUntil,
-    policy.unknown,
-    policy.lockMs,
-    policy.retentionMs,
-    state === "failed" ? record.retryFrom : null,
-    state === "completed" ? record.completedAt : null,
-    state === "started" ? null : record.expiresAt,
-    state === "completed" ? record.status : null,
-    state === "completed" ? Number(record.kept) : null,
-  ];
-}
-
 function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
   if (response === null) return [null, null, null];
   const { statusText, headers, body } = response;
-  return [statusText, JSON.stringify(headers), exactBuffer(body)];
+  return [statusText, JSON.stringify(headers), fitsRow(body) ? exactBuffer(body) : null];
+}
+
+function fitsRow(body: Uint8Array): boolean {
+  return body.byteLength <= CHUNK_BYTES;
 }
 
 /** SQLite takes whole buffers; a view on a part of one is copied. */
 function exactBuffer(bytes: Uint8Array): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
-}
-
-function readRecord(row: RecordRow): IdempotencyRecord {
-  const policy: Policy = {
-    unknown: row.unknown === "hold" ? "hold" : "retry",
-    lockMs: durationMs(row.lock_ms),
-    retentionMs: durationMs(row.retention_ms),
-  };
-  const remembered = {
-    fingerprint: fingerprint(row.fingerprint),
-    attempt: {
-      id: attemptId(row.attempt_id),
-      number: row.attempt,
-      startedAt: epochMs(row.started_at),
-      lockedUntil: epochMs(row.locked_until),
-    },
-    policy,
-  };
-  const expiresAt = epochMs(row.expires_at ?? 0);
-  switch (row.state) {
-    case "started":
-      return { state: "started", ...remembered };
-    case "failed":
-      return { state: "failed", ...remembered, retryFrom: epochMs(row.retry_from ?? 0), expiresAt };
-    case "unknown":
-      return { state: "unknown", ...remembered, expiresAt };
-    case "completed": {
-      const { status, kept, completed_at } = row;
-      return {
-        state: "completed",
-        ...remembered,
-        status: status ?? 0,
-        kept: kept === 1,
-        completedAt: epochMs(completed_at ?? 0),
-        expiresAt,
-      };
-    }
-    default:
-      // Fail closed: a record that cannot be read is never taken for none.
-      throw new TypeError(`the ledger holds a record in an unknown state: ${row.state}`);
-  }
 }

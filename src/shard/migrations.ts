@@ -30,6 +30,14 @@ const STEPS: readonly string[] = [
     body BLOB,
     PRIMARY KEY (bucket, id)
   ) WITHOUT ROWID`,
+  // 2. The body of a record that keeps one and has none in its own row.
+  `CREATE TABLE chunks (
+    bucket INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (bucket, id, number)
+  ) WITHOUT ROWID`,
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). Runs within one turn: all or nothing. */

@@ -13,7 +13,10 @@ function freshShard(): DurableObjectStub {
 }
 
 /** Stores records as another instance would have left them, and an alarm that is due. */
-async function leaveBehind(stub: DurableObjectStub, records: readonly (readonly [RecordId, IdempotencyRecord])[]): Promise<void> {
+async function leaveBehind(
+  stub: DurableObjectStub,
+  records: readonly (readonly [RecordId, IdempotencyRecord])[],
+): Promise<void> {
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const ledger = new Ledger(storage.sql);
     for (const [id, record] of records) ledger.save(id, null, record, record.state === "completed" ? response : null);
@@ -39,7 +42,10 @@ describe("the alarm of a shard", () => {
       [running, started(epochMs(now))],
     ]);
     expect(await runDurableObjectAlarm(stub)).toBe(true);
-    expect(await stored(stub, held)).toMatchObject({ state: "unknown", expiresAt: lost.attempt.lockedUntil + policy.retentionMs });
+    expect(await stored(stub, held)).toMatchObject({
+      state: "unknown",
+      expiresAt: lost.attempt.lockedUntil + policy.retentionMs,
+    });
     expect(await stored(stub, retried)).toMatchObject({ state: "failed", retryFrom: lost.attempt.lockedUntil });
     expect(await stored(stub, running)).toMatchObject({ state: "started" });
     // It stands at the end of the lock that is left.
@@ -49,7 +55,10 @@ describe("the alarm of a shard", () => {
   it("erases what has expired, however much there is, and then is not set", async () => {
     const stub = freshShard();
     const old = completed(started(epochMs(0)), epochMs(0));
-    await leaveBehind(stub, Array.from({ length: 1200 }, () => [freshId(), old] as const));
+    await leaveBehind(
+      stub,
+      Array.from({ length: 1200 }, () => [freshId(), old] as const),
+    );
     const state = (): Promise<{ records: number; alarm: number | null }> =>
       runInDurableObject(stub, async (_instance, { storage }) => ({
         records: storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM records").one().n,
@@ -94,8 +103,14 @@ describe("operator calls", () => {
 
   it("are not reached by a request that only looks like one", async () => {
     const stub = freshShard();
-    for (const url of ["https://itty-durable.example/do/call/inspect", "https://key-shard/do/call/inspect", "https://key-shard/exchange/../do/call/inspect"]) {
-      await expect(stub.fetch(url, { headers: { "do-content": "[]" } })).rejects.toThrow("exchanges and operator calls only");
+    for (const url of [
+      "https://itty-durable.example/do/call/inspect",
+      "https://key-shard/do/call/inspect",
+      "https://key-shard/exchange/../do/call/inspect",
+    ]) {
+      await expect(stub.fetch(url, { headers: { "do-content": "[]" } })).rejects.toThrow(
+        "exchanges and operator calls only",
+      );
     }
   });
 });

@@ -2,6 +2,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
+import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import type { Sql } from "../../src/shard/migrations.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "./support/records.ts";
@@ -17,7 +18,10 @@ function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => 
   let cursors: { readonly rowsWritten: number }[] = [];
   return {
     sql: {
-      exec<T extends Record<string, SqlStorageValue>>(query: string, ...bindings: SqlStorageValue[]): SqlStorageCursor<T> {
+      exec<T extends Record<string, SqlStorageValue>>(
+        query: string,
+        ...bindings: SqlStorageValue[]
+      ): SqlStorageCursor<T> {
         const cursor = sql.exec<T>(query, ...bindings);
         cursors.push(cursor);
         return cursor;
@@ -60,6 +64,40 @@ describe("ledger", () => {
     });
   });
 
+  it.each([0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, 5 * CHUNK_BYTES + 7])(
+    "keeps a body of %d bytes, no row above a chunk",
+    async (size) => {
+      await inLedger((ledger, sql) => {
+        const id = freshId();
+        const record = completed(started());
+        const body = new Uint8Array(size).map((_byte, index) => (index * 31 + (index >> 8)) % 251);
+        ledger.save(id, null, record, { ...response, body });
+        const stored = ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body;
+        expect(stored.byteLength).toBe(size);
+        expect(stored.every((byte, index) => byte === body[index])).toBe(true);
+        const largest = sql
+          .exec<{ bytes: number }>(
+            "SELECT max(length(bytes)) AS bytes FROM (SELECT bytes FROM chunks UNION ALL SELECT body FROM records)",
+          )
+          .one();
+        expect(largest.bytes).toBe(Math.min(size, CHUNK_BYTES));
+        // Erased with its record, in slices, nothing left behind.
+        const expired = ledger.nextDeadline() ?? NOW;
+        while (ledger.nextDeadline() !== null) ledger.erase(expired, 10);
+        expect(sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n).toBe(0);
+      });
+    },
+  );
+
+  it("leaves no chunk behind when a key is used again after its record expired", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      ledger.save(id, null, completed(started()), { ...response, body: new Uint8Array(CHUNK_BYTES + 1) });
+      ledger.save(id, ledger.find(id), started());
+      expect(sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n).toBe(0);
+    });
+  });
+
   it("stores only the bytes of a view, not of the buffer that it looks into", async () => {
     await inLedger((ledger) => {
       const id = freshId();
@@ -86,15 +124,15 @@ describe("ledger", () => {
 
   it("writes three rows for a key's whole life: claim, answer, erasure", async () => {
     await inLedger((_ledger, storage) => {
-      const { sql, rowsWritten } = counting(storage);
-      const ledger = new Ledger(sql);
+      const counted = counting(storage);
+      const ledger = new Ledger(counted.sql);
       const id = freshId();
       const claim = started();
       const answer = completed(claim);
-      expect(rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
-      expect(rowsWritten(() => ledger.save(id, ledger.find(id), answer, response))).toBe(1);
-      expect(rowsWritten(() => ledger.find(id))).toBe(0);
-      expect(rowsWritten(() => ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
+      expect(counted.rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
+      expect(counted.rowsWritten(() => ledger.save(id, ledger.find(id), answer, response))).toBe(1);
+      expect(counted.rowsWritten(() => ledger.find(id))).toBe(0);
+      expect(counted.rowsWritten(() => ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
       expect(ledger.find(id)).toBeNull();
     });
   });

@@ -1,7 +1,7 @@
 // Shadowing against Hono's own routers: what the configuration calls unreachable must never be reached, whichever
 // router serves; and every pattern that passes is one that both routers take.
 
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { Hono } from "hono";
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
@@ -19,7 +19,15 @@ const segment = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.constantFrom(
-      ":n{[0-9]+}", ":m{[0-9]+}", ":w{[a-z]+}", ":o{(?:a|b)}", ":g{(a|12)}", ":x{.+}", ":s{[^/]+}", ":d{\\d{2}}", ":e{[a-z]+/[a-z]+}",
+      ":n{[0-9]+}",
+      ":m{[0-9]+}",
+      ":w{[a-z]+}",
+      ":o{(?:a|b)}",
+      ":g{(a|12)}",
+      ":x{.+}",
+      ":s{[^/]+}",
+      ":d{\\d{2}}",
+      ":e{[a-z]+/[a-z]+}",
     ),
   },
   { weight: 1, arbitrary: fc.constant("*") },
@@ -42,15 +50,14 @@ function matcher(path: string, index: number, methodsOf: readonly string[]): Mat
 
 /** Both ways in which Hono may serve: its own choice, and the router that takes every pattern. */
 function apps(matchers: readonly Matcher[]): readonly Hono[] {
-  return [
-    new SmartRouter<never>({ routers: [new RegExpRouter(), new TrieRouter()] }),
-    new TrieRouter<never>(),
-  ].map((router) => {
-    const app = new Hono({ router });
-    for (const { name, path, methods: of } of matchers) app.on([...of], path, (context) => context.text(name));
-    app.notFound((context) => context.text("none"));
-    return app;
-  });
+  return [new SmartRouter<never>({ routers: [new RegExpRouter(), new TrieRouter()] }), new TrieRouter<never>()].map(
+    (router) => {
+      const app = new Hono({ router });
+      for (const { name, path, methods: of } of matchers) app.on([...of], path, (context) => context.text(name));
+      app.notFound((context) => context.text("none"));
+      return app;
+    },
+  );
 }
 
 async function routed(app: Hono, method: string, path: string): Promise<string> {
@@ -78,19 +85,24 @@ describe("shadowing", () => {
 
   it("holds one by one: where the wide pattern covers the narrow one, Hono matches the wide one too", async () => {
     await fc.assert(
-      fc.asyncProperty(pattern, pattern, fc.array(requestPath, { minLength: 12, maxLength: 12 }), async (wide, narrow, paths) => {
-        const one = matcher(wide, 0, ["POST"]);
-        const other = matcher(narrow, 1, ["POST"]);
-        fc.pre(other.patterns.every((each) => one.patterns.some((all) => coversPattern(all, each))));
-        const wides = apps([one]);
-        for (const [index, app] of apps([other]).entries()) {
-          for (const path of paths) {
-            const wideApp = wides[index];
-            if (wideApp === undefined || (await routed(app, "POST", path)) === "none") continue;
-            expect(await routed(wideApp, "POST", path)).toBe("ROUTES[0]");
+      fc.asyncProperty(
+        pattern,
+        pattern,
+        fc.array(requestPath, { minLength: 12, maxLength: 12 }),
+        async (wide, narrow, paths) => {
+          const one = matcher(wide, 0, ["POST"]);
+          const other = matcher(narrow, 1, ["POST"]);
+          fc.pre(other.patterns.every((each) => one.patterns.some((all) => coversPattern(all, each))));
+          const wides = apps([one]);
+          for (const [index, app] of apps([other]).entries()) {
+            for (const path of paths) {
+              const wideApp = wides[index];
+              if (wideApp === undefined || (await routed(app, "POST", path)) === "none") continue;
+              expect(await routed(wideApp, "POST", path)).toBe("ROUTES[0]");
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 1_500 },
     );
   });
@@ -113,7 +125,10 @@ describe("path patterns", () => {
         for (const request of paths) {
           // The routers differ on an empty segment, which no pattern here can name.
           if (smart === undefined || trie === undefined || request.includes("//")) continue;
-          expect([request, await routed(smart, "POST", request)]).toEqual([request, await routed(trie, "POST", request)]);
+          expect([request, await routed(smart, "POST", request)]).toEqual([
+            request,
+            await routed(trie, "POST", request),
+          ]);
         }
       }),
       { numRuns: 1_500 },

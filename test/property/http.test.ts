@@ -12,7 +12,11 @@ const part = fc.option(fc.oneof(fc.string({ maxLength: 4 }), fc.uint8Array({ max
 describe("digest", () => {
   it("is the same for the same parts only: none moves across a boundary", async () => {
     const plain = (parts: readonly (string | Uint8Array | null)[]): string =>
-      JSON.stringify(parts.map((one) => (one === null ? null : [...(typeof one === "string" ? new TextEncoder().encode(one) : one)])));
+      JSON.stringify(
+        parts.map((one) =>
+          one === null ? null : [...(typeof one === "string" ? new TextEncoder().encode(one) : one)],
+        ),
+      );
     await fc.assert(
       fc.asyncProperty(fc.array(part, { maxLength: 4 }), fc.array(part, { maxLength: 4 }), async (one, other) => {
         expect((await digest(one)) === (await digest(other))).toBe(plain(one) === plain(other));
@@ -42,11 +46,16 @@ const parts: fc.Arbitrary<FingerprintParts> = fc.record({
 describe("fingerprint", () => {
   it("changes with any part", async () => {
     await fc.assert(
-      fc.asyncProperty(parts, parts, fc.constantFrom("method", "path", "query", "headers", "body"), async (one, other, changed) => {
-        const mixed = { ...one, [changed]: other[changed] };
-        const same = JSON.stringify([...one.body, one[changed]]) === JSON.stringify([...mixed.body, mixed[changed]]);
-        expect((await fingerprintRequest(one, "bytes")) === (await fingerprintRequest(mixed, "bytes"))).toBe(same);
-      }),
+      fc.asyncProperty(
+        parts,
+        parts,
+        fc.constantFrom("method", "path", "query", "headers", "body"),
+        async (one, other, changed) => {
+          const mixed = { ...one, [changed]: other[changed] };
+          const same = JSON.stringify([...one.body, one[changed]]) === JSON.stringify([...mixed.body, mixed[changed]]);
+          expect((await fingerprintRequest(one, "bytes")) === (await fingerprintRequest(mixed, "bytes"))).toBe(same);
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -63,13 +72,21 @@ describe("fingerprint", () => {
 });
 
 describe("key", () => {
-  const visible = fc.string({ unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)), minLength: 1, maxLength: 255 });
+  const visible = fc.string({
+    unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)),
+    minLength: 1,
+    maxLength: 255,
+  });
 
   it("is the same whether it came quoted or bare", () => {
     fc.assert(
       fc.property(visible, (key) => {
         const read = (value: string): string => {
-          const parsed = parseKey(new Headers({ "Idempotency-Key": value }), ["Idempotency-Key"], { pattern: null, min: 1, max: 255 });
+          const parsed = parseKey(new Headers({ "Idempotency-Key": value }), ["Idempotency-Key"], {
+            pattern: null,
+            min: 1,
+            max: 255,
+          });
           return parsed.kind === "key" ? parsed.key : parsed.kind;
         };
         const quoted = `"${key.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
@@ -83,27 +100,32 @@ describe("key", () => {
 describe("message", () => {
   it("arrives as it was sent", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 500 }), fc.string({ unit: "binary" }), fc.array(fc.tuple(fc.string(), fc.string())), (body, text, headers) => {
-        const message = {
-          head: {
-            recordId: recordId(text),
-            echo: text,
-            fingerprint: fingerprint("f"),
-            attemptId: attemptId("a"),
-            policy: { unknown: "hold" as const, lockMs: durationMs(1), retentionMs: durationMs(2) },
-            lists: { refused: [503], ambiguous: [] },
-            waitMs: 0,
-            timeoutMs: 1,
-            idleTimeoutMs: 1,
-            maxResponseBodyBytes: 1,
-            mismatchStatus: 422,
-            omitHeaders: [],
-            call: { origin: { kind: "zone" as const }, method: "POST", url: text, headers, hasBody: true },
-          },
-          body,
-        };
-        expect(decodeMessage(encodeMessage(message))).toEqual(message);
-      }),
+      fc.property(
+        fc.uint8Array({ maxLength: 500 }),
+        fc.string({ unit: "binary" }),
+        fc.array(fc.tuple(fc.string(), fc.string())),
+        (body, text, headers) => {
+          const message = {
+            head: {
+              recordId: recordId(text),
+              echo: text,
+              fingerprint: fingerprint("f"),
+              attemptId: attemptId("a"),
+              policy: { unknown: "hold" as const, lockMs: durationMs(1), retentionMs: durationMs(2) },
+              lists: { refused: [503], ambiguous: [] },
+              waitMs: 0,
+              timeoutMs: 1,
+              idleTimeoutMs: 1,
+              maxResponseBodyBytes: 1,
+              mismatchStatus: 422,
+              omitHeaders: [],
+              call: { origin: { kind: "zone" as const }, method: "POST", url: text, headers, hasBody: true },
+            },
+            body,
+          };
+          expect(decodeMessage(encodeMessage(message))).toEqual(message);
+        },
+      ),
     );
   });
 });

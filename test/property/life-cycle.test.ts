@@ -8,7 +8,10 @@ import { history, type Moment, play, policyFor, type Taken } from "../support/li
 const RUNS = { numRuns: 3000 };
 const policies: readonly Policy["unknown"][] = ["retry", "hold"];
 
-function checkHistories(check: (taken: readonly Taken[], moments: readonly Moment[]) => void, unknown?: Policy["unknown"]): void {
+function checkHistories(
+  check: (taken: readonly Taken[], moments: readonly Moment[]) => void,
+  unknown?: Policy["unknown"],
+): void {
   fc.assert(
     fc.property(history, (moments) => {
       check(play(moments, unknown), moments);
@@ -72,25 +75,35 @@ describe("life cycle, over any history", () => {
 
   it("leaves the same behind whether or not an alarm looked in between", () => {
     fc.assert(
-      fc.property(history, fc.array(fc.nat(25), { maxLength: 8 }), fc.constantFrom(...policies), (moments, looks, unknown) => {
-        const events = play(moments.filter(({ happening }) => happening.type !== "look"), unknown);
-        // The same events at the same times, with looks strewn in between.
-        let record = null;
-        for (const [index, { event, policy, now, reply }] of events.entries()) {
-          const before = events[index - 1]?.now ?? now;
-          for (const _ of looks.filter((at) => at === index)) {
-            ({ record } = step(record, { type: "look" }, policy, epochMs(Math.floor((before + now) / 2))));
-            ({ record } = step(record, { type: "look" }, policy, now));
+      fc.property(
+        history,
+        fc.array(fc.nat(25), { maxLength: 8 }),
+        fc.constantFrom(...policies),
+        (moments, looks, unknown) => {
+          const events = play(
+            moments.filter(({ happening }) => happening.type !== "look"),
+            unknown,
+          );
+          // The same events at the same times, with looks strewn in between.
+          let record = null;
+          for (const [index, { event, policy, now, reply }] of events.entries()) {
+            const before = events[index - 1]?.now ?? now;
+            for (const _ of looks.filter((at) => at === index)) {
+              ({ record } = step(record, { type: "look" }, policy, epochMs(Math.floor((before + now) / 2))));
+              ({ record } = step(record, { type: "look" }, policy, now));
+            }
+            const looked = step(record, event, policy, now);
+            expect(looked.reply).toEqual(reply);
+            ({ record } = looked);
           }
-          const looked = step(record, event, policy, now);
-          expect(looked.reply).toEqual(reply);
-          ({ record } = looked);
-        }
-        const last = events.at(-1);
-        if (last === undefined) return;
-        const look = { type: "look" } as const;
-        expect(step(record, look, last.policy, last.now).record).toEqual(step(last.record, look, last.policy, last.now).record);
-      }),
+          const last = events.at(-1);
+          if (last === undefined) return;
+          const look = { type: "look" } as const;
+          expect(step(record, look, last.policy, last.now).record).toEqual(
+            step(last.record, look, last.policy, last.now).record,
+          );
+        },
+      ),
       RUNS,
     );
   });
@@ -125,7 +138,8 @@ describe("life cycle, over any history", () => {
       for (const { record, deadline, policy } of taken) {
         expect(deadline).toBe(record === null ? null : deadlineOf(record));
         let left = record;
-        for (let looks = 0; left !== null && looks < 2; looks++) left = step(left, { type: "look" }, policy, deadlineOf(left)).record;
+        for (let looks = 0; left !== null && looks < 2; looks++)
+          left = step(left, { type: "look" }, policy, deadlineOf(left)).record;
         expect(left).toBeNull();
       }
     });
@@ -134,7 +148,10 @@ describe("life cycle, over any history", () => {
   it("returns the very same record when nothing changed, so that nothing is written", () => {
     checkHistories((taken) => {
       for (const { before, record, reply } of taken) {
-        if (["in-flight", "replay", "not-kept", "outcome-unknown", "mismatch", "superseded"].includes(reply.type) && record !== null) {
+        if (
+          ["in-flight", "replay", "not-kept", "outcome-unknown", "mismatch", "superseded"].includes(reply.type) &&
+          record !== null
+        ) {
           expect(record).toBe(before);
         }
       }
@@ -148,7 +165,12 @@ describe("life cycle, over any history", () => {
         const last = taken.at(-1);
         const record = last?.record ?? null;
         if (last === undefined || record === null || record.state === "completed") return;
-        const settled = step(record, { type: "result", attemptId: record.attempt.id, status: 200, kept: true }, policy, last.now);
+        const settled = step(
+          record,
+          { type: "result", attemptId: record.attempt.id, status: 200, kept: true },
+          policy,
+          last.now,
+        );
         const alive = step(record, { type: "look" }, policy, last.now).record !== null;
         expect(settled.record?.state).toBe(alive ? "completed" : undefined);
       }, unknown);

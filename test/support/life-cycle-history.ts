@@ -19,10 +19,7 @@ export const FINGERPRINT = fingerprint("f");
 export const OTHER_FINGERPRINT = fingerprint("g");
 
 /** How far time moves before an event: by so much, or to so much around the record's deadline or retry time. */
-export type Passing =
-  | { readonly by: number }
-  | { readonly toDeadline: number }
-  | { readonly toRetryFrom: number };
+export type Passing = { readonly by: number } | { readonly toDeadline: number } | { readonly toRetryFrom: number };
 
 /** What happens, with attempts named by the order in which they were started (the last one is 0). */
 export type Happening =
@@ -46,7 +43,11 @@ const passing: fc.Arbitrary<Passing> = fc.oneof(
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.record({ type: fc.constant("request" as const), other: fc.nat(7).map((n) => n === 0), hold: fc.boolean() }),
+    arbitrary: fc.record({
+      type: fc.constant("request" as const),
+      other: fc.nat(7).map((n) => n === 0),
+      hold: fc.boolean(),
+    }),
   },
   {
     weight: 5,
@@ -109,6 +110,11 @@ function eventOf(what: Happening, started: readonly string[]): LifeCycleEvent {
     case "ambiguous":
       return { type: what.type, attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none") };
     case "result":
-      return { type: "result", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"), status: 201, kept: true };
+      return {
+        type: "result",
+        attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"),
+        status: 201,
+        kept: true,
+      };
   }
 }

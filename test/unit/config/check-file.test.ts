@@ -33,12 +33,19 @@ describe("a file", () => {
     const found = problems(`${SOUND}vars.ROUTES = [{ path = "/a", lock = "1s" }]
       [env.staging]\n${SHARD}vars.ROUTES = [{ path = "/a" }, { path = "/b", lok = "1h" }]
       [env.test]\n${SHARD}vars.ROUTES = []`);
-    expect(found.map((line) => line.split(": ")[0])).toEqual(["ROUTES[0].lock", "env.staging.ROUTES[1].lok", "env.test.ROUTES"]);
+    expect(found.map((line) => line.split(": ")[0])).toEqual([
+      "ROUTES[0].lock",
+      "env.staging.ROUTES[1].lok",
+      "env.test.ROUTES",
+    ]);
   });
 
-  it.each([[undefined], [7], [{ vars: 7, env: 7 }], [{ vars: { ROUTES: 7 }, env: { a: 7 } }]])("may be nonsense: %j", (file) => {
-    expect(checkWranglerConfig(file).flatMap((environment) => environment.problems).length).toBeGreaterThan(0);
-  });
+  it.each([[undefined], [7], [{ vars: 7, env: 7 }], [{ vars: { ROUTES: 7 }, env: { a: 7 } }]])(
+    "may be nonsense: %j",
+    (file) => {
+      expect(checkWranglerConfig(file).flatMap((environment) => environment.problems).length).toBeGreaterThan(0);
+    },
+  );
 });
 
 describe("an environment", () => {
@@ -82,12 +89,18 @@ describe("an environment", () => {
 
 describe("bindings that an origin may name", () => {
   it.each(["services", "mtls_certificates", "vpc_services", "vpc_networks"])("%s", (kind) => {
-    expect(problems(`${SOUND}${kind} = [{ binding = "API" }]\nvars.ROUTES = [{ path = "/a", origin = { binding = "API" } }]`)).toEqual([]);
+    expect(
+      problems(
+        `${SOUND}${kind} = [{ binding = "API" }]\nvars.ROUTES = [{ path = "/a", origin = { binding = "API" } }]`,
+      ),
+    ).toEqual([]);
   });
 
   it.each(["kv_namespaces", "dispatch_namespaces"])("not %s", (kind) => {
     const file = `${SOUND}${kind} = [{ binding = "API" }]\nvars.ROUTES = [{ path = "/a", origin = { binding = "API" } }]`;
-    expect(problems(file)).toEqual([expect.stringContaining('no service, mTLS certificate or VPC service binding "API"')]);
+    expect(problems(file)).toEqual([
+      expect.stringContaining('no service, mTLS certificate or VPC service binding "API"'),
+    ]);
   });
 });
 
@@ -113,16 +126,23 @@ describe("what a gateway needs besides", () => {
     expect(problems(`${SOUND.replace("new_sqlite_classes", "new_classes")}${ROUTES}`)).toEqual([
       expect.stringContaining("with SQLite storage"),
     ]);
-    const declared = SOUND.replace(/migrations.*/, 'exports.KeyShard = { type = "durable-object", storage = "sqlite" }');
+    const declared = SOUND.replace(
+      /migrations.*/,
+      'exports.KeyShard = { type = "durable-object", storage = "sqlite" }',
+    );
     expect(problems(`${declared}${ROUTES}`)).toEqual([]);
   });
 
-  it.each([['"2026-09-30"', 1], ['"latest"', 1], ["7", 1], ['"2026-10-01"', 0], ["2026-10-02", 0], ['"2027-01-01"', 0]])(
-    "is a compatibility date from 2026-10-01 on: %s",
-    (date, count) => {
-      expect(problems(`${SOUND.replace('"2026-10-01"', date)}${ROUTES}`)).toHaveLength(count);
-    },
-  );
+  it.each([
+    ['"2026-09-30"', 1],
+    ['"latest"', 1],
+    ["7", 1],
+    ['"2026-10-01"', 0],
+    ["2026-10-02", 0],
+    ['"2027-01-01"', 0],
+  ])("is a compatibility date from 2026-10-01 on: %s", (date, count) => {
+    expect(problems(`${SOUND.replace('"2026-10-01"', date)}${ROUTES}`)).toHaveLength(count);
+  });
 
   it("is the absence of request_signal_passthrough", () => {
     expect(problems(`compatibility_flags = ["x", "request_signal_passthrough"]\n${SOUND}${ROUTES}`)).toEqual([
@@ -131,8 +151,9 @@ describe("what a gateway needs besides", () => {
   });
 });
 
+const fill = (variable: string, bytes: number) => `${variable} = [{ path = "/${"a".repeat(bytes)}" }]\n`;
+
 describe("a variable", () => {
-  const fill = (variable: string, bytes: number) => `${variable} = [{ path = "/${"a".repeat(bytes)}" }]\n`;
   // [{"path":"/"}] around the name.
   const frame = 14;
 

@@ -41,13 +41,18 @@ describe("check-config", () => {
   it("accepts the wrangler.toml of this repository and shows what it protects", async () => {
     const { code, stdout, stderr } = await run("check-config.ts");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/\/v1\/payments\/\*\s+POST\s+https:\/\/api\.example\.com\s+required\s+header:authorization\s+hold\s+wait 10s\s+24h/);
+    expect(stdout).toMatch(
+      /\/v1\/payments\/\*\s+POST\s+https:\/\/api\.example\.com\s+required\s+header:authorization\s+hold\s+wait 10s\s+24h/,
+    );
     expect(stdout).toMatch(/wrangler\.toml: fine, 4 protected routes in 1 environment\n$/);
   });
 
   it("names every problem on a line of its own and exits with 1", async () => {
     const sound = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
-    const file = write("bad.toml", sound.replace('lock = "150s"', 'lock = "50s"').replace('key = "optional"', 'kye = "optional"'));
+    const file = write(
+      "bad.toml",
+      sound.replace('lock = "150s"', 'lock = "50s"').replace('key = "optional"', 'kye = "optional"'),
+    );
     const { code, stdout, stderr } = await run("check-config.ts", file);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr.split("\n")).toEqual([
@@ -77,11 +82,14 @@ describe("check-config", () => {
     expect(stderr).toMatch(/syntax\.toml:2:6: not valid TOML: .+\n1 problem\n$/);
   });
 
-  it.each([[["no-such-file.toml"]], [["a.toml", "b.toml"]], [["--nonsense"]], [["src"]]])("exits with 2 for %j", async (args) => {
-    const { code, stdout, stderr } = await run("check-config.ts", ...args);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).not.toBe("");
-  });
+  it.each([[["no-such-file.toml"]], [["a.toml", "b.toml"]], [["--nonsense"]], [["src"]]])(
+    "exits with 2 for %j",
+    async (args) => {
+      const { code, stdout, stderr } = await run("check-config.ts", ...args);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).not.toBe("");
+    },
+  );
 
   it("explains itself with --help", async () => {
     const { code, stdout } = await run("check-config.ts", "--help");

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import { configOf, PAYMENTS, problemOf, problemsOf, routeOf } from "./support.ts";
 
-const lines = (env: Readonly<Record<string, unknown>>) => problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
+const lines = (env: Readonly<Record<string, unknown>>) =>
+  problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
 
 describe("lock, timeout, retention and wait", () => {
   it.each([
@@ -22,7 +23,9 @@ describe("lock, timeout, retention and wait", () => {
   });
 
   it("touch at no millisecond", () => {
-    expect(routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).lockMs).toBe(40_000);
+    expect(routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).lockMs).toBe(
+      40_000,
+    );
   });
 
   it("do not concern wait where no duplicate waits", () => {
@@ -44,7 +47,9 @@ describe("lock, timeout, retention and wait", () => {
   });
 
   it("are no problem of defaults that every route overrides", () => {
-    expect(configOf({ IDEMPOTENCY: { timeout: "50s" }, ROUTES: [{ ...PAYMENTS, lock: "60s" }] }).routes[0]?.lockMs).toBe(60_000);
+    expect(
+      configOf({ IDEMPOTENCY: { timeout: "50s" }, ROUTES: [{ ...PAYMENTS, lock: "60s" }] }).routes[0]?.lockMs,
+    ).toBe(60_000);
   });
 
   it.each([
@@ -59,9 +64,18 @@ describe("lock, timeout, retention and wait", () => {
 
 describe("refused and ambiguous", () => {
   it.each([
-    [{ refused: [502, 503] }, "refused: 502 is in ambiguous by default too: write ambiguous = [408, 504, 520, 522, 524], or leave it out here"],
-    [{ ambiguous: [503, 429] }, "ambiguous: 429, 503 are in refused by default too: write refused = [425, 521, 523, 525, 526, 530], or leave them out here"],
-    [{ refused: [418], ambiguous: [418, 504] }, "refused: 418 is in ambiguous too: write ambiguous = [504], or leave it out here"],
+    [
+      { refused: [502, 503] },
+      "refused: 502 is in ambiguous by default too: write ambiguous = [408, 504, 520, 522, 524], or leave it out here",
+    ],
+    [
+      { ambiguous: [503, 429] },
+      "ambiguous: 429, 503 are in refused by default too: write refused = [425, 521, 523, 525, 526, 530], or leave them out here",
+    ],
+    [
+      { refused: [418], ambiguous: [418, 504] },
+      "refused: 418 is in ambiguous too: write ambiguous = [504], or leave it out here",
+    ],
   ])("share no status: %j", (settings, message) => {
     expect(problemOf(settings)).toBe(message);
   });

@@ -1,22 +1,44 @@
 import { describe, expect, it } from "vitest";
 
-import { parsePathPattern } from "../../../src/config/path-pattern.ts";
+import { parsePathPattern, type PathPattern } from "../../../src/config/path-pattern.ts";
 import { coversPattern } from "../../../src/config/shadowing.ts";
 
+function alternatives(path: string): readonly PathPattern[] {
+  const patterns = parsePathPattern(path);
+  if (!patterns.ok) throw new Error(`${path}: ${patterns.message}`);
+  return patterns.value;
+}
+
 function covers(wide: string, narrow: string): boolean {
-  const [all, each] = [wide, narrow].map((path) => {
-    const patterns = parsePathPattern(path);
-    if (!patterns.ok) throw new Error(`${path}: ${patterns.message}`);
-    return patterns.value;
-  });
-  return each?.every((one) => all?.some((other) => coversPattern(other, one))) ?? false;
+  const all = alternatives(wide);
+  return alternatives(narrow).every((one) => all.some((other) => coversPattern(other, one)));
 }
 
 describe("a path pattern", () => {
   it.each([
-    "/", "/*", "/v1", "/v1/", "/v1/*", "/v1/:id", "/v1/:id/", "/:a/*", "/v1/:id?", "/:id?", "/v1/*/items", "/v1/:id{[0-9]+}",
-    "/v1/:id{[0-9]+}/items", "/v1/:id{[0-9]+}/:item", "/v1/:id{[0-9]{4}}", "/:id{(?:a|b)}/x", "/:path{.+}", "/v1/:id{[^/]+}/:b",
-    "/v1/:id{[0-9]+}?", "/jobs:run", "/café", "/a+b", "/v1.0/x",
+    "/",
+    "/*",
+    "/v1",
+    "/v1/",
+    "/v1/*",
+    "/v1/:id",
+    "/v1/:id/",
+    "/:a/*",
+    "/v1/:id?",
+    "/:id?",
+    "/v1/*/items",
+    "/v1/:id{[0-9]+}",
+    "/v1/:id{[0-9]+}/items",
+    "/v1/:id{[0-9]+}/:item",
+    "/v1/:id{[0-9]{4}}",
+    "/:id{(?:a|b)}/x",
+    "/:path{.+}",
+    "/v1/:id{[^/]+}/:b",
+    "/v1/:id{[0-9]+}?",
+    "/jobs:run",
+    "/café",
+    "/a+b",
+    "/v1.0/x",
   ])("may be %s", (path) => {
     expect(parsePathPattern(path)).toMatchObject({ ok: true });
   });
@@ -26,7 +48,7 @@ describe("a path pattern", () => {
     ["v1", 'must start with "/": write "/v1"'],
     ["//", 'has an empty segment ("//"): write one slash'],
     ["/a//b", 'has an empty segment ("//")'],
-    ["/a/../b", 'write the real path'],
+    ["/a/../b", "write the real path"],
     ["/v1*", '"*" stands only for a whole segment: write "/v1/*"'],
     ["/a*b/c", '"*" stands only for a whole segment'],
     ["/*/*", 'write "/:name/*" in place of "/*/*"'],
@@ -41,7 +63,7 @@ describe("a path pattern", () => {
     ["/:a{[0-9]*}", "matches nothing at all too"],
     ["/:a{^x$}", 'leave "^" and "$" out'],
     ["/:a{x|y}", "is ambiguous: write {(?:x|y)}"],
-    ["/:a{[^/]+}?", "cannot hold \"/\" or \":\": write two routes"],
+    ["/:a{[^/]+}?", 'cannot hold "/" or ":": write two routes'],
     ["/:a{[0-9]+}/a+b", '"a+b" cannot follow an expression'],
     ["/@1", 'must not hold "@" or "#" before a digit'],
     // Counterexamples that random tests found: the two routers part ways after an expression that may match a slash.
@@ -51,24 +73,52 @@ describe("a path pattern", () => {
   ])("may not be %j", (path, message) => {
     const parsed = parsePathPattern(path);
     expect(parsed).toEqual({ ok: false, message: expect.stringContaining(message) });
-    if (!parsed.ok) expect(parsed.message).toMatch(/write|leave/);
+    expect(parsed).toHaveProperty("message", expect.stringMatching(/write|leave/));
   });
 });
 
 describe("a pattern covers another", () => {
   it.each([
-    ["/*", "/"], ["/*", "/a/b"], ["/*", "/*"], ["/v1/*", "/v1"], ["/v1/*", "/v1/"], ["/v1/*", "/v1/:id"], ["/v1/*", "/v1/a/*"],
-    ["/v1/*", "/v1/:x{.+}"], ["/v1/:id", "/v1/me"], ["/v1/:id", "/v1/:other"], ["/v1/:id", "/v1/:n{[0-9]+}"],
-    ["/:a/*", "/b/c"], ["/v1/:id?", "/v1"], ["/v1/:id?", "/v1/x"], ["/v1/:n{[0-9]+}", "/v1/42"],
-    ["/v1/:n{[0-9]+}", "/v1/:m{[0-9]+}"], ["/v1/*/x", "/v1/:id/x"], ["/:x{.+}", "/:y{.+}"], ["/v1/:id", "/v1/:s{[^/]+}"],
+    ["/*", "/"],
+    ["/*", "/a/b"],
+    ["/*", "/*"],
+    ["/v1/*", "/v1"],
+    ["/v1/*", "/v1/"],
+    ["/v1/*", "/v1/:id"],
+    ["/v1/*", "/v1/a/*"],
+    ["/v1/*", "/v1/:x{.+}"],
+    ["/v1/:id", "/v1/me"],
+    ["/v1/:id", "/v1/:other"],
+    ["/v1/:id", "/v1/:n{[0-9]+}"],
+    ["/:a/*", "/b/c"],
+    ["/v1/:id?", "/v1"],
+    ["/v1/:id?", "/v1/x"],
+    ["/v1/:n{[0-9]+}", "/v1/42"],
+    ["/v1/:n{[0-9]+}", "/v1/:m{[0-9]+}"],
+    ["/v1/*/x", "/v1/:id/x"],
+    ["/:x{.+}", "/:y{.+}"],
+    ["/v1/:id", "/v1/:s{[^/]+}"],
   ])("%s covers %s", (wide, narrow) => {
     expect(covers(wide, narrow)).toBe(true);
   });
 
   it.each([
-    ["/v1", "/v1/"], ["/v1/", "/v1"], ["/v1/a", "/v1/:id"], ["/v1/:id", "/v1/*"], ["/v1/:id", "/v1"], ["/v1/:id", "/v1/"],
-    ["/v1/:n{[0-9]+}", "/v1/a"], ["/v1/:n{[0-9]+}", "/v1/:id"], ["/v1/:n{[0-9]+}", "/v1/1a"], ["/v1/a/*", "/v1/*"], ["/v1/:id", "/v1/:x{.+}"],
-    ["/v1/:id/x", "/v1/*/x"], ["/:x{.+}", "/a"], ["/v1/*", "/v10"], ["/v1/:id", "/V1/a"], ["/a/:b?", "/a/b/c"],
+    ["/v1", "/v1/"],
+    ["/v1/", "/v1"],
+    ["/v1/a", "/v1/:id"],
+    ["/v1/:id", "/v1/*"],
+    ["/v1/:id", "/v1"],
+    ["/v1/:id", "/v1/"],
+    ["/v1/:n{[0-9]+}", "/v1/a"],
+    ["/v1/:n{[0-9]+}", "/v1/:id"],
+    ["/v1/:n{[0-9]+}", "/v1/1a"],
+    ["/v1/a/*", "/v1/*"],
+    ["/v1/:id", "/v1/:x{.+}"],
+    ["/v1/:id/x", "/v1/*/x"],
+    ["/:x{.+}", "/a"],
+    ["/v1/*", "/v10"],
+    ["/v1/:id", "/V1/a"],
+    ["/a/:b?", "/a/b/c"],
   ])("%s does not cover %s", (wide, narrow) => {
     expect(covers(wide, narrow)).toBe(false);
   });

@@ -6,10 +6,26 @@ describe("variables", () => {
   it("hold defaults, which a route overrides member by member", () => {
     const config = configOf({
       IDEMPOTENCY: { origin: "https://a.example", timeout: "10s", refused: [503], shards: 8, location_hint: "weur" },
-      ROUTES: [PAYMENTS, { path: "/v1/orders", origin: "https://b.example", timeout: "20s", refused: [429], shards: "per-key", location_hint: "enam" }],
+      ROUTES: [
+        PAYMENTS,
+        {
+          path: "/v1/orders",
+          origin: "https://b.example",
+          timeout: "20s",
+          refused: [429],
+          shards: "per-key",
+          location_hint: "enam",
+        },
+      ],
     });
     expect(config.origin).toEqual({ kind: "url", url: "https://a.example" });
-    expect(config.routes[0]).toMatchObject({ origin: config.origin, timeoutMs: 10_000, refused: [503], shards: 8, locationHint: "weur" });
+    expect(config.routes[0]).toMatchObject({
+      origin: config.origin,
+      timeoutMs: 10_000,
+      refused: [503],
+      shards: 8,
+      locationHint: "weur",
+    });
     expect(config.routes[1]).toMatchObject({
       origin: { kind: "url", url: "https://b.example" },
       timeoutMs: 20_000,
@@ -34,7 +50,13 @@ describe("variables", () => {
       MY_ROUTES: "not ours",
     });
     expect(config.routes.map(({ path }) => path)).toEqual(["/0", "/1", "/2", "/3", "/4"]);
-    expect(config.routes.map(({ name }) => name)).toEqual(["ROUTES[0]", "ROUTES[1]", "ROUTES_10[0]", "ROUTES_2[0]", "ROUTES_B[0]"]);
+    expect(config.routes.map(({ name }) => name)).toEqual([
+      "ROUTES[0]",
+      "ROUTES[1]",
+      "ROUTES_10[0]",
+      "ROUTES_2[0]",
+      "ROUTES_B[0]",
+    ]);
   });
 
   it("may be JSON text, as the dashboard makes them", () => {
@@ -60,14 +82,21 @@ describe("variables", () => {
     ]);
   });
 
-  it.each([[{}], [{ ROUTES: [] }], [{ ROUTES: "[]", IDEMPOTENCY: {} }]])("that protect nothing are a problem: %j", (env) => {
-    expect(problemsOf(env)).toEqual([{ path: "ROUTES", message: expect.stringContaining("no route is protected") }]);
-  });
+  it.each([[{}], [{ ROUTES: [] }], [{ ROUTES: "[]", IDEMPOTENCY: {} }]])(
+    "that protect nothing are a problem: %j",
+    (env) => {
+      expect(problemsOf(env)).toEqual([{ path: "ROUTES", message: expect.stringContaining("no route is protected") }]);
+    },
+  );
 });
 
 describe("routes", () => {
   it("must be tables with a path", () => {
-    expect(problemsOf({ ROUTES: ["/v1", {}, { path: 7 }, { path: "v1" }] }).map(({ path, message }) => `${path}: ${message}`)).toEqual([
+    expect(
+      problemsOf({ ROUTES: ["/v1", {}, { path: 7 }, { path: "v1" }] }).map(
+        ({ path, message }) => `${path}: ${message}`,
+      ),
+    ).toEqual([
       'ROUTES[0]: must be a table: write [[vars.ROUTES]] with path = "/v1/payments"',
       'ROUTES[1].path: is missing: write path = "/v1/payments" or path = "/v1/payments/*"',
       'ROUTES[2].path: must be text: write path = "/v1/payments/*"',
@@ -81,7 +110,9 @@ describe("routes", () => {
 
   it("alone have a path", () => {
     const env = { IDEMPOTENCY: { path: "/v1" }, ROUTES: [PAYMENTS] };
-    expect(problemsOf(env)).toEqual([{ path: "IDEMPOTENCY.path", message: expect.stringContaining("write it in [[vars.ROUTES]]") }]);
+    expect(problemsOf(env)).toEqual([
+      { path: "IDEMPOTENCY.path", message: expect.stringContaining("write it in [[vars.ROUTES]]") },
+    ]);
   });
 });
 
@@ -89,7 +120,10 @@ describe("problems", () => {
   it("are all named at once, in the order of the file", () => {
     const paths = pathsOf({
       IDEMPOTENCY: { retenton: "1h", shards: 0, key_format: { mn: 1, mx: 2 } },
-      ROUTES: [{ path: "/v1/*", timeout: "60s" }, { path: "/v1/a", methods: ["post", "get"] }],
+      ROUTES: [
+        { path: "/v1/*", timeout: "60s" },
+        { path: "/v1/a", methods: ["post", "get"] },
+      ],
       ROUTES_2: [{ path: "/v1/b", scope: [], origin: { binding: "GONE" } }],
     });
     expect(paths).toEqual([
@@ -107,7 +141,9 @@ describe("problems", () => {
   });
 
   it("leave the variables as they were", () => {
-    const env = Object.freeze({ ROUTES: Object.freeze([Object.freeze({ path: "/v1", scope: Object.freeze(["ip"]) })]) });
+    const env = Object.freeze({
+      ROUTES: Object.freeze([Object.freeze({ path: "/v1", scope: Object.freeze(["ip"]) })]),
+    });
     expect(configOf(env).routes).toHaveLength(1);
   });
 });

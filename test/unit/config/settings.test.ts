@@ -49,10 +49,16 @@ describe("what a setting means", () => {
     [{ scope: ["none"] }, { scope: [] }],
     [{ timeout: "500ms" }, { timeoutMs: 500 }],
     [{ timeout: "1.5s" }, { timeoutMs: 1_500 }],
-    [{ timeout: "15m", lock: "1h" }, { timeoutMs: 900_000, lockMs: 3_600_000 }],
+    [
+      { timeout: "15m", lock: "1h" },
+      { timeoutMs: 900_000, lockMs: 3_600_000 },
+    ],
     [{ idle_timeout: "2m" }, { idleTimeoutMs: 120_000 }],
     [{ retention: "365d" }, { retentionMs: 31_536_000_000 }],
-    [{ duplicate: "wait", wait: "39s" }, { duplicate: "wait", waitMs: 39_000 }],
+    [
+      { duplicate: "wait", wait: "39s" },
+      { duplicate: "wait", waitMs: 39_000 },
+    ],
     [{ key: "optional" }, { key: "optional" }],
     [{ headers: ["X-Key", "Idempotency-Key"] }, { headers: ["X-Key", "Idempotency-Key"] }],
     [{ key_format: { pattern: "^\\p{L}+$", max: 8 } }, { keyFormat: { pattern: "^\\p{L}+$", min: 1, max: 8 } }],
@@ -89,11 +95,11 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ retention: "366d" }, 'retention: must not exceed 365d: write "365d"'],
     [{ wait: "6m" }, 'wait: must not exceed 5m: write "5m"'],
     [{ max_request_body: "201MB" }, 'max_request_body: must not exceed 200MB: write "200MB"'],
-    [{ max_request_body: "10mb" }, 'max_request_body: must be whole bytes or a number with a unit'],
+    [{ max_request_body: "10mb" }, "max_request_body: must be whole bytes or a number with a unit"],
     [{ max_request_body: 1.5 }, "max_request_body: must be a whole number of bytes"],
     [{ max_request_body: 0 }, "max_request_body: must be a whole number of bytes, 1 or more"],
     [{ max_request_body: "0.5B" }, "max_request_body: must be a whole number of bytes"],
-    [{ max_response_body: true }, 'max_response_body: must be whole bytes or a number with a unit'],
+    [{ max_response_body: true }, "max_response_body: must be whole bytes or a number with a unit"],
     [{ max_response_body: "2GB" }, 'max_response_body: must not exceed 1GB: write "1GB"'],
     [{ shards: 0 }, 'shards: must be a whole number from 1 to 65536, or "per-key": write 64'],
     [{ shards: 65_537 }, "write 64"],
@@ -116,12 +122,21 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ origin: "api.example.com" }, 'origin: must be an absolute http or https URL: write "https://api.example.com"'],
     [{ origin: "ftp://api.example.com" }, "origin: must be an absolute http or https URL"],
     [{ origin: "https:api.example.com" }, "origin: must be an absolute http or https URL"],
-    [{ origin: "https://me:secret@api.example.com/v1" }, 'origin: must not carry credentials, because variables are readable: write "https://api.example.com/v1"'],
-    [{ origin: "https://api.example.com/?a=1" }, 'origin: must not carry a query or a fragment: write "https://api.example.com"'],
+    [
+      { origin: "https://me:secret@api.example.com/v1" },
+      'origin: must not carry credentials, because variables are readable: write "https://api.example.com/v1"',
+    ],
+    [
+      { origin: "https://api.example.com/?a=1" },
+      'origin: must not carry a query or a fragment: write "https://api.example.com"',
+    ],
     [{ origin: "https://api.example.com/#" }, "origin: must not carry a query or a fragment"],
     [{ origin: 7 }, "origin: must be a URL or a table with one member, binding"],
     [{ origin: { binding: "API", more: 1 } }, "origin: must be a URL or a table with one member, binding"],
-    [{ origin: { binding: "my-api" } }, 'origin: binding must be a name of letters, digits and "_": write { binding = "API" }'],
+    [
+      { origin: { binding: "my-api" } },
+      'origin: binding must be a name of letters, digits and "_": write { binding = "API" }',
+    ],
     [{ origin: { binding: "__proto__" } }, "origin: binding must be a name"],
     [{ headers: [] }, 'headers: must name a header at least: write ["Idempotency-Key"]'],
     [{ headers: "X-Key" }, "headers: must be a list of header names"],
@@ -129,7 +144,10 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ headers: ["X Key"] }, 'headers[0]: "X Key" is no header name'],
     [{ omit_headers: [1] }, "omit_headers[0]: must be text"],
     [{ fingerprint: "json" }, 'fingerprint: must be a table: write { body = "json"'],
-    [{ fingerprint: { body: "text" } }, 'fingerprint.body: must be one of its values: write "bytes" or "json" or "none"'],
+    [
+      { fingerprint: { body: "text" } },
+      'fingerprint.body: must be one of its values: write "bytes" or "json" or "none"',
+    ],
     [{ fingerprint: { headers: ["a:b"] } }, 'fingerprint.headers[0]: "a:b" is no header name'],
     [{ key_format: "uuid" }, "key_format: must be a table"],
     [{ key_format: { pattern: "[" } }, "key_format.pattern: is no regular expression"],
@@ -168,7 +186,9 @@ describe("unknown members", () => {
     ["method", "methods"],
     ["forwardkey", "forward_key"],
   ])("suggest the nearest known name: %s -> %s", (written, meant) => {
-    expect(problemOf({ [written]: "1h" })).toBe(`${written}: unknown member: write "${meant}" if that is what is meant`);
+    expect(problemOf({ [written]: "1h" })).toBe(
+      `${written}: unknown member: write "${meant}" if that is what is meant`,
+    );
   });
 
   it("list the known names where none is near", () => {

@@ -11,7 +11,10 @@ function request(id: string): LifeCycleEvent {
 }
 
 /** Plays events at times relative to T0 and gives the reply's type and the record's state after each. */
-function tell(unknown: "retry" | "hold", ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]): readonly string[] {
+function tell(
+  unknown: "retry" | "hold",
+  ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]
+): readonly string[] {
   let record: IdempotencyRecord | null = null;
   return events.map(([at, event]) => {
     const result = step(record, event, policyFor(unknown), epochMs(T0 + at));
@@ -27,12 +30,15 @@ const look: LifeCycleEvent = { type: "look" };
 
 describe("the arrows of the state machine (design, section 3)", () => {
   it("replays a result until it expires, and starts anew from then on", () => {
-    expect(tell("hold", [0, request("a")], [5, result], [5 + RETENTION_MS - 1, request("b")], [5 + RETENTION_MS, request("c")])).toEqual([
-      "start → started",
-      "settled → completed",
-      "replay → completed",
-      "start → started",
-    ]);
+    expect(
+      tell(
+        "hold",
+        [0, request("a")],
+        [5, result],
+        [5 + RETENTION_MS - 1, request("b")],
+        [5 + RETENTION_MS, request("c")],
+      ),
+    ).toEqual(["start → started", "settled → completed", "replay → completed", "start → started"]);
   });
 
   it("says that a result was too large to keep", () => {
@@ -52,17 +58,16 @@ describe("the arrows of the state machine (design, section 3)", () => {
   });
 
   it("waits for the lock's end after an ambiguous end, since attempts never overlap", () => {
-    expect(tell("retry", [0, request("a")], [5, ambiguous], [LOCK_MS - 1, request("b")], [LOCK_MS, request("b")])).toEqual([
-      "start → started",
-      "settled → failed",
-      "in-flight → failed",
-      "start → started",
-    ]);
+    expect(
+      tell("retry", [0, request("a")], [5, ambiguous], [LOCK_MS - 1, request("b")], [LOCK_MS, request("b")]),
+    ).toEqual(["start → started", "settled → failed", "in-flight → failed", "start → started"]);
   });
 
   it("holds after an ambiguous end, until the record expires, counted from the lock's end", () => {
     const end = LOCK_MS + RETENTION_MS;
-    expect(tell("hold", [0, request("a")], [5, ambiguous], [6, request("b")], [end - 1, request("b")], [end, request("b")])).toEqual([
+    expect(
+      tell("hold", [0, request("a")], [5, ambiguous], [6, request("b")], [end - 1, request("b")], [end, request("b")]),
+    ).toEqual([
       "start → started",
       "settled → unknown",
       "outcome-unknown → unknown",
@@ -83,12 +88,14 @@ describe("the arrows of the state machine (design, section 3)", () => {
     ]);
   });
 
-  it.each(["retry", "hold"] as const)("lets a late answer of the same attempt settle the record under %s", (unknown) => {
-    expect(tell(unknown, [0, request("a")], [LOCK_MS, look], [LOCK_MS + 1, result], [LOCK_MS + 2, request("b")]).slice(2)).toEqual([
-      "settled → completed",
-      "replay → completed",
-    ]);
-  });
+  it.each(["retry", "hold"] as const)(
+    "lets a late answer of the same attempt settle the record under %s",
+    (unknown) => {
+      expect(
+        tell(unknown, [0, request("a")], [LOCK_MS, look], [LOCK_MS + 1, result], [LOCK_MS + 2, request("b")]).slice(2),
+      ).toEqual(["settled → completed", "replay → completed"]);
+    },
+  );
 
   it("ignores a late answer of a superseded attempt", () => {
     expect(tell("retry", [0, request("a")], [LOCK_MS, request("b")], [LOCK_MS + 1, result])).toEqual([
@@ -115,7 +122,18 @@ describe("the arrows of the state machine (design, section 3)", () => {
 
   it("answers a mismatch in every state, before anything else", () => {
     const other: LifeCycleEvent = { type: "request", fingerprint: OTHER_FINGERPRINT, attemptId: attemptId("z") };
-    expect(tell("retry", [0, request("a")], [1, other], [2, ambiguous], [3, other], [LOCK_MS, request("a")], [LOCK_MS, result], [LOCK_MS, other])).toEqual([
+    expect(
+      tell(
+        "retry",
+        [0, request("a")],
+        [1, other],
+        [2, ambiguous],
+        [3, other],
+        [LOCK_MS, request("a")],
+        [LOCK_MS, result],
+        [LOCK_MS, other],
+      ),
+    ).toEqual([
       "start → started",
       "mismatch → started",
       "settled → failed",

@@ -3,7 +3,8 @@ import { describeProblem } from "../../../src/core/problem.ts";
 
 describe("describeProblem", () => {
   it("rounds Retry-After up to a whole second, and never to zero", () => {
-    const after = (retryAfterMs: number): number | null => describeProblem({ code: "in-flight", retryAfterMs }).retryAfterSeconds;
+    const after = (retryAfterMs: number): number | null =>
+      describeProblem({ code: "in-flight", retryAfterMs }).retryAfterSeconds;
     expect([-5, 0, 1, 1000, 1001].map(after)).toEqual([1, 1, 1, 1, 2]);
   });
 

@@ -11,7 +11,9 @@ describe("the fingerprint of JSON", () => {
   });
 
   it("differs when a value, a type or an array's order does", async () => {
-    const all = await Promise.all([`{"a":1}`, `{"a":2}`, `{"a":"1"}`, `{"a":[1,2]}`, `{"a":[2,1]}`, `{"a":null}`, `{}`].map((text) => of(text)));
+    const all = await Promise.all(
+      [`{"a":1}`, `{"a":2}`, `{"a":"1"}`, `{"a":[1,2]}`, `{"a":[2,1]}`, `{"a":null}`, `{}`].map((text) => of(text)),
+    );
     expect(new Set(all).size).toBe(all.length);
   });
 

@@ -3,7 +3,13 @@ import { requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
 
 describe("headers", () => {
   it("drops what belongs to the connection, and what the connection names", () => {
-    const headers = new Headers({ Connection: "keep-alive, X-Hop", "Keep-Alive": "timeout=5", "X-Hop": "1", TE: "trailers", "X-End": "2" });
+    const headers = new Headers({
+      Connection: "keep-alive, X-Hop",
+      "Keep-Alive": "timeout=5",
+      "X-Hop": "1",
+      TE: "trailers",
+      "X-End": "2",
+    });
     expect(requestHeaders(headers, new Set())).toEqual([["x-end", "2"]]);
     expect(responseHeaders(headers)).toEqual([["x-end", "2"]]);
   });
@@ -13,12 +19,23 @@ describe("headers", () => {
   });
 
   it("drops the gateway's own headers from an origin's response", () => {
-    const headers = new Headers({ "Idempotent-Replayed": "true", "Idempotency-Expires": "x", "Idempotency-Key": "y", ETag: '"1"' });
+    const headers = new Headers({
+      "Idempotent-Replayed": "true",
+      "Idempotency-Expires": "x",
+      "Idempotency-Key": "y",
+      ETag: '"1"',
+    });
     expect(responseHeaders(headers)).toEqual([["etag", '"1"']]);
   });
 
   it("keeps repeated Set-Cookie lines apart", () => {
-    const headers = new Headers([["Set-Cookie", "a=1"], ["Set-Cookie", "b=2, c"]]);
-    expect(responseHeaders(headers)).toEqual([["set-cookie", "a=1"], ["set-cookie", "b=2, c"]]);
+    const headers = new Headers([
+      ["Set-Cookie", "a=1"],
+      ["Set-Cookie", "b=2, c"],
+    ]);
+    expect(responseHeaders(headers)).toEqual([
+      ["set-cookie", "a=1"],
+      ["set-cookie", "b=2, c"],
+    ]);
   });
 });

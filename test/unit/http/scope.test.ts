@@ -22,6 +22,9 @@ describe("scopeOf", () => {
   });
 
   it("takes the caller's address from Cloudflare's own header", () => {
-    expect(scopeOf(new Headers({ "cf-connecting-ip": "2001:db8::1" }), [{ kind: "ip" }])).toEqual(["ip", "2001:db8::1"]);
+    expect(scopeOf(new Headers({ "cf-connecting-ip": "2001:db8::1" }), [{ kind: "ip" }])).toEqual([
+      "ip",
+      "2001:db8::1",
+    ]);
   });
 });

@@ -1,0 +1,114 @@
+// How a record stands in a row of the ledger, and comes back from it.
+
+import type { IdempotencyRecord, Policy } from "../core/record.ts";
+import { attemptId, durationMs, epochMs, fingerprint } from "../core/units.ts";
+
+/** What `readRecord` reads. */
+export const RECORD_COLUMNS =
+  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept";
+
+/** A row of `records`, without the response. */
+export interface RecordRow extends Record<string, SqlStorageValue> {
+  readonly bucket: number;
+  readonly id: string;
+  readonly state: string;
+  readonly fingerprint: string;
+  readonly attempt_id: string;
+  readonly attempt: number;
+  readonly started_at: number;
+  readonly locked_until: number;
+  readonly unknown: string;
+  readonly lock_ms: number;
+  readonly retention_ms: number;
+  readonly retry_from: number | null;
+  readonly completed_at: number | null;
+  readonly expires_at: number | null;
+  readonly status: number | null;
+  readonly kept: number | null;
+}
+
+const WRITTEN_COLUMNS = [
+  "bucket",
+  "state",
+  "fingerprint",
+  "attempt_id",
+  "attempt",
+  "started_at",
+  "locked_until",
+  "unknown",
+  "lock_ms",
+  "retention_ms",
+  "retry_from",
+  "completed_at",
+  "expires_at",
+  "status",
+  "kept",
+  "status_text",
+  "headers",
+  "body",
+];
+/** Takes the id, then `bucket`, what `writeRecord` gives, and the response. */
+export const INSERT = `INSERT INTO records (id, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;
+/** Takes what INSERT does but for the id, then the bucket and the id of the row to replace. */
+export const UPDATE = `UPDATE records SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE bucket = ? AND id = ?`;
+
+export function writeRecord(record: IdempotencyRecord): readonly SqlStorageValue[] {
+  const { state, attempt, policy } = record;
+  return [
+    state,
+    record.fingerprint,
+    attempt.id,
+    attempt.number,
+    attempt.startedAt,
+    attempt.lockedUntil,
+    policy.unknown,
+    policy.lockMs,
+    policy.retentionMs,
+    state === "failed" ? record.retryFrom : null,
+    state === "completed" ? record.completedAt : null,
+    state === "started" ? null : record.expiresAt,
+    state === "completed" ? record.status : null,
+    state === "completed" ? Number(record.kept) : null,
+  ];
+}
+
+export function readRecord(row: RecordRow): IdempotencyRecord {
+  const policy: Policy = {
+    unknown: row.unknown === "hold" ? "hold" : "retry",
+    lockMs: durationMs(row.lock_ms),
+    retentionMs: durationMs(row.retention_ms),
+  };
+  const remembered = {
+    fingerprint: fingerprint(row.fingerprint),
+    attempt: {
+      id: attemptId(row.attempt_id),
+      number: row.attempt,
+      startedAt: epochMs(row.started_at),
+      lockedUntil: epochMs(row.locked_until),
+    },
+    policy,
+  };
+  const expiresAt = epochMs(row.expires_at ?? 0);
+  switch (row.state) {
+    case "started":
+      return { state: "started", ...remembered };
+    case "failed":
+      return { state: "failed", ...remembered, retryFrom: epochMs(row.retry_from ?? 0), expiresAt };
+    case "unknown":
+      return { state: "unknown", ...remembered, expiresAt };
+    case "completed": {
+      const { status, kept, completed_at } = row;
+      return {
+        state: "completed",
+        ...remembered,
+        status: status ?? 0,
+        kept: kept === 1,
+        completedAt: epochMs(completed_at ?? 0),
+        expiresAt,
+      };
+    }
+    default:
+      // Fail closed: a record that cannot be read is never taken for none.
+      throw new TypeError(`the ledger holds a record in an unknown state: ${row.state}`);
+  }
+}
