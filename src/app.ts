@@ -3,6 +3,7 @@
 
 import { Hono } from "hono";
 import type { Config, ConfigProblem, Origin } from "./config/resolved.ts";
+import { hasLooped } from "./http/loop.ts";
 import { type Fetcher, passThrough } from "./http/pass-through.ts";
 import { literalPath, plainestPath } from "./http/path.ts";
 import { problemResponse, WELL_KNOWN_PATH } from "./http/problem-response.ts";
@@ -27,7 +28,12 @@ export function createApp(config: Config, ports: Ports): Handle {
   plainest.all("*", ({ req }) =>
     literalPath(req.raw.url) === plainestPath(req.raw.url) ? pass(req.raw) : literal.fetch(req.raw),
   );
-  return (request) => plainest.fetch(request);
+  return (request) => (hasLooped(request.headers) ? refuseLoop() : plainest.fetch(request));
+}
+
+function refuseLoop(): Response {
+  const problem = "origin: the request came back to the gateway; name a URL or a binding as the origin";
+  return problemResponse({ code: "configuration-invalid", problems: [problem] }, null);
 }
 
 /** What answers while the configuration has problems: nothing is forwarded, protected or not. */

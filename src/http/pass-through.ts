@@ -3,6 +3,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import { ATTEMPT_HEADER } from "./headers.ts";
+import { LOOP_HEADER, loopMark } from "./loop.ts";
 import { originUrl } from "./origin-url.ts";
 import { problemResponse } from "./problem-response.ts";
 
@@ -17,6 +18,8 @@ export async function passThrough(request: Request, origin: Origin, target: Fetc
   const forwarded = new Request(url, request);
   // Only the gateway may number attempts, also where it makes none.
   forwarded.headers.delete(ATTEMPT_HEADER);
+  const mark = loopMark(origin, request.headers);
+  if (mark !== null) forwarded.headers.set(LOOP_HEADER, mark);
   try {
     return await target.fetch(forwarded, { redirect: "manual", encodeResponseBody: "manual" });
   } catch (error) {

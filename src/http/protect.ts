@@ -8,6 +8,7 @@ import { digest } from "./digest.ts";
 import { fingerprintRequest } from "./fingerprint.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
+import { LOOP_HEADER, loopMark } from "./loop.ts";
 import type { ExchangeMessage } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -89,14 +90,16 @@ async function messageFor(request: Request, route: Route, key: Key, body: Uint8A
 }
 
 function forwardedHeaders(headers: Headers, route: Route, key: Key): HeaderPairs {
-  switch (route.forwardKey.kind) {
-    case "client":
-      return requestHeaders(headers, new Set());
-    case "none":
-      return requestHeaders(headers, lowerCase(route.headers));
-    case "step":
-      return [...requestHeaders(headers, lowerCase(route.headers)), [key.header, stepKey(key, route.forwardKey.step)]];
-  }
+  const { forwardKey, origin } = route;
+  const mark = loopMark(origin, headers);
+  const drop = new Set([
+    ...(forwardKey.kind === "client" ? [] : route.headers),
+    ...(mark === null ? [] : [LOOP_HEADER]),
+  ]);
+  const added: [string, string][] = [];
+  if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
+  if (mark !== null) added.push([LOOP_HEADER, mark]);
+  return [...requestHeaders(headers, lowerCase(drop)), ...added];
 }
 
 /** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so quoting is all that it can need. */
@@ -105,6 +108,6 @@ function stepKey({ key, raw }: Key, step: string): string {
   return raw.startsWith('"') ? `"${value.replaceAll(/["\\]/g, "\\$&")}"` : value;
 }
 
-function lowerCase(names: readonly string[]): ReadonlySet<string> {
-  return new Set(names.map((name) => name.toLowerCase()));
+function lowerCase(names: Iterable<string>): ReadonlySet<string> {
+  return new Set(Array.from(names, (name) => name.toLowerCase()));
 }
