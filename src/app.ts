@@ -28,7 +28,15 @@ export function createApp(config: Config, ports: Ports): Handle {
   plainest.all("*", ({ req }) =>
     literalPath(req.raw.url) === plainestPath(req.raw.url) ? pass(req.raw) : literal.fetch(req.raw),
   );
-  return (request) => (hasLooped(request.headers) ? refuseLoop() : plainest.fetch(request));
+  return (request) => (URL.canParse(request.url) ? plainest.fetch(request) : refuseUrl());
+}
+
+/** A Host header, or a target, of which no URL can be made (RFC 9112, section 3.2). */
+function refuseUrl(): Response {
+  return problemResponse(
+    { code: "request-invalid", reason: "The request's target and Host header make no URL." },
+    null,
+  );
 }
 
 function refuseLoop(): Response {
@@ -46,13 +54,12 @@ function routed(config: Config, ports: Ports, pathOf: (url: string) => string): 
   const app = new Hono({ getPath: (request) => pathOf(request.url) });
   app.get(WELL_KNOWN_PATH, () => wellKnownResponse(config));
   for (const route of config.routes) {
-    app.on(
-      [...route.methods],
-      route.path,
-      async ({ req }) => (await protect(req.raw, route, ports.callShard)) ?? passTo(req.raw, route.origin, ports),
-    );
+    app.on([...route.methods], route.path, async ({ req }) => {
+      if (hasLooped(route.origin, req.raw.headers)) return refuseLoop();
+      return (await protect(req.raw, route, ports.callShard)) ?? passTo(req.raw, route.origin, ports);
+    });
   }
-  // A bug, or a request whose body broke off. The same request with the same key is always safe to send again.
+  // A bug. The same request with the same key is always safe to send again.
   app.onError((error) => {
     console.error({ message: "unexpected error", reason: String(error) });
     return problemResponse({ code: "store-unavailable" }, null);
@@ -61,6 +68,7 @@ function routed(config: Config, ports: Ports, pathOf: (url: string) => string): 
 }
 
 function passTo(request: Request, origin: Origin, { target }: Ports): Response | Promise<Response> {
+  if (hasLooped(origin, request.headers)) return refuseLoop();
   const fetcher = target(origin);
   return fetcher === null
     ? problemResponse({ code: "origin-unreachable" }, null)

@@ -168,10 +168,10 @@ export const settingsEntries = {
     whole("Status for a key that is reused for another request. Default 422.", 400, 499, 422),
   ),
   max_request_body: v.exactOptional(
-    size("Largest body of a protected request. Default 10MB, at most 200MB.", MAX_REQUEST_BODY_BYTES),
+    size("Largest body of a protected request. Default 10MB, at most 20MB.", MAX_REQUEST_BODY_BYTES),
   ),
   max_response_body: v.exactOptional(
-    size("Largest response body that is kept for replays. Default 10MB, at most 1GB.", MAX_RESPONSE_BODY_BYTES),
+    size("Largest response body that is kept for replays. Default 10MB, at most 20MB.", MAX_RESPONSE_BODY_BYTES),
   ),
   omit_headers: v.exactOptional(
     headerNames('Response headers that a replay leaves out. Default ["set-cookie"].', lowerCase, 0),

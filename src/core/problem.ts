@@ -4,6 +4,7 @@
 export type Problem =
   | { readonly code: "key-missing"; readonly header: string }
   | { readonly code: "key-invalid"; readonly reason: string }
+  | { readonly code: "request-invalid"; readonly reason: string }
   | { readonly code: "key-reused"; readonly status: number }
   | { readonly code: "in-flight"; readonly retryAfterMs: number }
   | { readonly code: "outcome-unknown" }
@@ -47,6 +48,8 @@ export function describeProblem(problem: Problem): ProblemDetails {
       );
     case "key-invalid":
       return final(400, "Idempotency key invalid", `${problem.reason} Nothing was sent to the origin.`);
+    case "request-invalid":
+      return final(400, "Request invalid", `${problem.reason} Nothing was sent to the origin.`);
     case "key-reused":
       return final(
         problem.status,

@@ -2,12 +2,13 @@
 
 export type BoundedBody =
   | { readonly kind: "whole"; readonly bytes: Uint8Array }
-  /** More than the bound: what has been read so far, and the reader that has the rest. */
-  | {
-      readonly kind: "over";
-      readonly read: readonly Uint8Array[];
-      readonly rest: ReadableStreamDefaultReader<Uint8Array>;
-    };
+  /** More than the bound: what has been read so far, and the rest as it comes. */
+  | { readonly kind: "over"; readonly read: readonly Uint8Array[]; readonly rest: Rest };
+
+export interface Rest {
+  read(): Promise<ReadableStreamReadResult<Uint8Array>>;
+  cancel(reason?: unknown): Promise<void>;
+}
 
 const EMPTY = new Uint8Array(0);
 
@@ -26,7 +27,10 @@ export async function readBounded(
     if (done) return { kind: "whole", bytes: joined(read, size) };
     read.push(value);
     size += value.byteLength;
-    if (size > limitBytes) return { kind: "over", read, rest: reader };
+    if (size > limitBytes) {
+      const rest: Rest = { read: () => next(reader.read()), cancel: (reason) => reader.cancel(reason) };
+      return { kind: "over", read, rest };
+    }
   }
 }
 

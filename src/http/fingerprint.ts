@@ -45,14 +45,22 @@ async function bodyParts(
 }
 
 /**
- * The canonical form of a JSON text (RFC 8785), or `null` where it has none: not JSON, not UTF-8, or numbers beyond the
- * precision of a double (RFC 7493, section 2.2), of which two that differ would become one. Of a repeated member the
- * last one counts.
+ * The canonical form of a JSON text (RFC 8785), or `null` where it has none: not JSON, not UTF-8, repeated members, or
+ * numbers beyond the precision of a double (RFC 7493, sections 2.2 and 2.3), of which two that differ would become one;
+ * or where it would take too long to find.
  */
 export function canonicalJson(body: Uint8Array): Uint8Array | null {
+  if (body.byteLength > MAX_JSON_BYTES) return null;
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
-    const value: unknown = JSON.parse(text, refuseImpreciseNumbers);
+    let members = 0;
+    const value: unknown = JSON.parse(text, (_name, member: unknown, context?: { readonly source?: string }) => {
+      if (typeof member === "number") refuseImprecise(member, context?.source ?? "");
+      else if (typeof member === "object" && member !== null && !Array.isArray(member))
+        members += Object.keys(member).length;
+      return member;
+    });
+    if (members !== writtenMembers(text)) return null;
     const canonical = canonicalize(value);
     return canonical === undefined ? null : new TextEncoder().encode(canonical);
   } catch {
@@ -60,14 +68,22 @@ export function canonicalJson(body: Uint8Array): Uint8Array | null {
   }
 }
 
+/** Canonicalising a mebibyte takes some tens of milliseconds, in which the isolate answers nobody else. */
+const MAX_JSON_BYTES = 1 << 20;
+
 /** Up to 15 significant decimal digits survive the way through a double (IEEE 754, binary64). */
 const PRECISE_DIGITS = 15;
 
-function refuseImpreciseNumbers(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (typeof value !== "number") return value;
-  const mantissa = (context?.source ?? String(value)).toLowerCase().split("e")[0] ?? "";
+function refuseImprecise(value: number, source: string): void {
+  const mantissa = source.toLowerCase().split("e")[0] ?? "";
   const digits = mantissa.replaceAll(/[-.]/g, "").replace(/^0+/, "").replace(/0+$/, "");
-  if (digits.length > PRECISE_DIGITS || !Number.isFinite(value))
-    throw new RangeError("number beyond a double's precision");
-  return value;
+  const lost = !Number.isFinite(value) || (value === 0 && digits !== "");
+  if (lost || digits.length > PRECISE_DIGITS) throw new RangeError("number beyond a double's precision");
+}
+
+/** How many members the objects of a valid JSON text have as written; parsing keeps one of those with the same name. */
+function writtenMembers(text: string): number {
+  let members = 0;
+  for (const [, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"\s*(:)?/g)) if (colon !== undefined) members += 1;
+  return members;
 }

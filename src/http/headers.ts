@@ -30,12 +30,14 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
-function endToEnd(headers: Headers, drop: (name: string) => boolean): HeaderPairs {
+const NONE: ReadonlySet<string> = new Set();
+
+function endToEnd(headers: Headers, drop: (name: string) => boolean, keep: ReadonlySet<string> = NONE): HeaderPairs {
   const named = namedByConnection(headers);
   const pairs: [string, string][] = [];
   for (const [name, value] of headers) {
     const lower = name.toLowerCase();
-    if (!HOP_BY_HOP.has(lower) && !named.has(lower) && !drop(lower)) pairs.push([name, value]);
+    if (!HOP_BY_HOP.has(lower) && !(named.has(lower) && !keep.has(lower)) && !drop(lower)) pairs.push([name, value]);
   }
   return pairs;
 }
@@ -45,9 +47,16 @@ function namedByConnection(headers: Headers): ReadonlySet<string> {
   return new Set(value === null ? [] : value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/** What of a request's headers goes to the origin; `drop` holds lower-case names. */
-export function requestHeaders(headers: Headers, drop: ReadonlySet<string>): HeaderPairs {
-  return endToEnd(headers, (name) => name === ATTEMPT_HEADER || drop.has(name));
+/**
+ * What of a request's headers goes to the origin. Names are in lower case: those in `drop` do not, and those in `keep` do
+ * although `Connection` may name them.
+ */
+export function requestHeaders(
+  headers: Headers,
+  drop: ReadonlySet<string>,
+  keep: ReadonlySet<string> = NONE,
+): HeaderPairs {
+  return endToEnd(headers, (name) => name === ATTEMPT_HEADER || drop.has(name), keep);
 }
 
 /** What of a response's headers goes to the client, and into the record. */

@@ -70,7 +70,7 @@ const patterns = new Map<string, RegExp>();
 function compiled(pattern: string): RegExp {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;
-  const regExp = new RegExp(pattern, "u");
+  const regExp = new RegExp(`^(?:${pattern})$`, "u");
   patterns.set(pattern, regExp);
   return regExp;
 }

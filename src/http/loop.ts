@@ -6,7 +6,8 @@ import type { Origin } from "../config/resolved.ts";
 export const LOOP_HEADER = "cdn-loop";
 const MARK = "onceway";
 
-export function hasLooped(headers: Headers): boolean {
+export function hasLooped(origin: Origin, headers: Headers): boolean {
+  if (origin.kind !== "zone") return false;
   return (headers.get(LOOP_HEADER) ?? "").split(",").some((entry) => entry.trim() === MARK);
 }
 

@@ -19,9 +19,12 @@ export function plainestPath(url: string): string {
   return `/${segments.join("/")}`;
 }
 
-/** Decodes what is valid and leaves the rest; `decodeURIComponent` gives up on the whole. */
+/** Decodes what is valid and leaves the rest; `decodeURIComponent` gives up on the whole. ASCII goes first, one by one. */
 function decoded(path: string): string {
-  return path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
+  const ascii = path.replace(/%[0-7][0-9a-f]/gi, (escape) =>
+    String.fromCodePoint(Number.parseInt(escape.slice(1), 16)),
+  );
+  return ascii.replace(/(?:%[89a-f][0-9a-f])+/gi, (escapes) => {
     try {
       return decodeURIComponent(escapes);
     } catch {

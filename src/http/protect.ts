@@ -12,7 +12,7 @@ import { LOOP_HEADER, loopMark } from "./loop.ts";
 import type { ExchangeMessage } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
 import { problemResponse } from "./problem-response.ts";
-import { scopeOf } from "./scope.ts";
+import { scopeOf, unreadablePart } from "./scope.ts";
 
 /** Runs an exchange in the shard that keeps `key`. Resolves with a problem response when the shard cannot. */
 export type CallShard = (route: Route, key: string, message: ExchangeMessage) => Promise<Response>;
@@ -39,7 +39,18 @@ interface Key {
 }
 
 async function exchange(request: Request, route: Route, key: Key, callShard: CallShard): Promise<Response> {
-  const body = await readBounded(request.body, route.maxRequestBodyBytes);
+  const unreadable = unreadablePart(request.headers, route.scope);
+  if (unreadable !== null) {
+    const reason = `The value of ${unreadable}, which tells whose key it is, is not UTF-8.`;
+    return problemResponse({ code: "request-invalid", reason }, key.raw);
+  }
+  const body = await readBounded(request.body, route.maxRequestBodyBytes).catch(() => null);
+  if (body === null) {
+    return problemResponse(
+      { code: "request-invalid", reason: "The request's body broke off or is malformed." },
+      key.raw,
+    );
+  }
   if (body.kind === "over") {
     await body.rest.cancel();
     return problemResponse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, key.raw);
@@ -91,23 +102,17 @@ async function messageFor(request: Request, route: Route, key: Key, body: Uint8A
 
 function forwardedHeaders(headers: Headers, route: Route, key: Key): HeaderPairs {
   const { forwardKey, origin } = route;
+  const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));
   const mark = loopMark(origin, headers);
-  const drop = new Set([
-    ...(forwardKey.kind === "client" ? [] : route.headers),
-    ...(mark === null ? [] : [LOOP_HEADER]),
-  ]);
+  const drop = new Set([...(forwardKey.kind === "client" ? [] : keyNames), ...(mark === null ? [] : [LOOP_HEADER])]);
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
-  return [...requestHeaders(headers, lowerCase(drop)), ...added];
+  return [...requestHeaders(headers, drop, keyNames), ...added];
 }
 
 /** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so quoting is all that it can need. */
 function stepKey({ key, raw }: Key, step: string): string {
   const value = `${key}:${step}`;
   return raw.startsWith('"') ? `"${value.replaceAll(/["\\]/g, "\\$&")}"` : value;
-}
-
-function lowerCase(names: Iterable<string>): ReadonlySet<string> {
-  return new Set(Array.from(names, (name) => name.toLowerCase()));
 }

@@ -49,6 +49,7 @@ function publishedRoute(route: Route): object {
 const EXAMPLES: { readonly [Code in ProblemCode]: Extract<Problem, { code: Code }> } = {
   "key-missing": { code: "key-missing", header: ECHO_HEADER },
   "key-invalid": { code: "key-invalid", reason: "" },
+  "request-invalid": { code: "request-invalid", reason: "" },
   "key-reused": { code: "key-reused", status: 422 },
   "in-flight": { code: "in-flight", retryAfterMs: 0 },
   "outcome-unknown": { code: "outcome-unknown" },

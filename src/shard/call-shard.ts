@@ -16,6 +16,8 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
         method: "POST",
         body: encodeMessage(message),
         encodeResponseBody: "manual",
+        // An origin's redirect is the client's to follow. Followed here, it would choose a URL of the shard.
+        redirect: "manual",
       });
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });

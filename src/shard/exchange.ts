@@ -10,7 +10,7 @@ import { judge, type VerdictLists } from "../core/verdict.ts";
 import type { ExchangeHead, ExchangeMessage } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import { firstAnswer, replay } from "./answers.ts";
+import { firstAnswer, isPossible, replay } from "./answers.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Entry, Ledger, StoredResponse } from "./ledger.ts";
 import { callOrigin, type OriginOutcome, type OriginResponse } from "./origin-call.ts";
@@ -19,8 +19,14 @@ import type { Reachability } from "./reachability.ts";
 /** An attempt that this instance runs right now. */
 interface LivingAttempt {
   readonly id: AttemptId;
-  /** Resolves when the attempt has ended and its word stands in the record. */
-  readonly ended: Promise<void>;
+  /** Resolves when the attempt's word stands in the record: with the answer of an origin that refused, else `null`. */
+  readonly ended: Promise<OriginResponse | null>;
+}
+
+/** What an attempt leaves to those who wait for it. */
+interface Ending {
+  readonly answer: Response;
+  readonly refusal: OriginResponse | null;
 }
 
 /** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
@@ -73,7 +79,9 @@ export class Exchanges {
               retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
             });
           }
-          await firstOf(living.ended, left);
+          // Those who wait share a refusal: one after the other, they would beat an origin that asks for less.
+          const refusal = await firstOf(living.ended, left);
+          if (refusal !== null) return firstAnswer(refusal, head.echo, null);
           continue;
         }
         case "not-kept":
@@ -126,16 +134,18 @@ export class Exchanges {
   }
 
   async #start(message: ExchangeMessage, record: Started): Promise<Response> {
-    const { recordId } = message.head;
-    const answered = this.#attempt(message, record);
-    const ended = answered.then(ignore, ignore);
-    this.#living.set(recordId, { id: record.attempt.id, ended });
+    const ending = this.#attempt(message, record);
+    const ended = ending.then(
+      ({ refusal }) => refusal,
+      () => null,
+    );
+    this.#living.set(message.head.recordId, { id: record.attempt.id, ended });
     // The client may leave: the attempt runs on, and its result is kept (G5).
     this.#waitUntil(ended);
-    return answered;
+    return (await ending).answer;
   }
 
-  async #attempt(message: ExchangeMessage, record: Started): Promise<Response> {
+  async #attempt(message: ExchangeMessage, record: Started): Promise<Ending> {
     const { head } = message;
     const renewal = this.#renewing(head.recordId, record);
     try {
@@ -155,13 +165,32 @@ export class Exchanges {
   }
 
   /** Writes the attempt's word into the record; only then is there an answer (G4). */
-  #end(head: ExchangeHead, { attempt, policy }: Started, outcome: OriginOutcome): Response {
+  #end(head: ExchangeHead, { attempt, policy }: Started, outcome: OriginOutcome): Ending {
+    const { response } = outcome;
     const event = eventOf(outcome, attempt.id, head.lists);
-    const kept = event.type === "result" && event.kept ? toStore(outcome.response) : null;
-    const { record, reply } = this.#step(head.recordId, event, policy, epochMs(Date.now()), kept);
-    if (reply.type === "superseded") return refuse(head, { code: "in-flight", retryAfterMs: POLL_MS });
-    if (outcome.response === null) return refuse(head, unanswered(outcome.end, policy, record));
-    return firstAnswer(outcome.response, head.echo, record?.state === "completed" ? record.expiresAt : null);
+    const { record, reply } = this.#settle(head.recordId, event, policy, response);
+    if (reply.type === "superseded" || response === null || !isPossible(response.status)) {
+      if (response?.body.kind === "over") void response.body.rest.cancel();
+      const superseded: Problem = { code: "in-flight", retryAfterMs: POLL_MS };
+      const problem = reply.type === "superseded" ? superseded : unanswered(outcome, policy, record);
+      return { answer: refuse(head, problem), refusal: null };
+    }
+    const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
+    const shared = event.type === "refused" && response.body.kind === "whole";
+    return { answer: firstAnswer(response, head.echo, expiresAt), refusal: shared ? response : null };
+  }
+
+  /** Settles the record. A response that cannot be stored must not lead to a second effect: then it is not kept. */
+  #settle(id: RecordId, event: LifeCycleEvent, policy: Policy, response: OriginResponse | null): Step {
+    const now = epochMs(Date.now());
+    const stored = toStore(response);
+    if (event.type !== "result" || !event.kept || stored === null) return this.#step(id, event, policy, now);
+    try {
+      return this.#step(id, event, policy, now, stored);
+    } catch (error) {
+      console.error({ message: "response could not be stored", reason: String(error) });
+      return this.#step(id, { ...event, kept: false }, policy, now);
+    }
   }
 }
 
@@ -170,8 +199,8 @@ function eventOf({ end, response }: OriginOutcome, attemptId: AttemptId, lists: 
   switch (verdict) {
     case "result":
       if (response === null) throw new TypeError("a result without a response");
-      // A body over the bound is not kept, but the origin has answered: it is never a second effect.
-      return { type: "result", attemptId, status: response.status, kept: response.body.kind === "whole" };
+      // What is too large, or no possible response, is not kept; but the origin has answered: never a second effect.
+      return { type: "result", attemptId, status: response.status, kept: toStore(response) !== null };
     case "refused":
     case "ambiguous":
       return { type: verdict, attemptId };
@@ -179,11 +208,13 @@ function eventOf({ end, response }: OriginOutcome, attemptId: AttemptId, lists: 
 }
 
 function toStore(response: OriginResponse | null): StoredResponse | null {
-  return response?.body.kind === "whole" ? { ...response, body: response.body.bytes } : null;
+  if (response?.body.kind !== "whole" || !isPossible(response.status)) return null;
+  return { ...response, body: response.body.bytes };
 }
 
 /** What the client hears of an attempt that brought no answer. */
-function unanswered(end: OriginOutcome["end"], { unknown }: Policy, record: IdempotencyRecord | null): Problem {
+function unanswered({ end }: OriginOutcome, { unknown }: Policy, record: IdempotencyRecord | null): Problem {
+  if (record?.state === "completed") return { code: "response-not-kept", originalStatus: record.status };
   const retryFrom = record?.state === "failed" ? record.retryFrom : Date.now();
   const retryAfterMs = retryFrom - Date.now();
   switch (end.kind) {
@@ -201,14 +232,11 @@ function refuse(head: ExchangeHead, problem: Problem): Response {
   return problemResponse(problem, head.echo);
 }
 
-function ignore(): void {
-  // Only the end of the attempt matters to those who wait; its own caller hears how it ended.
-}
-
-/** Resolves when `promise` does, or after `ms`. */
-async function firstOf(promise: Promise<void>, ms: number): Promise<void> {
-  const { promise: timeUp, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([promise, timeUp]);
+/** What `promise` resolves with, or `null` after `ms`. */
+async function firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+  const { promise: timeUp, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(resolve, ms, null);
+  const first = await Promise.race([promise, timeUp]);
   clearTimeout(timer);
+  return first;
 }

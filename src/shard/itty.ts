@@ -20,8 +20,9 @@ export function ittyDurable(): IttyDurableClass {
 /** The host of the requests that itty-durable's stub makes. They are made here and nowhere else. */
 const CALL_PREFIX = "https://itty-durable/do/call/";
 
-export function isOperatorCall(request: Request): boolean {
-  return request.url.startsWith(CALL_PREFIX);
+/** Whether a request calls one of `methods`. The base class has others (`destroy` …) that nobody may call from afar. */
+export function isOperatorCall(request: Request, methods: readonly string[]): boolean {
+  return methods.some((method) => request.url === CALL_PREFIX + method);
 }
 
 /** The methods of `T` that can be called from afar, each with a promise of what it returns. */

@@ -16,6 +16,9 @@ import { Reachability } from "./reachability.ts";
 /** The one URL to which exchanges are sent. */
 export const EXCHANGE_URL = "https://key-shard/exchange";
 
+/** The methods that an operator calls; no other can be called from outside the object. */
+const OPERATOR_CALLS = ["inspect"];
+
 /** Records erased in one turn: few enough that no request waits long behind it (README, measured numbers). */
 const ERASE_SLICE = 500;
 
@@ -33,7 +36,7 @@ export class KeyShard extends ittyDurable() {
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     super(state, {});
     const target = (head: ExchangeHead): Fetcher | null => originTarget(head.call.origin, env);
-    this.#ledger = new Ledger(state.storage.sql);
+    this.#ledger = new Ledger(state.storage);
     this.#alarm = new Alarm(state.storage, () => this.#ledger.nextDeadline());
     this.#exchanges = new Exchanges(this.#ledger, this.#alarm, target, reachability, (promise) => {
       state.waitUntil(promise);
@@ -41,7 +44,7 @@ export class KeyShard extends ittyDurable() {
   }
 
   override async fetch(request: Request): Promise<Response> {
-    if (isOperatorCall(request)) return super.fetch(request);
+    if (isOperatorCall(request, OPERATOR_CALLS)) return super.fetch(request);
     if (request.url !== EXCHANGE_URL) throw new TypeError("a shard takes exchanges and operator calls only");
     return this.#exchanges.run(decodeMessage(new Uint8Array(await request.arrayBuffer())));
   }

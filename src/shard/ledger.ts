@@ -37,16 +37,26 @@ interface ResponseRow extends Record<string, SqlStorageValue> {
   readonly body: ArrayBuffer | null;
 }
 
+/** What the ledger needs of an object's storage. */
+export interface LedgerStorage {
+  readonly sql: Sql;
+  transactionSync<T>(run: () => T): T;
+}
+
 export class Ledger {
+  readonly #storage: LedgerStorage;
   readonly #sql: Sql;
   readonly #bodies: Bodies;
   /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
   readonly #buckets: Set<number>;
 
-  constructor(sql: Sql) {
+  constructor(storage: LedgerStorage) {
+    const { sql } = storage;
+    this.#storage = storage;
     this.#sql = sql;
     this.#bodies = new Bodies(sql);
-    migrate(sql);
+    // A statement that fails undoes itself alone; only a transaction undoes those before it.
+    storage.transactionSync(() => migrate(sql));
     this.#buckets = new Set([IN_FLIGHT, ...listBuckets(sql)]);
   }
 
@@ -65,7 +75,21 @@ export class Ledger {
     record: IdempotencyRecord | null,
     response: StoredResponse | null = null,
   ): void {
-    if (entry?.record.state === "completed") this.#bodies.delete(entry.bucket, id);
+    const chunked = response !== null && !fitsRow(response.body);
+    const hadChunks = entry?.record.state === "completed";
+    // One statement is all or nothing by itself.
+    if (!chunked && !hadChunks) {
+      this.#write(id, entry, record, response);
+      return;
+    }
+    this.#storage.transactionSync(() => {
+      if (hadChunks) this.#bodies.delete(entry.bucket, id);
+      this.#write(id, entry, record, response);
+      if (chunked && record !== null) this.#bodies.save(bucketOf(record), id, response.body);
+    });
+  }
+
+  #write(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, response: StoredResponse | null): void {
     if (record === null) {
       if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
       return;
@@ -75,7 +99,6 @@ export class Ledger {
     const values = [bucket, ...writeRecord(record), ...writeResponse(response)];
     if (entry === null) this.#sql.exec(INSERT, id, ...values);
     else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
-    if (response !== null && !fitsRow(response.body)) this.#bodies.save(bucket, id, response.body);
   }
 
   /** The response that a completed record keeps. */

@@ -1,7 +1,7 @@
 // The ledger's schema, as numbered steps. A step that has shipped never changes; a new one is added below it. SQLite
 // keeps the number of the last step taken.
 
-/** What the ledger needs of an object's storage. */
+/** The database of an object, as far as the ledger uses it. */
 export type Sql = Pick<SqlStorage, "exec">;
 
 const STEPS: readonly string[] = [
@@ -40,7 +40,7 @@ const STEPS: readonly string[] = [
   ) WITHOUT ROWID`,
 ];
 
-/** Brings the schema up to date; free when it is (reading a version writes nothing). Runs within one turn: all or nothing. */
+/** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */
 export function migrate(sql: Sql): void {
   sql.exec("CREATE TABLE IF NOT EXISTS migrations (step INTEGER PRIMARY KEY)");
   const [row] = sql.exec<{ done: number }>("SELECT count(*) AS done FROM migrations").toArray();

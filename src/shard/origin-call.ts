@@ -30,7 +30,7 @@ export async function callOrigin(
 ): Promise<OriginOutcome> {
   const { call, timeoutMs, idleTimeoutMs, maxResponseBodyBytes } = message.head;
   const network = call.origin.kind === "url";
-  if (target === null || (network && !(await reachability.isReachable(call.url)))) {
+  if (target === null || (network && !(await reachability.isReachable(call.url, timeoutMs)))) {
     return { end: { kind: "unreachable" }, response: null };
   }
   const deadline = new Deadline();
@@ -40,8 +40,8 @@ export async function callOrigin(
       target.fetch(originRequest(message, attemptNumber, deadline.signal), OPTIONS),
     );
     const body = await readBounded(response.body, maxResponseBodyBytes, (read) => deadline.within(idleTimeoutMs, read));
+    if (network) reachability.answered(call.url);
     const { status, statusText } = response;
-    if (network) await reachability.answered(call.url);
     return {
       end: { kind: "answered", status },
       response: { status, statusText, headers: responseHeaders(response.headers), body },

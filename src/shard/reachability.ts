@@ -4,7 +4,8 @@
 // the origin answers, this costs nothing.
 //
 // `connect` is not possible everywhere (not to Cloudflare's own addresses). A failure therefore counts only once a
-// `connect` to the same address has succeeded in this instance; that is tried once, after the first answer.
+// `connect` to the same address has succeeded in this instance; that is tried after the first
+// answers.
 
 import { connect } from "cloudflare:sockets";
 
@@ -13,28 +14,31 @@ interface Reach {
   telling: boolean;
   /** Whether the last call broke. */
   doubtful: boolean;
+  /** How often more it may be tried whether `connect` works at all. */
+  trialsLeft: number;
 }
 
 export class Reachability {
   readonly #origins = new Map<string, Reach>();
 
-  /** `false` only when it is certain that the origin cannot be reached, so that nothing needs to be sent. */
-  async isReachable(url: string): Promise<boolean> {
+  /** `false` only when it is certain that the origin cannot be reached within `timeoutMs`, so that nothing needs to be sent. */
+  async isReachable(url: string, timeoutMs: number): Promise<boolean> {
     const reach = this.#origins.get(addressOf(url));
-    return reach === undefined || !reach.telling || !reach.doubtful || (await canConnect(addressOf(url)));
+    return reach === undefined || !reach.telling || !reach.doubtful || (await canConnect(addressOf(url), timeoutMs));
   }
 
   /** The origin answered. */
-  async answered(url: string): Promise<void> {
+  answered(url: string): void {
     const address = addressOf(url);
-    const reach = this.#origins.get(address);
-    if (reach !== undefined) {
-      reach.doubtful = false;
-      return;
-    }
-    const first = { telling: false, doubtful: false };
-    this.#origins.set(address, first);
-    first.telling = await canConnect(address);
+    const reach = this.#origins.get(address) ?? { telling: false, doubtful: false, trialsLeft: TRIALS };
+    this.#origins.set(address, reach);
+    reach.doubtful = false;
+    if (reach.telling || reach.trialsLeft === 0) return;
+    reach.trialsLeft -= 1;
+    // Nothing waits for it, and it cannot reject.
+    void canConnect(address, TRIAL_MS).then((connected) => {
+      reach.telling ||= connected;
+    });
   }
 
   /** A call to the origin broke. */
@@ -44,16 +48,26 @@ export class Reachability {
   }
 }
 
-async function canConnect(address: string): Promise<boolean> {
+/** More than one, since an object that is reset takes its trial with it; few, since some addresses never can. */
+const TRIALS = 3;
+
+/** Long enough for a connection to any origin that answers requests at all. */
+const TRIAL_MS = 5000;
+
+async function canConnect(address: string, timeoutMs: number): Promise<boolean> {
+  const { promise: timeUp, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, timeoutMs);
   try {
     const socket = connect(address);
     // A socket that fails rejects here as well; `opened` has told already.
     socket.closed.catch(() => undefined);
-    await socket.opened;
-    await socket.close();
-    return true;
+    const opened = await Promise.race([socket.opened, timeUp]);
+    void socket.close().catch(() => undefined);
+    return opened !== undefined;
   } catch {
     return false;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

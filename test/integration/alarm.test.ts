@@ -18,7 +18,7 @@ async function leaveBehind(
   records: readonly (readonly [RecordId, IdempotencyRecord])[],
 ): Promise<void> {
   await runInDurableObject(stub, async (_instance, { storage }) => {
-    const ledger = new Ledger(storage.sql);
+    const ledger = new Ledger(storage);
     for (const [id, record] of records) ledger.save(id, null, record, record.state === "completed" ? response : null);
     await storage.setAlarm(Date.now() + 3_600_000);
   });
@@ -27,7 +27,7 @@ async function leaveBehind(
 }
 
 function stored(stub: DurableObjectStub, id: RecordId): Promise<IdempotencyRecord | null> {
-  return runInDurableObject(stub, (_instance, { storage }) => new Ledger(storage.sql).find(id)?.record ?? null);
+  return runInDurableObject(stub, (_instance, { storage }) => new Ledger(storage).find(id)?.record ?? null);
 }
 
 describe("the alarm of a shard", () => {

@@ -8,9 +8,9 @@ import type { Sql } from "../../src/shard/migrations.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "./support/records.ts";
 
 /** Runs in a fresh object, so that its counts are its own. */
-function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage) => T): Promise<T> {
+function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage, storage: DurableObjectStorage) => T): Promise<T> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-  return runInDurableObject(stub, (_instance, state) => run(new Ledger(state.storage.sql), state.storage.sql));
+  return runInDurableObject(stub, (_instance, state) => run(new Ledger(state.storage), state.storage.sql, state.storage));
 }
 
 /** A database that remembers its cursors, so that their rows can be counted. */
@@ -98,6 +98,19 @@ describe("ledger", () => {
     });
   });
 
+  it("keeps all of a body or nothing: a chunk that cannot be written undoes the record's own change", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      const claim = started();
+      ledger.save(id, null, claim);
+      sql.exec("CREATE TRIGGER full BEFORE INSERT ON chunks WHEN NEW.number = 1 BEGIN SELECT RAISE(FAIL, 'disk full'); END");
+      const body = new Uint8Array(3 * CHUNK_BYTES);
+      expect(() => ledger.save(id, ledger.find(id), completed(claim), { ...response, body })).toThrow("disk full");
+      expect(ledger.find(id)?.record).toEqual(claim);
+      expect(sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n).toBe(0);
+    });
+  });
+
   it("stores only the bytes of a view, not of the buffer that it looks into", async () => {
     await inLedger((ledger) => {
       const id = freshId();
@@ -113,19 +126,19 @@ describe("ledger", () => {
       const ids = Array.from({ length: 400 }, (_, index) => {
         const id = freshId();
         const at = epochMs(NOW + index * HOUR_MS);
-        new Ledger(storage.sql).save(id, null, completed(started(at), at));
+        new Ledger(storage).save(id, null, completed(started(at), at));
         return id;
       });
-      const fresh = new Ledger(storage.sql);
+      const fresh = new Ledger(storage);
       for (const id of ids) expect(fresh.find(id)).not.toBeNull();
       expect(fresh.find(freshId())).toBeNull();
     });
   });
 
   it("writes three rows for a key's whole life: claim, answer, erasure", async () => {
-    await inLedger((_ledger, storage) => {
-      const counted = counting(storage);
-      const ledger = new Ledger(counted.sql);
+    await inLedger((_ledger, _sql, storage) => {
+      const counted = counting(storage.sql);
+      const ledger = new Ledger({ sql: counted.sql, transactionSync: (run) => storage.transactionSync(run) });
       const id = freshId();
       const claim = started();
       const answer = completed(claim);

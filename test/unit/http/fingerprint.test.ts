@@ -20,7 +20,21 @@ describe("the fingerprint of JSON", () => {
   it("compares bytes where numbers exceed a double's precision, so that two amounts never become one", async () => {
     expect(await of(`{"amount":9007199254740993}`)).not.toBe(await of(`{"amount":9007199254740992}`));
     expect(await of(`{"amount":0.1000000000000000055}`)).not.toBe(await of(`{"amount":0.1}`));
+    expect(await of(`{"amount":1e-400}`)).not.toBe(await of(`{"amount":0}`));
     expect(await of(`{"amount":1e400}`)).not.toBe(await of(`{"amount":1e401}`));
+  });
+
+  it("compares bytes where a member is repeated, of which readers may take either", async () => {
+    expect(await of(`{"amount":9,"amount":2}`)).not.toBe(await of(`{"amount":1,"amount":2}`));
+    expect(canonicalJson(bytes(`[{"a":1,"\\u0061":2}]`))).toBeNull();
+    expect(canonicalJson(bytes(String.raw`{"a":"\":","b":{"__proto__":1,"":"x:"}}`))).not.toBeNull();
+  });
+
+  it("compares bytes where finding the canonical form would hold up everybody else", () => {
+    const long = (count: number): Uint8Array => bytes(`[${"1,".repeat(count)}1]`);
+    expect(canonicalJson(long(1000))).not.toBeNull();
+    expect(canonicalJson(long(1 << 19))).toBeNull();
+    expect(canonicalJson(bytes("[".repeat(200_000) + "]".repeat(200_000)))).toBeNull();
   });
 
   it("compares bytes where there is no JSON, and never equals a JSON text", () => {

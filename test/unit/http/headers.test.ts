@@ -14,6 +14,11 @@ describe("headers", () => {
     expect(responseHeaders(headers)).toEqual([["x-end", "2"]]);
   });
 
+  it("lets no Connection header take the key away from the origin", () => {
+    const headers = new Headers({ Connection: "idempotency-key", "Idempotency-Key": "k" });
+    expect(requestHeaders(headers, new Set(), new Set(["idempotency-key"]))).toEqual([["idempotency-key", "k"]]);
+  });
+
   it("drops an attempt's number that a client made up", () => {
     expect(requestHeaders(new Headers({ "Idempotency-Attempt": "9", A: "1" }), new Set())).toEqual([["a", "1"]]);
   });

@@ -56,6 +56,7 @@ describe("parseKey", () => {
     expect(parse("0123abcX", format)).toBe("invalid");
     expect(parse("0123abc", format)).toBe("invalid");
     expect(parse("0123abcde", format)).toBe("invalid");
+    expect(parse("x0123abcdx", { pattern: "[0-9a-f]{8}|y", min: 1, max: 20 })).toBe("invalid");
   });
 
   it("takes the key from an alias, and refuses two that disagree", () => {

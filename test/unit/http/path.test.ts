@@ -17,7 +17,10 @@ describe("plainestPath", () => {
     ["/../../v1/payments", "/v1/payments"],
     ["/v1/payments%", "/v1/payments%"],
     ["/v1/%zz/%70", "/v1/%zz/p"],
-    ["/v1/%ff%70", "/v1/%ff%70"],
+    ["/v1/%ff%70", "/v1/%ffp"],
+    ["/v1/%ff%2f..%2fpayments", "/v1/payments"],
+    ["/v1/%c3%a9", "/v1/é"],
+    ["/v1/%2570", "/v1/%70"],
     ["/", "/"],
   ])("makes %s out of its variants: %s", (path, plain) => {
     expect(plainestPath(`http://h${path}?q=/x`)).toBe(plain);

@@ -21,6 +21,18 @@ describe("scopeOf", () => {
     expect(scopeOf(new Headers({ cookie: "x=1; session=abc; y=2" }), [cookie])).toEqual(["cookie:session", "abc"]);
   });
 
+  it.each([
+    `session={"user":"alice"}`,
+    "session=aé",
+    'session="a b"',
+    "session=%61",
+    "session=",
+    "session=a; session=b",
+  ])("takes a cookie's text as it is, whatever others would make of it: %s", (header) => {
+    const [, value] = scopeOf(new Headers({ cookie: `x=1; ${header}` }), [cookie]);
+    expect(value).toBe(header.replaceAll("session=", "").replaceAll("; ", ";"));
+  });
+
   it("takes the caller's address from Cloudflare's own header", () => {
     expect(scopeOf(new Headers({ "cf-connecting-ip": "2001:db8::1" }), [{ kind: "ip" }])).toEqual([
       "ip",

@@ -1,0 +1,77 @@
+// What every error of the gateway's own looks like on the wire (design, section 6), and the two kinds of success.
+
+import * as v from "valibot";
+import { expect } from "vitest";
+import { headerValue, type RawResponse } from "../../support/http.ts";
+
+const problemBody = v.looseObject({
+  type: v.string(),
+  title: v.string(),
+  status: v.number(),
+  detail: v.string(),
+  code: v.string(),
+  retryable: v.boolean(),
+  error: v.strictObject({ type: v.literal("idempotency_error"), code: v.string(), message: v.string() }),
+});
+
+export type ProblemBody = v.InferOutput<typeof problemBody>;
+
+export interface ExpectedProblem {
+  readonly code: string;
+  readonly status: number;
+  readonly retryable: boolean;
+  /** The key as the client sent it; `null` where there is no valid one to repeat. */
+  readonly echo: string | null;
+}
+
+/** Holds a response against all that a problem promises, and gives its body for what is particular to it. */
+export function expectProblem(response: RawResponse, expected: ExpectedProblem): ProblemBody {
+  const { code, status, retryable, echo } = expected;
+  const text = response.body.toString();
+  expect({ status: response.status, text }).toEqual({ status, text: expect.stringContaining(`"${code}"`) });
+  expect(headerValue(response, "content-type")).toBe("application/problem+json");
+  expect(headerValue(response, "link")).toBe('</.well-known/idempotency>; rel="describedby"');
+  expect(headerValue(response, "x-should-retry")).toBe(String(retryable));
+  expect(headerValue(response, "idempotency-key")).toBe(echo);
+  expect(headerValue(response, "idempotency-expires")).toBeNull();
+  expect(headerValue(response, "idempotent-replayed")).toBeNull();
+  if (!retryable) expect(headerValue(response, "retry-after")).toBeNull();
+  const body = v.parse(problemBody, JSON.parse(text));
+  expect(body).toMatchObject({ status, code, retryable, error: { code, message: body.detail } });
+  expect(body.type).toBe(`/.well-known/idempotency#${code}`);
+  expect(body.title).not.toBe("");
+  expect(body.detail).not.toBe("");
+  return body;
+}
+
+/** Whole seconds from now, within a bound. */
+export function expectRetryAfter(response: RawResponse, mostSeconds: number): void {
+  const text = headerValue(response, "retry-after") ?? "";
+  expect(text).toMatch(/^[1-9][0-9]*$/);
+  expect(Number(text)).toBeLessThanOrEqual(mostSeconds);
+}
+
+/** The origin's own answer, not one from the record. */
+export function expectFirstAnswer(response: RawResponse, status: number): void {
+  expect({ status: response.status, text: textOf(response) }).toEqual({ status, text: expect.any(String) });
+  expect(headerValue(response, "idempotent-replayed")).toBeNull();
+  expect(headerValue(response, "content-type")).not.toBe("application/problem+json");
+}
+
+/** The very same answer from the record: status, its text, headers and bytes, marked as a replay. */
+export function expectReplay(response: RawResponse, first: RawResponse, omitted: readonly string[] = []): void {
+  expect({ status: response.status, text: textOf(response) }).toEqual({ status: first.status, text: textOf(first) });
+  expect(response.statusText).toBe(first.statusText);
+  expect(response.body.equals(first.body)).toBe(true);
+  expect(response.complete).toBe(true);
+  expect(headerValue(response, "idempotent-replayed")).toBe("true");
+  expect(withoutMark(response)).toEqual(withoutMark(first).filter(([name]) => !omitted.includes(name.toLowerCase())));
+}
+
+function withoutMark({ headers }: RawResponse): RawResponse["headers"] {
+  return headers.filter(([name]) => name.toLowerCase() !== "idempotent-replayed");
+}
+
+function textOf({ body }: RawResponse): string {
+  return body.subarray(0, 300).toString("latin1");
+}

@@ -1,0 +1,95 @@
+// A gateway and the origin behind it, each in its own process, and a client that sends raw HTTP to the one while the
+// effects are counted at the other. One scene serves a whole test file; keys and paths are fresh in every test.
+
+import { rm } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import { type Gateway, type GatewayVars, makeStateDir, startWorkerd } from "../../support/gateway.ts";
+import { endpoint, type HeaderPair, openRequest, type OpenRequest, type RawResponse } from "../../support/http.ts";
+import { type Script, startOrigin, type TestOrigin } from "../../support/origin.ts";
+
+export interface Message {
+  /** POST by default. */
+  readonly method?: string;
+  readonly path: string;
+  /** Sent as `Idempotency-Key`, as it is. */
+  readonly key?: string;
+  readonly headers?: readonly HeaderPair[];
+  /** A small JSON text by default; `null` for none. */
+  readonly body?: Buffer | string | null;
+  readonly chunked?: boolean;
+  /** How the origin answers this very request: it travels with it, and is no part of what is asked for. */
+  readonly behave?: Script;
+  readonly timeoutMs?: number;
+}
+
+export interface Client {
+  send(message: Message): Promise<RawResponse>;
+  open(message: Message): OpenRequest;
+}
+
+export interface Scene extends Client {
+  readonly origin: TestOrigin;
+  readonly gateway: Gateway;
+  close(): Promise<void>;
+}
+
+type Settings = GatewayVars["IDEMPOTENCY"];
+type Routes = GatewayVars["ROUTES"];
+
+export async function startScene(settings: Settings, routes: Routes): Promise<Scene> {
+  const origin = await startOrigin();
+  const gateway = await startGateway(origin.url, settings, routes);
+  return {
+    ...clientOf(gateway.url),
+    origin,
+    gateway,
+    async close() {
+      await removeGateway(gateway);
+      await origin.close();
+    },
+  };
+}
+
+/** A gateway alone, on a state of its own. */
+export async function startGateway(originUrl: string, settings: Settings, routes: Routes): Promise<Gateway> {
+  const vars = { IDEMPOTENCY: { origin: originUrl, ...settings }, ROUTES: routes };
+  return startWorkerd({ stateDir: await makeStateDir(), vars });
+}
+
+/** Stops it and removes its state. */
+export async function removeGateway(gateway: Gateway): Promise<void> {
+  await gateway.stop();
+  await rm(gateway.stateDir, { recursive: true, force: true });
+}
+
+export function clientOf(url: string): Client {
+  const open = (message: Message): OpenRequest => {
+    const { method = "POST", path, key, headers = [], behave } = message;
+    const body = message.body === undefined ? '{"amount":1}' : message.body;
+    return openRequest({
+      ...endpoint(url),
+      method,
+      target: path,
+      headers: [
+        ...(key === undefined ? [] : [["Idempotency-Key", key] as const]),
+        ...(behave === undefined ? [] : [["x-behave", JSON.stringify(behave)] as const]),
+        ...headers,
+      ],
+      ...(body === null ? {} : { body }),
+      ...(message.chunked === undefined ? {} : { chunked: message.chunked }),
+      ...(message.timeoutMs === undefined ? {} : { timeoutMs: message.timeoutMs }),
+    });
+  };
+  return { open, send: (message) => open(message).response };
+}
+
+/** Asks again and again until there is an answer that is not `null`. */
+export async function until<T>(ask: () => Promise<T | null>, what: string, timeoutMs = 15_000): Promise<T> {
+  const giveUpAt = Date.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+    if (Date.now() > giveUpAt) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    await pause(20);
+  }
+}

@@ -1,0 +1,63 @@
+// The SQLite file of the one shard of a gateway with `shards = 1`, opened beside the running gateway: to make its
+// storage fail truly, and to see what is stored without asking the gateway. The object has to have been used once.
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Gateway } from "../../support/gateway.ts";
+
+/** Where workerd keeps the objects of the class, as test/support/workerd-config.ts names them. */
+const OBJECTS = "onceway-KeyShard";
+
+export function shardFile({ stateDir }: Pick<Gateway, "stateDir">): string {
+  const folder = join(stateDir, OBJECTS);
+  const files = readdirSync(folder).filter((name) => name.endsWith(".sqlite") && name !== "metadata.sqlite");
+  const [file] = files;
+  if (file === undefined || files.length > 1) throw new Error(`one shard expected, found ${files.length}`);
+  return join(folder, file);
+}
+
+export interface ShardDatabase {
+  /** From now on nobody else can write; until `unlock`. */
+  lock(): void;
+  unlock(): void;
+  /** From now on no commit succeeds that inserts a record, or brings one into `state`; until `allowCommits`. */
+  failCommits(state: "started" | "completed"): void;
+  allowCommits(): void;
+  countRecords(): number;
+  /** When the last of all locks ends, in milliseconds since the epoch. */
+  lastLockEnd(): number;
+  close(): void;
+}
+
+export function openShardDatabase(gateway: Pick<Gateway, "stateDir">): ShardDatabase {
+  const database = new DatabaseSync(shardFile(gateway), { timeout: 5_000 });
+  return {
+    lock: () => database.exec("BEGIN IMMEDIATE"),
+    unlock: () => database.exec("ROLLBACK"),
+    // A violated foreign key that is checked only at the commit: every statement succeeds, and then nothing is written.
+    failCommits: (state) =>
+      database.exec(`
+        BEGIN IMMEDIATE;
+        CREATE TABLE none (id INTEGER PRIMARY KEY);
+        CREATE TABLE broken (none INTEGER REFERENCES none (id) DEFERRABLE INITIALLY DEFERRED);
+        CREATE TRIGGER fail_insert AFTER INSERT ON records WHEN NEW.state = '${state}' BEGIN
+          INSERT INTO broken VALUES (1);
+        END;
+        CREATE TRIGGER fail_update AFTER UPDATE ON records WHEN NEW.state = '${state}' BEGIN
+          INSERT INTO broken VALUES (1);
+        END;
+        COMMIT;`),
+    allowCommits: () =>
+      database.exec(`
+        BEGIN IMMEDIATE;
+        DROP TRIGGER fail_insert;
+        DROP TRIGGER fail_update;
+        DROP TABLE broken;
+        DROP TABLE none;
+        COMMIT;`),
+    countRecords: () => Number(database.prepare("SELECT count(*) AS n FROM records").get()?.["n"]),
+    lastLockEnd: () => Number(database.prepare("SELECT max(locked_until) AS at FROM records").get()?.["at"]),
+    close: () => database.close(),
+  };
+}
