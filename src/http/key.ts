@@ -46,7 +46,9 @@ function parseValue(raw: string, header: string): string | ParsedKey {
     return raw;
   }
   try {
-    const [value] = parseItem(raw);
+    const [value, parameters] = parseItem(raw);
+    // A second line can end inside a parameter of the first. Parameters mean nothing here, so none with a comma is missed.
+    if (parameters.size > 0 && raw.includes(",")) return invalid(`${header} is repeated or a list; send one key.`);
     return typeof value === "string" ? value : invalid(`${header} is not a string.`);
   } catch {
     return invalid(`${header} is not one structured-field string such as "8e03978e-40d5-43dd-bc93-6894a57f9324".`);

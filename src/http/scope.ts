@@ -43,6 +43,6 @@ const REPLACEMENT = "\ufffd";
 
 /** The name of the first part that cannot be told apart from others, or `null`. */
 export function unreadablePart(headers: Headers, parts: readonly ScopePart[]): string | null {
-  const part = parts.find((one) => valueOf(headers, one)?.includes(REPLACEMENT));
+  const part = parts.find((one) => valueOf(headers, one)?.includes(REPLACEMENT) ?? false);
   return part === undefined ? null : labelOf(part);
 }

@@ -59,7 +59,7 @@ describe("no second look after taking the lock", () => {
     expect(await scene.origin.requests(key)).toHaveLength(1);
   });
 
-  it("starts one attempt, not one for each that waited, after the origin has refused", async () => {
+  it("starts one attempt for all that come after the origin has refused; those who waited share the refusal", async () => {
     const behave = {
       sequence: [
         { status: 503, hold: true, effect: false },
@@ -67,14 +67,15 @@ describe("no second look after taking the lock", () => {
       ],
     };
     const message = { path: `/wait/${freshKey()}`, key: freshKey(), behave };
-    const requests = Array.from({ length: 10 }, () => scene.send(message));
-    await scene.origin.arrived(message.key);
-    await scene.origin.release(message.key);
-    await scene.origin.arrived(message.key, 2);
-    await scene.origin.release(message.key);
-    const statuses = (await Promise.all(requests)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 503)).toHaveLength(1);
-    expect(statuses.filter((status) => status === 201)).toHaveLength(9);
+    for (const [round, status] of [503, 201].entries()) {
+      const requests = Array.from({ length: 10 }, () => scene.send(message));
+      await scene.origin.arrived(message.key, round + 1);
+      // Answered by the same shard, after all that came before it: now the others wait.
+      expect((await scene.send({ ...message, body: "another" })).status).toBe(422);
+      await scene.origin.release(message.key);
+      const statuses = (await Promise.all(requests)).map((response) => response.status);
+      expect(statuses).toEqual(Array.from({ length: 10 }, () => status));
+    }
     expect((await scene.origin.requests(message.key)).map(({ attempt }) => attempt)).toEqual(["1", "2"]);
   });
 });

@@ -10,7 +10,9 @@ import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "./s
 /** Runs in a fresh object, so that its counts are its own. */
 function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage, storage: DurableObjectStorage) => T): Promise<T> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-  return runInDurableObject(stub, (_instance, state) => run(new Ledger(state.storage), state.storage.sql, state.storage));
+  return runInDurableObject(stub, (_instance, state) =>
+    run(new Ledger(state.storage), state.storage.sql, state.storage),
+  );
 }
 
 /** A database that remembers its cursors, so that their rows can be counted. */
@@ -103,7 +105,9 @@ describe("ledger", () => {
       const id = freshId();
       const claim = started();
       ledger.save(id, null, claim);
-      sql.exec("CREATE TRIGGER full BEFORE INSERT ON chunks WHEN NEW.number = 1 BEGIN SELECT RAISE(FAIL, 'disk full'); END");
+      sql.exec(
+        "CREATE TRIGGER full BEFORE INSERT ON chunks WHEN NEW.number = 1 BEGIN SELECT RAISE(FAIL, 'disk full'); END",
+      );
       const body = new Uint8Array(3 * CHUNK_BYTES);
       expect(() => ledger.save(id, ledger.find(id), completed(claim), { ...response, body })).toThrow("disk full");
       expect(ledger.find(id)?.record).toEqual(claim);

@@ -24,6 +24,9 @@ export interface ShardDatabase {
   /** From now on no commit succeeds that inserts a record, or brings one into `state`; until `allowCommits`. */
   failCommits(state: "started" | "completed"): void;
   allowCommits(): void;
+  /** From now on no statement succeeds that stores a response's body; until `allowBodies`. */
+  refuseBodies(): void;
+  allowBodies(): void;
   countRecords(): number;
   /** When the last of all locks ends, in milliseconds since the epoch. */
   lastLockEnd(): number;
@@ -56,6 +59,11 @@ export function openShardDatabase(gateway: Pick<Gateway, "stateDir">): ShardData
         DROP TABLE broken;
         DROP TABLE none;
         COMMIT;`),
+    refuseBodies: () =>
+      database.exec(`CREATE TRIGGER refuse_bodies BEFORE UPDATE ON records WHEN NEW.body IS NOT NULL BEGIN
+        SELECT RAISE(FAIL, 'no room');
+      END`),
+    allowBodies: () => database.exec("DROP TRIGGER refuse_bodies"),
     countRecords: () => Number(database.prepare("SELECT count(*) AS n FROM records").get()?.["n"]),
     lastLockEnd: () => Number(database.prepare("SELECT max(locked_until) AS at FROM records").get()?.["at"]),
     close: () => database.close(),

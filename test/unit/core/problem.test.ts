@@ -12,8 +12,8 @@ describe("describeProblem", () => {
     for (const code of ["origin-dropped", "origin-timeout"] as const) {
       expect(describeProblem({ code, unknown: "retry", retryAfterMs: 0 }).retryable).toBe(true);
       expect(describeProblem({ code, unknown: "hold", retryAfterMs: 0 }).retryable).toBe(false);
-      expect(describeProblem({ code, unknown: "unprotected", retryAfterMs: 0 }).retryable).toBe(false);
     }
+    expect(describeProblem({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }).retryable).toBe(false);
   });
 
   it("answers a reused key with the route's status", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { parseKey } from "../../../src/http/key.ts";
+import { type KeyFormat, parseKey } from "../../../src/http/key.ts";
 
-const FORMAT = { pattern: null, min: 1, max: 255 };
+const FORMAT: KeyFormat = { pattern: null, min: 1, max: 255 };
 const NAMES = ["Idempotency-Key"];
 
 function parse(value: string | null, format = FORMAT): string {
@@ -37,6 +37,7 @@ describe("parseKey", () => {
     ["a lone quote", '"'],
     ["a bad escape", String.raw`"a\n"`],
     ["256 characters", "k".repeat(256)],
+    ["two lines of which the first ends in a parameter", '"a";p="x, y"'],
     ["a character beyond ASCII", "kéy"],
   ])("refuses %s", (_what, value) => {
     expect(parse(value)).toBe("invalid");
