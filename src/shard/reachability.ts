@@ -35,10 +35,12 @@ export class Reachability {
     reach.doubtful = false;
     if (reach.telling || reach.trialsLeft === 0) return;
     reach.trialsLeft -= 1;
-    // Nothing waits for it, and it cannot reject.
-    void canConnect(address, TRIAL_MS).then((connected) => {
-      reach.telling ||= connected;
-    });
+    void this.#tryConnect(reach, address);
+  }
+
+  /** Nothing waits for it, and it cannot reject. */
+  async #tryConnect(reach: Reach, address: string): Promise<void> {
+    if (await canConnect(address, TRIAL_MS)) reach.telling = true;
   }
 
   /** A call to the origin broke. */
