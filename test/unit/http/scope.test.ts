@@ -28,9 +28,9 @@ describe("scopeOf", () => {
     "session=%61",
     "session=",
     "session=a; session=b",
-  ])("takes a cookie's text as it is, whatever others would make of it: %s", (header) => {
-    const [, value] = scopeOf(new Headers({ cookie: `x=1; ${header}` }), [cookie]);
-    expect(value).toBe(header.replaceAll("session=", "").replaceAll("; ", ";"));
+  ])("takes a cookie's text as it is, whatever others would make of it: %s", (sent) => {
+    const [, value] = scopeOf(new Headers({ cookie: `x=1; ${sent}` }), [cookie]);
+    expect(value).toBe(sent.replaceAll("session=", "").replaceAll("; ", ";"));
   });
 
   it("takes the caller's address from Cloudflare's own header", () => {
