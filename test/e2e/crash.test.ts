@@ -3,6 +3,7 @@
 // the state there has changed. The start itself touches no object (it asks for the published policy only), and under
 // both runtimes the alarm needs nobody to wake it.
 
+import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeStateDir, startWorkerd, startWranglerDev } from "../support/gateway.ts";
 import type { Gateway } from "../support/gateway.ts";
@@ -36,7 +37,10 @@ describe.each([
     const vars = { IDEMPOTENCY: { origin: origin.url, shards: 3, timeout: "1s", lock: `${LOCK_MS}ms` }, ROUTES };
     gateway = await start({ vars, stateDir: await makeStateDir() });
   });
-  afterAll(() => gateway.stop());
+  afterAll(async () => {
+    await gateway.stop();
+    await rm(gateway.stateDir, { recursive: true, force: true });
+  });
 
   async function crash(): Promise<void> {
     await gateway.kill9();

@@ -2,6 +2,7 @@
 // no effect on a protected path without a claim, no way into an internal call, and never two effects for one request.
 // fast-check prints the seed and the path of a failure; a counterexample becomes a test with a name of its own.
 
+import { rm } from "node:fs/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeStateDir, startWorkerd } from "../support/gateway.ts";
@@ -54,6 +55,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway.stop();
+  await rm(gateway.stateDir, { recursive: true, force: true });
   await origin.close();
 });
 
@@ -62,6 +64,8 @@ interface Outcome {
   readonly number: number;
   /** `null` when the connection ended without an answer. */
   readonly response: RawResponse | null;
+  /** Nothing came, not even the end of the connection. */
+  readonly isHung: boolean;
 }
 
 async function fire(request: FuzzRequest, number: number): Promise<Outcome> {
@@ -78,9 +82,13 @@ async function fire(request: FuzzRequest, number: number): Promise<Outcome> {
     ({ status }) => status === 101 && opened.reset(),
     () => null,
   );
-  const response = await opened.response.catch(() => null);
+  let isHung = false;
+  const response = await opened.response.catch((error: unknown) => {
+    isHung = String(error).includes("took too long");
+    return null;
+  });
   clearTimeout(patience);
-  return { request, number, response };
+  return { request, number, response, isHung };
 }
 
 function onTheWire({ method, target, headers, body }: FuzzRequest, number: number): Omit<RawRequest, "host" | "port"> {
@@ -118,12 +126,10 @@ async function volley(requests: readonly FuzzRequest[]): Promise<void> {
   expectGoodCalls(await origin.requests());
 }
 
-function expectGoodAnswer({ request, response }: Outcome): void {
-  if (response === null) {
-    // Nobody is left without an answer but a client that broke off itself.
-    expect(["raw", "truncated"]).toContain(request.body.kind);
-    return;
-  }
+function expectGoodAnswer({ request, response, isHung }: Outcome): void {
+  // The runtime resets a connection on which it has refused a malformed head; it leaves nobody waiting.
+  expect({ request, isHung }).toEqual({ request, isHung: false });
+  if (response === null) return;
   const text = response.body.toString("latin1");
   // Of a record, of itty-durable, or of an error's stack.
   expect(text).not.toMatch(
@@ -177,8 +183,10 @@ function expectNoneTwice(values: readonly unknown[]): void {
   expect(values.filter((value, index) => values.indexOf(value) !== index)).toEqual([]);
 }
 
-/** A batch costs a few milliseconds, a run of the model a tenth of a second. */
-const parameters = (numRuns: number): { readonly numRuns: number } => ({ numRuns });
+/** A batch costs a few milliseconds, a run of the model a tenth of a second. The limit is for shrinking: locks take their time. */
+function parameters(numRuns: number): { readonly numRuns: number; readonly interruptAfterTimeLimit: number } {
+  return { numRuns, interruptAfterTimeLimit: 60_000 };
+}
 
 /** Batches: a request alone would mostly wait for the network. */
 function batch(one: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest[]> {

@@ -1,6 +1,7 @@
 // The eight guarantees of the README, each against the whole gateway under `wrangler dev`, in front of an origin in a
 // process of its own that counts its effects. What a client sees is never taken for what the origin did.
 
+import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeStateDir, startWranglerDev } from "../support/gateway.ts";
 import type { Gateway } from "../support/gateway.ts";
@@ -54,6 +55,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway.stop();
+  await rm(gateway.stateDir, { recursive: true, force: true });
   await origin.close();
 });
 
