@@ -11,10 +11,10 @@ export const MAX_LOCK_MS = HOUR_MS;
 export const MAX_WAIT_MS = 5 * MINUTE_MS;
 /** Records cost storage; a client that retries after a year is not retrying. */
 export const MAX_RETENTION_MS = 365 * DAY_MS;
-/** A body is held a few times on its way (as read, as handed over, as sent), in an isolate of 128 MB that others share. */
-export const MAX_REQUEST_BODY_BYTES = 20 * MEGABYTE;
-/** For the same reason: a body is whole in memory before it is stored. */
-export const MAX_RESPONSE_BODY_BYTES = 20 * MEGABYTE;
+/** The largest request body that the platform takes (Business plan); less on the others. */
+export const MAX_REQUEST_BODY_BYTES = 200 * MEGABYTE;
+/** A tenth of what one object can store, so that one record cannot fill its shard. */
+export const MAX_RESPONSE_BODY_BYTES = 1_000 * MEGABYTE;
 /** At 300 ms per call, more than a million first requests per second. */
 export const MAX_SHARDS = 65_536;
 /** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */

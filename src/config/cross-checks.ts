@@ -88,7 +88,7 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
     const advisedMs = Math.min(Math.max(24 * HOUR_MS, 2 * all.lock), MAX_RETENTION_MS);
     report("retention", "lock", `must exceed lock (${formatDuration(all.lock)})`, advisedMs);
   }
-  if (isKnown("wait", "lock", "duplicate") && all.duplicate === "wait" && all.wait >= all.lock) {
+  if (isKnown("wait", "lock", "duplicate") && all.duplicate !== "reject" && all.wait >= all.lock) {
     const advisedMs = Math.max(1, Math.min(Math.floor(all.lock / 2), MAX_WAIT_MS));
     report("wait", "lock", `must be below lock (${formatDuration(all.lock)})`, advisedMs);
   }

@@ -24,7 +24,7 @@ function describeRoute(route: Route): readonly string[] {
     `${route.key}${describeForwarding(route.forwardKey)}`,
     route.scope.length === 0 ? "none" : route.scope.map(describeScopePart).join("+"),
     route.unknown,
-    route.duplicate === "wait" ? `wait ${formatDuration(route.waitMs)}` : route.duplicate,
+    route.duplicate === "reject" ? route.duplicate : `${route.duplicate} ${formatDuration(route.waitMs)}`,
     formatDuration(route.retentionMs),
   ];
 }

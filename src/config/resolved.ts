@@ -56,8 +56,11 @@ export interface Route {
   readonly fingerprint: { readonly body: "bytes" | "json" | "none"; readonly headers: readonly string[] };
   /** What follows an attempt whose outcome is not known: another attempt once its lock has ended, or none. */
   readonly unknown: "retry" | "hold";
-  /** What a duplicate gets while an attempt is in flight: 409 at once, or the first answer within `waitMs`. */
-  readonly duplicate: "reject" | "wait";
+  /**
+   * What a duplicate gets while an attempt is in flight: 409 at once, the whole first answer within `waitMs`, or the first
+   * answer as it comes, if it begins within `waitMs`.
+   */
+  readonly duplicate: "reject" | "wait" | "attach";
   readonly waitMs: number;
   /** Until the response's headers. */
   readonly timeoutMs: number;

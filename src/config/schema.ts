@@ -149,12 +149,15 @@ export const settingsEntries = {
   ),
   duplicate: v.exactOptional(
     choice(
-      'What a duplicate gets during an attempt: 409 at once ("reject") or the first answer ("wait"). Default "reject".',
-      ["reject", "wait"],
+      'What a duplicate gets during an attempt: 409 at once ("reject"), the first answer ("wait"), or the first answer as it comes, followed live ("attach"). Default "reject".',
+      ["reject", "wait", "attach"],
     ),
   ),
   wait: v.exactOptional(
-    duration('How long a duplicate waits where duplicate = "wait"; below lock. Default 10s, at most 5m.', MAX_WAIT_MS),
+    duration(
+      'How long a duplicate waits for the answer ("wait") or its beginning ("attach"); below lock. Default 10s, at most 5m.',
+      MAX_WAIT_MS,
+    ),
   ),
   refused: v.exactOptional(
     statuses(
@@ -168,10 +171,10 @@ export const settingsEntries = {
     whole("Status for a key that is reused for another request. Default 422.", 400, 499, 422),
   ),
   max_request_body: v.exactOptional(
-    size("Largest body of a protected request. Default 10MB, at most 20MB.", MAX_REQUEST_BODY_BYTES),
+    size("Largest body of a protected request. Default 10MB, at most 200MB.", MAX_REQUEST_BODY_BYTES),
   ),
   max_response_body: v.exactOptional(
-    size("Largest response body that is kept for replays. Default 10MB, at most 20MB.", MAX_RESPONSE_BODY_BYTES),
+    size("Largest response body that is kept for replays. Default 10MB, at most 1GB.", MAX_RESPONSE_BODY_BYTES),
   ),
   omit_headers: v.exactOptional(
     headerNames('Response headers that a replay leaves out. Default ["set-cookie"].', lowerCase, 0),

@@ -5,44 +5,68 @@ export type BoundedBody =
   /** More than the bound: what has been read so far, and the rest as it comes. */
   | { readonly kind: "over"; readonly read: readonly Uint8Array[]; readonly rest: Rest };
 
+export type BytesRead = { readonly done: false; readonly value: Uint8Array } | { readonly done: true };
+
+/** A body that is read piece by piece; a piece is valid until the next one is read. */
 export interface Rest {
-  read(): Promise<ReadableStreamReadResult<Uint8Array>>;
-  cancel(reason?: unknown): Promise<void>;
+  read(): Promise<BytesRead>;
+  cancel(): Promise<void>;
 }
 
 const EMPTY = new Uint8Array(0);
 
-/** Rejects when the stream breaks, or when `next` (which wraps each read) does. */
-export async function readBounded(
-  stream: ReadableStream<Uint8Array> | null,
-  limitBytes: number,
-  next: <T>(read: Promise<T>) => Promise<T> = (read) => read,
-): Promise<BoundedBody> {
+/** Rejects when the stream breaks. */
+export async function readBounded(stream: ReadableStream<Uint8Array> | null, limitBytes: number): Promise<BoundedBody> {
   if (stream === null) return { kind: "whole", bytes: EMPTY };
-  const reader = stream.getReader();
+  const reader = new ByteReader(stream);
   const read: Uint8Array[] = [];
   let size = 0;
   for (;;) {
-    const { done, value } = await next(reader.read());
-    if (done) return { kind: "whole", bytes: joined(read, size) };
-    read.push(value);
-    size += value.byteLength;
-    if (size > limitBytes) {
-      const rest: Rest = { read: () => next(reader.read()), cancel: (reason) => reader.cancel(reason) };
-      return { kind: "over", read, rest };
-    }
+    const piece = await reader.read();
+    if (piece.done) return { kind: "whole", bytes: joinBytes(read) };
+    read.push(piece.value.slice());
+    size += piece.value.byteLength;
+    if (size > limitBytes) return { kind: "over", read, rest: reader };
   }
 }
 
-function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const [only] = chunks;
+/** The first view is small, since most bodies are; the next ones are not. The runtime's own pieces are 4 KiB. */
+const FIRST_VIEW_BYTES = 4096;
+const VIEW_BYTES = 64 * 1024;
+
+/** Reads what has come of a body, up to the size of a view that grows with the body. A piece is valid until the next read. */
+export class ByteReader implements Rest {
+  readonly #reader: ReadableStreamBYOBReader;
+  #view = new Uint8Array(FIRST_VIEW_BYTES);
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader({ mode: "byob" });
+  }
+
+  async read(): Promise<BytesRead> {
+    const { done, value } = await this.#reader.read(this.#view);
+    if (done) return { done };
+    // The buffer comes back with the bytes and is used again: a body makes no garbage of its size.
+    const isFull = value.byteLength === value.buffer.byteLength;
+    this.#view = isFull && value.byteLength < VIEW_BYTES ? new Uint8Array(VIEW_BYTES) : new Uint8Array(value.buffer);
+    return { done, value };
+  }
+
+  async cancel(): Promise<void> {
+    await this.#reader.cancel();
+  }
+}
+
+/** One piece is given as it is; more are copied together. */
+export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
+  const [only] = pieces;
   if (only === undefined) return EMPTY;
-  if (chunks.length === 1) return only;
-  const bytes = new Uint8Array(size);
+  if (pieces.length === 1) return only;
+  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.byteLength, 0));
   let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.byteLength;
   }
   return bytes;
 }

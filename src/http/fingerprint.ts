@@ -12,7 +12,6 @@ export interface FingerprintParts {
   readonly query: string;
   /** The values of the headers that the route names, in its order; `null` for an absent one. */
   readonly headers: readonly (string | null)[];
-  readonly body: Uint8Array;
 }
 
 /** Changes whenever what is digested, or its order, does; so an old fingerprint never passes for a new one. */
@@ -20,10 +19,21 @@ const VERSION = "onceway-1";
 
 export async function fingerprintRequest(
   parts: FingerprintParts,
+  body: Uint8Array,
   compare: "bytes" | "json" | "none",
 ): Promise<Fingerprint> {
-  const { method, path, query, headers } = parts;
-  const body = await bodyParts(parts.body, compare);
+  return fingerprintOf(parts, await bodyParts(body, compare));
+}
+
+/** The fingerprint of a request whose body, compared as bytes, has been digested while it came. */
+export function fingerprintDigested(parts: FingerprintParts, bodyDigest: Uint8Array): Promise<Fingerprint> {
+  return fingerprintOf(parts, ["bytes", bodyDigest]);
+}
+
+async function fingerprintOf(
+  { method, path, query, headers }: FingerprintParts,
+  body: readonly (string | Uint8Array)[],
+): Promise<Fingerprint> {
   return fingerprint(await digest([VERSION, method, path, query, String(headers.length), ...headers, ...body]));
 }
 

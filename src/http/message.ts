@@ -6,6 +6,8 @@ import type { Origin } from "../config/resolved.ts";
 import type { Policy } from "../core/record.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
+import type { Rest } from "./body.ts";
+import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 
 /** The call to the origin, but for the attempt's number, which only the record knows. */
@@ -18,18 +20,32 @@ export interface OriginCall {
   readonly hasBody: boolean;
 }
 
+/** A body that follows the head as a stream. */
+export interface Upload {
+  /** What of the fingerprint is known before the body; `null` where bodies are not compared and it is known already. */
+  readonly fingerprintParts: FingerprintParts | null;
+  /** What the client declared; `null` when it sends in chunks. */
+  readonly length: number | null;
+  readonly maxBytes: number;
+}
+
 /** All that a shard needs to know to run one exchange. */
 export interface ExchangeHead {
   readonly recordId: RecordId;
   /** The key as the client sent it; every response repeats it. */
   readonly echo: string;
   readonly fingerprint: Fingerprint;
+  /** `null` when the body is all there; then `fingerprint` is that of the request. */
+  readonly upload: Upload | null;
   /** For the attempt that this request may start. */
   readonly attemptId: AttemptId;
   readonly policy: Policy;
   readonly lists: VerdictLists;
-  /** How long a duplicate waits for the answer of the attempt in flight; 0 when it is answered at once. */
+  readonly duplicate: "reject" | "wait" | "attach";
+  /** How long a duplicate waits for the answer of the attempt in flight, or for its beginning. */
   readonly waitMs: number;
+  /** The last event of a stream that the client has seen (HTML standard, section 9.2.4). */
+  readonly lastEventId: string | null;
   readonly timeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxResponseBodyBytes: number;
@@ -43,7 +59,13 @@ export interface ExchangeMessage {
   readonly body: Uint8Array;
 }
 
-const LENGTH_BYTES = 4;
+/** What the Worker hands over: a whole message, or the beginning of one and the rest of its body. */
+export interface Parcel extends ExchangeMessage {
+  readonly rest: Rest | null;
+}
+
+/** The length of the head's length. */
+export const LENGTH_BYTES = 4;
 
 export function encodeMessage({ head, body }: ExchangeMessage): Uint8Array {
   const json = new TextEncoder().encode(JSON.stringify(head));

@@ -3,19 +3,22 @@
 
 import type { Route } from "../config/resolved.ts";
 import { attemptId, durationMs, recordId } from "../core/units.ts";
-import { readBounded } from "./body.ts";
+import { type BoundedBody, joinBytes, readBounded } from "./body.ts";
 import { digest } from "./digest.ts";
-import { fingerprintRequest } from "./fingerprint.ts";
+import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
 import { LOOP_HEADER, loopMark } from "./loop.ts";
-import type { ExchangeMessage } from "./message.ts";
+import type { Parcel, Upload } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
 import { problemResponse } from "./problem-response.ts";
 import { scopeOf, unreadablePart } from "./scope.ts";
 
 /** Runs an exchange in the shard that keeps `key`. Resolves with a problem response when the shard cannot. */
-export type CallShard = (route: Route, key: string, message: ExchangeMessage) => Promise<Response>;
+export type CallShard = (route: Route, key: string, parcel: Parcel) => Promise<Response>;
+
+/** Bodies up to this size are handed over whole, larger ones as they come. JSON is compared as such up to here. */
+const WHOLE_BODY_BYTES = 1 << 20;
 
 /** The answer to a protected request; `null` when the route lets a request without a key pass. */
 export async function protect(request: Request, route: Route, callShard: CallShard): Promise<Response | null> {
@@ -44,45 +47,65 @@ async function exchange(request: Request, route: Route, key: Key, callShard: Cal
     const reason = `The value of ${unreadable}, which tells whose key it is, is not UTF-8.`;
     return problemResponse({ code: "request-invalid", reason }, key.raw);
   }
-  const body = await readBounded(request.body, route.maxRequestBodyBytes).catch(() => null);
+  const tooLarge = (): Response =>
+    problemResponse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, key.raw);
+  const comparesNone = route.fingerprint.body === "none";
+  const length = declaredLength(request.headers);
+  // Where bodies are not compared they only flow through, so their size is of no matter.
+  if (!comparesNone && length !== null && length > route.maxRequestBodyBytes) {
+    await request.body?.cancel();
+    return tooLarge();
+  }
+  const bound = comparesNone ? WHOLE_BODY_BYTES : Math.min(WHOLE_BODY_BYTES, route.maxRequestBodyBytes);
+  const body = await readBounded(request.body, bound).catch(() => null);
   if (body === null) {
-    return problemResponse(
-      { code: "request-invalid", reason: "The request's body broke off or is malformed." },
-      key.raw,
-    );
+    const reason = "The request's body broke off or is malformed.";
+    return problemResponse({ code: "request-invalid", reason }, key.raw);
   }
-  if (body.kind === "over") {
+  if (body.kind === "over" && bound < WHOLE_BODY_BYTES) {
     await body.rest.cancel();
-    return problemResponse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, key.raw);
+    return tooLarge();
   }
-  const message = await messageFor(request, route, key, body.bytes);
-  return callShard(route, key.key, message);
+  return callShard(route, key.key, await parcelFor(request, route, key, body));
 }
 
-async function messageFor(request: Request, route: Route, key: Key, body: Uint8Array): Promise<ExchangeMessage> {
+function declaredLength(headers: Headers): number | null {
+  const value = headers.get("content-length");
+  return value !== null && /^\d+$/.test(value) ? Number(value) : null;
+}
+
+async function parcelFor(request: Request, route: Route, key: Key, body: BoundedBody): Promise<Parcel> {
   const { pathname, search } = new URL(request.url);
+  const parts: FingerprintParts = {
+    method: request.method,
+    path: pathname,
+    query: search,
+    headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
+  };
+  const begun = body.kind === "whole" ? body.bytes : joinBytes(body.read);
+  const comparesNone = route.fingerprint.body === "none";
   const [record, fingerprint] = await Promise.all([
     digest([key.key, ...scopeOf(request.headers, route.scope)]),
-    fingerprintRequest(
-      {
-        method: request.method,
-        path: pathname,
-        query: search,
-        headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
-        body,
-      },
-      route.fingerprint.body,
-    ),
+    // Of a body that is still coming, the shard digests the bytes; what is computed here is then of no use.
+    fingerprintRequest(parts, body.kind === "whole" ? begun : new Uint8Array(), route.fingerprint.body),
   ]);
+  const upload: Upload = {
+    fingerprintParts: comparesNone ? null : parts,
+    length: declaredLength(request.headers),
+    maxBytes: route.maxRequestBodyBytes,
+  };
   return {
     head: {
       recordId: recordId(record),
       echo: key.raw,
       fingerprint,
+      upload: body.kind === "whole" ? null : upload,
       attemptId: attemptId(crypto.randomUUID()),
       policy: { unknown: route.unknown, lockMs: durationMs(route.lockMs), retentionMs: durationMs(route.retentionMs) },
       lists: { refused: route.refused, ambiguous: route.ambiguous },
-      waitMs: route.duplicate === "wait" ? route.waitMs : 0,
+      duplicate: route.duplicate,
+      waitMs: route.waitMs,
+      lastEventId: request.headers.get("last-event-id"),
       timeoutMs: route.timeoutMs,
       idleTimeoutMs: route.idleTimeoutMs,
       maxResponseBodyBytes: route.maxResponseBodyBytes,
@@ -96,7 +119,8 @@ async function messageFor(request: Request, route: Route, key: Key, body: Uint8A
         hasBody: request.body !== null,
       },
     },
-    body,
+    body: begun,
+    rest: body.kind === "whole" ? null : body.rest,
   };
 }
 

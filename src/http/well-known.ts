@@ -36,7 +36,8 @@ function publishedRoute(route: Route): object {
         ? ["none"]
         : route.scope.map((part) => (part.kind === "ip" ? part.kind : `${part.kind}:${part.name}`)),
     fingerprint: { of: ["method", "path", "query"], body: route.fingerprint.body, headers: route.fingerprint.headers },
-    duplicate: route.duplicate === "wait" ? { while: "wait", upToSeconds: route.waitMs / 1000 } : { while: "reject" },
+    duplicate:
+      route.duplicate === "reject" ? { while: "reject" } : { while: route.duplicate, upToSeconds: route.waitMs / 1000 },
     unknownOutcome: route.unknown,
     retentionSeconds: route.retentionMs / 1000,
     notReplayed: { refused: route.refused, ambiguous: route.ambiguous },

@@ -26,7 +26,9 @@ export class Alarm {
   rearm(): void {
     this.#at = null;
     const next = this.#nextDeadline();
-    if (next !== null) this.#set(next);
+    // Not at a time that has passed: the runtime drops an alarm that is set within its own handler for no later time than
+    // the one that runs, and none would ever come again.
+    if (next !== null) this.#set(epochMs(Math.max(next, Date.now() + 1)));
   }
 
   /** Sets the alarm for a second try after its work failed; the platform itself would give up after six. */

@@ -1,12 +1,24 @@
 // The responses of an exchange: the origin's own, a replay of it, and what the gateway adds to both. Bytes are sent as
 // they came, under the content coding that they came with.
 
-import type { Rest } from "../http/body.ts";
 import type { Completed } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
+import { EventSearch } from "../http/event-stream.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, REPLAYED_HEADER } from "../http/headers.ts";
-import type { StoredResponse } from "./ledger.ts";
-import type { OriginResponse } from "./origin-call.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import type { Bodies } from "./bodies.ts";
+import type { StoredBody, StoredResponse } from "./ledger.ts";
+import type { RemoteBodies } from "./remote-bodies.ts";
+import { chunkStream, ofLength } from "./request-body.ts";
+
+/** The line and the headers of a response. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: HeaderPairs;
+}
+
+type Body = Uint8Array | ReadableStream<Uint8Array>;
 
 /** These have no body, whatever else they say (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
 const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
@@ -17,58 +29,94 @@ export function isPossible(status: number): boolean {
 }
 
 /** The first answer, as the origin gave it. `expiresAt` is set when the record keeps it. */
-export function firstAnswer(response: OriginResponse, echo: string, expiresAt: EpochMs | null): Response {
-  const { body } = response;
-  const bytes = body.kind === "whole" ? body.bytes : resumed(body.read, body.rest);
-  return answer(response, response.headers, bytes, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
+export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): Response {
+  return answer(head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
 }
 
-/** The same answer from the record, but for the headers that the route keeps out of replays. */
-export function replay(
-  stored: StoredResponse,
-  record: Completed,
-  echo: string,
-  omitHeaders: readonly string[],
-): Response {
-  const headers = stored.headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
-  return answer(stored, headers, stored.body, [
-    [ECHO_HEADER, echo],
-    ...expires(record.expiresAt),
+/** The first answer while it still comes, for one who came later: from its first byte, or from where he left off. */
+export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): Response {
+  return answer(response, replayable(response, head), body, [
+    [ECHO_HEADER, head.echo],
     [REPLAYED_HEADER, "true"],
   ]);
+}
+
+/** The same answer from the record, but for the headers that the route keeps out of replays; `null` when its body is gone. */
+export async function replay(
+  stored: StoredResponse,
+  record: Completed,
+  head: ExchangeHead,
+  ledger: BodyStores,
+): Promise<Response | null> {
+  const skip = skippedBytes(stored, head, (search) => searchStored(stored.body, ledger.bodies, search));
+  const body = await storedBytes(stored.body, ledger, skip);
+  if (body === null) return null;
+  const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
+  return answer(stored, replayable(stored, head), body, added);
+}
+
+/** Where stored bodies lie. */
+export interface BodyStores {
+  readonly bodies: Bodies;
+  readonly remote: RemoteBodies;
+}
+
+/**
+ * How much of a response the client has seen already: up to and with the event that it names in `Last-Event-ID`. Nothing
+ * when it names none, when the event is not found, or when the body is no plain event stream.
+ */
+export function skippedBytes(
+  { headers }: ResponseHead,
+  { lastEventId }: ExchangeHead,
+  search: (search: EventSearch) => void,
+): number {
+  const value = (wanted: string): string | undefined => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
+  const isEvents = /^text\/event-stream *(;|$)/i.test(value("content-type") ?? "");
+  if (lastEventId === null || !isEvents || value("content-encoding") !== undefined) return 0;
+  const events = new EventSearch(lastEventId);
+  search(events);
+  return events.offset ?? 0;
+}
+
+function searchStored(body: StoredBody, bodies: Bodies, search: EventSearch): void {
+  switch (body.kind) {
+    case "inline":
+      search.feed(body.bytes);
+      return;
+    case "chunks":
+      for (let number = 0; number < body.count; number++)
+        search.feed(bodies.read(body.name, number) ?? new Uint8Array());
+      return;
+    case "remote":
+      // Not searched: it would have to be read whole. The client gets the stream from its first byte.
+      return;
+  }
+}
+
+async function storedBytes(body: StoredBody, { bodies, remote }: BodyStores, skip: number): Promise<Body | null> {
+  switch (body.kind) {
+    case "inline":
+      return body.bytes.subarray(skip);
+    case "chunks":
+      return ofLength(chunkStream(bodies, body.name, body.count, skip), body.size - skip);
+    case "remote": {
+      const stream = await remote.open(body.name, skip);
+      return stream === null ? null : ofLength(stream, body.size - skip);
+    }
+  }
+}
+
+function replayable({ headers }: ResponseHead, { omitHeaders }: ExchangeHead): HeaderPairs {
+  return headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
 }
 
 function expires(at: EpochMs | null): HeaderPairs {
   return at === null ? [] : [[EXPIRES_HEADER, new Date(at).toUTCString()]];
 }
 
-function answer(
-  { status, statusText }: { readonly status: number; readonly statusText: string },
-  headers: HeaderPairs,
-  body: Uint8Array | ReadableStream<Uint8Array>,
-  added: HeaderPairs,
-): Response {
+function answer({ status, statusText }: ResponseHead, headers: HeaderPairs, body: Body, added: HeaderPairs): Response {
   const pairs = [...headers, ...added].map(([name, value]) => [name, value]);
   const none = NULL_BODY_STATUSES.has(status);
   if (none && body instanceof ReadableStream) void body.cancel();
   return new Response(none ? null : body, { status, statusText, headers: pairs, encodeBody: "manual" });
-}
-
-/** What has been read of a body, and then the rest of it as it comes. */
-function resumed(read: readonly Uint8Array[], rest: Rest): ReadableStream<Uint8Array> {
-  const pending = [...read];
-  return new ReadableStream<Uint8Array>({
-    // An error here breaks the transfer, so that the client never takes half a body for a whole one.
-    async pull(controller) {
-      const next = pending.shift();
-      if (next !== undefined) {
-        controller.enqueue(next);
-        return;
-      }
-      const { done, value } = await rest.read();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: (reason) => rest.cancel(reason),
-  });
 }

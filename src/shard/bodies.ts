@@ -1,62 +1,107 @@
-// Response bodies too large for their record's row, cut into chunk rows. A chunk lies in its record's bucket, so that it
-// is erased with it.
+// Bodies too large for a row of their own record, or too slow to wait for: as chunk rows, each durable before a byte of it
+// is told. A body is named after the attempt to which it belongs; when no record needs it any more, it is discarded, and
+// the alarm erases it in slices.
 
-import type { EpochMs, RecordId } from "../core/units.ts";
 import type { Sql } from "./migrations.ts";
 
 /**
- * The most that one row holds of a body. The platform takes 2 MB a row, and the record's row has headers as well (128 KB
- * at most); local workerd enforces neither.
+ * The most that one row holds of a body. The platform takes 2 MB a row, and a record's row has headers as well (128 KB at
+ * most); local workerd enforces neither. Larger chunks would cost fewer rows, and more of the 128 MB that all exchanges of
+ * an isolate share: each holds two or three (README, "Memory").
  */
-export const CHUNK_BYTES = 1 << 20;
+export const CHUNK_BYTES = 256 * 1024;
 
-/** Erased in one turn; each is up to a mebibyte of pages to free. */
-const ERASE_CHUNKS = 16;
+/** Erased in one turn: 8 MiB of pages to free. */
+const ERASE_CHUNKS = 32;
 
 export class Bodies {
   readonly #sql: Sql;
+  readonly #wake: () => void;
+  /** The bodies that this instance writes or reads right now, and how many times each. */
+  readonly #held = new Map<string, number>();
 
-  constructor(sql: Sql) {
+  /** `wake` is called when there is something to erase. */
+  constructor(sql: Sql, wake: () => void) {
     this.#sql = sql;
+    this.#wake = wake;
   }
 
-  save(bucket: number, id: RecordId, body: Uint8Array): void {
-    for (let number = 0; number * CHUNK_BYTES < body.byteLength; number++) {
-      const chunk = body.slice(number * CHUNK_BYTES, (number + 1) * CHUNK_BYTES);
-      this.#sql.exec(
-        "INSERT INTO chunks (bucket, id, number, bytes) VALUES (?, ?, ?, ?)",
-        bucket,
-        id,
-        number,
-        chunk.buffer,
-      );
-    }
+  append(body: string, number: number, bytes: Uint8Array): void {
+    this.#sql.exec("INSERT INTO chunks (body, number, bytes) VALUES (?, ?, ?)", body, number, exactBuffer(bytes));
   }
 
-  load(bucket: number, id: RecordId): Uint8Array {
-    const chunks = this.#sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM chunks WHERE bucket = ? AND id = ? ORDER BY number", bucket, id)
+  /** One chunk; `null` when it is not there (any more). */
+  read(body: string, number: number): Uint8Array | null {
+    const [row] = this.#sql
+      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM chunks WHERE body = ? AND number = ?", body, number)
       .toArray();
-    const body = new Uint8Array(chunks.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
-    let at = 0;
-    for (const { bytes } of chunks) {
-      body.set(new Uint8Array(bytes), at);
-      at += bytes.byteLength;
+    return row === undefined ? null : new Uint8Array(row.bytes);
+  }
+
+  /** Deletes the chunks below `number` of a body that is not kept, once everybody has read them. */
+  deleteBelow(body: string, number: number): void {
+    this.#sql.exec("DELETE FROM chunks WHERE body = ? AND number < ?", body, number);
+  }
+
+  /** Keeps a body from being erased until it is released, discarded or not. A crash releases everything. */
+  hold(body: string): void {
+    this.#held.set(body, (this.#held.get(body) ?? 0) + 1);
+  }
+
+  release(body: string): void {
+    const left = (this.#held.get(body) ?? 1) - 1;
+    if (left > 0) this.#held.set(body, left);
+    else {
+      this.#held.delete(body);
+      if (this.hasErasable()) this.#wake();
     }
-    return body;
   }
 
-  delete(bucket: number, id: RecordId): void {
-    this.#sql.exec("DELETE FROM chunks WHERE bucket = ? AND id = ?", bucket, id);
-  }
-
-  /** Erases some chunks of expired buckets; `true` when there are more. */
-  erase(now: EpochMs): boolean {
+  /** Leaves a body, if there is one of that name, to the alarm. */
+  discard(body: string): void {
     const { rowsWritten } = this.#sql.exec(
-      "DELETE FROM chunks WHERE (bucket, id, number) IN (SELECT bucket, id, number FROM chunks WHERE bucket <= ? LIMIT ?)",
-      now,
+      "INSERT OR IGNORE INTO discarded (body) SELECT ?1 WHERE EXISTS (SELECT 1 FROM chunks WHERE body = ?1)",
+      body,
+    );
+    if (rowsWritten > 0 && !this.#held.has(body)) this.#wake();
+  }
+
+  /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
+  lend(body: string): void {
+    this.hold(body);
+    this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
+  }
+
+  /** Erases some chunks of a discarded body that nobody holds. */
+  eraseSome(): void {
+    const [body] = this.#erasable();
+    if (body === undefined) return;
+    const { rowsWritten } = this.#sql.exec(
+      "DELETE FROM chunks WHERE body = ?1 AND number IN (SELECT number FROM chunks WHERE body = ?1 LIMIT ?2)",
+      body,
       ERASE_CHUNKS,
     );
-    return rowsWritten === ERASE_CHUNKS;
+    if (rowsWritten < ERASE_CHUNKS) this.#sql.exec("DELETE FROM discarded WHERE body = ?", body);
   }
+
+  hasErasable(): boolean {
+    return this.#erasable().length > 0;
+  }
+
+  /** The held ones are as few as the exchanges of this instance, so one more than those is enough to find another. */
+  #erasable(): readonly string[] {
+    return this.#sql
+      .exec<{ body: string }>("SELECT body FROM discarded LIMIT ?", this.#held.size + 1)
+      .toArray()
+      .map(({ body }) => body)
+      .filter((body) => !this.#held.has(body));
+  }
+}
+
+/** SQLite takes whole buffers; a view on a part of one is copied. */
+export function exactBuffer(bytes: Uint8Array): ArrayBuffer {
+  const { buffer } = bytes;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength
+    ? buffer
+    : new Uint8Array(bytes).buffer;
 }

@@ -3,25 +3,27 @@
 
 import type { Route } from "../config/resolved.ts";
 import { encodeMessage } from "../http/message.ts";
+import { streamMessage } from "../http/message-stream.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { CallShard } from "../http/protect.ts";
-import { EXCHANGE_URL } from "./key-shard.ts";
+import { EXCHANGE_URL, UPLOAD_URL } from "./key-shard.ts";
 import { shardName } from "./naming.ts";
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
-  return async (route, key, message) => {
+  return async (route, key, parcel) => {
     try {
       const stub = stubFor(namespace, route, await shardName(key, route.shards));
-      return await stub.fetch(EXCHANGE_URL, {
+      const { rest } = parcel;
+      return await stub.fetch(rest === null ? EXCHANGE_URL : UPLOAD_URL, {
         method: "POST",
-        body: encodeMessage(message),
+        body: rest === null ? encodeMessage(parcel) : streamMessage(parcel, rest),
         encodeResponseBody: "manual",
         // An origin's redirect is the client's to follow. Followed here, it would choose a URL of the shard.
         redirect: "manual",
       });
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });
-      return problemResponse({ code: "store-unavailable" }, message.head.echo);
+      return problemResponse({ code: "store-unavailable" }, parcel.head.echo);
     }
   };
 }

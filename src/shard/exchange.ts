@@ -4,73 +4,81 @@
 
 import { deadlineOf, type LifeCycleEvent, type Step, step } from "../core/life-cycle.ts";
 import type { Problem } from "../core/problem.ts";
-import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { type AttemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
-import { judge, type VerdictLists } from "../core/verdict.ts";
-import type { ExchangeHead, ExchangeMessage } from "../http/message.ts";
+import type { Policy, Started } from "../core/record.ts";
+import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import { firstAnswer, isPossible, replay } from "./answers.ts";
 import type { Alarm } from "./alarm.ts";
+import { firstAnswer, replay } from "./answers.ts";
+import { Attempt, type Refusal } from "./attempt.ts";
+import { POLL_MS } from "./ending.ts";
 import type { Entry, Ledger, StoredResponse } from "./ledger.ts";
-import { callOrigin, type OriginOutcome, type OriginResponse } from "./origin-call.ts";
+import { callOrigin } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
+import type { RequestBody } from "./request-body.ts";
 
-/** An attempt that this instance runs right now. */
 interface LivingAttempt {
-  readonly id: AttemptId;
-  /** Resolves when the attempt's word stands in the record: with the answer of an origin that refused, else `null`. */
-  readonly ended: Promise<OriginResponse | null>;
+  readonly attempt: Attempt;
+  /** Resolves when the attempt's word stands in the record: with a refusal that those who waited share, else `null`. */
+  readonly ended: Promise<Refusal | null>;
 }
 
-/** What an attempt leaves to those who wait for it. */
-interface Ending {
-  readonly answer: Response;
-  readonly refusal: OriginResponse | null;
+/** What the exchanges need of the shard that they run in. */
+export interface ExchangePorts {
+  readonly ledger: Ledger;
+  readonly alarm: Alarm;
+  readonly reachability: Reachability;
+  /** Where a call goes; `null` when there is no such binding. */
+  readonly target: (head: ExchangeHead) => Fetcher | null;
+  /** Resolves when everything written so far is durable. */
+  readonly sync: () => Promise<void>;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
 }
-
-/** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
-const POLL_MS = 1000;
 
 export class Exchanges {
+  readonly #ports: ExchangePorts;
   readonly #ledger: Ledger;
-  readonly #alarm: Alarm;
-  readonly #target: (head: ExchangeHead) => Fetcher | null;
-  readonly #waitUntil: (promise: Promise<unknown>) => void;
+  /** The attempts that this instance runs right now. */
   readonly #living = new Map<RecordId, LivingAttempt>();
-  readonly #reachability: Reachability;
 
-  constructor(
-    ledger: Ledger,
-    alarm: Alarm,
-    target: (head: ExchangeHead) => Fetcher | null,
-    reachability: Reachability,
-    waitUntil: (promise: Promise<unknown>) => void,
-  ) {
-    this.#ledger = ledger;
-    this.#alarm = alarm;
-    this.#target = target;
-    this.#reachability = reachability;
-    this.#waitUntil = waitUntil;
+  constructor(ports: ExchangePorts) {
+    this.#ports = ports;
+    this.#ledger = ports.ledger;
   }
 
   /** Answers one request. */
-  async run(message: ExchangeMessage): Promise<Response> {
-    const { head } = message;
-    const giveUpAt = Date.now() + head.waitMs;
+  async run(head: ExchangeHead, body: RequestBody): Promise<Response> {
+    const claim = { started: false };
+    try {
+      return await this.#answer(head, (record) => {
+        claim.started = true;
+        return this.#start(head, body, record);
+      });
+    } finally {
+      // An attempt releases the body itself, at its end.
+      if (!claim.started) body.release();
+    }
+  }
+
+  async #answer(head: ExchangeHead, start: (record: Started) => Promise<Response>): Promise<Response> {
+    const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     for (;;) {
       const now = epochMs(Date.now());
       const { fingerprint, attemptId, policy, recordId } = head;
       const { entry, reply } = this.#step(recordId, { type: "request", fingerprint, attemptId }, policy, now);
       switch (reply.type) {
         case "start":
-          return this.#start(message, reply.record);
+          return start(reply.record);
         case "replay": {
           const stored = this.#ledger.response(recordId, entry?.bucket ?? 0, reply.record);
-          return replay(stored, reply.record, head.echo, head.omitHeaders);
+          const replayed = await replay(stored, reply.record, head, this.#ledger);
+          return replayed ?? refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
         }
         case "in-flight": {
           const living = this.#living.get(recordId);
+          const attached = head.duplicate === "attach" ? living?.attempt.attach(head) : null;
+          if (attached) return attached;
           const left = giveUpAt - now;
           if (living === undefined || left <= 0) {
             const untilRetry = reply.retryFrom - now;
@@ -79,9 +87,8 @@ export class Exchanges {
               retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
             });
           }
-          // Those who wait share a refusal: one after the other, they would beat an origin that asks for less.
-          const refusal = await firstOf(living.ended, left);
-          if (refusal !== null) return firstAnswer(refusal, head.echo, null);
+          const refusal = await waitFor(living, head.duplicate, left);
+          if (refusal !== null) return firstAnswer(refusal, refusal.bytes, head.echo, null);
           continue;
         }
         case "not-kept":
@@ -117,7 +124,7 @@ export class Exchanges {
     const result = step(entry?.record ?? null, event, policy, now);
     if (result.record !== (entry?.record ?? null)) {
       this.#ledger.save(id, entry, result.record, response);
-      if (result.deadline !== null) this.#alarm.moveTo(result.deadline);
+      if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
     }
     return { ...result, entry };
   }
@@ -127,33 +134,36 @@ export class Exchanges {
     const entry = this.#ledger.find(id);
     const living = this.#living.get(id);
     if (entry === null || living === undefined || deadlineOf(entry.record) > now) return entry;
-    const { record } = step(entry.record, { type: "renew", attemptId: living.id }, entry.record.policy, now);
+    const { record } = step(entry.record, { type: "renew", attemptId: living.attempt.id }, entry.record.policy, now);
     if (record === entry.record) return entry;
     this.#ledger.save(id, entry, record);
     return this.#ledger.find(id);
   }
 
-  async #start(message: ExchangeMessage, record: Started): Promise<Response> {
-    const ending = this.#attempt(message, record);
-    const ended = ending.then(
-      ({ refusal }) => refusal,
-      () => null,
-    );
-    this.#living.set(message.head.recordId, { id: record.attempt.id, ended });
+  #start(head: ExchangeHead, body: RequestBody, record: Started): Promise<Response> {
+    const { recordId } = head;
+    const attempt = new Attempt(head, record, {
+      bodies: this.#ledger.bodies,
+      remote: this.#ledger.remote,
+      sync: this.#ports.sync,
+      step: (event, response) => this.#step(recordId, event, record.policy, epochMs(Date.now()), response),
+    });
+    const ended = this.#runToEnd(attempt, head, body, record);
+    this.#living.set(recordId, { attempt, ended });
     // The client may leave: the attempt runs on, and its result is kept (G5).
-    this.#waitUntil(ended);
-    return (await ending).answer;
+    this.#ports.waitUntil(ended);
+    return attempt.answer;
   }
 
-  async #attempt(message: ExchangeMessage, record: Started): Promise<Ending> {
-    const { head } = message;
+  async #runToEnd(attempt: Attempt, head: ExchangeHead, body: RequestBody, record: Started): Promise<Refusal | null> {
+    const { reachability, target } = this.#ports;
     const renewal = this.#renewing(head.recordId, record);
     try {
-      const outcome = await callOrigin(message, record.attempt.number, this.#target(head), this.#reachability);
-      return this.#end(head, record, outcome);
+      return await attempt.run(() => callOrigin(head, body, record.attempt.number, target(head), reachability));
     } finally {
       clearInterval(renewal);
       this.#living.delete(head.recordId);
+      body.release();
     }
   }
 
@@ -163,69 +173,15 @@ export class Exchanges {
       this.#step(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
     }, policy.lockMs / 2);
   }
-
-  /** Writes the attempt's word into the record; only then is there an answer (G4). */
-  #end(head: ExchangeHead, { attempt, policy }: Started, outcome: OriginOutcome): Ending {
-    const { response } = outcome;
-    const event = eventOf(outcome, attempt.id, head.lists);
-    const { record, reply } = this.#settle(head.recordId, event, policy, response);
-    if (reply.type === "superseded" || response === null || !isPossible(response.status)) {
-      if (response?.body.kind === "over") void response.body.rest.cancel();
-      const superseded: Problem = { code: "in-flight", retryAfterMs: POLL_MS };
-      const problem = reply.type === "superseded" ? superseded : unanswered(outcome, policy, record);
-      return { answer: refuse(head, problem), refusal: null };
-    }
-    const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
-    const shared = event.type === "refused" && response.body.kind === "whole";
-    return { answer: firstAnswer(response, head.echo, expiresAt), refusal: shared ? response : null };
-  }
-
-  /** Settles the record. A response that cannot be stored must not lead to a second effect: then it is not kept. */
-  #settle(id: RecordId, event: LifeCycleEvent, policy: Policy, response: OriginResponse | null): Step {
-    const now = epochMs(Date.now());
-    const stored = toStore(response);
-    if (event.type !== "result" || !event.kept || stored === null) return this.#step(id, event, policy, now);
-    try {
-      return this.#step(id, event, policy, now, stored);
-    } catch (error) {
-      console.error({ message: "response could not be stored", reason: String(error) });
-      return this.#step(id, { ...event, kept: false }, policy, now);
-    }
-  }
 }
 
-function eventOf({ end, response }: OriginOutcome, attemptId: AttemptId, lists: VerdictLists): LifeCycleEvent {
-  const verdict = judge(end, lists);
-  switch (verdict) {
-    case "result":
-      if (response === null) throw new TypeError("a result without a response");
-      // What is too large, or no possible response, is not kept; but the origin has answered: never a second effect.
-      return { type: "result", attemptId, status: response.status, kept: toStore(response) !== null };
-    case "refused":
-    case "ambiguous":
-      return { type: verdict, attemptId };
-  }
-}
-
-function toStore(response: OriginResponse | null): StoredResponse | null {
-  if (response?.body.kind !== "whole" || !isPossible(response.status)) return null;
-  return { ...response, body: response.body.bytes };
-}
-
-/** What the client hears of an attempt that brought no answer. */
-function unanswered({ end }: OriginOutcome, { unknown }: Policy, record: IdempotencyRecord | null): Problem {
-  if (record?.state === "completed") return { code: "response-not-kept", originalStatus: record.status };
-  const retryFrom = record?.state === "failed" ? record.retryFrom : Date.now();
-  const retryAfterMs = retryFrom - Date.now();
-  switch (end.kind) {
-    case "unreachable":
-      return { code: "origin-unreachable" };
-    case "timed-out":
-      return { code: "origin-timeout", unknown, retryAfterMs };
-    case "answered":
-    case "dropped":
-      return { code: "origin-dropped", unknown, retryAfterMs };
-  }
+/**
+ * Waits for the end of an attempt, or only for its beginning where the duplicate attaches to it. Those who wait share a
+ * refusal: one after the other, they would beat an origin that asks for less.
+ */
+function waitFor(living: LivingAttempt, duplicate: ExchangeHead["duplicate"], ms: number): Promise<Refusal | null> {
+  const begun = living.attempt.begun.then(() => null);
+  return firstOf(duplicate === "attach" ? Promise.race([living.ended, begun]) : living.ended, ms);
 }
 
 function refuse(head: ExchangeHead, problem: Problem): Response {

@@ -1,20 +1,23 @@
 // The Durable Object: one shard, many records. It only wires: the ledger and the alarm to the exchanges, the exchanges
-// to what calls the object. Exchanges come by `fetch` to one fixed URL, operator calls through itty-durable's stub;
+// to what calls the object. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's stub;
 // both are made by this Worker alone, from parts that no client chooses.
 
 import type { IdempotencyRecord } from "../core/record.ts";
 import { epochMs, recordId } from "../core/units.ts";
-import { decodeMessage, type ExchangeHead } from "../http/message.ts";
-import type { Fetcher } from "../http/pass-through.ts";
+import { decodeMessage } from "../http/message.ts";
+import { problemResponse } from "../http/problem-response.ts";
 import { Alarm } from "./alarm.ts";
 import { Exchanges } from "./exchange.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
 import { Ledger } from "./ledger.ts";
 import { originTarget } from "./origin-target.ts";
 import { Reachability } from "./reachability.ts";
+import { bytesBody } from "./request-body.ts";
+import { receive } from "./upload.ts";
 
-/** The one URL to which exchanges are sent. */
+/** The URLs to which exchanges are sent: whole messages, and those whose body follows as a stream. */
 export const EXCHANGE_URL = "https://key-shard/exchange";
+export const UPLOAD_URL = "https://key-shard/upload";
 
 /** The methods that an operator calls; no other can be called from outside the object. */
 const OPERATOR_CALLS = ["inspect"];
@@ -35,26 +38,50 @@ export class KeyShard extends ittyDurable() {
 
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     super(state, {});
-    const target = (head: ExchangeHead): Fetcher | null => originTarget(head.call.origin, env);
-    this.#ledger = new Ledger(state.storage);
-    this.#alarm = new Alarm(state.storage, () => this.#ledger.nextDeadline());
-    this.#exchanges = new Exchanges(this.#ledger, this.#alarm, target, reachability, (promise) => {
-      state.waitUntil(promise);
+    const { storage } = state;
+    this.#ledger = new Ledger(storage, bucketIn(env), () => this.#alarm.moveTo(epochMs(Date.now())));
+    this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
+    this.#exchanges = new Exchanges({
+      ledger: this.#ledger,
+      alarm: this.#alarm,
+      reachability,
+      target: (head) => originTarget(head.call.origin, env),
+      sync: () => storage.sync(),
+      waitUntil: (promise) => {
+        state.waitUntil(promise);
+      },
     });
   }
 
   override async fetch(request: Request): Promise<Response> {
     if (isOperatorCall(request, OPERATOR_CALLS)) return super.fetch(request);
-    if (request.url !== EXCHANGE_URL) throw new TypeError("a shard takes exchanges and operator calls only");
-    return this.#exchanges.run(decodeMessage(new Uint8Array(await request.arrayBuffer())));
+    switch (request.url) {
+      case EXCHANGE_URL: {
+        const { head, body } = decodeMessage(new Uint8Array(await request.arrayBuffer()));
+        return this.#exchanges.run(head, bytesBody(body));
+      }
+      case UPLOAD_URL:
+        return this.#upload(request);
+      default:
+        throw new TypeError("a shard takes exchanges and operator calls only");
+    }
+  }
+
+  async #upload({ body }: Request): Promise<Response> {
+    if (body === null) throw new TypeError("an upload without a body");
+    const reception = await receive(body, this.#ledger.bodies);
+    if ("problem" in reception) return problemResponse(reception.problem, reception.head.echo);
+    return this.#exchanges.run(reception.head, reception.body);
   }
 
   /** Ends locks, erases what has expired, and sets itself anew. It never fails: the platform drops an alarm that does. */
-  alarm(): void {
+  async alarm(): Promise<void> {
     const now = epochMs(Date.now());
     try {
       this.#exchanges.endLocks(now);
+      this.#ledger.bodies.eraseSome();
       this.#ledger.erase(now, ERASE_SLICE);
+      await this.#ledger.remote.eraseOne();
       this.#alarm.rearm();
     } catch (error) {
       console.error({ message: "alarm failed", reason: String(error) });
@@ -66,4 +93,14 @@ export class KeyShard extends ittyDurable() {
   inspect(id: string): IdempotencyRecord | null {
     return this.#ledger.find(recordId(id))?.record ?? null;
   }
+}
+
+/** The bucket for bodies that are too large for the ledger, where one is bound. */
+function bucketIn(env: Readonly<Record<string, unknown>>): R2Bucket | null {
+  const bucket = env["BODIES"];
+  return isBucket(bucket) ? bucket : null;
+}
+
+function isBucket(value: unknown): value is R2Bucket {
+  return typeof value === "object" && value !== null;
 }

@@ -4,7 +4,8 @@
 
 import type { Completed, IdempotencyRecord } from "../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
-import { Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { Bodies, exactBuffer } from "./bodies.ts";
+import { RemoteBodies } from "./remote-bodies.ts";
 import { migrate, type Sql } from "./migrations.ts";
 import { INSERT, readRecord, RECORD_COLUMNS, type RecordRow, UPDATE, writeRecord } from "./record-rows.ts";
 
@@ -12,8 +13,14 @@ export interface StoredResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: readonly (readonly [string, string])[];
-  readonly body: Uint8Array;
+  readonly body: StoredBody;
 }
+
+/** A body in its record's row, in chunks, or in the bucket; of the latter two all is already written. */
+export type StoredBody =
+  | { readonly kind: "inline"; readonly bytes: Uint8Array }
+  | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
+  | { readonly kind: "remote"; readonly name: string; readonly size: number };
 
 /** A record, and where it lies. */
 export interface Entry {
@@ -35,6 +42,8 @@ interface ResponseRow extends Record<string, SqlStorageValue> {
   readonly headers: string;
   /** `null`: in chunks. */
   readonly body: ArrayBuffer | null;
+  readonly body_bytes: number;
+  readonly chunks: number;
 }
 
 /** What the ledger needs of an object's storage. */
@@ -44,17 +53,18 @@ export interface LedgerStorage {
 }
 
 export class Ledger {
-  readonly #storage: LedgerStorage;
   readonly #sql: Sql;
-  readonly #bodies: Bodies;
+  readonly bodies: Bodies;
+  readonly remote: RemoteBodies;
   /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
   readonly #buckets: Set<number>;
 
-  constructor(storage: LedgerStorage) {
+  /** `wake` is called when something can be erased. */
+  constructor(storage: LedgerStorage, bucket: R2Bucket | null = null, wake: () => void = () => undefined) {
     const { sql } = storage;
-    this.#storage = storage;
     this.#sql = sql;
-    this.#bodies = new Bodies(sql);
+    this.bodies = new Bodies(sql, wake);
+    this.remote = new RemoteBodies(sql, bucket, wake);
     // A statement that fails undoes itself alone; only a transaction undoes those before it.
     storage.transactionSync(() => migrate(sql));
     this.#buckets = new Set([IN_FLIGHT, ...listBuckets(sql)]);
@@ -68,28 +78,17 @@ export class Ledger {
     return row === undefined ? null : { record: readRecord(row), bucket: row.bucket };
   }
 
-  /** Puts `record` in the place of `entry`; either may be absent. A response belongs to a completed record that keeps one. */
+  /**
+   * Puts `record` in the place of `entry`; either may be absent. A response belongs to a completed record that keeps one.
+   * Chunks that belong to no record from now on are discarded.
+   */
   save(
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
     response: StoredResponse | null = null,
   ): void {
-    const chunked = response !== null && !fitsRow(response.body);
-    const hadChunks = entry?.record.state === "completed";
-    // One statement is all or nothing by itself.
-    if (!chunked && !hadChunks) {
-      this.#write(id, entry, record, response);
-      return;
-    }
-    this.#storage.transactionSync(() => {
-      if (hadChunks) this.#bodies.delete(entry.bucket, id);
-      this.#write(id, entry, record, response);
-      if (chunked && record !== null) this.#bodies.save(bucketOf(record), id, response.body);
-    });
-  }
-
-  #write(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, response: StoredResponse | null): void {
+    if (entry !== null && !needsBody(entry.record, record)) this.#discard(entry.record.attempt.id);
     if (record === null) {
       if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
       return;
@@ -102,13 +101,22 @@ export class Ledger {
   }
 
   /** The response that a completed record keeps. */
-  response(id: RecordId, bucket: number, { status }: Completed): StoredResponse {
-    const { status_text, headers, body } = this.#sql
-      .exec<ResponseRow>("SELECT status_text, headers, body FROM records WHERE bucket = ? AND id = ?", bucket, id)
+  response(id: RecordId, bucket: number, { status, attempt }: Completed): StoredResponse {
+    const { status_text, headers, body, body_bytes, chunks } = this.#sql
+      .exec<ResponseRow>(
+        "SELECT status_text, headers, body, body_bytes, chunks FROM records WHERE bucket = ? AND id = ?",
+        bucket,
+        id,
+      )
       .one();
     const pairs: StoredResponse["headers"] = JSON.parse(headers);
-    const bytes = body === null ? this.#bodies.load(bucket, id) : new Uint8Array(body);
-    return { status, statusText: status_text, headers: pairs, body: bytes };
+    const name = attempt.id;
+    const apart: StoredBody =
+      chunks > 0
+        ? { kind: "chunks", name, count: chunks, size: body_bytes }
+        : { kind: "remote", name, size: body_bytes };
+    const stored: StoredBody = body === null ? apart : { kind: "inline", bytes: new Uint8Array(body) };
+    return { status, statusText: status_text, headers: pairs, body: stored };
   }
 
   /** The records with an attempt in flight, or one that was lost. As many as there are attempts, not as there are records. */
@@ -119,29 +127,43 @@ export class Ledger {
       .map((row) => ({ id: recordId(row.id), entry: { record: readRecord(row), bucket: IN_FLIGHT } }));
   }
 
-  /** Erases some of what lies in expired buckets: chunks first, then at most `limit` records; tells how many of these. */
+  /** Erases at most `limit` records of expired buckets, and tells how many; their chunks are discarded. */
   erase(now: EpochMs, limit: number): number {
-    if (this.#bodies.erase(now)) return 0;
-    const { rowsWritten } = this.#sql.exec(
-      "DELETE FROM records WHERE (bucket, id) IN (SELECT bucket, id FROM records WHERE bucket > 0 AND bucket <= ? LIMIT ?)",
-      now,
-      limit,
-    );
-    if (rowsWritten < limit) {
+    const rows = this.#sql
+      .exec<{ bucket: number; id: string; apart: string | null }>(
+        "SELECT bucket, id, CASE WHEN kept = 1 AND body IS NULL THEN attempt_id END AS apart FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
+        now,
+        limit,
+      )
+      .toArray();
+    for (const { apart } of rows) if (apart !== null) this.#discard(apart);
+    const last = rows.at(-1);
+    // The rows were read in the order of the key, from its beginning: they are all up to the last one.
+    if (last !== undefined) {
+      this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
+    }
+    if (rows.length < limit) {
       for (const bucket of this.#buckets) if (bucket !== IN_FLIGHT && bucket <= now) this.#buckets.delete(bucket);
     }
-    return rowsWritten;
+    return rows.length;
   }
 
-  /** When the next lock ends or the next bucket expires; `null` when there is neither. */
+  #discard(body: string): void {
+    this.bodies.discard(body);
+    this.remote.discard(body);
+  }
+
+  /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
   nextDeadline(): EpochMs | null {
+    if (this.bodies.hasErasable()) return epochMs(0);
+    const remoteAt = this.remote.eraseAt();
     const { lock, bucket } = this.#sql
       .exec<{ lock: number | null; bucket: number | null }>(
         "SELECT (SELECT min(locked_until) FROM records WHERE bucket = ?1) AS lock, (SELECT min(bucket) FROM records WHERE bucket > ?1) AS bucket",
         IN_FLIGHT,
       )
       .one();
-    const deadlines = [lock, bucket].filter((value) => value !== null);
+    const deadlines = [lock, bucket, remoteAt].filter((value) => value !== null);
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
 }
@@ -168,16 +190,21 @@ function listBuckets(sql: Sql): readonly number[] {
 }
 
 function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
-  if (response === null) return [null, null, null];
+  if (response === null) return [null, null, null, null, null];
   const { statusText, headers, body } = response;
-  return [statusText, JSON.stringify(headers), fitsRow(body) ? exactBuffer(body) : null];
+  const pairs = JSON.stringify(headers);
+  switch (body.kind) {
+    case "inline":
+      return [statusText, pairs, exactBuffer(body.bytes), body.bytes.byteLength, 0];
+    case "chunks":
+      return [statusText, pairs, null, body.size, body.count];
+    case "remote":
+      return [statusText, pairs, null, body.size, 0];
+  }
 }
 
-function fitsRow(body: Uint8Array): boolean {
-  return body.byteLength <= CHUNK_BYTES;
-}
-
-/** SQLite takes whole buffers; a view on a part of one is copied. */
-function exactBuffer(bytes: Uint8Array): ArrayBuffer {
-  return new Uint8Array(bytes).buffer;
+/** Whether the chunks of `before`, if it has any, still belong to `after`. */
+function needsBody(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
+  if (after === null || after.attempt.id !== before.attempt.id) return false;
+  return after.state === "started" || (after.state === "completed" && after.kept);
 }

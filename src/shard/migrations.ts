@@ -28,16 +28,20 @@ const STEPS: readonly string[] = [
     status_text TEXT,
     headers TEXT,
     body BLOB,
+    body_bytes INTEGER,
+    chunks INTEGER,
     PRIMARY KEY (bucket, id)
   ) WITHOUT ROWID`,
-  // 2. The body of a record that keeps one and has none in its own row.
+  // 2. Bodies in chunks, and those of them that nobody needs any more.
   `CREATE TABLE chunks (
-    bucket INTEGER NOT NULL,
-    id TEXT NOT NULL,
+    body TEXT NOT NULL,
     number INTEGER NOT NULL,
     bytes BLOB NOT NULL,
-    PRIMARY KEY (bucket, id, number)
+    PRIMARY KEY (body, number)
   ) WITHOUT ROWID`,
+  `CREATE TABLE discarded (body TEXT PRIMARY KEY) WITHOUT ROWID`,
+  // 4. Bodies in the bucket.
+  `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */

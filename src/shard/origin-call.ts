@@ -2,64 +2,99 @@
 // nothing that the client does reaches it. Both deadlines are enforced here: an attempt never outlives them unseen.
 
 import type { AttemptEnd } from "../core/verdict.ts";
-import type { BoundedBody } from "../http/body.ts";
-import { readBounded } from "../http/body.ts";
+import { ByteReader } from "../http/body.ts";
 import { ATTEMPT_HEADER, type HeaderPairs, responseHeaders } from "../http/headers.ts";
-import type { ExchangeMessage } from "../http/message.ts";
+import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Reachability } from "./reachability.ts";
+import type { RequestBody } from "./request-body.ts";
 
 /** What the origin answered, as far as it has come. */
 export interface OriginResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderPairs;
-  readonly body: BoundedBody;
+  /** What the origin says of its body's length; `null` when it does not. */
+  readonly length: number | null;
+  /** The next piece of the body, valid until the one after it. Never rejects: a body that breaks off says so. */
+  next(): Promise<BodyPiece>;
+  /** Ends the call, when nobody needs the rest. */
+  cancel(): void;
 }
 
-export type OriginOutcome =
-  | { readonly end: Extract<AttemptEnd, { kind: "answered" }>; readonly response: OriginResponse }
-  | { readonly end: Exclude<AttemptEnd, { kind: "answered" }>; readonly response: null };
+export type BodyPiece =
+  | { readonly kind: "bytes"; readonly bytes: Uint8Array }
+  | { readonly kind: "whole" }
+  | Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;
+
+export type OriginOutcome = OriginResponse | Exclude<AttemptEnd, { kind: "answered" }>;
 
 /** `target` is where the call goes: the network, or a binding; `null` when there is no such binding. */
 export async function callOrigin(
-  message: ExchangeMessage,
+  head: ExchangeHead,
+  body: RequestBody,
   attemptNumber: number,
   target: Fetcher | null,
   reachability: Reachability,
 ): Promise<OriginOutcome> {
-  const { call, timeoutMs, idleTimeoutMs, maxResponseBodyBytes } = message.head;
+  const { call, timeoutMs, idleTimeoutMs } = head;
   const network = call.origin.kind === "url";
   if (target === null || (network && !(await reachability.isReachable(call.url, timeoutMs)))) {
-    return { end: { kind: "unreachable" }, response: null };
+    return { kind: "unreachable" };
   }
   const deadline = new Deadline();
-  try {
-    const response = await deadline.within(
-      timeoutMs,
-      target.fetch(originRequest(message, attemptNumber, deadline.signal), OPTIONS),
-    );
-    const body = await readBounded(response.body, maxResponseBodyBytes, (read) => deadline.within(idleTimeoutMs, read));
-    if (network) reachability.answered(call.url);
-    const { status, statusText } = response;
-    return {
-      end: { kind: "answered", status },
-      response: { status, statusText, headers: responseHeaders(response.headers), body },
-    };
-  } catch (error) {
+  const broken = (error: unknown): { readonly kind: "dropped" | "timed-out" } => {
     if (network) reachability.broke(call.url);
     console.warn({ message: "origin call failed", timedOut: deadline.passed, reason: String(error) });
-    return { end: { kind: deadline.passed ? "timed-out" : "dropped" }, response: null };
+    return { kind: deadline.passed ? "timed-out" : "dropped" };
+  };
+  try {
+    const request = originRequest(head, body, attemptNumber, deadline);
+    const response = await deadline.within(timeoutMs, target.fetch(request, OPTIONS));
+    if (network) reachability.answered(call.url);
+    const { status, statusText } = response;
+    const reader = response.body === null ? null : new ByteReader(response.body);
+    const read = async (): Promise<BodyPiece> => {
+      const piece = reader === null ? END : await reader.read();
+      return piece.done ? { kind: "whole" } : { kind: "bytes", bytes: piece.value };
+    };
+    return {
+      status,
+      statusText,
+      headers: responseHeaders(response.headers),
+      length: lengthOf(response.headers),
+      next: () => deadline.within(idleTimeoutMs, read()).catch(broken),
+      cancel: () => {
+        // Whether the origin takes notice is of no matter: nobody reads on.
+        void reader?.cancel().catch(() => undefined);
+      },
+    };
+  } catch (error) {
+    return broken(error);
   }
 }
+
+const END = { done: true } as const;
 
 /** Redirects are results, never followed; bodies keep the very bytes of their content coding. */
 const OPTIONS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
-function originRequest({ head, body }: ExchangeMessage, attemptNumber: number, signal: AbortSignal): Request {
+function originRequest(head: ExchangeHead, body: RequestBody, attemptNumber: number, deadline: Deadline): Request {
+  const { signal } = deadline;
   const { method, url, headers, hasBody } = head.call;
   const pairs = [...headers.map(([name, value]) => [name, value]), [ATTEMPT_HEADER, String(attemptNumber)]];
-  return new Request(url, { method, headers: pairs, signal, redirect: "manual", ...(hasBody ? { body } : {}) });
+  return new Request(url, {
+    method,
+    headers: pairs,
+    signal,
+    redirect: "manual",
+    ...(hasBody ? { body: body.open(() => deadline.abort()) } : {}),
+  });
+}
+
+function lengthOf(headers: Headers): number | null {
+  const value = headers.get("content-length");
+  return value !== null && /^\d+$/.test(value) ? Number(value) : null;
 }
 
 /** A deadline that is set anew for each wait, and aborts the whole call when one of them passes. */
@@ -71,10 +106,14 @@ class Deadline {
     return this.#controller.signal;
   }
 
+  abort(): void {
+    this.#controller.abort();
+  }
+
   async within<T>(ms: number, wait: Promise<T>): Promise<T> {
     const timer = setTimeout(() => {
       this.passed = true;
-      this.#controller.abort();
+      this.abort();
     }, ms);
     try {
       return await wait;

@@ -46,6 +46,8 @@ const WRITTEN_COLUMNS = [
   "status_text",
   "headers",
   "body",
+  "body_bytes",
+  "chunks",
 ];
 /** Takes the id, then `bucket`, what `writeRecord` gives, and the response. */
 export const INSERT = `INSERT INTO records (id, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;

@@ -1,6 +1,6 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import type { IdempotencyRecord } from "../../src/core/record.ts";
+import type { IdempotencyRecord, Started } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
@@ -37,6 +37,10 @@ function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => 
   };
 }
 
+function chunksIn(sql: SqlStorage): number {
+  return sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n;
+}
+
 describe("ledger", () => {
   it("gives back every kind of record as it was saved", async () => {
     await inLedger((ledger) => {
@@ -66,52 +70,77 @@ describe("ledger", () => {
     });
   });
 
-  it.each([0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES, 5 * CHUNK_BYTES + 7])(
-    "keeps a body of %d bytes, no row above a chunk",
-    async (size) => {
-      await inLedger((ledger, sql) => {
-        const id = freshId();
-        const record = completed(started());
-        const body = new Uint8Array(size).map((_byte, index) => (index * 31 + (index >> 8)) % 251);
-        ledger.save(id, null, record, { ...response, body });
-        const stored = ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body;
-        expect(stored.byteLength).toBe(size);
-        expect(stored.every((byte, index) => byte === body[index])).toBe(true);
-        const largest = sql
-          .exec<{ bytes: number }>(
-            "SELECT max(length(bytes)) AS bytes FROM (SELECT bytes FROM chunks UNION ALL SELECT body FROM records)",
-          )
-          .one();
-        expect(largest.bytes).toBe(Math.min(size, CHUNK_BYTES));
-        // Erased with its record, in slices, nothing left behind.
-        const expired = ledger.nextDeadline() ?? NOW;
-        while (ledger.nextDeadline() !== null) ledger.erase(expired, 10);
-        expect(sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n).toBe(0);
-      });
-    },
-  );
-
-  it("leaves no chunk behind when a key is used again after its record expired", async () => {
+  it("knows the chunks of a body that lies outside its record's row, and gives them up with the record", async () => {
     await inLedger((ledger, sql) => {
       const id = freshId();
-      ledger.save(id, null, completed(started()), { ...response, body: new Uint8Array(CHUNK_BYTES + 1) });
-      ledger.save(id, ledger.find(id), started());
-      expect(sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n).toBe(0);
+      const claim = started();
+      const record = completed(claim);
+      const name = claim.attempt.id;
+      ledger.save(id, null, claim);
+      ledger.bodies.append(name, 0, new Uint8Array(CHUNK_BYTES).fill(1));
+      ledger.bodies.append(name, 1, new Uint8Array([7]));
+      const body = { kind: "chunks", name, count: 2, size: CHUNK_BYTES + 1 } as const;
+      ledger.save(id, ledger.find(id), record, { ...response, body });
+      expect(ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body).toEqual(body);
+      expect(ledger.bodies.read(name, 1)).toEqual(new Uint8Array([7]));
+      expect(ledger.bodies.hasErasable()).toBe(false);
+      ledger.erase(ledger.nextDeadline() ?? NOW, 10);
+      expect(ledger.nextDeadline()).toBe(0);
+      ledger.bodies.eraseSome();
+      expect(ledger.nextDeadline()).toBeNull();
+      expect(chunksIn(sql)).toBe(0);
     });
   });
 
-  it("keeps all of a body or nothing: a chunk that cannot be written undoes the record's own change", async () => {
+  it.each<[string, (claim: Started) => IdempotencyRecord | null]>([
+    ["an attempt whose outcome is unknown", (claim) => ({ ...claim, state: "unknown", expiresAt: epochMs(NOW + 7) })],
+    ["a result that is not kept", (claim) => ({ ...completed(claim), kept: false })],
+    ["the next attempt", () => started()],
+    ["nothing", () => null],
+  ])("discards what an attempt has stored of a body when %s takes its place", async (_what, next) => {
     await inLedger((ledger, sql) => {
       const id = freshId();
       const claim = started();
       ledger.save(id, null, claim);
-      sql.exec(
-        "CREATE TRIGGER full BEFORE INSERT ON chunks WHEN NEW.number = 1 BEGIN SELECT RAISE(FAIL, 'disk full'); END",
-      );
-      const body = new Uint8Array(3 * CHUNK_BYTES);
-      expect(() => ledger.save(id, ledger.find(id), completed(claim), { ...response, body })).toThrow("disk full");
-      expect(ledger.find(id)?.record).toEqual(claim);
-      expect(sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n).toBe(0);
+      ledger.bodies.append(claim.attempt.id, 0, new Uint8Array(10));
+      ledger.save(id, ledger.find(id), { ...claim, attempt: { ...claim.attempt, lockedUntil: epochMs(NOW + 99_000) } });
+      expect(ledger.bodies.hasErasable()).toBe(false);
+      ledger.save(id, ledger.find(id), next(claim));
+      ledger.bodies.eraseSome();
+      expect(chunksIn(sql)).toBe(0);
+    });
+  });
+
+  it("erases no body that somebody holds, and calls as soon as nobody does", async () => {
+    await inLedger((_ledger, sql, storage) => {
+      let calls = 0;
+      const { bodies } = new Ledger(storage, null, () => (calls += 1));
+      bodies.lend("a");
+      for (let number = 0; number < 40; number += 1) bodies.append("a", number, new Uint8Array(10));
+      bodies.hold("a");
+      bodies.eraseSome();
+      expect(chunksIn(sql)).toBe(40);
+      bodies.release("a");
+      expect(calls).toBe(0);
+      bodies.release("a");
+      expect(calls).toBe(1);
+      const left = [1, 2, 3].map(() => {
+        bodies.eraseSome();
+        return chunksIn(sql);
+      });
+      expect(left).toEqual([8, 0, 0]);
+      expect(bodies.hasErasable()).toBe(false);
+    });
+  });
+
+  it("erases after a crash what an upload has left behind", async () => {
+    await inLedger((ledger, sql, storage) => {
+      ledger.bodies.lend("attempt/request");
+      ledger.bodies.append("attempt/request", 0, new Uint8Array(10));
+      const next = new Ledger(storage);
+      expect(next.nextDeadline()).toBe(0);
+      next.bodies.eraseSome();
+      expect(chunksIn(sql)).toBe(0);
     });
   });
 
@@ -119,8 +148,10 @@ describe("ledger", () => {
     await inLedger((ledger) => {
       const id = freshId();
       const record = completed(started());
-      ledger.save(id, null, record, { ...response, body: new Uint8Array([9, 1, 2, 9]).subarray(1, 3) });
-      expect(ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body).toEqual(new Uint8Array([1, 2]));
+      const bytes = new Uint8Array([9, 1, 2, 9]).subarray(1, 3);
+      ledger.save(id, null, record, { ...response, body: { kind: "inline", bytes } });
+      const { body } = ledger.response(id, ledger.find(id)?.bucket ?? -1, record);
+      expect(body).toEqual({ kind: "inline", bytes: new Uint8Array([1, 2]) });
     });
   });
 

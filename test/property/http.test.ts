@@ -35,7 +35,7 @@ describe("digest", () => {
   });
 });
 
-const parts: fc.Arbitrary<FingerprintParts> = fc.record({
+const parts: fc.Arbitrary<FingerprintParts & { readonly body: Uint8Array }> = fc.record({
   method: fc.constantFrom("POST", "PATCH", "PUT"),
   path: fc.webPath(),
   query: fc.webQueryParameters().map((query) => (query === "" ? "" : `?${query}`)),
@@ -53,7 +53,10 @@ describe("fingerprint", () => {
         async (one, other, changed) => {
           const mixed = { ...one, [changed]: other[changed] };
           const same = JSON.stringify([...one.body, one[changed]]) === JSON.stringify([...mixed.body, mixed[changed]]);
-          expect((await fingerprintRequest(one, "bytes")) === (await fingerprintRequest(mixed, "bytes"))).toBe(same);
+          expect(
+            (await fingerprintRequest(one, one.body, "bytes")) ===
+              (await fingerprintRequest(mixed, mixed.body, "bytes")),
+          ).toBe(same);
         },
       ),
       { numRuns: 500 },
@@ -113,7 +116,10 @@ describe("message", () => {
               attemptId: attemptId("a"),
               policy: { unknown: "hold" as const, lockMs: durationMs(1), retentionMs: durationMs(2) },
               lists: { refused: [503], ambiguous: [] },
+              upload: null,
+              duplicate: "reject" as const,
               waitMs: 0,
+              lastEventId: null,
               timeoutMs: 1,
               idleTimeoutMs: 1,
               maxResponseBodyBytes: 1,

@@ -5,6 +5,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Behaviour } from "./origin-behaviour.ts";
+import { generateBytes } from "./origin-bytes.ts";
 import type { Hold } from "./origin-holds.ts";
 
 interface Piece {
@@ -24,19 +25,35 @@ export async function answer(
   if (behaviour.delayMs !== undefined) await pause(behaviour.delayMs);
   if (behaviour.drop === "after-effect") return void socket.resetAndDestroy();
 
-  const pieces = bodyPieces(behaviour);
-  writeHead(behaviour, response, pieces);
-  const sent = behaviour.drop === "mid-body" ? cutShort(behaviour, pieces) : pieces;
+  writeHead(behaviour, response);
   const holdAt = behaviour.holdBody === true ? 0 : behaviour.holdBody;
-  for (const [index, piece] of sent.entries()) {
+  let index = 0;
+  for (const piece of sentPieces(behaviour)) {
     if (index === holdAt && hold !== null) await hold.released;
     if (piece.pauseMs > 0) await pause(piece.pauseMs);
     await write(response, piece.bytes);
+    index += 1;
   }
-  if (typeof holdAt === "number" && holdAt >= sent.length && hold !== null) await hold.released;
+  if (typeof holdAt === "number" && holdAt >= index && hold !== null) await hold.released;
   // A plain end of the connection, not a reset: the bytes before the cut must reach the other side.
   if (behaviour.drop === "mid-body") socket.destroySoon();
   else response.end();
+}
+
+function sentPieces(behaviour: Behaviour): Iterable<Piece> {
+  if (behaviour.generated !== undefined) return generatedPieces(behaviour.generated);
+  const pieces = bodyPieces(behaviour);
+  return behaviour.drop === "mid-body" ? cutShort(behaviour, pieces) : pieces;
+}
+
+/** One at a time: the body may be larger than what this process should hold. */
+function* generatedPieces({ seed, bytes, sentBytes = bytes }: NonNullable<Behaviour["generated"]>): Generator<Piece> {
+  let left = Math.min(sentBytes, bytes);
+  for (const piece of generateBytes(seed, bytes)) {
+    if (left <= 0) return;
+    yield { bytes: piece.subarray(0, left), pauseMs: 0 };
+    left -= piece.length;
+  }
 }
 
 function bodyPieces(behaviour: Behaviour): Piece[] {
@@ -58,13 +75,17 @@ function isChunked(behaviour: Behaviour): boolean {
   return behaviour.chunked ?? behaviour.chunks !== undefined;
 }
 
-function writeHead(behaviour: Behaviour, response: ServerResponse, pieces: readonly Piece[]): void {
+function bodyBytes(behaviour: Behaviour): number {
+  return behaviour.generated?.bytes ?? bodyPieces(behaviour).reduce((sum, piece) => sum + piece.bytes.length, 0);
+}
+
+function writeHead(behaviour: Behaviour, response: ServerResponse): void {
   const status = behaviour.status ?? 200;
   const headers = (behaviour.headers ?? []).flat();
   const framed = (behaviour.headers ?? []).some(([name]) => /^(content-length|transfer-encoding)$/i.test(name));
   const bodiless = status === 204 || status === 304;
   if (!framed && !bodiless && !isChunked(behaviour)) {
-    const total = pieces.reduce((sum, piece) => sum + piece.bytes.length, 0);
+    const total = bodyBytes(behaviour);
     // An answer cut short must promise at least one byte that does not come.
     headers.push("Content-Length", String(behaviour.drop === "mid-body" ? Math.max(1, total) : total));
   }

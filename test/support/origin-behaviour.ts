@@ -21,6 +21,8 @@ const behaviourSchema = v.strictObject({
   /** Pieces of the body, each after its own pause. They are sent with chunked encoding unless `chunked` is false. */
   chunks: v.optional(v.array(piece)),
   chunked: v.optional(v.boolean()),
+  /** A body from a seed (origin-bytes.ts), in pieces of 64 KiB. With `drop: "mid-body"` only `sentBytes` of it are sent. */
+  generated: v.optional(v.strictObject({ seed: v.string(), bytes: v.number(), sentBytes: v.optional(v.number()) })),
   /** Before the headers, after the effect. */
   delayMs: v.optional(v.number()),
   /** Wait for `/release` before the headers. */

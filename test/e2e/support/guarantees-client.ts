@@ -48,9 +48,12 @@ export function isReplay(response: RawResponse): boolean {
 /** What a replay has to repeat: everything but the mark that it is one. */
 export function essence(response: RawResponse): object {
   const { status, statusText, headers, body, complete } = response;
-  const repeated = headers.filter(([name]) => name.toLowerCase() !== "idempotent-replayed");
+  const repeated = headers.filter(([name]) => !NOT_REPEATED.has(name.toLowerCase()));
   return { status, statusText, headers: repeated, body: body.toString("base64"), complete };
 }
+
+/** The mark of a replay; and what a first answer that is told as it comes cannot say yet, or says by its framing. */
+const NOT_REPEATED = new Set(["idempotent-replayed", "idempotency-expires", "content-length", "transfer-encoding"]);
 
 const POLL_MS = 50;
 

@@ -16,7 +16,7 @@ export const response: StoredResponse = {
     ["set-cookie", "b=2"],
     ["x-latin", "é"],
   ],
-  body: new Uint8Array([0, 255, 1, 254]),
+  body: { kind: "inline", bytes: new Uint8Array([0, 255, 1, 254]) },
 };
 
 export function freshId(): RecordId {

@@ -1,0 +1,72 @@
+// A message whose body follows as a stream: what the Worker sends of a large request, and what the shard reads first.
+
+import type { BytesRead, Rest } from "./body.ts";
+import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } from "./message.ts";
+
+/**
+ * A message as a stream: the encoded beginning, then the rest of the body in frames. A frame is its length (32 bits,
+ * big-endian) and so many bytes; one without bytes is the end. It has to be said: between a Worker and an object a
+ * stream that broke off looks like one that ended (measured), and half a body must never pass for a whole one.
+ */
+export function streamMessage({ head, body }: ExchangeMessage, rest: Rest): ReadableStream<Uint8Array> {
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const send = async (): Promise<void> => {
+    await writer.write(encodeMessage({ head, body: NONE }));
+    if (body.byteLength > 0) await sendFrame(writer, body);
+    for (;;) {
+      const piece = await rest.read();
+      if (piece.done) break;
+      await sendFrame(writer, piece.value);
+    }
+    await sendFrame(writer, NONE);
+    await writer.close();
+  };
+  // The receiver sees that the end is missing; whoever sent the body is gone.
+  send().catch((error: unknown) => writer.abort(error).catch(() => undefined));
+  return readable;
+}
+
+const NONE = new Uint8Array();
+
+async function sendFrame(writer: WritableStreamDefaultWriter<Uint8Array>, bytes: Uint8Array): Promise<void> {
+  const length = new Uint8Array(LENGTH_BYTES);
+  new DataView(length.buffer).setUint32(0, bytes.byteLength);
+  await writer.write(length);
+  if (bytes.byteLength > 0) await writer.write(bytes);
+}
+
+/** Reads a streamed message: first its head, then its body, frame by frame. */
+export class MessageReader implements Rest {
+  readonly #reader: ReadableStreamBYOBReader;
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader({ mode: "byob" });
+  }
+
+  async head(): Promise<ExchangeHead> {
+    const head: ExchangeHead = JSON.parse(new TextDecoder().decode(await this.#exactly(await this.#length())));
+    return head;
+  }
+
+  /** Rejects when the body has broken off. */
+  async read(): Promise<BytesRead> {
+    const length = await this.#length();
+    return length === 0 ? { done: true } : { done: false, value: await this.#exactly(length) };
+  }
+
+  async cancel(): Promise<void> {
+    await this.#reader.cancel();
+  }
+
+  async #length(): Promise<number> {
+    const bytes = await this.#exactly(LENGTH_BYTES);
+    return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  }
+
+  async #exactly(length: number): Promise<Uint8Array> {
+    const { done, value } = await this.#reader.readAtLeast(length, new Uint8Array(length));
+    if (done || value.byteLength < length) throw new TypeError("the message broke off");
+    return value;
+  }
+}

@@ -1,0 +1,225 @@
+// One attempt while this instance runs it: the call to the origin, and its body on its way into the ledger and to all who
+// read it.
+
+import type { Started } from "../core/record.ts";
+import { judge } from "../core/verdict.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
+import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { Ending, type StepRecord } from "./ending.ts";
+import type { StoredBody } from "./ledger.ts";
+import type { OriginOutcome, OriginResponse } from "./origin-call.ts";
+import { continued, readSmall } from "./passing.ts";
+import type { RemoteBodies, RemoteUpload } from "./remote-bodies.ts";
+import { ofLength } from "./request-body.ts";
+import { Spool } from "./spool.ts";
+
+/** What an attempt needs of its shard. */
+export interface AttemptPorts {
+  readonly bodies: Bodies;
+  readonly remote: RemoteBodies;
+  /** Resolves when everything written so far is durable. */
+  readonly sync: () => Promise<void>;
+  readonly step: StepRecord;
+}
+
+/** The answer of an origin that refused, small enough to be given to all who waited. */
+export type Refusal = OriginResponse & { readonly bytes: Uint8Array };
+
+/** The bytes of a quick body come together in this time, so that it is written once, with its record. */
+const FIRST_FLUSH_MS = 2;
+
+/** A body that is known to be short is worth a longer wait, but not one that anybody would feel. */
+const SHORT_FLUSH_MS = 50;
+
+const EMPTY = new Uint8Array();
+
+export class Attempt {
+  readonly #head: ExchangeHead;
+  readonly #record: Started;
+  readonly #ports: AttemptPorts;
+  readonly #ending: Ending;
+  readonly #begun = Promise.withResolvers<void>();
+  #response: OriginResponse | null = null;
+  #spool: Spool | null = null;
+  /** Whether the response is to be replayed, and whether its body is small enough for the ledger. */
+  #kept = true;
+  #isSmall = true;
+  #upload: RemoteUpload | null = null;
+  #hasBegun = false;
+
+  constructor(head: ExchangeHead, record: Started, ports: AttemptPorts) {
+    this.#head = head;
+    this.#record = record;
+    this.#ports = ports;
+    this.#ending = new Ending(head, record, ports.step);
+  }
+
+  get id(): Started["attempt"]["id"] {
+    return this.#record.attempt.id;
+  }
+
+  /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
+  get answer(): Promise<Response> {
+    return this.#ending.answer;
+  }
+
+  /** Resolves when there is a stream to attach to, or when there will be none. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
+  /** The stream from its first byte, or from where `head` says that the client left off; `null` when there is none. */
+  attach(head: ExchangeHead): Response | null {
+    const spool = this.#spool;
+    if (this.#response === null || spool === null || spool.chunks === 0 || !this.#isSmall) return null;
+    const skip = skippedBytes(this.#response, head, (search) => {
+      for (let number = 0; number < spool.chunks && search.offset === null; number++) {
+        search.feed(this.#ports.bodies.read(this.id, number) ?? EMPTY);
+      }
+    });
+    return attachedAnswer(this.#response, spool.reader(skip), head);
+  }
+
+  /** Runs to the end; resolves with a refusal that those who waited may share, else `null`. Never rejects. */
+  async run(call: () => Promise<OriginOutcome>): Promise<Refusal | null> {
+    try {
+      const outcome = await call();
+      if (!("next" in outcome)) {
+        this.#ending.unanswered(outcome);
+        return null;
+      }
+      this.#response = outcome;
+      const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.lists);
+      if (!isPossible(outcome.status)) this.#giveUp(outcome);
+      else if (verdict === "result") await this.#keep(outcome);
+      else return await this.#pass(outcome, verdict);
+      return null;
+    } catch (error) {
+      this.#spool?.break();
+      this.#ending.fail(error);
+      return null;
+    } finally {
+      this.#begun.resolve();
+    }
+  }
+
+  /** An answer that is no result: passed on, not kept. Its body is read first as far as it is small. */
+  async #pass(response: OriginResponse, type: "refused" | "ambiguous"): Promise<Refusal | null> {
+    const body = await readSmall(response, CHUNK_BYTES);
+    if (body.kind === "dropped" || body.kind === "timed-out") {
+      this.#ending.unanswered(body);
+      return null;
+    }
+    if (this.#ending.passed(type) === null) {
+      response.cancel();
+      return null;
+    }
+    const { bytes } = body;
+    const passed = body.kind === "whole" ? bytes : continued(bytes, response);
+    this.#ending.tell(firstAnswer(response, passed, this.#head.echo, null));
+    return body.kind === "whole" && type === "refused" ? { ...response, bytes } : null;
+  }
+
+  /** A result: its body is stored as it comes, and told as it is stored. */
+  async #keep(response: OriginResponse): Promise<void> {
+    const spool = this.#spoolFor(response);
+    this.#spool = spool;
+    void this.#beginWhenShown(response, spool);
+    try {
+      for (;;) {
+        const piece = await response.next();
+        if (piece.kind === "whole") break;
+        if (piece.kind !== "bytes") {
+          spool.break();
+          // What is not kept has been settled before.
+          if (this.#kept) this.#ending.unanswered(piece);
+          return;
+        }
+        await spool.write(piece.bytes);
+        await this.#upload?.write(piece.bytes);
+        if (this.#isSmall && spool.bytes > this.#head.maxResponseBodyBytes) await this.#outgrow(response, spool);
+      }
+      await this.#complete(response, spool);
+    } catch (error) {
+      console.error({ message: "response could not be stored", reason: String(error) });
+      spool.break();
+      if (this.#kept) this.#giveUp(response);
+    }
+  }
+
+  #spoolFor({ length }: OriginResponse): Spool {
+    const { bodies, sync } = this.#ports;
+    const isShort = length !== null && length <= CHUNK_BYTES;
+    const firstFlushMs = isShort ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
+    return new Spool({ bodies, name: this.id, sync, firstFlushMs, patienceMs: this.#head.idleTimeoutMs });
+  }
+
+  /** The body is too large for the ledger: it goes to the bucket, or it is not kept. */
+  async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
+    this.#isSmall = false;
+    await spool.flush();
+    this.#upload = await this.#ports.remote.begin(this.id);
+    for (let number = 0; this.#upload !== null && number < spool.chunks; number++) {
+      await this.#upload.write(this.#ports.bodies.read(this.id, number) ?? EMPTY);
+    }
+    if (this.#upload === null) {
+      this.#kept = false;
+      // The origin has answered, so the record says so before anybody reads on.
+      if (this.#ending.result(response.status, null) === null) return;
+    }
+    this.#begin(response, spool);
+    spool.stopKeeping();
+  }
+
+  async #complete(response: OriginResponse, spool: Spool): Promise<void> {
+    const { status, statusText, headers } = response;
+    const whole = this.#isSmall ? spool.takeWhole() : null;
+    if (whole !== null) {
+      this.#completeWhole(response, whole);
+      return;
+    }
+    await this.#upload?.complete();
+    await spool.finish(() => {
+      const body: StoredBody = this.#isSmall
+        ? { kind: "chunks", name: this.id, count: spool.chunks, size: spool.bytes }
+        : { kind: "remote", name: this.id, size: spool.bytes };
+      if (this.#kept) this.#ending.result(status, { status, statusText, headers, body });
+    });
+  }
+
+  /** A body that is all there: stored with its record or, when that fails, told and not kept. */
+  #completeWhole(response: OriginResponse, bytes: Uint8Array): void {
+    const { status, statusText, headers } = response;
+    let record;
+    try {
+      record = this.#ending.result(status, { status, statusText, headers, body: { kind: "inline", bytes } })?.record;
+    } catch (error) {
+      console.error({ message: "response could not be stored", reason: String(error) });
+      record = this.#ending.result(status, null)?.record;
+    }
+    const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
+    this.#ending.tell(firstAnswer(response, bytes, this.#head.echo, expiresAt));
+  }
+
+  #giveUp(response: OriginResponse): void {
+    response.cancel();
+    this.#kept = false;
+    this.#ending.unkept(response.status);
+  }
+
+  async #beginWhenShown(response: OriginResponse, spool: Spool): Promise<void> {
+    await spool.begun();
+    if (spool.chunks > 0) this.#begin(response, spool);
+  }
+
+  /** There is something to tell: the first client gets its stream, and others may attach. */
+  #begin(response: OriginResponse, spool: Spool): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const stream = spool.reader();
+    const body = response.length === null ? stream : ofLength(stream, response.length);
+    this.#ending.tell(firstAnswer(response, body, this.#head.echo, null));
+    this.#begun.resolve();
+  }
+}

@@ -1,0 +1,90 @@
+// How an attempt ends: the word that it leaves in its record, and what its own client hears. The word comes first (G4), and
+// what would contradict the record is never told.
+
+import type { LifeCycleEvent, Step } from "../core/life-cycle.ts";
+import type { Problem } from "../core/problem.ts";
+import type { Started } from "../core/record.ts";
+import { type AttemptEnd, judge } from "../core/verdict.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import { problemResponse } from "../http/problem-response.ts";
+import type { StoredResponse } from "./ledger.ts";
+
+/** One step of the attempt's record, written in this turn. */
+export type StepRecord = (event: LifeCycleEvent, response?: StoredResponse) => Step;
+
+/** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
+export const POLL_MS = 1000;
+
+export class Ending {
+  readonly #head: ExchangeHead;
+  readonly #record: Started;
+  readonly #step: StepRecord;
+  readonly #answer = Promise.withResolvers<Response>();
+
+  constructor(head: ExchangeHead, record: Started, step: StepRecord) {
+    this.#head = head;
+    this.#record = record;
+    this.#step = step;
+  }
+
+  /** What the client hears; whatever is told first. */
+  get answer(): Promise<Response> {
+    return this.#answer.promise;
+  }
+
+  tell(response: Response): void {
+    this.#answer.resolve(response);
+  }
+
+  refuse(problem: Problem): void {
+    this.tell(problemResponse(problem, this.#head.echo));
+  }
+
+  /** The store failed: nothing is told that a later retry could contradict. */
+  fail(error: unknown): void {
+    this.#answer.reject(error);
+  }
+
+  /** No answer came, or its body broke off. */
+  unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): void {
+    const verdict = judge(end, this.#head.lists);
+    const settled = verdict === "refused" ? this.passed("refused") : this.passed("ambiguous");
+    if (settled === null) return;
+    const { unknown } = this.#record.policy;
+    const retryAfterMs = settled.record?.state === "failed" ? settled.record.retryFrom - Date.now() : 0;
+    switch (end.kind) {
+      case "unreachable":
+        this.refuse({ code: "origin-unreachable" });
+        return;
+      case "dropped":
+        this.refuse({ code: "origin-dropped", unknown, retryAfterMs });
+        return;
+      case "timed-out":
+        this.refuse({ code: "origin-timeout", unknown, retryAfterMs });
+    }
+  }
+
+  /** An answer that is no result. */
+  passed(type: "refused" | "ambiguous"): Step | null {
+    return this.#settle({ type, attemptId: this.#record.attempt.id });
+  }
+
+  /** A result, with the response that the record keeps; `null` when it keeps none. */
+  result(status: number, stored: StoredResponse | null): Step | null {
+    const event = { type: "result", attemptId: this.#record.attempt.id, status, kept: stored !== null } as const;
+    return stored === null ? this.#settle(event) : this.#settle(event, stored);
+  }
+
+  /** A result whose response cannot be given or stored. It was there, so there is never a second effect. */
+  unkept(status: number): void {
+    if (this.result(status, null) !== null) this.refuse({ code: "response-not-kept", originalStatus: status });
+  }
+
+  /** `null` when the record is no longer the attempt's own; then nobody is told its answer. */
+  #settle(event: LifeCycleEvent, stored?: StoredResponse): Step | null {
+    const settled = this.#step(event, stored);
+    if (settled.reply.type !== "superseded") return settled;
+    this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
+    return null;
+  }
+}

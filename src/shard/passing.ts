@@ -1,0 +1,53 @@
+// The body of an answer that is passed on and not kept: read as far as it is small, so that the record can be settled and
+// the answer shared, and streamed from there.
+
+import type { AttemptEnd } from "../core/verdict.ts";
+import { joinBytes } from "../http/body.ts";
+import type { OriginResponse } from "./origin-call.ts";
+
+export type SmallBody =
+  | { readonly kind: "whole"; readonly bytes: Uint8Array }
+  /** There is more than was asked for. */
+  | { readonly kind: "more"; readonly bytes: Uint8Array }
+  | Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;
+
+export async function readSmall(response: OriginResponse, limitBytes: number): Promise<SmallBody> {
+  const pieces: Uint8Array[] = [];
+  for (let size = 0; size <= limitBytes;) {
+    const piece = await response.next();
+    switch (piece.kind) {
+      case "bytes":
+        pieces.push(piece.bytes.slice());
+        size += piece.bytes.byteLength;
+        break;
+      case "whole":
+        return { kind: "whole", bytes: joinBytes(pieces) };
+      case "dropped":
+      case "timed-out":
+        return piece;
+    }
+  }
+  return { kind: "more", bytes: joinBytes(pieces) };
+}
+
+/** What has been read of a body that is not kept, and then the rest as it comes. A break breaks it for the client too. */
+export function continued(bytes: Uint8Array, response: OriginResponse): ReadableStream<Uint8Array> {
+  let first: Uint8Array | null = bytes;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (first !== null) {
+          controller.enqueue(first);
+          first = null;
+          return;
+        }
+        const piece = await response.next();
+        if (piece.kind === "bytes") controller.enqueue(piece.bytes.slice());
+        else if (piece.kind === "whole") controller.close();
+        else throw new Error("the origin's response broke off");
+      },
+      cancel: () => response.cancel(),
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,122 @@
+// Bodies above `max_response_body`, in an R2 bucket where one is bound: kept and replayed like any other, at the price of
+// an object. The ledger knows of an object before it is begun, so that a crash between the two leaves none behind.
+
+import type { Sql } from "./migrations.ts";
+
+/** R2 wants parts of one size, 5 MiB at least; one of these is in memory for each such response (R2 documentation). */
+const PART_BYTES = 8 << 20;
+
+/** How long erasing pauses after R2 failed. */
+const PAUSE_MS = 60_000;
+
+/** A body on its way into the bucket. */
+export interface RemoteUpload {
+  write(bytes: Uint8Array): Promise<void>;
+  complete(): Promise<void>;
+}
+
+export class RemoteBodies {
+  readonly #sql: Sql;
+  readonly #bucket: R2Bucket | null;
+  readonly #wake: () => void;
+  #pausedUntil = 0;
+
+  /** `wake` is called when there is something to erase. */
+  constructor(sql: Sql, bucket: R2Bucket | null, wake: () => void) {
+    this.#sql = sql;
+    this.#bucket = bucket;
+    this.#wake = wake;
+  }
+
+  /** Begins an upload; `null` where no bucket is bound. */
+  async begin(body: string): Promise<RemoteUpload | null> {
+    if (this.#bucket === null) return null;
+    // Durable before the upload exists: the output gate holds the call until it is.
+    this.#sql.exec("INSERT INTO remote (body) VALUES (?)", body);
+    const upload = await this.#bucket.createMultipartUpload(keyOf(body));
+    this.#sql.exec("UPDATE remote SET upload_id = ? WHERE body = ?", upload.uploadId, body);
+    return new PartedUpload(upload);
+  }
+
+  /** The body from a byte on; `null` when it is not there. */
+  async open(body: string, skipBytes: number): Promise<ReadableStream<Uint8Array> | null> {
+    const object = await this.#bucket?.get(keyOf(body), skipBytes === 0 ? {} : { range: { offset: skipBytes } });
+    return object?.body ?? null;
+  }
+
+  /** Leaves a body, if there is one of that name, to the alarm. */
+  discard(body: string): void {
+    const { rowsWritten } = this.#sql.exec("UPDATE remote SET discarded = 1 WHERE body = ?", body);
+    if (rowsWritten > 0) this.#wake();
+  }
+
+  /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
+  eraseAt(): number | null {
+    return this.#bucket === null || this.#next() === undefined ? null : this.#pausedUntil;
+  }
+
+  /** Erases one discarded body, whole or half uploaded. */
+  async eraseOne(): Promise<void> {
+    const next = this.#next();
+    if (next === undefined || this.#bucket === null || Date.now() < this.#pausedUntil) return;
+    const { body, upload_id } = next;
+    try {
+      // One that is complete cannot be aborted, and one that is not is no object yet.
+      if (upload_id !== null) await this.#bucket.resumeMultipartUpload(keyOf(body), upload_id).abort().catch(ignore);
+      await this.#bucket.delete(keyOf(body));
+      this.#sql.exec("DELETE FROM remote WHERE body = ?", body);
+    } catch (error) {
+      console.error({ message: "a body could not be erased from the bucket", reason: String(error) });
+      this.#pausedUntil = Date.now() + PAUSE_MS;
+    }
+  }
+
+  #next(): { readonly body: string; readonly upload_id: string | null } | undefined {
+    return this.#sql
+      .exec<{ body: string; upload_id: string | null }>(
+        "SELECT body, upload_id FROM remote WHERE discarded = 1 LIMIT 1",
+      )
+      .toArray()[0];
+  }
+}
+
+/** Cuts a body into parts of one size. */
+class PartedUpload implements RemoteUpload {
+  readonly #upload: R2MultipartUpload;
+  readonly #parts: R2UploadedPart[] = [];
+  readonly #part = new Uint8Array(PART_BYTES);
+  #filled = 0;
+
+  constructor(upload: R2MultipartUpload) {
+    this.#upload = upload;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.byteLength;) {
+      const piece = bytes.subarray(at, at + PART_BYTES - this.#filled);
+      this.#part.set(piece, this.#filled);
+      this.#filled += piece.byteLength;
+      at += piece.byteLength;
+      if (this.#filled === PART_BYTES) await this.#send();
+    }
+  }
+
+  async complete(): Promise<void> {
+    if (this.#filled > 0) await this.#send();
+    await this.#upload.complete(this.#parts);
+  }
+
+  async #send(): Promise<void> {
+    const number = this.#parts.length + 1;
+    this.#parts.push(await this.#upload.uploadPart(number, this.#part.slice(0, this.#filled)));
+    this.#filled = 0;
+  }
+}
+
+function keyOf(body: string): string {
+  return `bodies/${body}`;
+}
+
+function ignore(): void {
+  // Whether there was anything to abort is of no matter.
+}

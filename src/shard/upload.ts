@@ -1,0 +1,77 @@
+// A large request on its way into the shard. Its body is complete and durable before anything is claimed, so that neither
+// a client that leaves nor a slow origin can cut it; it is never in memory at once. Where the route compares no bodies,
+// it only flows through: then a client that leaves cuts it, and the attempt is ambiguous.
+
+import type { Problem } from "../core/problem.ts";
+import { fingerprintDigested } from "../http/fingerprint.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import { MessageReader } from "../http/message-stream.ts";
+import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
+
+export interface Received {
+  readonly head: ExchangeHead;
+  readonly body: RequestBody;
+}
+
+export type Reception = Received | { readonly head: ExchangeHead; readonly problem: Problem };
+
+export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies): Promise<Reception> {
+  const message = new MessageReader(stream);
+  const head = await message.head();
+  const { upload } = head;
+  if (upload === null) throw new TypeError("a streamed message without an upload");
+  if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
+  const name = `${head.attemptId}/request`;
+  bodies.lend(name);
+  const stored = await store(bodies, name, message, upload.maxBytes).catch(() => null);
+  if (stored === null || stored.size > upload.maxBytes) {
+    bodies.release(name);
+    const broken: Problem = { code: "request-invalid", reason: "The request's body broke off or is malformed." };
+    return { head, problem: stored === null ? broken : { code: "body-too-large", limitBytes: upload.maxBytes } };
+  }
+  const fingerprint = await fingerprintDigested(upload.fingerprintParts, stored.digest);
+  return { head: { ...head, fingerprint }, body: chunkedBody(bodies, name, stored.count, stored.size) };
+}
+
+const EMPTY = new Uint8Array();
+
+interface StoredUpload {
+  readonly count: number;
+  readonly size: number;
+  readonly digest: Uint8Array;
+}
+
+/** Stores a body in chunks and digests it on the way. Stops soon after the bound. Rejects when the body breaks off. */
+async function store(bodies: Bodies, name: string, message: MessageReader, maxBytes: number): Promise<StoredUpload> {
+  const digest = new crypto.DigestStream("SHA-256");
+  const writer = digest.getWriter();
+  const chunk = new Uint8Array(CHUNK_BYTES);
+  let filled = 0;
+  let count = 0;
+  let size = 0;
+  const append = (): void => {
+    if (filled > 0) bodies.append(name, count++, chunk.subarray(0, filled));
+    filled = 0;
+  };
+  while (size <= maxBytes) {
+    const piece = await message.read();
+    if (piece.done) {
+      append();
+      await writer.close();
+      return { count, size, digest: new Uint8Array(await digest.digest) };
+    }
+    size += piece.value.byteLength;
+    for (let at = 0; at < piece.value.byteLength;) {
+      const part = piece.value.subarray(at, at + CHUNK_BYTES - filled);
+      chunk.set(part, filled);
+      filled += part.byteLength;
+      at += part.byteLength;
+      if (filled === CHUNK_BYTES) append();
+    }
+    await writer.write(piece.value);
+  }
+  await message.cancel();
+  await writer.abort();
+  return { count, size, digest: EMPTY };
+}
