@@ -5,6 +5,7 @@
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { FillingChunk } from "./filling-chunk.ts";
 
 export interface SpoolOptions {
   readonly bodies: Bodies;
@@ -21,9 +22,6 @@ export interface SpoolOptions {
 /** Bytes that come in a trickle are written together: at 40 commits a second no eye sees the steps. */
 const FLUSH_MS = 25;
 
-/** What a chunk begins with. */
-const FIRST_BYTES = 4096;
-
 /** How far the reading of a body that is not kept may run ahead of its slowest reader. */
 const WINDOW_CHUNKS = 16;
 
@@ -36,9 +34,7 @@ type End = "open" | "whole" | "broken";
 
 export class Spool {
   readonly #options: SpoolOptions;
-  /** The chunk that fills; it grows with what comes, so that a small body needs little. */
-  #chunk = new Uint8Array(FIRST_BYTES);
-  #filled = 0;
+  readonly #filling = new FillingChunk();
   /** Bytes taken so far. */
   bytes = 0;
   /** Chunks written, and chunks that readers may see. */
@@ -69,15 +65,11 @@ export class Spool {
     if (!this.#kept && this.#readers.size === 0) return;
     let at = 0;
     while (at < bytes.byteLength) {
-      const piece = bytes.subarray(at, at + CHUNK_BYTES - this.#filled);
-      this.#grow(this.#filled + piece.byteLength);
-      this.#chunk.set(piece, this.#filled);
-      this.#filled += piece.byteLength;
-      at += piece.byteLength;
-      if (this.#filled === CHUNK_BYTES) await this.flush();
+      at += this.#filling.fill(bytes.subarray(at));
+      if (this.#filling.size === CHUNK_BYTES) await this.flush();
     }
     const delayMs = this.#written === 0 ? this.#options.firstFlushMs : FLUSH_MS;
-    if (this.#filled > 0) this.#timer ??= setTimeout(() => void this.flush(), delayMs);
+    if (this.#filling.size > 0) this.#timer ??= setTimeout(() => void this.flush(), delayMs);
     if (this.#failure !== null) throw this.#failure;
     if (!this.#kept) await this.#untilRead();
   }
@@ -86,7 +78,7 @@ export class Spool {
   takeWhole(): Uint8Array | null {
     if (this.#written > 0) return null;
     this.#stopTimer();
-    return this.#takeFilled();
+    return this.#filling.take();
   }
 
   /** Resolves when readers can begin, or when the body has ended before. */
@@ -112,7 +104,6 @@ export class Spool {
   /** Breaks the body for all who read it. */
   break(): void {
     this.#stopTimer();
-    this.#filled = 0;
     this.#tell("broken");
   }
 
@@ -167,21 +158,6 @@ export class Spool {
     );
   }
 
-  #grow(bytes: number): void {
-    if (bytes <= this.#chunk.byteLength) return;
-    const grown = new Uint8Array(Math.min(CHUNK_BYTES, Math.max(bytes, 4 * this.#chunk.byteLength)));
-    grown.set(this.#chunk.subarray(0, this.#filled));
-    this.#chunk = grown;
-  }
-
-  /** What has come together. A chunk that is full is given away as it is, another one is copied. */
-  #takeFilled(): Uint8Array {
-    const bytes = this.#filled === this.#chunk.byteLength ? this.#chunk : this.#chunk.slice(0, this.#filled);
-    if (bytes === this.#chunk) this.#chunk = new Uint8Array(FIRST_BYTES);
-    this.#filled = 0;
-    return bytes;
-  }
-
   #stopTimer(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -215,8 +191,8 @@ export class Spool {
   }
 
   #writeChunk(): void {
-    if (this.#filled === 0) return;
-    const bytes = this.#takeFilled();
+    if (this.#filling.size === 0) return;
+    const bytes = this.#filling.take();
     if (this.#written === 0) this.#options.bodies.hold(this.#options.name);
     this.#options.bodies.append(this.#options.name, this.#written, bytes);
     this.#latest = { number: this.#written, bytes };

@@ -100,7 +100,9 @@ export function openTransfer(
   outgoing.on("error", (error) => {
     head.reject(error);
     uploaded.reject(error);
-    if (!answered) response.reject(error);
+    if (answered) return;
+    response.reject(error);
+    progress.end();
   });
   outgoing.on("close", () => uploaded.reject(new Error("the connection has ended")));
   write(outgoing, upload).then(uploaded.resolve, uploaded.reject);
