@@ -1,4 +1,4 @@
-// Defects that shipped elsewhere (conformance.md) and show only after a crash, or when an alarm fires late or never.
+// Defects that shipped elsewhere and show only after a crash, or when an alarm fires late or never.
 // The gateway is killed as a crash would kill it; what the alarm has done is read from the shard's own file.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Defects that shipped in other implementations, each as one test that would have caught it (conformance.md). Those
+// Defects that shipped in other implementations, each as one test that would have caught it. Those
 // that need a crash, or time to pass: defects-of-time.test.ts.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

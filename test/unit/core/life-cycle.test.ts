@@ -28,7 +28,7 @@ const refused: LifeCycleEvent = { type: "refused", attemptId: attemptId("a") };
 const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a") };
 const look: LifeCycleEvent = { type: "look" };
 
-describe("the arrows of the state machine (design, section 3)", () => {
+describe("the arrows of the state machine (README, The picture)", () => {
   it("replays a result until it expires, and starts anew from then on", () => {
     expect(
       tell(
