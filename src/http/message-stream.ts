@@ -1,6 +1,7 @@
 // A message whose body follows as a stream: what the Worker sends of a large request, and what the shard reads first.
 
 import type { BytesRead, Rest } from "./body.ts";
+import { drain } from "./drain.ts";
 import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } from "./message.ts";
 
 /**
@@ -8,7 +9,7 @@ import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } 
  * big-endian) and so many bytes; one without bytes is the end. It has to be said: between a Worker and an object a
  * stream that broke off looks like one that ended (measured), and half a body must never pass for a whole one.
  */
-export function streamMessage({ head, body }: ExchangeMessage, rest: Rest): ReadableStream<Uint8Array> {
+export function streamMessage({ head, body }: ExchangeMessage, rest: Rest): StreamedMessage {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const send = async (): Promise<void> => {
@@ -22,10 +23,22 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: Rest): Read
     await sendFrame(writer, NONE);
     await writer.close();
   };
-  // The receiver sees that the end is missing; whoever sent the body is gone.
-  send().catch((error: unknown) => writer.abort(error).catch(() => undefined));
-  return readable;
+  const taken = send().catch(async (error: unknown) => {
+    // Either the body broke off, and the receiver sees that its end is missing, or he wants no more of it.
+    await writer.abort(error).catch(() => undefined);
+    await drain(rest);
+  });
+  return { stream: readable, taken };
 }
+
+export interface StreamedMessage {
+  readonly stream: ReadableStream<Uint8Array>;
+  /** Resolves when the body has been read as far as it ever will be. */
+  readonly taken: Promise<void>;
+}
+
+/** Larger than the frames that come (http/body.ts), so that one view serves them all. */
+const FIRST_VIEW_BYTES = 64 * 1024;
 
 const NONE = new Uint8Array();
 
@@ -39,6 +52,8 @@ async function sendFrame(writer: WritableStreamDefaultWriter<Uint8Array>, bytes:
 /** Reads a streamed message: first its head, then its body, frame by frame. */
 export class MessageReader implements Rest {
   readonly #reader: ReadableStreamBYOBReader;
+  /** Comes back with the bytes and is used again. */
+  #view = new ArrayBuffer(FIRST_VIEW_BYTES);
 
   constructor(stream: ReadableStream<Uint8Array>) {
     this.#reader = stream.getReader({ mode: "byob" });
@@ -65,8 +80,10 @@ export class MessageReader implements Rest {
   }
 
   async #exactly(length: number): Promise<Uint8Array> {
-    const { done, value } = await this.#reader.readAtLeast(length, new Uint8Array(length));
+    const buffer = this.#view.byteLength < length ? new ArrayBuffer(length) : this.#view;
+    const { done, value } = await this.#reader.readAtLeast(length, new Uint8Array(buffer, 0, length));
     if (done || value.byteLength < length) throw new TypeError("the message broke off");
+    if (value.buffer instanceof ArrayBuffer) this.#view = value.buffer;
     return value;
   }
 }

@@ -3,8 +3,9 @@
 
 import type { Route } from "../config/resolved.ts";
 import { attemptId, durationMs, recordId } from "../core/units.ts";
-import { type BoundedBody, joinBytes, readBounded } from "./body.ts";
+import { type BoundedBody, ByteReader, joinBytes, readBounded, type Rest } from "./body.ts";
 import { digest } from "./digest.ts";
+import { drain, endAfter } from "./drain.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
@@ -47,14 +48,13 @@ async function exchange(request: Request, route: Route, key: Key, callShard: Cal
     const reason = `The value of ${unreadable}, which tells whose key it is, is not UTF-8.`;
     return problemResponse({ code: "request-invalid", reason }, key.raw);
   }
-  const tooLarge = (): Response =>
-    problemResponse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, key.raw);
+  const tooLarge = (rest: Rest): Promise<Response> =>
+    endAfter(problemResponse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, key.raw), drain(rest));
   const comparesNone = route.fingerprint.body === "none";
   const length = declaredLength(request.headers);
   // Where bodies are not compared they only flow through, so their size is of no matter.
-  if (!comparesNone && length !== null && length > route.maxRequestBodyBytes) {
-    await request.body?.cancel();
-    return tooLarge();
+  if (!comparesNone && request.body !== null && length !== null && length > route.maxRequestBodyBytes) {
+    return tooLarge(new ByteReader(request.body));
   }
   const bound = comparesNone ? WHOLE_BODY_BYTES : Math.min(WHOLE_BODY_BYTES, route.maxRequestBodyBytes);
   const body = await readBounded(request.body, bound).catch(() => null);
@@ -63,8 +63,7 @@ async function exchange(request: Request, route: Route, key: Key, callShard: Cal
     return problemResponse({ code: "request-invalid", reason }, key.raw);
   }
   if (body.kind === "over" && bound < WHOLE_BODY_BYTES) {
-    await body.rest.cancel();
-    return tooLarge();
+    return tooLarge(body.rest);
   }
   return callShard(route, key.key, await parcelFor(request, route, key, body));
 }

@@ -9,7 +9,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Bodies } from "./bodies.ts";
 import type { StoredBody, StoredResponse } from "./ledger.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
-import { chunkStream, ofLength } from "./request-body.ts";
+import { storedStream } from "./stored-stream.ts";
 
 /** The line and the headers of a response. */
 export interface ResponseHead {
@@ -98,12 +98,22 @@ async function storedBytes(body: StoredBody, { bodies, remote }: BodyStores, ski
     case "inline":
       return body.bytes.subarray(skip);
     case "chunks":
-      return ofLength(chunkStream(bodies, body.name, body.count, skip), body.size - skip);
+      // A replay that has begun outlives its record.
+      bodies.hold(body.name);
+      return storedStream(bodies, body, skip, () => bodies.release(body.name));
     case "remote": {
       const stream = await remote.open(body.name, skip);
       return stream === null ? null : ofLength(stream, body.size - skip);
     }
   }
+}
+
+/** The runtime sets no Content-Length otherwise. */
+function ofLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
+  const { readable, writable } = new FixedLengthStream(length);
+  // A break breaks the other side as well.
+  stream.pipeTo(writable).catch(() => undefined);
+  return readable;
 }
 
 function replayable({ headers }: ResponseHead, { omitHeaders }: ExchangeHead): HeaderPairs {

@@ -4,14 +4,15 @@
 import type { Started } from "../core/record.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import { firstOf } from "../http/patience.ts";
 import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import { Ending, type StepRecord } from "./ending.ts";
 import type { StoredBody } from "./ledger.ts";
 import type { OriginOutcome, OriginResponse } from "./origin-call.ts";
+import { Overflow } from "./overflow.ts";
 import { continued, readSmall } from "./passing.ts";
-import type { RemoteBodies, RemoteUpload } from "./remote-bodies.ts";
-import { ofLength } from "./request-body.ts";
+import type { RemoteBodies } from "./remote-bodies.ts";
 import { Spool } from "./spool.ts";
 
 /** What an attempt needs of its shard. */
@@ -32,6 +33,15 @@ const FIRST_FLUSH_MS = 2;
 /** A body that is known to be short is worth a longer wait, but not one that anybody would feel. */
 const SHORT_FLUSH_MS = 50;
 
+/** A response whose body does not come is told without it: an event stream may be silent for long after its head. */
+const HEAD_PATIENCE_MS = 100;
+
+/**
+ * How far a body that is not kept may run ahead of its slowest reader: 256 MiB of the ledger's disk. Up to there the
+ * client's speed is not the origin's.
+ */
+const WINDOW_CHUNKS = 1024;
+
 const EMPTY = new Uint8Array();
 
 export class Attempt {
@@ -42,10 +52,10 @@ export class Attempt {
   readonly #begun = Promise.withResolvers<void>();
   #response: OriginResponse | null = null;
   #spool: Spool | null = null;
-  /** Whether the response is to be replayed, and whether its body is small enough for the ledger. */
+  /** Whether the response is to be replayed. */
   #kept = true;
-  #isSmall = true;
-  #upload: RemoteUpload | null = null;
+  /** Where a body goes that is too large for the ledger. */
+  #overflow: Overflow | null = null;
   #hasBegun = false;
 
   constructor(head: ExchangeHead, record: Started, ports: AttemptPorts) {
@@ -64,21 +74,26 @@ export class Attempt {
     return this.#ending.answer;
   }
 
-  /** Resolves when there is a stream to attach to, or when there will be none. */
+  /** Resolves when the first client is told of a stream; never when it is told all at once. */
   get begun(): Promise<void> {
     return this.#begun.promise;
+  }
+
+  /** Whether the first client has been told that a stream comes. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   /** The stream from its first byte, or from where `head` says that the client left off; `null` when there is none. */
   attach(head: ExchangeHead): Response | null {
     const spool = this.#spool;
-    if (this.#response === null || spool === null || spool.chunks === 0 || !this.#isSmall) return null;
+    if (this.#response === null || spool === null || !this.#hasBegun || this.#overflow !== null) return null;
     const skip = skippedBytes(this.#response, head, (search) => {
       for (let number = 0; number < spool.chunks && search.offset === null; number++) {
         search.feed(this.#ports.bodies.read(this.id, number) ?? EMPTY);
       }
     });
-    return attachedAnswer(this.#response, spool.reader(skip), head);
+    return attachedAnswer(this.#response, spool.reader(this.#response.length, skip), head);
   }
 
   /** Runs to the end; resolves with a refusal that those who waited may share, else `null`. Never rejects. */
@@ -100,7 +115,7 @@ export class Attempt {
       this.#ending.fail(error);
       return null;
     } finally {
-      this.#begun.resolve();
+      this.#spool?.free();
     }
   }
 
@@ -137,8 +152,8 @@ export class Attempt {
           return;
         }
         await spool.write(piece.bytes);
-        await this.#upload?.write(piece.bytes);
-        if (this.#isSmall && spool.bytes > this.#head.maxResponseBodyBytes) await this.#outgrow(response, spool);
+        if (this.#overflow !== null) await this.#overflow.write(piece.bytes);
+        else if (spool.bytes > this.#head.maxResponseBodyBytes) await this.#outgrow(response, spool);
       }
       await this.#complete(response, spool);
     } catch (error) {
@@ -152,40 +167,42 @@ export class Attempt {
     const { bodies, sync } = this.#ports;
     const isShort = length !== null && length <= CHUNK_BYTES;
     const firstFlushMs = isShort ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-    return new Spool({ bodies, name: this.id, sync, firstFlushMs, patienceMs: this.#head.idleTimeoutMs });
+    const patienceMs = this.#head.idleTimeoutMs;
+    return new Spool({ bodies, name: this.id, sync, firstFlushMs, windowChunks: WINDOW_CHUNKS, patienceMs });
   }
 
   /** The body is too large for the ledger: it goes to the bucket, or it is not kept. */
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
-    this.#isSmall = false;
-    await spool.flush();
-    this.#upload = await this.#ports.remote.begin(this.id);
-    for (let number = 0; this.#upload !== null && number < spool.chunks; number++) {
-      await this.#upload.write(this.#ports.bodies.read(this.id, number) ?? EMPTY);
-    }
-    if (this.#upload === null) {
+    const { bodies, remote } = this.#ports;
+    const lost = (): void => {
       this.#kept = false;
       // The origin has answered, so the record says so before anybody reads on.
-      if (this.#ending.result(response.status, null) === null) return;
-    }
+      this.#ending.result(response.status, null);
+    };
+    this.#overflow = new Overflow({ name: this.id, bodies, remote, lost });
+    await spool.flush();
+    await this.#overflow.begin(spool.chunks);
     this.#begin(response, spool);
     spool.stopKeeping();
   }
 
   async #complete(response: OriginResponse, spool: Spool): Promise<void> {
     const { status, statusText, headers } = response;
-    const whole = this.#isSmall ? spool.takeWhole() : null;
+    const whole = this.#overflow === null ? spool.takeWhole() : null;
     if (whole !== null) {
       this.#completeWhole(response, whole);
       return;
     }
-    await this.#upload?.complete();
+    await this.#overflow?.complete();
     await spool.finish(() => {
-      const body: StoredBody = this.#isSmall
-        ? { kind: "chunks", name: this.id, count: spool.chunks, size: spool.bytes }
-        : { kind: "remote", name: this.id, size: spool.bytes };
-      if (this.#kept) this.#ending.result(status, { status, statusText, headers, body });
+      if (this.#kept) this.#ending.result(status, { status, statusText, headers, body: this.#storedBody(spool) });
     });
+  }
+
+  #storedBody({ chunks, bytes }: Spool): StoredBody {
+    if (this.#overflow !== null) return { kind: "remote", name: this.id, size: bytes };
+    if (chunks === 0) return { kind: "inline", bytes: EMPTY };
+    return { kind: "chunks", name: this.id, count: chunks, size: bytes };
   }
 
   /** A body that is all there: stored with its record or, when that fails, told and not kept. */
@@ -209,17 +226,15 @@ export class Attempt {
   }
 
   async #beginWhenShown(response: OriginResponse, spool: Spool): Promise<void> {
-    await spool.begun();
-    if (spool.chunks > 0) this.#begin(response, spool);
+    await firstOf(spool.begun(), HEAD_PATIENCE_MS);
+    if (spool.chunks > 0 || spool.isOpen) this.#begin(response, spool);
   }
 
   /** There is something to tell: the first client gets its stream, and others may attach. */
   #begin(response: OriginResponse, spool: Spool): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const stream = spool.reader();
-    const body = response.length === null ? stream : ofLength(stream, response.length);
-    this.#ending.tell(firstAnswer(response, body, this.#head.echo, null));
+    this.#ending.tell(firstAnswer(response, spool.reader(response.length), this.#head.echo, null));
     this.#begun.resolve();
   }
 }

@@ -8,6 +8,7 @@ import type { Policy, Started } from "../core/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
+import { firstOf } from "../http/patience.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { Alarm } from "./alarm.ts";
 import { firstAnswer, replay } from "./answers.ts";
@@ -179,20 +180,16 @@ export class Exchanges {
  * Waits for the end of an attempt, or only for its beginning where the duplicate attaches to it. Those who wait share a
  * refusal: one after the other, they would beat an origin that asks for less.
  */
-function waitFor(living: LivingAttempt, duplicate: ExchangeHead["duplicate"], ms: number): Promise<Refusal | null> {
-  const begun = living.attempt.begun.then(() => null);
-  return firstOf(duplicate === "attach" ? Promise.race([living.ended, begun]) : living.ended, ms);
+function waitFor(
+  { attempt, ended }: LivingAttempt,
+  duplicate: ExchangeHead["duplicate"],
+  ms: number,
+): Promise<Refusal | null> {
+  // One that has begun and cannot be attached to is over only when it has ended.
+  const attaches = duplicate === "attach" && !attempt.hasBegun;
+  return firstOf(attaches ? Promise.race([ended, attempt.begun.then(() => null)]) : ended, ms);
 }
 
 function refuse(head: ExchangeHead, problem: Problem): Response {
   return problemResponse(problem, head.echo);
-}
-
-/** What `promise` resolves with, or `null` after `ms`. */
-async function firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
-  const { promise: timeUp, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(resolve, ms, null);
-  const first = await Promise.race([promise, timeUp]);
-  clearTimeout(timer);
-  return first;
 }

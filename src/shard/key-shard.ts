@@ -55,6 +55,13 @@ export class KeyShard extends ittyDurable() {
 
   override async fetch(request: Request): Promise<Response> {
     if (isOperatorCall(request, OPERATOR_CALLS)) return super.fetch(request);
+    const response = await this.#exchange(request);
+    // Nobody takes it any more, and the runtime forgets it without a word: whoever feeds its body has to be told.
+    if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
+    return response;
+  }
+
+  async #exchange(request: Request): Promise<Response> {
     switch (request.url) {
       case EXCHANGE_URL: {
         const { head, body } = decodeMessage(new Uint8Array(await request.arrayBuffer()));

@@ -3,6 +3,7 @@
 
 import type { AttemptEnd } from "../core/verdict.ts";
 import { joinBytes } from "../http/body.ts";
+import { bytePipe, type Piece } from "./byte-pipe.ts";
 import type { OriginResponse } from "./origin-call.ts";
 
 export type SmallBody =
@@ -33,21 +34,20 @@ export async function readSmall(response: OriginResponse, limitBytes: number): P
 /** What has been read of a body that is not kept, and then the rest as it comes. A break breaks it for the client too. */
 export function continued(bytes: Uint8Array, response: OriginResponse): ReadableStream<Uint8Array> {
   let first: Uint8Array | null = bytes;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (first !== null) {
-          controller.enqueue(first);
-          first = null;
-          return;
-        }
-        const piece = await response.next();
-        if (piece.kind === "bytes") controller.enqueue(piece.bytes.slice());
-        else if (piece.kind === "whole") controller.close();
-        else throw new Error("the origin's response broke off");
-      },
-      cancel: () => response.cancel(),
-    },
-    { highWaterMark: 0 },
-  );
+  const next = async (): Promise<Piece | null> => {
+    if (first !== null) {
+      const piece = pieceOf(first);
+      first = null;
+      return piece;
+    }
+    const piece = await response.next();
+    if (piece.kind === "bytes") return pieceOf(piece.bytes);
+    if (piece.kind === "whole") return null;
+    throw new Error("the origin's response broke off");
+  };
+  return bytePipe({ next, close: () => response.cancel() }, response.length).readable;
+}
+
+function pieceOf(bytes: Uint8Array): Piece {
+  return { bytes, release: () => undefined };
 }

@@ -3,6 +3,8 @@
 
 import type { Rest } from "../http/body.ts";
 import type { Bodies } from "./bodies.ts";
+import { bytePipe, type Piece } from "./byte-pipe.ts";
+import { storedStream } from "./stored-stream.ts";
 
 export interface RequestBody {
   /**
@@ -20,68 +22,28 @@ export function bytesBody(bytes: Uint8Array): RequestBody {
 
 /** A body that is still on its way. `length` is what the client declared; `null` sends it chunked. */
 export function streamedBody(rest: Rest, length: number | null): RequestBody {
-  const streamTo = (broke: () => void): ReadableStream<Uint8Array> =>
-    new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          try {
-            const piece = await rest.read();
-            if (piece.done) controller.close();
-            else controller.enqueue(piece.value);
-          } catch (error) {
-            broke();
-            throw error;
-          }
-        },
-      },
-      { highWaterMark: 0 },
-    );
   return {
-    open: (broke) =>
-      piped(streamTo(broke), length === null ? new IdentityTransformStream() : new FixedLengthStream(length)),
+    open(broke) {
+      const next = async (): Promise<Piece | null> => {
+        try {
+          const piece = await rest.read();
+          return piece.done ? null : { bytes: piece.value, release: () => undefined };
+        } catch (error) {
+          broke();
+          throw error;
+        }
+      };
+      return bytePipe({ next, close: () => undefined }, length).readable;
+    },
     // What of a body nobody took (a replay, a conflict) is not read on.
     release: () => void rest.cancel().catch(() => undefined),
   };
 }
 
+/** A body that is stored. */
 export function chunkedBody(bodies: Bodies, name: string, count: number, size: number): RequestBody {
-  return { open: () => ofLength(chunkStream(bodies, name, count), size), release: () => bodies.release(name) };
-}
-
-/** The chunks of a stored body, one at a time. Breaks when one of them is gone, so that half a body never looks whole. */
-export function chunkStream(bodies: Bodies, name: string, count: number, skipBytes = 0): ReadableStream<Uint8Array> {
-  let number = 0;
-  let skip = skipBytes;
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        while (number < count) {
-          const bytes = bodies.read(name, number);
-          if (bytes === null) throw new Error(`chunk ${number} of ${name} is gone`);
-          number += 1;
-          const rest = bytes.subarray(Math.min(skip, bytes.byteLength));
-          skip -= bytes.byteLength - rest.byteLength;
-          if (rest.byteLength === 0) continue;
-          controller.enqueue(rest);
-          return;
-        }
-        controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-/** Gives a stream a Content-Length; the runtime sets none otherwise. */
-export function ofLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
-  return piped(stream, new FixedLengthStream(length));
-}
-
-/** Makes a stream one of the runtime's own, which hands on how it ends: a break breaks the other side too. */
-function piped(
-  stream: ReadableStream<Uint8Array>,
-  { readable, writable }: IdentityTransformStream,
-): ReadableStream<Uint8Array> {
-  void stream.pipeTo(writable).catch(() => undefined);
-  return readable;
+  return {
+    open: () => storedStream(bodies, { name, count, size }, 0, () => undefined),
+    release: () => bodies.release(name),
+  };
 }

@@ -4,8 +4,10 @@
 //
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
-import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import type { Bodies } from "./bodies.ts";
+import { bytePipe, freeBytes, type Piece } from "./byte-pipe.ts";
 import { FillingChunk } from "./filling-chunk.ts";
+import { SharedChunk } from "./shared-chunk.ts";
 
 export interface SpoolOptions {
   readonly bodies: Bodies;
@@ -15,6 +17,8 @@ export interface SpoolOptions {
   readonly sync: () => Promise<void>;
   /** How long the first bytes may wait for company, so that a quick body is written once. */
   readonly firstFlushMs: number;
+  /** How far the reading of a body that is not kept may run ahead of its slowest reader, in chunks. */
+  readonly windowChunks: number;
   /** How long the reading of a body that is not kept waits for a reader that does not move, before it is let go. */
   readonly patienceMs: number;
 }
@@ -22,13 +26,13 @@ export interface SpoolOptions {
 /** Bytes that come in a trickle are written together: at 40 commits a second no eye sees the steps. */
 const FLUSH_MS = 25;
 
-/** How far the reading of a body that is not kept may run ahead of its slowest reader. */
-const WINDOW_CHUNKS = 16;
-
 interface Reader {
   /** The chunk that it reads next. */
   next: number;
+  abort: (reason: Error) => void;
 }
+
+const BROKEN = "the origin's response broke off";
 
 type End = "open" | "whole" | "broken";
 
@@ -40,7 +44,8 @@ export class Spool {
   /** Chunks written, and chunks that readers may see. */
   #written = 0;
   #shown = 0;
-  #latest: { readonly number: number; readonly bytes: Uint8Array } | null = null;
+  /** The last chunk written, as long as somebody may want it. */
+  #latest: SharedChunk | null = null;
   #end: End = "open";
   /** Whether the body is kept; when not, chunks go as soon as everybody has read them. */
   #kept = true;
@@ -66,7 +71,7 @@ export class Spool {
     let at = 0;
     while (at < bytes.byteLength) {
       at += this.#filling.fill(bytes.subarray(at));
-      if (this.#filling.size === CHUNK_BYTES) await this.flush();
+      if (this.#filling.isFull) await this.flush();
     }
     const delayMs = this.#written === 0 ? this.#options.firstFlushMs : FLUSH_MS;
     if (this.#filling.size > 0) this.#timer ??= setTimeout(() => void this.flush(), delayMs);
@@ -74,9 +79,15 @@ export class Spool {
     if (!this.#kept) await this.#untilRead();
   }
 
-  /** All bytes, as long as none of them is in the ledger; `null` from then on. */
+  /** Whether more may come. */
+  get isOpen(): boolean {
+    return this.#end === "open";
+  }
+
+  /** All bytes, as long as none of them is in the ledger and nobody reads; `null` from then on. */
   takeWhole(): Uint8Array | null {
-    if (this.#written > 0) return null;
+    if (this.#failure !== null) throw this.#failure;
+    if (this.#written > 0 || this.#readers.size > 0) return null;
     this.#stopTimer();
     return this.#filling.take();
   }
@@ -105,6 +116,12 @@ export class Spool {
   break(): void {
     this.#stopTimer();
     this.#tell("broken");
+    for (const { abort } of this.#readers) abort(new Error(BROKEN));
+  }
+
+  /** To be called at the end, whatever it was: gives the memory of what fills back. */
+  free(): void {
+    this.#filling.free();
   }
 
   /** The body is too large to keep: those who read it get it all, but nothing is stored for others. */
@@ -113,49 +130,41 @@ export class Spool {
     this.#dropRead();
   }
 
-  /** The body from its first byte, or from `skipBytes` on, as it comes. */
-  reader(skipBytes = 0): ReadableStream<Uint8Array> {
-    const reader = { next: 0 };
+  /**
+   * The body from its first byte, or from `skipBytes` on, as it comes. `length` is what the origin says of all of it;
+   * `null` when it does not.
+   */
+  reader(length: number | null, skipBytes = 0): ReadableStream<Uint8Array> {
+    const reader: Reader = { next: 0, abort: () => undefined };
     let skip = skipBytes;
+    const next = async (): Promise<Piece | null> => {
+      for (;;) {
+        if (this.#end === "broken") throw new Error(BROKEN);
+        if (reader.next < this.#shown) {
+          const { bytes, release } = this.#read(reader.next);
+          reader.next += 1;
+          this.#dropRead();
+          this.#notify();
+          const rest = bytes.subarray(Math.min(skip, bytes.byteLength));
+          skip -= bytes.byteLength - rest.byteLength;
+          if (rest.byteLength > 0) return { bytes: rest, release };
+          release();
+        } else if (this.#end === "whole") return null;
+        else await this.#change.promise;
+      }
+    };
     this.#readers.add(reader);
     this.#options.bodies.hold(this.#options.name);
-    const leave = (): void => {
-      if (!this.#readers.delete(reader)) return;
-      this.#dropRead();
-      this.#notify();
-      this.#options.bodies.release(this.#options.name);
-    };
-    return new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          for (;;) {
-            if (this.#end === "broken" || !this.#readers.has(reader)) {
-              leave();
-              throw new Error("the origin's response broke off, or its reader was too slow");
-            }
-            if (reader.next < this.#shown) {
-              const bytes = this.#read(reader.next);
-              reader.next += 1;
-              this.#dropRead();
-              this.#notify();
-              const rest = bytes.subarray(Math.min(skip, bytes.byteLength));
-              skip -= bytes.byteLength - rest.byteLength;
-              if (rest.byteLength === 0) continue;
-              controller.enqueue(rest);
-              return;
-            }
-            if (this.#end === "whole") {
-              leave();
-              controller.close();
-              return;
-            }
-            await this.#change.promise;
-          }
-        },
-        cancel: leave,
-      },
-      { highWaterMark: 0 },
-    );
+    const pipe = bytePipe({ next, close: () => this.#leave(reader) }, length === null ? null : length - skipBytes);
+    reader.abort = pipe.abort;
+    return pipe.readable;
+  }
+
+  #leave(reader: Reader): void {
+    this.#readers.delete(reader);
+    this.#dropRead();
+    this.#notify();
+    this.#options.bodies.release(this.#options.name);
   }
 
   #stopTimer(): void {
@@ -163,11 +172,11 @@ export class Spool {
     this.#timer = null;
   }
 
-  #read(number: number): Uint8Array {
-    if (this.#latest?.number === number) return this.#latest.bytes;
+  #read(number: number): Piece {
+    if (this.#latest?.number === number) return this.#latest.use();
     const bytes = this.#options.bodies.read(this.#options.name, number);
     if (bytes === null) throw new Error(`chunk ${number} is gone`);
-    return bytes;
+    return { bytes, release: () => freeBytes(bytes) };
   }
 
   /** Writes what has come together and shows it when it is durable. One at a time, in order. */
@@ -193,9 +202,10 @@ export class Spool {
   #writeChunk(): void {
     if (this.#filling.size === 0) return;
     const bytes = this.#filling.take();
-    if (this.#written === 0) this.#options.bodies.hold(this.#options.name);
     this.#options.bodies.append(this.#options.name, this.#written, bytes);
-    this.#latest = { number: this.#written, bytes };
+    if (this.#written === 0) this.#options.bodies.hold(this.#options.name);
+    this.#latest?.release();
+    this.#latest = new SharedChunk(this.#written, bytes);
     this.#written += 1;
   }
 
@@ -203,7 +213,7 @@ export class Spool {
   async #untilRead(): Promise<void> {
     for (;;) {
       const slowest = this.#slowest();
-      if (this.#readers.size === 0 || this.#written - slowest <= WINDOW_CHUNKS) return;
+      if (this.#readers.size === 0 || this.#written - slowest <= this.#options.windowChunks) return;
       const patience = setTimeout(() => this.#letGo(slowest), this.#options.patienceMs);
       await this.#change.promise;
       clearTimeout(patience);
@@ -212,20 +222,21 @@ export class Spool {
 
   #letGo(next: number): void {
     for (const reader of this.#readers) {
-      if (reader.next !== next) continue;
-      this.#readers.delete(reader);
-      this.#options.bodies.release(this.#options.name);
+      if (reader.next === next) reader.abort(new Error("the reader was too slow for a body that is not kept"));
     }
-    this.#dropRead();
-    this.#notify();
   }
 
   #slowest(): number {
     return Math.min(this.#written, ...Array.from(this.#readers, ({ next }) => next));
   }
 
+  /** Forgets what everybody has read. */
   #dropRead(): void {
-    if (!this.#kept) this.#options.bodies.deleteBelow(this.#options.name, this.#slowest());
+    const slowest = this.#slowest();
+    if (!this.#kept) this.#options.bodies.deleteBelow(this.#options.name, slowest);
+    if (this.#readers.size === 0 || this.#latest === null || slowest <= this.#latest.number) return;
+    this.#latest.release();
+    this.#latest = null;
   }
 
   #tell(end: End): void {

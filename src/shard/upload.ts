@@ -6,7 +6,9 @@ import type { Problem } from "../core/problem.ts";
 import { fingerprintDigested } from "../http/fingerprint.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
-import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import type { Bodies } from "./bodies.ts";
+import { freeBytes } from "./byte-pipe.ts";
+import { FillingChunk } from "./filling-chunk.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 
 export interface Received {
@@ -46,32 +48,33 @@ interface StoredUpload {
 async function store(bodies: Bodies, name: string, message: MessageReader, maxBytes: number): Promise<StoredUpload> {
   const digest = new crypto.DigestStream("SHA-256");
   const writer = digest.getWriter();
-  const chunk = new Uint8Array(CHUNK_BYTES);
-  let filled = 0;
+  const chunk = new FillingChunk();
   let count = 0;
   let size = 0;
   const append = (): void => {
-    if (filled > 0) bodies.append(name, count++, chunk.subarray(0, filled));
-    filled = 0;
+    const bytes = chunk.take();
+    bodies.append(name, count++, bytes);
+    freeBytes(bytes);
   };
-  while (size <= maxBytes) {
-    const piece = await message.read();
-    if (piece.done) {
-      append();
-      await writer.close();
-      return { count, size, digest: new Uint8Array(await digest.digest) };
+  try {
+    while (size <= maxBytes) {
+      const piece = await message.read();
+      if (piece.done) {
+        if (chunk.size > 0) append();
+        await writer.close();
+        return { count, size, digest: new Uint8Array(await digest.digest) };
+      }
+      size += piece.value.byteLength;
+      for (let at = 0; at < piece.value.byteLength;) {
+        at += chunk.fill(piece.value.subarray(at));
+        if (chunk.isFull) append();
+      }
+      await writer.write(piece.value);
     }
-    size += piece.value.byteLength;
-    for (let at = 0; at < piece.value.byteLength;) {
-      const part = piece.value.subarray(at, at + CHUNK_BYTES - filled);
-      chunk.set(part, filled);
-      filled += part.byteLength;
-      at += part.byteLength;
-      if (filled === CHUNK_BYTES) append();
-    }
-    await writer.write(piece.value);
+    await message.cancel();
+    await writer.abort();
+    return { count, size, digest: EMPTY };
+  } finally {
+    chunk.free();
   }
-  await message.cancel();
-  await writer.abort();
-  return { count, size, digest: EMPTY };
 }

@@ -19,7 +19,7 @@ export async function readLedgers(stateDir: string): Promise<readonly LedgerRow[
 }
 
 function readLedger(path: string): readonly LedgerRow[] {
-  const database = new DatabaseSync(path, { readOnly: true });
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {
     // An object that has only just begun has no table yet.
     const tables = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'records'").all();

@@ -1,0 +1,26 @@
+// The last chunk of a body that was written, in memory for those who read close behind. Its memory is freed when the last of
+// them is done with it.
+
+import { freeBytes, type Piece } from "./byte-pipe.ts";
+
+export class SharedChunk {
+  readonly number: number;
+  readonly #bytes: Uint8Array;
+  /** Whoever made it counts as one. */
+  #users = 1;
+
+  constructor(number: number, bytes: Uint8Array) {
+    this.number = number;
+    this.#bytes = bytes;
+  }
+
+  use(): Piece {
+    this.#users += 1;
+    return { bytes: this.#bytes, release: () => this.release() };
+  }
+
+  release(): void {
+    this.#users -= 1;
+    if (this.#users === 0) freeBytes(this.#bytes);
+  }
+}

@@ -1,0 +1,33 @@
+// A body that lies in chunk rows, as a stream.
+
+import type { Bodies } from "./bodies.ts";
+import { bytePipe, freeBytes, type Piece } from "./byte-pipe.ts";
+
+export interface StoredChunks {
+  readonly name: string;
+  readonly count: number;
+  readonly size: number;
+}
+
+/** One chunk at a time, from a byte on. Breaks when one of them is gone, so that half a body never looks whole. */
+export function storedStream(
+  bodies: Bodies,
+  { name, count, size }: StoredChunks,
+  skipBytes: number,
+  close: () => void,
+): ReadableStream<Uint8Array> {
+  let number = 0;
+  let skip = skipBytes;
+  const next = (): Piece | null => {
+    while (number < count) {
+      const bytes = bodies.read(name, number);
+      if (bytes === null) throw new Error(`chunk ${number} of ${name} is gone`);
+      number += 1;
+      const rest = bytes.subarray(Math.min(skip, bytes.byteLength));
+      skip -= bytes.byteLength - rest.byteLength;
+      if (rest.byteLength > 0) return { bytes: rest, release: () => freeBytes(bytes) };
+    }
+    return null;
+  };
+  return bytePipe({ next, close }, size - skipBytes).readable;
+}
