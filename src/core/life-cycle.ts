@@ -164,11 +164,14 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
     case "ambiguous":
       return outcomeUnknown(current);
-    case "renew": {
-      const lockedUntil = later(now, policy.lockMs);
-      return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil }, policy };
-    }
+    case "renew":
+      return renewed(current, now);
   }
+}
+
+/** The record of an attempt that is known to live, however late its renewal comes. */
+export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unknown, now: EpochMs): Started {
+  return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil: later(now, policy.lockMs) }, policy };
 }
 
 function changed(record: IdempotencyRecord, reply: Reply): Step {

@@ -6,6 +6,7 @@ import { attemptId, durationMs, recordId } from "../core/units.ts";
 import { type BoundedBody, ByteReader, joinBytes, readBounded, type Rest } from "./body.ts";
 import { digest } from "./digest.ts";
 import { drain, endAfter } from "./drain.ts";
+import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
@@ -104,7 +105,7 @@ async function parcelFor(request: Request, route: Route, key: Key, body: Bounded
       lists: { refused: route.refused, ambiguous: route.ambiguous },
       duplicate: route.duplicate,
       waitMs: route.waitMs,
-      lastEventId: request.headers.get("last-event-id"),
+      lastEventId: lastEventId(request.headers.get("last-event-id")),
       timeoutMs: route.timeoutMs,
       idleTimeoutMs: route.idleTimeoutMs,
       maxResponseBodyBytes: route.maxResponseBodyBytes,

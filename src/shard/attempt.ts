@@ -114,8 +114,6 @@ export class Attempt {
       this.#spool?.break();
       this.#ending.fail(error);
       return null;
-    } finally {
-      this.#spool?.free();
     }
   }
 
@@ -158,6 +156,7 @@ export class Attempt {
       await this.#complete(response, spool);
     } catch (error) {
       console.error({ message: "response could not be stored", reason: String(error) });
+      response.cancel();
       spool.break();
       if (this.#kept) this.#giveUp(response);
     }
@@ -227,7 +226,7 @@ export class Attempt {
 
   async #beginWhenShown(response: OriginResponse, spool: Spool): Promise<void> {
     await firstOf(spool.begun(), HEAD_PATIENCE_MS);
-    if (spool.chunks > 0 || spool.isOpen) this.#begin(response, spool);
+    if (spool.isReadable) this.#begin(response, spool);
   }
 
   /** There is something to tell: the first client gets its stream, and others may attach. */

@@ -14,14 +14,19 @@ export const CHUNK_BYTES = 256 * 1024;
 /** Erased in one turn: 8 MiB of pages to free. */
 const ERASE_CHUNKS = 32;
 
+/** How long the alarm lets those be that hold a discarded body: an upload may take its time. */
+const HELD_MS = 60_000;
+
+/** Called when there is something to erase, or will be after so many milliseconds. */
+export type Wake = (afterMs: number) => void;
+
 export class Bodies {
   readonly #sql: Sql;
-  readonly #wake: () => void;
+  readonly #wake: Wake;
   /** The bodies that this instance writes or reads right now, and how many times each. */
   readonly #held = new Map<string, number>();
 
-  /** `wake` is called when there is something to erase. */
-  constructor(sql: Sql, wake: () => void) {
+  constructor(sql: Sql, wake: Wake) {
     this.#sql = sql;
     this.#wake = wake;
   }
@@ -53,7 +58,7 @@ export class Bodies {
     if (left > 0) this.#held.set(body, left);
     else {
       this.#held.delete(body);
-      if (this.hasErasable()) this.#wake();
+      if (this.hasErasable()) this.#wake(0);
     }
   }
 
@@ -63,13 +68,14 @@ export class Bodies {
       "INSERT OR IGNORE INTO discarded (body) SELECT ?1 WHERE EXISTS (SELECT 1 FROM chunks WHERE body = ?1)",
       body,
     );
-    if (rowsWritten > 0 && !this.#held.has(body)) this.#wake();
+    if (rowsWritten > 0 && !this.#held.has(body)) this.#wake(0);
   }
 
   /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
   lend(body: string): void {
     this.hold(body);
     this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
+    this.#wake(HELD_MS);
   }
 
   /** Erases some chunks of a discarded body that nobody holds. */
@@ -82,6 +88,14 @@ export class Bodies {
       ERASE_CHUNKS,
     );
     if (rowsWritten < ERASE_CHUNKS) this.#sql.exec("DELETE FROM discarded WHERE body = ?", body);
+  }
+
+  /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
+  eraseAt(): number | null {
+    if (this.hasErasable()) return 0;
+    // What is held may be left by a crash, and then nobody else would come for it.
+    const isAny = this.#sql.exec("SELECT 1 FROM discarded LIMIT 1").toArray().length > 0;
+    return isAny ? Date.now() + HELD_MS : null;
   }
 
   hasErasable(): boolean {

@@ -2,7 +2,7 @@
 // order of things. A claim is decided and written in one turn, and the runtime holds the call to the origin, as any
 // answer, until what was written before is durable (output gate; README, guarantees G3 and G4).
 
-import { deadlineOf, type LifeCycleEvent, type Step, step } from "../core/life-cycle.ts";
+import { deadlineOf, type LifeCycleEvent, renewed, type Step, step } from "../core/life-cycle.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Policy, Started } from "../core/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
@@ -135,9 +135,8 @@ export class Exchanges {
     const entry = this.#ledger.find(id);
     const living = this.#living.get(id);
     if (entry === null || living === undefined || deadlineOf(entry.record) > now) return entry;
-    const { record } = step(entry.record, { type: "renew", attemptId: living.attempt.id }, entry.record.policy, now);
-    if (record === entry.record) return entry;
-    this.#ledger.save(id, entry, record);
+    if (entry.record.state !== "started" || entry.record.attempt.id !== living.attempt.id) return entry;
+    this.#ledger.save(id, entry, renewed(entry.record, now));
     return this.#ledger.find(id);
   }
 
@@ -163,7 +162,8 @@ export class Exchanges {
       return await attempt.run(() => callOrigin(head, body, record.attempt.number, target(head), reachability));
     } finally {
       clearInterval(renewal);
-      this.#living.delete(head.recordId);
+      // A record that expired under it may have another attempt by now.
+      if (this.#living.get(head.recordId)?.attempt === attempt) this.#living.delete(head.recordId);
       body.release();
     }
   }

@@ -39,7 +39,7 @@ export class KeyShard extends ittyDurable() {
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     super(state, {});
     const { storage } = state;
-    this.#ledger = new Ledger(storage, bucketIn(env), () => this.#alarm.moveTo(epochMs(Date.now())));
+    this.#ledger = new Ledger(storage, bucketIn(env), (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
     this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
     this.#exchanges = new Exchanges({
       ledger: this.#ledger,

@@ -4,7 +4,7 @@
 
 import type { Completed, IdempotencyRecord } from "../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
-import { Bodies, exactBuffer } from "./bodies.ts";
+import { Bodies, exactBuffer, type Wake } from "./bodies.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { migrate, type Sql } from "./migrations.ts";
 import { INSERT, readRecord, RECORD_COLUMNS, type RecordRow, UPDATE, writeRecord } from "./record-rows.ts";
@@ -59,8 +59,7 @@ export class Ledger {
   /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
   readonly #buckets: Set<number>;
 
-  /** `wake` is called when something can be erased. */
-  constructor(storage: LedgerStorage, bucket: R2Bucket | null = null, wake: () => void = () => undefined) {
+  constructor(storage: LedgerStorage, bucket: R2Bucket | null = null, wake: Wake = () => undefined) {
     const { sql } = storage;
     this.#sql = sql;
     this.bodies = new Bodies(sql, wake);
@@ -155,15 +154,13 @@ export class Ledger {
 
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
   nextDeadline(): EpochMs | null {
-    if (this.bodies.hasErasable()) return epochMs(0);
-    const remoteAt = this.remote.eraseAt();
     const { lock, bucket } = this.#sql
       .exec<{ lock: number | null; bucket: number | null }>(
         "SELECT (SELECT min(locked_until) FROM records WHERE bucket = ?1) AS lock, (SELECT min(bucket) FROM records WHERE bucket > ?1) AS bucket",
         IN_FLIGHT,
       )
       .one();
-    const deadlines = [lock, bucket, remoteAt].filter((value) => value !== null);
+    const deadlines = [lock, bucket, this.bodies.eraseAt(), this.remote.eraseAt()].filter((value) => value !== null);
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
 }

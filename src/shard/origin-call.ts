@@ -14,7 +14,7 @@ export interface OriginResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderPairs;
-  /** What the origin says of its body's length; `null` when it does not. */
+  /** The length of its body; `null` when nothing certain is known: a binding's Worker may say anything. */
   readonly length: number | null;
   /** The next piece of the body, valid until the one after it. Never rejects: a body that breaks off says so. */
   next(): Promise<BodyPiece>;
@@ -62,7 +62,7 @@ export async function callOrigin(
       status,
       statusText,
       headers: responseHeaders(response.headers),
-      length: lengthOf(response.headers),
+      length: network ? lengthOf(response.headers) : null,
       next: () => deadline.within(idleTimeoutMs, read()).catch(broken),
       cancel: () => {
         // Whether the origin takes notice is of no matter: nobody reads on.
@@ -93,7 +93,7 @@ function originRequest(head: ExchangeHead, body: RequestBody, attemptNumber: num
 }
 
 function lengthOf(headers: Headers): number | null {
-  const value = headers.get("content-length");
+  const value = headers.has("transfer-encoding") ? null : headers.get("content-length");
   return value !== null && /^\d+$/.test(value) ? Number(value) : null;
 }
 

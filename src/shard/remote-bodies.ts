@@ -1,6 +1,7 @@
 // Bodies above `max_response_body`, in an R2 bucket where one is bound: kept and replayed like any other, at the price of
 // an object. The ledger knows of an object before it is begun, so that a crash between the two leaves none behind.
 
+import type { Wake } from "./bodies.ts";
 import type { Sql } from "./migrations.ts";
 
 /** R2 wants parts of one size, 5 MiB at least; one of these is in memory for each such response (R2 documentation). */
@@ -18,11 +19,10 @@ export interface RemoteUpload {
 export class RemoteBodies {
   readonly #sql: Sql;
   readonly #bucket: R2Bucket | null;
-  readonly #wake: () => void;
+  readonly #wake: Wake;
   #pausedUntil = 0;
 
-  /** `wake` is called when there is something to erase. */
-  constructor(sql: Sql, bucket: R2Bucket | null, wake: () => void) {
+  constructor(sql: Sql, bucket: R2Bucket | null, wake: Wake) {
     this.#sql = sql;
     this.#bucket = bucket;
     this.#wake = wake;
@@ -47,7 +47,7 @@ export class RemoteBodies {
   /** Leaves a body, if there is one of that name, to the alarm. */
   discard(body: string): void {
     const { rowsWritten } = this.#sql.exec("UPDATE remote SET discarded = 1 WHERE body = ?", body);
-    if (rowsWritten > 0) this.#wake();
+    if (rowsWritten > 0) this.#wake(0);
   }
 
   /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */

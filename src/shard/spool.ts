@@ -79,9 +79,9 @@ export class Spool {
     if (!this.#kept) await this.#untilRead();
   }
 
-  /** Whether more may come. */
-  get isOpen(): boolean {
-    return this.#end === "open";
+  /** Whether there is, or will be, something to read. */
+  get isReadable(): boolean {
+    return this.#end === "open" || (this.#end === "whole" && this.#written > 0);
   }
 
   /** All bytes, as long as none of them is in the ledger and nobody reads; `null` from then on. */
@@ -89,7 +89,9 @@ export class Spool {
     if (this.#failure !== null) throw this.#failure;
     if (this.#written > 0 || this.#readers.size > 0) return null;
     this.#stopTimer();
-    return this.#filling.take();
+    const bytes = this.#filling.take();
+    this.#tell("whole");
+    return bytes;
   }
 
   /** Resolves when readers can begin, or when the body has ended before. */
@@ -117,11 +119,6 @@ export class Spool {
     this.#stopTimer();
     this.#tell("broken");
     for (const { abort } of this.#readers) abort(new Error(BROKEN));
-  }
-
-  /** To be called at the end, whatever it was: gives the memory of what fills back. */
-  free(): void {
-    this.#filling.free();
   }
 
   /** The body is too large to keep: those who read it get it all, but nothing is stored for others. */
@@ -242,6 +239,7 @@ export class Spool {
   #tell(end: End): void {
     if (this.#end === "open" && this.#written > 0) this.#options.bodies.release(this.#options.name);
     this.#end = end;
+    this.#filling.free();
     this.#notify();
   }
 

@@ -26,11 +26,17 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
   const name = `${head.attemptId}/request`;
   bodies.lend(name);
-  const stored = await store(bodies, name, message, upload.maxBytes).catch(() => null);
-  if (stored === null || stored.size > upload.maxBytes) {
-    bodies.release(name);
-    const broken: Problem = { code: "request-invalid", reason: "The request's body broke off or is malformed." };
-    return { head, problem: stored === null ? broken : { code: "body-too-large", limitBytes: upload.maxBytes } };
+  let stored: StoredUpload | null = null;
+  try {
+    stored = await store(bodies, name, message, upload.maxBytes);
+  } finally {
+    if (stored === null || stored.size > upload.maxBytes) bodies.release(name);
+  }
+  if (stored === null) {
+    return { head, problem: { code: "request-invalid", reason: "The request's body broke off or is malformed." } };
+  }
+  if (stored.size > upload.maxBytes) {
+    return { head, problem: { code: "body-too-large", limitBytes: upload.maxBytes } };
   }
   const fingerprint = await fingerprintDigested(upload.fingerprintParts, stored.digest);
   return { head: { ...head, fingerprint }, body: chunkedBody(bodies, name, stored.count, stored.size) };
@@ -44,8 +50,16 @@ interface StoredUpload {
   readonly digest: Uint8Array;
 }
 
-/** Stores a body in chunks and digests it on the way. Stops soon after the bound. Rejects when the body breaks off. */
-async function store(bodies: Bodies, name: string, message: MessageReader, maxBytes: number): Promise<StoredUpload> {
+/**
+ * Stores a body in chunks and digests it on the way. Stops soon after the bound. `null` when the body breaks off; rejects
+ * when it cannot be stored.
+ */
+async function store(
+  bodies: Bodies,
+  name: string,
+  message: MessageReader,
+  maxBytes: number,
+): Promise<StoredUpload | null> {
   const digest = new crypto.DigestStream("SHA-256");
   const writer = digest.getWriter();
   const chunk = new FillingChunk();
@@ -58,7 +72,8 @@ async function store(bodies: Bodies, name: string, message: MessageReader, maxBy
   };
   try {
     while (size <= maxBytes) {
-      const piece = await message.read();
+      const piece = await message.read().catch(() => null);
+      if (piece === null) return null;
       if (piece.done) {
         if (chunk.size > 0) append();
         await writer.close();

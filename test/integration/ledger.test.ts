@@ -114,7 +114,7 @@ describe("ledger", () => {
   it("erases no body that somebody holds, and calls as soon as nobody does", async () => {
     await inLedger((_ledger, sql, storage) => {
       let calls = 0;
-      const { bodies } = new Ledger(storage, null, () => (calls += 1));
+      const { bodies } = new Ledger(storage, null, (afterMs) => (calls += Number(afterMs === 0)));
       bodies.lend("a");
       for (let number = 0; number < 40; number += 1) bodies.append("a", number, new Uint8Array(10));
       bodies.hold("a");
