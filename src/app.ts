@@ -4,18 +4,11 @@
 import { Hono } from "hono";
 import type { Config, ConfigProblem, Origin } from "./config/resolved.ts";
 import { hasLooped } from "./http/loop.ts";
-import { type Fetcher, passThrough } from "./http/pass-through.ts";
+import { passThrough } from "./http/pass-through.ts";
 import { literalPath, plainestPath } from "./http/path.ts";
 import { problemResponse, WELL_KNOWN_PATH } from "./http/problem-response.ts";
-import { type CallShard, protect } from "./http/protect.ts";
+import { type Ports, protect } from "./http/protect.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
-
-/** The outside world, as the map needs it. */
-export interface Ports {
-  readonly callShard: CallShard;
-  /** Where an origin's requests go; `null` when its binding is not there. */
-  readonly target: (origin: Origin) => Fetcher | null;
-}
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
@@ -56,7 +49,7 @@ function routed(config: Config, ports: Ports, pathOf: (url: string) => string): 
   for (const route of config.routes) {
     app.on([...route.methods], route.path, async ({ req }) => {
       if (hasLooped(route.origin, req.raw.headers)) return refuseLoop();
-      return (await protect(req.raw, route, ports.callShard)) ?? passTo(req.raw, route.origin, ports);
+      return (await protect(req.raw, route, ports)) ?? passTo(req.raw, route.origin, ports);
     });
   }
   // A bug. The same request with the same key is always safe to send again.

@@ -48,6 +48,7 @@ export function crossCheck(
       ...timeProblems(inForce),
       ...statusProblems(inForce),
       ...keyFormatProblems(inForce),
+      ...verifyProblems(inForce),
     );
   }
   return [...problems, ...shadowProblems(defaults, routes)];
@@ -116,6 +117,24 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
   if (!isKnown("key_format") || min <= max) return [];
   const message = `must not exceed max (${max}): write min = ${max} or less, or max = ${min} or more`;
   return [{ path: `${place("key_format")}.key_format.min`, message }];
+}
+
+/** To ask the origin takes a question, and an origin that has seen the key. */
+function verifyProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
+  if (!isKnown("unknown", "verify", "forward_key")) return [];
+  if (all.unknown !== "verify") {
+    // As a default it may be meant for other routes.
+    if (all.verify === undefined || source("verify") === "IDEMPOTENCY") return [];
+    const message = `has no effect with unknown = "${all.unknown}": write unknown = "verify", or leave it out`;
+    return [{ path: `${place("verify")}.verify`, message }];
+  }
+  if (all.verify === undefined) {
+    const message = 'is needed with unknown = "verify": write verify = "/v1/payments/by-key/{key}"';
+    return [{ path: `${place("unknown")}.verify`, message }];
+  }
+  if (all.forward_key.kind !== "none") return [];
+  const message = 'must not be "none" with unknown = "verify", since the origin is asked for a key that it never saw';
+  return [{ path: `${place("forward_key", "unknown")}.forward_key`, message: `${message}: write "client"` }];
 }
 
 function bindingProblems(

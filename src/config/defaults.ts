@@ -6,7 +6,7 @@ import type { Settings } from "./schema.ts";
 import { HOUR_MS, MEGABYTE, SECOND_MS } from "./units.ts";
 
 /** Members that stay undefined unless written: absence means something for them. */
-type Undefaulted = "origin" | "location_hint";
+type Undefaulted = "origin" | "location_hint" | "verify";
 
 /** Settings of which every member with a default is there. */
 export type FullSettings = Required<Omit<Settings, Undefaulted>> & Pick<Settings, Undefaulted>;
@@ -32,5 +32,6 @@ export const BUILT_IN: FullSettings = {
   max_response_body: 10 * MEGABYTE,
   omit_headers: ["set-cookie"],
   forward_key: { kind: "client" },
+  on_store_failure: "closed",
   methods: ["POST", "PATCH"],
 };

@@ -41,6 +41,8 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Route
     keyFormat: { pattern: keyFormat.pattern ?? null, min: keyFormat.min ?? 1, max: keyFormat.max ?? MAX_KEY_LENGTH },
     fingerprint: { body: fingerprint.body ?? "bytes", headers: fingerprint.headers ?? [] },
     unknown: settings.unknown,
+    verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
+    onStoreFailure: settings.on_store_failure,
     duplicate: settings.duplicate,
     waitMs: settings.wait,
     timeoutMs: settings.timeout,

@@ -54,8 +54,12 @@ export interface Route {
   readonly headers: readonly string[];
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   readonly fingerprint: { readonly body: "bytes" | "json" | "none"; readonly headers: readonly string[] };
-  /** What follows an attempt whose outcome is not known: another attempt once its lock has ended, or none. */
-  readonly unknown: "retry" | "hold";
+  /** What follows an attempt whose outcome is not known: another one once its lock has ended, none, or `verify`. */
+  readonly unknown: "retry" | "hold" | "verify";
+  /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` where nobody asks. */
+  readonly verify: string | null;
+  /** When the record cannot be reached: `closed` refuses, `open` forwards unprotected. */
+  readonly onStoreFailure: "closed" | "open";
   /**
    * What a duplicate gets while an attempt is in flight: 409 at once, the whole first answer within `waitMs`, or the first
    * answer as it comes, if it begins within `waitMs`.

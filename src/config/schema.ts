@@ -20,6 +20,7 @@ import { sameName, size, statuses, whole } from "./schema-members.ts";
 import { fingerprintEntries, keyFormatEntries } from "./schema-tables.ts";
 import { BINDING_PATTERN, firstRepeated, ORIGIN_TYPE_MESSAGE, parseForwardKey } from "./values.ts";
 import { parseMethod, parseOrigin, parseScope, parseScopeEntry, SCOPE_PATTERN, TOKEN_PATTERN } from "./values.ts";
+import { parseVerify, VERIFY_PATTERN } from "./values.ts";
 
 const LOCATION_HINTS = [
   "wnam",
@@ -143,8 +144,26 @@ export const settingsEntries = {
   ),
   unknown: v.exactOptional(
     choice(
-      'After an attempt of unknown outcome: "retry" starts another once its lock has ended, "hold" none. Default "retry".',
-      ["retry", "hold"],
+      'After an attempt of unknown outcome: "retry" starts another once its lock has ended, "hold" none, "verify" asks the origin. Default "retry".',
+      ["retry", "hold", "verify"],
+    ),
+  ),
+  verify: v.exactOptional(
+    v.pipe(
+      v.string('must be text: write "/v1/payments/by-key/{key}"'),
+      v.metadata({
+        description:
+          'With unknown = "verify": what to GET, with the caller\'s own headers, to learn whether an operation took effect. 2xx: yes, and this is its answer; 404: no.',
+        pattern: VERIFY_PATTERN,
+        examples: ["/v1/payments/by-key/{key}", "https://api.example.com/v1/orders?idempotency_key={key}"],
+      }),
+      parsed(parseVerify),
+    ),
+  ),
+  on_store_failure: v.exactOptional(
+    choice(
+      'When the record cannot be reached: "closed" answers 503 and forwards nothing, "open" forwards the request UNPROTECTED. Default "closed".',
+      ["closed", "open"],
     ),
   ),
   duplicate: v.exactOptional(

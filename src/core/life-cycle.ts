@@ -4,7 +4,7 @@
 // Every event first sees the record as time has left it (`settle`): a lock that ended, a record that expired. Whether
 // an alarm looked in between makes therefore no difference to what any later event leaves behind.
 
-import { type AttemptId, type EpochMs, type Fingerprint, later } from "./units.ts";
+import { type AttemptId, durationMs, type EpochMs, type Fingerprint, later } from "./units.ts";
 import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } from "./record.ts";
 
 export type LifeCycleEvent =
@@ -18,6 +18,10 @@ export type LifeCycleEvent =
   | { readonly type: "ambiguous"; readonly attemptId: AttemptId }
   /** The attempt is alive and needs its lock for longer. */
   | { readonly type: "renew"; readonly attemptId: AttemptId }
+  /** The origin is to be asked whether the last attempt took effect. */
+  | { readonly type: "verify" }
+  /** The origin, asked at `askedAt`, knows of no such operation. */
+  | { readonly type: "absent"; readonly attemptId: AttemptId; readonly askedAt: EpochMs }
   /** Nothing happened but time: the alarm looks. */
   | { readonly type: "look" };
 
@@ -34,11 +38,13 @@ export type Reply =
   | { readonly type: "outcome-unknown"; readonly record: Unknown }
   /** To a request: the key was used for something else. */
   | { readonly type: "mismatch" }
+  /** To `verify`: ask the origin now. */
+  | { readonly type: "ask"; readonly record: Unknown }
   /** To an attempt: it owned the record, and its word now stands there. */
   | { readonly type: "settled" }
   /** To an attempt: the record is no longer its own; nothing changed. */
   | { readonly type: "superseded" }
-  /** To a look. */
+  /** To a look, and where there is nothing to ask. */
   | { readonly type: "seen" };
 
 export interface Step {
@@ -64,9 +70,15 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "refused":
     case "ambiguous":
     case "renew":
+    case "absent":
       if (event.attemptId !== current.attempt.id || current.state === "completed")
         return unchanged(record, { type: "superseded" });
       return changed(endOrRenew(current, event, now), { type: "settled" });
+    case "verify": {
+      if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "seen" });
+      const asked = askedOnce(current, now);
+      return changed(asked, { type: "ask", record: asked });
+    }
     case "look":
       return changed(current, { type: "seen" });
   }
@@ -77,8 +89,9 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
   switch (record.state) {
     case "started":
       return record.attempt.lockedUntil;
-    case "failed":
     case "unknown":
+      return record.verifyAt !== null && record.verifyAt < record.expiresAt ? record.verifyAt : record.expiresAt;
+    case "failed":
     case "completed":
       return record.expiresAt;
   }
@@ -86,8 +99,9 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
 
 /** The record as time has left it. Times are those of the lock's end, not those of whoever noticed. */
 function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
-  if (record === null || deadlineOf(record) > now) return record;
-  if (record.state !== "started") return null;
+  if (record === null) return null;
+  if (record.state !== "started") return record.expiresAt > now ? record : null;
+  if (record.attempt.lockedUntil > now) return record;
   const ended = outcomeUnknown(record);
   return ended.expiresAt > now ? ended : null;
 }
@@ -101,7 +115,11 @@ function outcomeUnknown(record: Started | Failed | Unknown): Failed | Unknown {
       // The attempt may still be at work in the origin: attempts never overlap, so the lock is waited for.
       return { state: "failed", fingerprint, attempt, policy, retryFrom: attempt.lockedUntil, expiresAt };
     case "hold":
-      return { state: "unknown", fingerprint, attempt, policy, expiresAt };
+      return { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt: null, verifications: 0 };
+    case "verify": {
+      const verifyAt = attempt.lockedUntil;
+      return { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt, verifications: 0 };
+    }
   }
 }
 
@@ -113,7 +131,9 @@ function stepNone(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
     case "refused":
     case "ambiguous":
     case "renew":
+    case "absent":
       return { record: null, reply: { type: "superseded" }, deadline: null };
+    case "verify":
     case "look":
       return { record: null, reply: { type: "seen" }, deadline: null };
   }
@@ -133,7 +153,9 @@ function request(
     }
     case "failed": {
       const { retryFrom, fingerprint, attempt } = current;
-      if (now >= retryFrom) return start(fingerprint, attemptId, attempt.number + 1, policy, now);
+      // The same request, delivered once more: the id of an attempt that has ended never names another one.
+      const isSpent = attemptId === attempt.id;
+      if (now >= retryFrom && !isSpent) return start(fingerprint, attemptId, attempt.number + 1, policy, now);
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
     case "unknown":
@@ -149,7 +171,7 @@ function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: 
   return changed(record, { type: "start", record });
 }
 
-type AttemptEvent = Extract<LifeCycleEvent, { type: "result" | "refused" | "ambiguous" | "renew" }>;
+type AttemptEvent = Exclude<LifeCycleEvent, { type: "request" | "verify" | "look" }>;
 
 /** What the owner's word makes of the record, also when it comes after the lock has ended. */
 function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
@@ -163,7 +185,12 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
     case "refused":
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
     case "ambiguous":
-      return outcomeUnknown(current);
+      return current.state === "unknown" ? current : outcomeUnknown(current);
+    case "absent":
+      // As long as the attempt may be at work, that it has not happened says nothing.
+      if (current.state !== "unknown" || current.verifyAt === null) return current;
+      if (event.askedAt < attempt.lockedUntil) return current;
+      return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
     case "renew":
       return renewed(current, now);
   }
@@ -172,6 +199,19 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
 /** The record of an attempt that is known to live, however late its renewal comes. */
 export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unknown, now: EpochMs): Started {
   return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil: later(now, policy.lockMs) }, policy };
+}
+
+/** The first pause between two questions to the origin, doubled each time, and the longest one. */
+const FIRST_PAUSE_MS = 2000;
+const LONGEST_PAUSE_MS = 600_000;
+
+/** Written before the origin is asked, so that a crash does not lose the pause. */
+function askedOnce(record: Unknown, now: EpochMs): Unknown {
+  const { lockedUntil } = record.attempt;
+  // A duplicate may ask before, but the first question that counts in full is that after the lock.
+  if (now < lockedUntil) return record;
+  const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
+  return { ...record, verifyAt: later(now, durationMs(pauseMs)), verifications: record.verifications + 1 };
 }
 
 function changed(record: IdempotencyRecord, reply: Reply): Step {

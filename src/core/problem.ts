@@ -7,16 +7,17 @@ export type Problem =
   | { readonly code: "request-invalid"; readonly reason: string }
   | { readonly code: "key-reused"; readonly status: number }
   | { readonly code: "in-flight"; readonly retryAfterMs: number }
-  | { readonly code: "outcome-unknown" }
+  /** `retryAfterMs` where the origin is asked what became of it; `null` where nobody asks. */
+  | { readonly code: "outcome-unknown"; readonly retryAfterMs: number | null }
   | { readonly code: "response-not-kept"; readonly originalStatus: number }
   | { readonly code: "body-too-large"; readonly limitBytes: number }
   | { readonly code: "origin-unreachable" }
   | {
       readonly code: "origin-dropped";
-      readonly unknown: "retry" | "hold" | "unprotected";
+      readonly unknown: "retry" | "hold" | "verify" | "unprotected";
       readonly retryAfterMs: number;
     }
-  | { readonly code: "origin-timeout"; readonly unknown: "retry" | "hold"; readonly retryAfterMs: number }
+  | { readonly code: "origin-timeout"; readonly unknown: "retry" | "hold" | "verify"; readonly retryAfterMs: number }
   | { readonly code: "store-unavailable" }
   | { readonly code: "configuration-invalid"; readonly problems: readonly string[] };
 
@@ -64,6 +65,14 @@ export function describeProblem(problem: Problem): ProblemDetails {
         problem.retryAfterMs,
       );
     case "outcome-unknown":
+      if (problem.retryAfterMs !== null) {
+        return later(
+          409,
+          "Outcome unknown",
+          "An earlier request with this idempotency key may have taken effect, and its answer was lost. The origin is being asked. Send the same request again later to learn what became of it.",
+          problem.retryAfterMs,
+        );
+      }
       return final(
         409,
         "Outcome unknown",
@@ -134,7 +143,7 @@ function inDoubt(
   status: number,
   title: string,
   what: string,
-  doubt: { readonly unknown: "retry" | "hold" | "unprotected"; readonly retryAfterMs: number },
+  doubt: { readonly unknown: "retry" | "hold" | "verify" | "unprotected"; readonly retryAfterMs: number },
 ): ProblemDetails {
   switch (doubt.unknown) {
     case "retry":
@@ -142,6 +151,13 @@ function inDoubt(
         status,
         title,
         `${what}, so the operation may have taken effect. Send the same request with the same key again: it is tried once more when the first try can no longer be at work.`,
+        doubt.retryAfterMs,
+      );
+    case "verify":
+      return later(
+        status,
+        title,
+        `${what}, so the operation may have taken effect. Send the same request with the same key again: the origin is asked first whether it did.`,
         doubt.retryAfterMs,
       );
     case "hold":

@@ -11,8 +11,11 @@ import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
 /** What a route asks of the life cycle. A record keeps the policy under which its attempt was claimed. */
 export interface Policy {
-  /** What follows an attempt whose outcome is not known: another attempt once its lock has ended, or none. */
-  readonly unknown: "retry" | "hold";
+  /**
+   * What follows an attempt whose outcome is not known: another attempt once its lock has ended, none, or the question to
+   * the origin whether it took effect.
+   */
+  readonly unknown: "retry" | "hold" | "verify";
   readonly lockMs: DurationMs;
   readonly retentionMs: DurationMs;
 }
@@ -49,6 +52,10 @@ export interface Failed extends Remembered {
 /** The last attempt may have taken effect, and the route forbids another one until somebody knows. */
 export interface Unknown extends Remembered {
   readonly state: "unknown";
+  /** When the origin is asked next whether the attempt took effect; `null` where nobody asks. */
+  readonly verifyAt: EpochMs | null;
+  /** How often it has been asked since the lock ended. */
+  readonly verifications: number;
   readonly expiresAt: EpochMs;
 }
 

@@ -10,7 +10,11 @@ export const ATTEMPT_HEADER = "idempotency-attempt";
 export const ECHO_HEADER = "Idempotency-Key";
 export const EXPIRES_HEADER = "Idempotency-Expires";
 export const REPLAYED_HEADER = "Idempotent-Replayed";
-const GATEWAY_HEADERS = new Set([ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER].map((name) => name.toLowerCase()));
+/** On an answer to a request that went to the origin without its record (`on_store_failure = "open"`). */
+export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
+const GATEWAY_HEADERS = new Set(
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER].map((name) => name.toLowerCase()),
+);
 
 /**
  * Connection-specific fields (RFC 9110, section 7.6.1), and the two that the runtime sets itself from the body and the

@@ -20,6 +20,16 @@ export interface OriginCall {
   readonly hasBody: boolean;
 }
 
+/** How to ask the origin whether an operation took effect. */
+export interface Verification {
+  readonly origin: Origin;
+  readonly url: string;
+  readonly headers: HeaderPairs;
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxBytes: number;
+}
+
 /** A body that follows the head as a stream. */
 export interface Upload {
   /** What of the fingerprint is known before the body; `null` where bodies are not compared and it is known already. */
@@ -52,6 +62,8 @@ export interface ExchangeHead {
   readonly mismatchStatus: number;
   readonly omitHeaders: readonly string[];
   readonly call: OriginCall;
+  /** `null` where the route asks nobody. */
+  readonly verification: Verification | null;
 }
 
 export interface ExchangeMessage {

@@ -1,7 +1,7 @@
 // A request that a route protects: its key, scope, body and fingerprint are read, and all is handed to the shard that
 // keeps the key. Nothing goes out before the whole request has been found good.
 
-import type { Route } from "../config/resolved.ts";
+import type { Origin, Route } from "../config/resolved.ts";
 import { attemptId, durationMs, recordId } from "../core/units.ts";
 import { type BoundedBody, ByteReader, joinBytes, readBounded, type Rest } from "./body.ts";
 import { digest } from "./digest.ts";
@@ -11,19 +11,28 @@ import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
 import { LOOP_HEADER, loopMark } from "./loop.ts";
-import type { Parcel, Upload } from "./message.ts";
+import type { Parcel, Upload, Verification } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
+import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import { scopeOf, unreadablePart } from "./scope.ts";
+import { forwardUnprotected } from "./unprotected.ts";
 
-/** Runs an exchange in the shard that keeps `key`. Resolves with a problem response when the shard cannot. */
-export type CallShard = (route: Route, key: string, parcel: Parcel) => Promise<Response>;
+/** Runs an exchange in the shard that keeps `key`. `null` when the shard cannot be reached, or cannot write. */
+export type CallShard = (route: Route, key: string, parcel: Parcel) => Promise<Response | null>;
+
+/** The ways out of the Worker. */
+export interface Ports {
+  readonly callShard: CallShard;
+  /** Where requests go; `null` when the origin names a binding that is not there. */
+  readonly target: (origin: Origin) => Fetcher | null;
+}
 
 /** Bodies up to this size are handed over whole, larger ones as they come. JSON is compared as such up to here. */
 const WHOLE_BODY_BYTES = 1 << 20;
 
 /** The answer to a protected request; `null` when the route lets a request without a key pass. */
-export async function protect(request: Request, route: Route, callShard: CallShard): Promise<Response | null> {
+export async function protect(request: Request, route: Route, ports: Ports): Promise<Response | null> {
   const parsed = parseKey(request.headers, route.headers, route.keyFormat);
   switch (parsed.kind) {
     case "absent":
@@ -33,7 +42,7 @@ export async function protect(request: Request, route: Route, callShard: CallSha
     case "invalid":
       return problemResponse({ code: "key-invalid", reason: parsed.reason }, null);
     case "key":
-      return exchange(request, route, parsed, callShard);
+      return exchange(request, route, parsed, ports);
   }
 }
 
@@ -43,7 +52,7 @@ interface Key {
   readonly header: string;
 }
 
-async function exchange(request: Request, route: Route, key: Key, callShard: CallShard): Promise<Response> {
+async function exchange(request: Request, route: Route, key: Key, ports: Ports): Promise<Response> {
   const unreadable = unreadablePart(request.headers, route.scope);
   if (unreadable !== null) {
     const reason = `The value of ${unreadable}, which tells whose key it is, is not UTF-8.`;
@@ -66,7 +75,14 @@ async function exchange(request: Request, route: Route, key: Key, callShard: Cal
   if (body.kind === "over" && bound < WHOLE_BODY_BYTES) {
     return tooLarge(body.rest);
   }
-  return callShard(route, key.key, await parcelFor(request, route, key, body));
+  const parcel = await parcelFor(request, route, key, body);
+  const response = await ports.callShard(route, key.key, parcel);
+  if (response !== null) return response;
+  // What has been read of a stream cannot be sent anywhere else.
+  if (route.onStoreFailure === "open" && parcel.rest === null) {
+    return forwardUnprotected(parcel, ports.target(route.origin));
+  }
+  return problemResponse({ code: "store-unavailable" }, key.raw);
 }
 
 function declaredLength(headers: Headers): number | null {
@@ -118,6 +134,7 @@ async function parcelFor(request: Request, route: Route, key: Key, body: Bounded
         headers: forwardedHeaders(request.headers, route, key),
         hasBody: request.body !== null,
       },
+      verification: verificationOf(request, route, key),
     },
     body: begun,
     rest: body.kind === "whole" ? null : body.rest,
@@ -133,6 +150,25 @@ function forwardedHeaders(headers: Headers, route: Route, key: Key): HeaderPairs
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
   return [...requestHeaders(headers, drop, keyNames), ...added];
+}
+
+function verificationOf(request: Request, route: Route, key: Key): Verification | null {
+  const { verify, origin, forwardKey } = route;
+  if (verify === null) return null;
+  const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
+  const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
+  const isPath = target.startsWith("/");
+  return {
+    origin: isPath ? origin : { kind: "url", url: target },
+    url: isPath ? originUrl(origin, new URL(target, request.url).href) : target,
+    // The caller's own, so that the origin tells nobody of another's operation; but for what belongs to the body.
+    headers: forwardedHeaders(request.headers, route, key).filter(
+      ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
+    ),
+    timeoutMs: route.timeoutMs,
+    idleTimeoutMs: route.idleTimeoutMs,
+    maxBytes: route.maxResponseBodyBytes,
+  };
 }
 
 /** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so quoting is all that it can need. */

@@ -3,14 +3,19 @@
 
 import type { Config, Route } from "../config/resolved.ts";
 import { describeProblem, type Problem, type ProblemCode } from "../core/problem.ts";
-import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER } from "./headers.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
 
 export function wellKnownResponse(config: Config): Response {
   return Response.json(
     {
       specification: "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/",
-      responseHeaders: { echo: ECHO_HEADER, expires: EXPIRES_HEADER, replayed: REPLAYED_HEADER },
+      responseHeaders: {
+        echo: ECHO_HEADER,
+        expires: EXPIRES_HEADER,
+        replayed: REPLAYED_HEADER,
+        unprotected: UNPROTECTED_HEADER,
+      },
       routes: config.routes.map(publishedRoute),
       problems: publishedProblems(),
     },
@@ -39,6 +44,7 @@ function publishedRoute(route: Route): object {
     duplicate:
       route.duplicate === "reject" ? { while: "reject" } : { while: route.duplicate, upToSeconds: route.waitMs / 1000 },
     unknownOutcome: route.unknown,
+    onStoreFailure: route.onStoreFailure,
     retentionSeconds: route.retentionMs / 1000,
     notReplayed: { refused: route.refused, ambiguous: route.ambiguous },
     mismatchStatus: route.mismatchStatus,
@@ -53,7 +59,7 @@ const EXAMPLES: { readonly [Code in ProblemCode]: Extract<Problem, { code: Code 
   "request-invalid": { code: "request-invalid", reason: "" },
   "key-reused": { code: "key-reused", status: 422 },
   "in-flight": { code: "in-flight", retryAfterMs: 0 },
-  "outcome-unknown": { code: "outcome-unknown" },
+  "outcome-unknown": { code: "outcome-unknown", retryAfterMs: null },
   "response-not-kept": { code: "response-not-kept", originalStatus: 200 },
   "body-too-large": { code: "body-too-large", limitBytes: 0 },
   "origin-unreachable": { code: "origin-unreachable" },
@@ -72,7 +78,7 @@ function publishedProblems(): readonly object[] {
       code: problem.code,
       title,
       status,
-      retryable: "unknown" in problem ? "by unknownOutcome" : retryable,
+      retryable: "unknown" in problem || problem.code === "outcome-unknown" ? "by unknownOutcome" : retryable,
     };
   });
 }

@@ -38,8 +38,10 @@ export class Alarm {
 
   #set(at: EpochMs): void {
     this.#at = at;
+    // A time of 0 or less, for what is due at once, is refused by the platform (measured).
+    const time = Math.max(at, 1);
     // Not awaited: it belongs to the same commit as the writes of this turn, and a write that fails resets the object.
-    void this.#storage.setAlarm(at);
+    void this.#storage.setAlarm(time);
   }
 }
 

@@ -1,27 +1,55 @@
-// The Worker's way to a shard. It fails closed: when the shard cannot be reached, or breaks, the client hears so and
-// nothing else is sent anywhere.
+// The Worker's way to a shard. A call that fails is made again, by a new stub, with the same attempt id: the shard runs
+// an attempt once, however often it is delivered. What still fails is told as such, and nothing is sent anywhere.
 
 import type { Route } from "../config/resolved.ts";
 import { endAfter } from "../http/drain.ts";
 import { encodeMessage } from "../http/message.ts";
 import { streamMessage } from "../http/message-stream.ts";
-import { problemResponse } from "../http/problem-response.ts";
 import type { CallShard } from "../http/protect.ts";
 import { EXCHANGE_URL, UPLOAD_URL } from "./key-shard.ts";
 import { shardName } from "./naming.ts";
 
+/** Before the second try, and before the third: an object that was reset begins anew within a few milliseconds. */
+const PAUSES_MS = [50, 250];
+
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   return async (route, key, parcel) => {
+    const name = await shardName(key, route.shards);
+    // A stub that has failed stays broken (platform rule), so each try has its own.
+    const call = (url: string, body: BodyInit): Promise<Response> =>
+      stubFor(namespace, route, name).fetch(url, { ...OPTIONS, body });
     try {
-      const stub = stubFor(namespace, route, await shardName(key, route.shards));
-      if (parcel.rest === null) return await stub.fetch(EXCHANGE_URL, { ...OPTIONS, body: encodeMessage(parcel) });
+      if (parcel.rest === null) {
+        const message = encodeMessage(parcel);
+        return await withRetries(() => call(EXCHANGE_URL, message));
+      }
+      // What has been read of a stream cannot be sent again.
       const { stream, taken } = streamMessage(parcel, parcel.rest);
-      return await endAfter(await stub.fetch(UPLOAD_URL, { ...OPTIONS, body: stream }), taken);
+      return await endAfter(await call(UPLOAD_URL, stream), taken);
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });
-      return problemResponse({ code: "store-unavailable" }, parcel.head.echo);
+      return null;
     }
   };
+}
+
+async function withRetries(call: () => Promise<Response>): Promise<Response> {
+  for (const pauseMs of PAUSES_MS) {
+    try {
+      return await call();
+    } catch (error) {
+      if (isOverloaded(error)) throw error;
+      console.warn({ message: "shard call failed, trying again", reason: String(error) });
+      // Those who failed together do not come back together.
+      await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
+    }
+  }
+  return call();
+}
+
+/** The platform's word for: more calls make it worse (Durable Objects documentation, "Error handling"). */
+function isOverloaded(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "overloaded" in error && error.overloaded === true;
 }
 
 /** An origin's redirect is the client's to follow. Followed here, it would choose a URL of the shard. */

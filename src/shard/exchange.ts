@@ -2,6 +2,7 @@
 // order of things. A claim is decided and written in one turn, and the runtime holds the call to the origin, as any
 // answer, until what was written before is durable (output gate; README, guarantees G3 and G4).
 
+import type { Origin } from "../config/resolved.ts";
 import { deadlineOf, type LifeCycleEvent, renewed, type Step, step } from "../core/life-cycle.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Policy, Started } from "../core/record.ts";
@@ -14,10 +15,12 @@ import type { Alarm } from "./alarm.ts";
 import { firstAnswer, replay } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
 import { POLL_MS } from "./ending.ts";
+import type { KeepAlive } from "./keep-alive.ts";
 import type { Entry, Ledger, StoredResponse } from "./ledger.ts";
-import { callOrigin } from "./origin-call.ts";
+import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
+import { Verifications } from "./verification.ts";
 
 interface LivingAttempt {
   readonly attempt: Attempt;
@@ -25,16 +28,22 @@ interface LivingAttempt {
   readonly ended: Promise<Refusal | null>;
 }
 
+type Stepped = Step & { readonly entry: Entry | null };
+
+/** How many questions of the alarm are at the origin at a time; the others follow when these are answered. */
+const QUESTIONS_AT_ONCE = 4;
+
 /** What the exchanges need of the shard that they run in. */
 export interface ExchangePorts {
   readonly ledger: Ledger;
   readonly alarm: Alarm;
   readonly reachability: Reachability;
   /** Where a call goes; `null` when there is no such binding. */
-  readonly target: (head: ExchangeHead) => Fetcher | null;
+  readonly target: (origin: Origin) => Fetcher | null;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+  readonly keepAlive: KeepAlive;
 }
 
 export class Exchanges {
@@ -42,10 +51,15 @@ export class Exchanges {
   readonly #ledger: Ledger;
   /** The attempts that this instance runs right now. */
   readonly #living = new Map<RecordId, LivingAttempt>();
+  readonly #verifications: Verifications;
 
   constructor(ports: ExchangePorts) {
     this.#ports = ports;
     this.#ledger = ports.ledger;
+    this.#verifications = new Verifications({
+      ...ports,
+      step: (id, event, policy, response) => this.#step(id, event, policy, epochMs(Date.now()), response),
+    });
   }
 
   /** Answers one request. */
@@ -56,6 +70,11 @@ export class Exchanges {
         claim.started = true;
         return this.#start(head, body, record);
       });
+    } catch (error) {
+      if (!claim.started) throw error;
+      // Not thrown: the origin may have been called, so nobody may take this for a shard that did nothing.
+      console.error({ message: "exchange failed", reason: String(error) });
+      return refuse(head, { code: "store-unavailable" });
     } finally {
       // An attempt releases the body itself, at its end.
       if (!claim.started) body.release();
@@ -64,10 +83,11 @@ export class Exchanges {
 
   async #answer(head: ExchangeHead, start: (record: Started) => Promise<Response>): Promise<Response> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
+    let hasAsked = false;
     for (;;) {
       const now = epochMs(Date.now());
-      const { fingerprint, attemptId, policy, recordId } = head;
-      const { entry, reply } = this.#step(recordId, { type: "request", fingerprint, attemptId }, policy, now);
+      const { recordId } = head;
+      const { entry, reply } = this.#request(head, now);
       switch (reply.type) {
         case "start":
           return start(reply.record);
@@ -78,6 +98,12 @@ export class Exchanges {
         }
         case "in-flight": {
           const living = this.#living.get(recordId);
+          if (living?.attempt.id === head.attemptId) {
+            // This very request, delivered once more after its caller lost the way to its answer.
+            const refusal = await living.ended;
+            if (refusal !== null) return firstAnswer(refusal, refusal.bytes, head.echo, null);
+            continue;
+          }
           const attached = head.duplicate === "attach" ? living?.attempt.attach(head) : null;
           if (attached) return attached;
           const left = giveUpAt - now;
@@ -94,10 +120,18 @@ export class Exchanges {
         }
         case "not-kept":
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
-        case "outcome-unknown":
-          return refuse(head, { code: "outcome-unknown" });
+        case "outcome-unknown": {
+          const { verifyAt } = reply.record;
+          if (verifyAt === null || hasAsked) {
+            return refuse(head, { code: "outcome-unknown", retryAfterMs: verifyAt === null ? null : verifyAt - now });
+          }
+          hasAsked = true;
+          await this.#verifications.run(recordId, reply.record.policy, head.verification);
+          continue;
+        }
         case "mismatch":
           return refuse(head, { code: "key-reused", status: head.mismatchStatus });
+        case "ask":
         case "settled":
         case "superseded":
         case "seen":
@@ -106,25 +140,40 @@ export class Exchanges {
     }
   }
 
-  /** Ends the locks that have passed under no living attempt. */
-  endLocks(now: EpochMs): void {
+  /** Ends the locks that have passed under no living attempt, and asks about some of those whose outcome is unknown. */
+  async meetDeadlines(now: EpochMs): Promise<void> {
+    const due: (() => Promise<void>)[] = [];
     for (const { id, entry } of this.#ledger.inFlight()) {
-      if (deadlineOf(entry.record) <= now) this.#step(id, { type: "look" }, entry.record.policy, now);
+      if (deadlineOf(entry.record) > now) continue;
+      const { policy } = entry.record;
+      const { record, deadline } = this.#step(id, { type: "look" }, policy, now);
+      if (record?.state !== "unknown" || deadline === null || deadline > now) continue;
+      due.push(() => this.#verifications.run(id, policy, null));
     }
+    await Promise.all(due.slice(0, QUESTIONS_AT_ONCE).map((ask) => ask()));
   }
 
-  /** One step of one record, within one turn: what is read, decided and written here is one commit. */
+  #request({ recordId, fingerprint, attemptId, policy, verification }: ExchangeHead, now: EpochMs): Stepped {
+    const event = { type: "request", fingerprint, attemptId } as const;
+    return this.#step(recordId, event, policy, now, null, verification === null ? null : JSON.stringify(verification));
+  }
+
+  /**
+   * One step of one record, within one turn: what is read, decided and written here is one commit. `verification` comes
+   * with a request.
+   */
   #step(
     id: RecordId,
     event: LifeCycleEvent,
     policy: Policy,
     now: EpochMs,
     response: StoredResponse | null = null,
-  ): Step & { readonly entry: Entry | null } {
+    verification: string | null = null,
+  ): Stepped {
     const entry = this.#current(id, now);
     const result = step(entry?.record ?? null, event, policy, now);
     if (result.record !== (entry?.record ?? null)) {
-      this.#ledger.save(id, entry, result.record, response);
+      this.#ledger.save(id, entry, result.record, response, verification);
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
     }
     return { ...result, entry };
@@ -156,12 +205,15 @@ export class Exchanges {
   }
 
   async #runToEnd(attempt: Attempt, head: ExchangeHead, body: RequestBody, record: Started): Promise<Refusal | null> {
-    const { reachability, target } = this.#ports;
+    const { reachability, target, keepAlive } = this.#ports;
     const renewal = this.#renewing(head.recordId, record);
+    const letGo = keepAlive.begin();
+    const request = originRequest(head, body, record.attempt.number);
     try {
-      return await attempt.run(() => callOrigin(head, body, record.attempt.number, target(head), reachability));
+      return await attempt.run(() => callOrigin(request, target(request.origin), reachability));
     } finally {
       clearInterval(renewal);
+      letGo();
       // A record that expired under it may have another attempt by now.
       if (this.#living.get(head.recordId)?.attempt === attempt) this.#living.delete(head.recordId);
       body.release();

@@ -5,10 +5,12 @@
 import type { IdempotencyRecord } from "../core/record.ts";
 import { epochMs, recordId } from "../core/units.ts";
 import { decodeMessage } from "../http/message.ts";
+import { firstOf } from "../http/patience.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { Alarm } from "./alarm.ts";
 import { Exchanges } from "./exchange.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
+import { KeepAlive } from "./keep-alive.ts";
 import { Ledger } from "./ledger.ts";
 import { originTarget } from "./origin-target.ts";
 import { Reachability } from "./reachability.ts";
@@ -19,11 +21,17 @@ import { receive } from "./upload.ts";
 export const EXCHANGE_URL = "https://key-shard/exchange";
 export const UPLOAD_URL = "https://key-shard/upload";
 
+/** Where an object calls itself, to be kept in memory. */
+const ALIVE_URL = "https://key-shard/alive";
+
 /** The methods that an operator calls; no other can be called from outside the object. */
 const OPERATOR_CALLS = ["inspect"];
 
 /** Records erased in one turn: few enough that no request waits long behind it (README, measured numbers). */
 const ERASE_SLICE = 500;
+
+/** How long the alarm waits for the bucket. */
+const REMOTE_PATIENCE_MS = 10_000;
 
 /** How long the alarm waits after its work failed. */
 const ALARM_RETRY_MS = 5000;
@@ -45,11 +53,12 @@ export class KeyShard extends ittyDurable() {
       ledger: this.#ledger,
       alarm: this.#alarm,
       reachability,
-      target: (head) => originTarget(head.call.origin, env),
+      target: (origin) => originTarget(origin, env),
       sync: () => storage.sync(),
       waitUntil: (promise) => {
         state.waitUntil(promise);
       },
+      keepAlive: new KeepAlive(() => callItself(state, env)),
     });
   }
 
@@ -69,6 +78,8 @@ export class KeyShard extends ittyDurable() {
       }
       case UPLOAD_URL:
         return this.#upload(request);
+      case ALIVE_URL:
+        return new Response(null, { status: 204 });
       default:
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
@@ -85,10 +96,13 @@ export class KeyShard extends ittyDurable() {
   async alarm(): Promise<void> {
     const now = epochMs(Date.now());
     try {
-      this.#exchanges.endLocks(now);
       this.#ledger.bodies.eraseSome();
       this.#ledger.erase(now, ERASE_SLICE);
-      await this.#ledger.remote.eraseOne();
+      // What waits for others comes last, and no longer than anybody may wait.
+      await Promise.all([
+        this.#exchanges.meetDeadlines(now),
+        firstOf(this.#ledger.remote.eraseOne(), REMOTE_PATIENCE_MS),
+      ]);
       this.#alarm.rearm();
     } catch (error) {
       console.error({ message: "alarm failed", reason: String(error) });
@@ -100,6 +114,16 @@ export class KeyShard extends ittyDurable() {
   inspect(id: string): IdempotencyRecord | null {
     return this.#ledger.find(recordId(id))?.record ?? null;
   }
+}
+
+/** Some request to the object by itself; there is none where its namespace is bound under another name. */
+async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {
+  const namespace = env["KEY_SHARD"];
+  if (isNamespace(namespace)) await namespace.get(id).fetch(ALIVE_URL);
+}
+
+function isNamespace(value: unknown): value is DurableObjectNamespace {
+  return typeof value === "object" && value !== null;
 }
 
 /** The bucket for bodies that are too large for the ledger, where one is bound. */

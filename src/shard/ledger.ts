@@ -28,7 +28,7 @@ export interface Entry {
   readonly bucket: number;
 }
 
-/** The bucket of records with an attempt in flight. */
+/** The bucket of records that the alarm has to do something about: an attempt in flight, or the origin to be asked. */
 const IN_FLIGHT = 0;
 
 /**
@@ -78,7 +78,8 @@ export class Ledger {
   }
 
   /**
-   * Puts `record` in the place of `entry`; either may be absent. A response belongs to a completed record that keeps one.
+   * Puts `record` in the place of `entry`; either may be absent. A response belongs to a completed record that keeps one. A
+   * `verification`, how to ask the origin whether an attempt took effect, comes with its claim and goes when it is settled.
    * Chunks that belong to no record from now on are discarded.
    */
   save(
@@ -86,6 +87,7 @@ export class Ledger {
     entry: Entry | null,
     record: IdempotencyRecord | null,
     response: StoredResponse | null = null,
+    verification: string | null = null,
   ): void {
     if (entry !== null && !needsBody(entry.record, record)) this.#discard(entry.record.attempt.id);
     if (record === null) {
@@ -94,7 +96,9 @@ export class Ledger {
     }
     const bucket = bucketOf(record);
     this.#buckets.add(bucket);
-    const values = [bucket, ...writeRecord(record), ...writeResponse(response)];
+    const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
+    const asked = asks ? (verification ?? this.verification(id, entry)) : null;
+    const values = [bucket, ...writeRecord(record), ...writeResponse(response), asked];
     if (entry === null) this.#sql.exec(INSERT, id, ...values);
     else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
   }
@@ -116,6 +120,18 @@ export class Ledger {
         : { kind: "remote", name, size: body_bytes };
     const stored: StoredBody = body === null ? apart : { kind: "inline", bytes: new Uint8Array(body) };
     return { status, statusText: status_text, headers: pairs, body: stored };
+  }
+
+  /** How to ask the origin whether the attempt of a record took effect; `null` where that is not known. */
+  verification(id: RecordId, entry: Entry | null): string | null {
+    const [row] = this.#sql
+      .exec<{ verification: string | null }>(
+        "SELECT verification FROM records WHERE bucket = ? AND id = ?",
+        entry?.bucket ?? IN_FLIGHT,
+        id,
+      )
+      .toArray();
+    return row?.verification ?? null;
   }
 
   /** The records with an attempt in flight, or one that was lost. As many as there are attempts, not as there are records. */
@@ -156,7 +172,7 @@ export class Ledger {
   nextDeadline(): EpochMs | null {
     const { lock, bucket } = this.#sql
       .exec<{ lock: number | null; bucket: number | null }>(
-        "SELECT (SELECT min(locked_until) FROM records WHERE bucket = ?1) AS lock, (SELECT min(bucket) FROM records WHERE bucket > ?1) AS bucket",
+        "SELECT (SELECT min(CASE state WHEN 'started' THEN locked_until ELSE min(verify_at, expires_at) END) FROM records WHERE bucket = ?1) AS lock, (SELECT min(bucket) FROM records WHERE bucket > ?1) AS bucket",
         IN_FLIGHT,
       )
       .one();
@@ -167,7 +183,7 @@ export class Ledger {
 
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
 function bucketOf(record: IdempotencyRecord): number {
-  if (record.state === "started") return IN_FLIGHT;
+  if (record.state === "started" || (record.state === "unknown" && record.verifyAt !== null)) return IN_FLIGHT;
   const widthMs = Math.max(1, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
   return Math.ceil(record.expiresAt / widthMs) * widthMs;
 }

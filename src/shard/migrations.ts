@@ -42,6 +42,10 @@ const STEPS: readonly string[] = [
   `CREATE TABLE discarded (body TEXT PRIMARY KEY) WITHOUT ROWID`,
   // 4. Bodies in the bucket.
   `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
+  // 5. When the origin is asked whether a lost attempt took effect, how often it has been, and how to ask it.
+  `ALTER TABLE records ADD COLUMN verify_at INTEGER`,
+  `ALTER TABLE records ADD COLUMN verifications INTEGER`,
+  `ALTER TABLE records ADD COLUMN verification TEXT`,
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */

@@ -1,6 +1,7 @@
-// One call to the origin, from a claimed attempt to its end. Built from parts, never from a client's request, so that
+// One call to the origin, to its end. Built from parts, never from a client's request, so that
 // nothing that the client does reaches it. Both deadlines are enforced here: an attempt never outlives them unseen.
 
+import type { Origin } from "../config/resolved.ts";
 import type { AttemptEnd } from "../core/verdict.ts";
 import { ByteReader } from "../http/body.ts";
 import { ATTEMPT_HEADER, type HeaderPairs, responseHeaders } from "../http/headers.ts";
@@ -29,15 +30,33 @@ export type BodyPiece =
 
 export type OriginOutcome = OriginResponse | Exclude<AttemptEnd, { kind: "answered" }>;
 
+/** One request to the origin. */
+export interface OriginRequest {
+  readonly origin: Origin;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderPairs;
+  readonly body: RequestBody | null;
+  /** Until the response's headers, and between two pieces of its body. */
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+}
+
+/** What goes to the origin: the client's request, and which attempt it is. */
+export function originRequest(head: ExchangeHead, body: RequestBody, attempt: number): OriginRequest {
+  const { origin, method, url, headers, hasBody } = head.call;
+  const { timeoutMs, idleTimeoutMs } = head;
+  const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt)]];
+  return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs };
+}
+
 /** `target` is where the call goes: the network, or a binding; `null` when there is no such binding. */
 export async function callOrigin(
-  head: ExchangeHead,
-  body: RequestBody,
-  attemptNumber: number,
+  call: OriginRequest,
   target: Fetcher | null,
   reachability: Reachability,
 ): Promise<OriginOutcome> {
-  const { call, timeoutMs, idleTimeoutMs } = head;
+  const { timeoutMs, idleTimeoutMs } = call;
   const network = call.origin.kind === "url";
   if (target === null || (network && !(await reachability.isReachable(call.url, timeoutMs)))) {
     return { kind: "unreachable" };
@@ -49,7 +68,7 @@ export async function callOrigin(
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
   try {
-    const request = originRequest(head, body, attemptNumber, deadline);
+    const request = requestOf(call, deadline);
     const response = await deadline.within(timeoutMs, target.fetch(request, OPTIONS));
     if (network) reachability.answered(call.url);
     const { status, statusText } = response;
@@ -79,22 +98,19 @@ const END = { done: true } as const;
 /** Redirects are results, never followed; bodies keep the very bytes of their content coding. */
 const OPTIONS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
-function originRequest(head: ExchangeHead, body: RequestBody, attemptNumber: number, deadline: Deadline): Request {
-  const { signal } = deadline;
-  const { method, url, headers, hasBody } = head.call;
-  const pairs = [...headers.map(([name, value]) => [name, value]), [ATTEMPT_HEADER, String(attemptNumber)]];
+function requestOf({ method, url, headers, body }: OriginRequest, deadline: Deadline): Request {
   return new Request(url, {
     method,
-    headers: pairs,
-    signal,
+    headers: headers.map(([name, value]) => [name, value]),
+    signal: deadline.signal,
     redirect: "manual",
-    ...(hasBody ? { body: body.open(() => deadline.abort()) } : {}),
+    ...(body === null ? {} : { body: body.open(() => deadline.abort()) }),
   });
 }
 
 function lengthOf(headers: Headers): number | null {
   const value = headers.has("transfer-encoding") ? null : headers.get("content-length");
-  return value !== null && /^\d+$/.test(value) ? Number(value) : null;
+  return value !== null && /^\d+$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : null;
 }
 
 /** A deadline that is set anew for each wait, and aborts the whole call when one of them passes. */

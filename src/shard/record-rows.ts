@@ -5,7 +5,7 @@ import { attemptId, durationMs, epochMs, fingerprint } from "../core/units.ts";
 
 /** What `readRecord` reads. */
 export const RECORD_COLUMNS =
-  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept";
+  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications";
 
 /** A row of `records`, without the response. */
 export interface RecordRow extends Record<string, SqlStorageValue> {
@@ -25,6 +25,8 @@ export interface RecordRow extends Record<string, SqlStorageValue> {
   readonly expires_at: number | null;
   readonly status: number | null;
   readonly kept: number | null;
+  readonly verify_at: number | null;
+  readonly verifications: number | null;
 }
 
 const WRITTEN_COLUMNS = [
@@ -43,13 +45,16 @@ const WRITTEN_COLUMNS = [
   "expires_at",
   "status",
   "kept",
+  "verify_at",
+  "verifications",
   "status_text",
   "headers",
   "body",
   "body_bytes",
   "chunks",
+  "verification",
 ];
-/** Takes the id, then `bucket`, what `writeRecord` gives, and the response. */
+/** Takes the id, then `bucket`, what `writeRecord` gives, the response, and the verification. */
 export const INSERT = `INSERT INTO records (id, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;
 /** Takes what INSERT does but for the id, then the bucket and the id of the row to replace. */
 export const UPDATE = `UPDATE records SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE bucket = ? AND id = ?`;
@@ -71,12 +76,26 @@ export function writeRecord(record: IdempotencyRecord): readonly SqlStorageValue
     state === "started" ? null : record.expiresAt,
     state === "completed" ? record.status : null,
     state === "completed" ? Number(record.kept) : null,
+    state === "unknown" ? record.verifyAt : null,
+    state === "unknown" ? record.verifications : null,
   ];
+}
+
+function readUnknown(text: string): Policy["unknown"] {
+  switch (text) {
+    case "retry":
+    case "hold":
+    case "verify":
+      return text;
+    default:
+      // Fail closed, as below.
+      throw new TypeError(`the ledger holds a record with an unknown policy: ${text}`);
+  }
 }
 
 export function readRecord(row: RecordRow): IdempotencyRecord {
   const policy: Policy = {
-    unknown: row.unknown === "hold" ? "hold" : "retry",
+    unknown: readUnknown(row.unknown),
     lockMs: durationMs(row.lock_ms),
     retentionMs: durationMs(row.retention_ms),
   };
@@ -97,7 +116,13 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
     case "failed":
       return { state: "failed", ...remembered, retryFrom: epochMs(row.retry_from ?? 0), expiresAt };
     case "unknown":
-      return { state: "unknown", ...remembered, expiresAt };
+      return {
+        state: "unknown",
+        ...remembered,
+        expiresAt,
+        verifyAt: row.verify_at === null ? null : epochMs(row.verify_at),
+        verifications: row.verifications ?? 0,
+      };
     case "completed": {
       const { status, kept, completed_at } = row;
       return {

@@ -108,7 +108,7 @@ class PartedUpload implements RemoteUpload {
 
   async #send(): Promise<void> {
     const number = this.#parts.length + 1;
-    this.#parts.push(await this.#upload.uploadPart(number, this.#part.slice(0, this.#filled)));
+    this.#parts.push(await this.#upload.uploadPart(number, this.#part.subarray(0, this.#filled)));
     this.#filled = 0;
   }
 }

@@ -72,10 +72,10 @@ export class Spool {
     while (at < bytes.byteLength) {
       at += this.#filling.fill(bytes.subarray(at));
       if (this.#filling.isFull) await this.flush();
+      if (this.#failure !== null) throw this.#failure;
     }
     const delayMs = this.#written === 0 ? this.#options.firstFlushMs : FLUSH_MS;
     if (this.#filling.size > 0) this.#timer ??= setTimeout(() => void this.flush(), delayMs);
-    if (this.#failure !== null) throw this.#failure;
     if (!this.#kept) await this.#untilRead();
   }
 

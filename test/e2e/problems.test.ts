@@ -332,7 +332,7 @@ it("publishes exactly these problems with these statuses", async () => {
     "origin-dropped 502 by unknownOutcome",
     "origin-timeout 504 by unknownOutcome",
     "origin-unreachable 502 true",
-    "outcome-unknown 409 false",
+    "outcome-unknown 409 by unknownOutcome",
     "request-invalid 400 false",
     "response-not-kept 409 false",
     "store-unavailable 503 true",

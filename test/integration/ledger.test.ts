@@ -50,7 +50,15 @@ describe("ledger", () => {
         completed(claim),
         { ...completed(claim), kept: false },
         { ...claim, state: "failed", retryFrom: epochMs(NOW + 5), expiresAt: epochMs(NOW + 6) },
-        { ...claim, state: "unknown", expiresAt: epochMs(NOW + 7), policy: { ...policy, unknown: "retry" } },
+        { ...claim, state: "unknown", expiresAt: epochMs(NOW + 7), verifyAt: null, verifications: 0 },
+        {
+          ...claim,
+          state: "unknown",
+          expiresAt: epochMs(NOW + 7),
+          verifyAt: epochMs(NOW + 3),
+          verifications: 2,
+          policy: { ...policy, unknown: "verify" },
+        },
       ];
       for (const record of others) {
         const id = freshId();
@@ -93,7 +101,10 @@ describe("ledger", () => {
   });
 
   it.each<[string, (claim: Started) => IdempotencyRecord | null]>([
-    ["an attempt whose outcome is unknown", (claim) => ({ ...claim, state: "unknown", expiresAt: epochMs(NOW + 7) })],
+    [
+      "an attempt whose outcome is unknown",
+      (claim) => ({ ...claim, state: "unknown", expiresAt: epochMs(NOW + 7), verifyAt: null, verifications: 0 }),
+    ],
     ["a result that is not kept", (claim) => ({ ...completed(claim), kept: false })],
     ["the next attempt", () => started()],
     ["nothing", () => null],

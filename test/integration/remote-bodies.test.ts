@@ -60,7 +60,10 @@ describe("bodies in the bucket", () => {
   });
 
   it.each<[string, (claim: Started) => IdempotencyRecord | null]>([
-    ["its attempt was lost", (claim) => ({ ...claim, state: "unknown", expiresAt: epochMs(NOW + 7) })],
+    [
+      "its attempt was lost",
+      (claim) => ({ ...claim, state: "unknown", expiresAt: epochMs(NOW + 7), verifyAt: null, verifications: 0 }),
+    ],
     ["nothing is left of its record", () => null],
   ])("leave nothing behind after a crash, when %s", async (_what, next) => {
     for (const complete of [false, true]) {

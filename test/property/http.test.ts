@@ -126,6 +126,7 @@ describe("message", () => {
               mismatchStatus: 422,
               omitHeaders: [],
               call: { origin: { kind: "zone" as const }, method: "POST", url: text, headers, hasBody: true },
+              verification: null,
             },
             body,
           };

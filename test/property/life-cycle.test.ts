@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { deadlineOf, step } from "../../src/core/life-cycle.ts";
 import type { Policy } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
-import { history, type Moment, play, policyFor, type Taken } from "../support/life-cycle-history.ts";
+import { history, type Moment, play, policyFor, RETENTION_MS, type Taken } from "../support/life-cycle-history.ts";
 
 const RUNS = { numRuns: 3000 };
-const policies: readonly Policy["unknown"][] = ["retry", "hold"];
+const policies: readonly Policy["unknown"][] = ["retry", "hold", "verify"];
 
 function checkHistories(
   check: (taken: readonly Taken[], moments: readonly Moment[]) => void,
@@ -31,7 +31,8 @@ describe("life cycle, over any history", () => {
         }
         if (reply.type !== "settled" || !("attemptId" in event)) continue;
         if (event.type === "renew" && record !== null) lockedUntil.set(event.attemptId, record.attempt.lockedUntil);
-        // A result or a refusal is the attempt's last word; an ambiguous one may still be at work.
+        // A result or a refusal is the attempt's last word; an ambiguous one may still be at work, also when the origin
+        // knows nothing of it yet.
         if (event.type === "result" || event.type === "refused") lockedUntil.delete(event.attemptId);
       }
     });
@@ -40,7 +41,7 @@ describe("life cycle, over any history", () => {
   it("lets only the owner end or renew a record", () => {
     checkHistories((taken) => {
       for (const { event, before, record, reply } of taken) {
-        if (event.type === "request" || event.type === "look") continue;
+        if (!("attemptId" in event) || event.type === "request") continue;
         if (before?.attempt.id !== event.attemptId) {
           expect(reply.type).toBe("superseded");
           if (record !== null) expect(record).toBe(before);
@@ -71,6 +72,49 @@ describe("life cycle, over any history", () => {
         else forbiddenUntil = record.attempt.lockedUntil + record.policy.retentionMs;
       }
     }, "hold");
+  });
+
+  it("starts again under verify only when the origin, asked after the lock, knew nothing of the attempt", () => {
+    checkHistories((taken) => {
+      let forbiddenUntil = 0;
+      for (const { event, reply, record, before, now } of taken) {
+        if (reply.type === "start") {
+          expect(now).toBeGreaterThanOrEqual(forbiddenUntil);
+          forbiddenUntil = Number.POSITIVE_INFINITY;
+        }
+        if (reply.type === "settled" && event.type === "refused") forbiddenUntil = 0;
+        const locked = before?.attempt.lockedUntil ?? Number.POSITIVE_INFINITY;
+        if (reply.type === "settled" && event.type === "absent" && event.askedAt >= locked) forbiddenUntil = 0;
+        if (record === null) forbiddenUntil = 0;
+        else if (record.state === "completed" || record.state === "unknown") {
+          forbiddenUntil = Math.min(forbiddenUntil, record.expiresAt);
+        } else if (record.state === "started") forbiddenUntil = record.attempt.lockedUntil + RETENTION_MS;
+      }
+    }, "verify");
+  });
+
+  it("asks about an unknown outcome under verify alone, and ever more rarely", () => {
+    checkHistories((taken) => {
+      for (const { event, reply, before, record, now } of taken) {
+        if (event.type !== "verify") continue;
+        expect(reply.type === "ask").toBe(record?.state === "unknown" && record.verifyAt !== null);
+        if (reply.type !== "ask" || now < reply.record.attempt.lockedUntil) continue;
+        expect(deadlineOf(reply.record)).toBeGreaterThan(now);
+        const asked = before?.state === "unknown" ? before.verifications : 0;
+        expect(reply.record.verifications).toBe(asked + 1);
+      }
+    });
+  });
+
+  it("never starts an attempt under the id of the one before", () => {
+    checkHistories((taken) => {
+      for (const { record, policy, now } of taken) {
+        if (record === null) continue;
+        const again = { type: "request", fingerprint: record.fingerprint, attemptId: record.attempt.id } as const;
+        const alive = step(record, { type: "look" }, policy, now).record !== null;
+        if (alive) expect(step(record, again, policy, now).reply.type).not.toBe("start");
+      }
+    });
   });
 
   it("leaves the same behind whether or not an alarm looked in between", () => {
@@ -138,8 +182,12 @@ describe("life cycle, over any history", () => {
       for (const { record, deadline, policy } of taken) {
         expect(deadline).toBe(record === null ? null : deadlineOf(record));
         let left = record;
-        for (let looks = 0; left !== null && looks < 2; looks++)
-          left = step(left, { type: "look" }, policy, deadlineOf(left)).record;
+        // One that asks goes on asking, until it expires.
+        const asks = (one: typeof record): boolean => one?.state === "unknown" && one.verifyAt !== null;
+        for (let looks = 0; left !== null && looks < (asks(left) ? 99 : 2); looks++) {
+          const at = deadlineOf(left);
+          left = step(left, { type: asks(left) ? "verify" : "look" }, policy, at).record;
+        }
         expect(left).toBeNull();
       }
     });

@@ -23,8 +23,11 @@ export type Passing = { readonly by: number } | { readonly toDeadline: number } 
 
 /** What happens, with attempts named by the order in which they were started (the last one is 0). */
 export type Happening =
-  | { readonly type: "request"; readonly other: boolean; readonly hold: boolean }
+  | { readonly type: "request"; readonly other: boolean; readonly unknown: Policy["unknown"] }
   | { readonly type: "result" | "refused" | "ambiguous" | "renew"; readonly attemptsAgo: number }
+  /** The origin, asked so long ago, says that it knows nothing. */
+  | { readonly type: "absent"; readonly attemptsAgo: number; readonly askedAgo: number }
+  | { readonly type: "verify" }
   | { readonly type: "look" };
 
 export interface Moment {
@@ -46,7 +49,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant("request" as const),
       other: fc.nat(7).map((n) => n === 0),
-      hold: fc.boolean(),
+      unknown: fc.constantFrom("retry" as const, "hold" as const, "verify" as const),
     }),
   },
   {
@@ -56,6 +59,15 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
       attemptsAgo: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(2) }),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("absent" as const),
+      attemptsAgo: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(2) }),
+      askedAgo: fc.oneof(fc.constant(0), fc.nat(2 * LOCK_MS)),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ type: "verify" as const }) },
   { weight: 1, arbitrary: fc.constant({ type: "look" as const }) },
 );
 
@@ -76,9 +88,9 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): r
   let now = epochMs(1_000_000);
   for (const moment of moments) {
     now = passed(now, moment.passing, record);
-    const hold = moment.happening.type === "request" && moment.happening.hold;
-    const policy = policyFor(unknown ?? (hold ? "hold" : "retry"));
-    const event = eventOf(moment.happening, started);
+    const asked = moment.happening.type === "request" ? moment.happening.unknown : "retry";
+    const policy = policyFor(unknown ?? asked);
+    const event = eventOf(moment.happening, started, now);
     const result: Step = step(record, event, policy, now);
     if (result.reply.type === "start") started.push(result.reply.record.attempt.id);
     taken.push({ ...result, now, event, before: record, policy });
@@ -95,10 +107,15 @@ function passed(now: EpochMs, by: Passing, record: IdempotencyRecord | null): Ep
   return epochMs(Math.max(now, target + by.toRetryFrom));
 }
 
-function eventOf(what: Happening, started: readonly string[]): LifeCycleEvent {
+function eventOf(what: Happening, started: readonly string[], now: EpochMs): LifeCycleEvent {
   switch (what.type) {
     case "look":
-      return { type: "look" };
+    case "verify":
+      return { type: what.type };
+    case "absent": {
+      const askedAt = epochMs(now - what.askedAgo);
+      return { type: "absent", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"), askedAt };
+    }
     case "request":
       return {
         type: "request",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type LifeCycleEvent, step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { attemptId, epochMs } from "../../../src/core/units.ts";
 import { FINGERPRINT, LOCK_MS, OTHER_FINGERPRINT, policyFor, RETENTION_MS } from "../../support/life-cycle-history.ts";
 
@@ -12,7 +12,7 @@ function request(id: string): LifeCycleEvent {
 
 /** Plays events at times relative to T0 and gives the reply's type and the record's state after each. */
 function tell(
-  unknown: "retry" | "hold",
+  unknown: Policy["unknown"],
   ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]
 ): readonly string[] {
   let record: IdempotencyRecord | null = null;
@@ -120,6 +120,61 @@ describe("the arrows of the state machine (README, The picture)", () => {
     expect(tell("retry", [0, request("a")], [1, request("a")])).toEqual(["start → started", "in-flight → started"]);
   });
 
+  it("starts no attempt under the id of one that has ended", () => {
+    expect(tell("retry", [0, request("a")], [1, refused], [2, request("a")], [3, request("b")])).toEqual([
+      "start → started",
+      "settled → failed",
+      "in-flight → failed",
+      "start → started",
+    ]);
+  });
+
+  const verify: LifeCycleEvent = { type: "verify" };
+  const absent = (askedAt: number): LifeCycleEvent => ({
+    type: "absent",
+    attemptId: attemptId("a"),
+    askedAt: epochMs(T0 + askedAt),
+  });
+
+  it("takes what the origin says for the result, also while the lock lasts", () => {
+    expect(
+      tell("verify", [0, request("a")], [1, ambiguous], [2, verify], [3, result], [4, request("b")], [5, absent(5)]),
+    ).toEqual([
+      "start → started",
+      "settled → unknown",
+      "ask → unknown",
+      "settled → completed",
+      "replay → completed",
+      "superseded → completed",
+    ]);
+  });
+
+  it("starts again when the origin knows of nothing, but only if it was asked after the lock had ended", () => {
+    const until = [0, request("a")] as const;
+    expect(
+      tell(
+        "verify",
+        until,
+        [1, ambiguous],
+        [LOCK_MS - 1, verify],
+        [LOCK_MS + 1, absent(LOCK_MS - 1)],
+        [LOCK_MS + 2, request("b")],
+        [LOCK_MS + 3, verify],
+        [LOCK_MS + 9, absent(LOCK_MS + 3)],
+        [LOCK_MS + 9, request("c")],
+      ),
+    ).toEqual([
+      "start → started",
+      "settled → unknown",
+      "ask → unknown",
+      "settled → unknown",
+      "outcome-unknown → unknown",
+      "ask → unknown",
+      "settled → failed",
+      "start → started",
+    ]);
+  });
+
   it("answers a mismatch in every state, before anything else", () => {
     const other: LifeCycleEvent = { type: "request", fingerprint: OTHER_FINGERPRINT, attemptId: attemptId("z") };
     expect(
@@ -129,8 +184,8 @@ describe("the arrows of the state machine (README, The picture)", () => {
         [1, other],
         [2, ambiguous],
         [3, other],
-        [LOCK_MS, request("a")],
-        [LOCK_MS, result],
+        [LOCK_MS, request("b")],
+        [LOCK_MS, { ...result, attemptId: attemptId("b") }],
         [LOCK_MS, other],
       ),
     ).toEqual([

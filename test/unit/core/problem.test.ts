@@ -8,12 +8,19 @@ describe("describeProblem", () => {
     expect([-5, 0, 1, 1000, 1001].map(after)).toEqual([1, 1, 1, 1, 2]);
   });
 
-  it("calls a doubtful end retryable under retry alone", () => {
+  it("calls a doubtful end retryable where a retry leads on", () => {
     for (const code of ["origin-dropped", "origin-timeout"] as const) {
       expect(describeProblem({ code, unknown: "retry", retryAfterMs: 0 }).retryable).toBe(true);
+      expect(describeProblem({ code, unknown: "verify", retryAfterMs: 0 }).retryable).toBe(true);
       expect(describeProblem({ code, unknown: "hold", retryAfterMs: 0 }).retryable).toBe(false);
     }
     expect(describeProblem({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }).retryable).toBe(false);
+  });
+
+  it("calls an unknown outcome retryable where the origin is asked about it", () => {
+    expect(describeProblem({ code: "outcome-unknown", retryAfterMs: null }).retryable).toBe(false);
+    const asked = describeProblem({ code: "outcome-unknown", retryAfterMs: 1500 });
+    expect(asked).toMatchObject({ status: 409, retryable: true, retryAfterSeconds: 2 });
   });
 
   it("answers a reused key with the route's status", () => {
