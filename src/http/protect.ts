@@ -28,6 +28,9 @@ export interface Ports {
   readonly target: (origin: Origin) => Fetcher | null;
 }
 
+/** The alarm waits for the answer, and the platform gives it 15 minutes in all. */
+const MOST_VERIFICATION_MS = 30_000;
+
 /** Bodies up to this size are handed over whole, larger ones as they come. JSON is compared as such up to here. */
 const WHOLE_BODY_BYTES = 1 << 20;
 
@@ -165,8 +168,8 @@ function verificationOf(request: Request, route: Route, key: Key): Verification 
     headers: forwardedHeaders(request.headers, route, key).filter(
       ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
     ),
-    timeoutMs: route.timeoutMs,
-    idleTimeoutMs: route.idleTimeoutMs,
+    timeoutMs: Math.min(route.timeoutMs, MOST_VERIFICATION_MS),
+    idleTimeoutMs: Math.min(route.idleTimeoutMs, MOST_VERIFICATION_MS),
     maxBytes: route.maxResponseBodyBytes,
   };
 }

@@ -13,7 +13,7 @@ import { isOperatorCall, ittyDurable } from "./itty.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import { Ledger } from "./ledger.ts";
 import { originTarget } from "./origin-target.ts";
-import { Reachability } from "./reachability.ts";
+import { type Origins, Reachability } from "./reachability.ts";
 import { bytesBody } from "./request-body.ts";
 import { receive } from "./upload.ts";
 
@@ -37,7 +37,7 @@ const REMOTE_PATIENCE_MS = 10_000;
 const ALARM_RETRY_MS = 5000;
 
 /** What is known of the origins is no secret of one shard: all that share an isolate learn from each other. */
-const reachability = new Reachability();
+const origins: Origins = new Map();
 
 export class KeyShard extends ittyDurable() {
   readonly #ledger: Ledger;
@@ -52,7 +52,7 @@ export class KeyShard extends ittyDurable() {
     this.#exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
-      reachability,
+      reachability: new Reachability(origins, this.#ledger.addresses),
       target: (origin) => originTarget(origin, env),
       sync: () => storage.sync(),
       waitUntil: (promise) => {

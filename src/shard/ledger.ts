@@ -4,6 +4,7 @@
 
 import type { Completed, IdempotencyRecord } from "../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
+import { Addresses } from "./addresses.ts";
 import { Bodies, exactBuffer, type Wake } from "./bodies.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { migrate, type Sql } from "./migrations.ts";
@@ -56,6 +57,7 @@ export class Ledger {
   readonly #sql: Sql;
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
+  readonly addresses: Addresses;
   /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
   readonly #buckets: Set<number>;
 
@@ -64,6 +66,7 @@ export class Ledger {
     this.#sql = sql;
     this.bodies = new Bodies(sql, wake);
     this.remote = new RemoteBodies(sql, bucket, wake);
+    this.addresses = new Addresses(sql);
     // A statement that fails undoes itself alone; only a transaction undoes those before it.
     storage.transactionSync(() => migrate(sql));
     this.#buckets = new Set([IN_FLIGHT, ...listBuckets(sql)]);

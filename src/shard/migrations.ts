@@ -46,6 +46,8 @@ const STEPS: readonly string[] = [
   `ALTER TABLE records ADD COLUMN verify_at INTEGER`,
   `ALTER TABLE records ADD COLUMN verifications INTEGER`,
   `ALTER TABLE records ADD COLUMN verification TEXT`,
+  // 8. Addresses that could be connected to: see reachability.ts.
+  `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */

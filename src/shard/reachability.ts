@@ -4,49 +4,82 @@
 // the origin answers, this costs nothing.
 //
 // `connect` is not possible everywhere (not to Cloudflare's own addresses). A failure therefore counts only once a
-// `connect` to the same address has succeeded in this instance; that is tried after the first
-// answers.
+// `connect` to the same address has succeeded; that is tried after the first answers, and remembered in the ledger. An
+// isolate that has just begun may have begun in an outage: it opens a connection before its first call.
 
 import { connect } from "cloudflare:sockets";
 
-interface Reach {
+/** What is known of one address. */
+export interface Reach {
   /** Whether a failed `connect` to the address would mean anything. */
   telling: boolean;
-  /** Whether the last call broke. */
+  /** Whether the last call broke, or there was none yet. */
   doubtful: boolean;
   /** How often more it may be tried whether `connect` works at all. */
   trialsLeft: number;
 }
 
+/** The addresses that could once be connected to, as a shard remembers them. */
+export interface KnownAddresses {
+  has(address: string): boolean;
+  add(address: string): void;
+}
+
+/** What an isolate knows of its origins. */
+export type Origins = Map<string, Reach>;
+
 export class Reachability {
-  readonly #origins = new Map<string, Reach>();
+  readonly #origins: Origins;
+  readonly #known: KnownAddresses;
+  readonly #remembered = new Set<string>();
+
+  constructor(origins: Origins, known: KnownAddresses) {
+    this.#origins = origins;
+    this.#known = known;
+  }
 
   /** `false` only when it is certain that the origin cannot be reached within `timeoutMs`, so that nothing needs to be sent. */
   async isReachable(url: string, timeoutMs: number): Promise<boolean> {
-    const reach = this.#origins.get(addressOf(url));
-    return reach === undefined || !reach.telling || !reach.doubtful || (await canConnect(addressOf(url), timeoutMs));
+    const address = addressOf(url);
+    const { telling, doubtful } = this.#reach(address);
+    return !telling || !doubtful || (await canConnect(address, timeoutMs));
   }
 
   /** The origin answered. */
   answered(url: string): void {
     const address = addressOf(url);
-    const reach = this.#origins.get(address) ?? { telling: false, doubtful: false, trialsLeft: TRIALS };
-    this.#origins.set(address, reach);
+    const reach = this.#reach(address);
     reach.doubtful = false;
+    if (reach.telling) this.#remember(address);
     if (reach.telling || reach.trialsLeft === 0) return;
     reach.trialsLeft -= 1;
     void this.#tryConnect(reach, address);
   }
 
-  /** Nothing waits for it, and it cannot reject. */
-  async #tryConnect(reach: Reach, address: string): Promise<void> {
-    if (await canConnect(address, TRIAL_MS)) reach.telling = true;
-  }
-
   /** A call to the origin broke. */
   broke(url: string): void {
-    const reach = this.#origins.get(addressOf(url));
-    if (reach !== undefined) reach.doubtful = true;
+    this.#reach(addressOf(url)).doubtful = true;
+  }
+
+  #reach(address: string): Reach {
+    const reach = this.#origins.get(address) ?? { telling: false, doubtful: true, trialsLeft: TRIALS };
+    this.#origins.set(address, reach);
+    reach.telling ||= this.#known.has(address);
+    return reach;
+  }
+
+  /** Nothing waits for it, and it cannot reject. */
+  async #tryConnect(reach: Reach, address: string): Promise<void> {
+    if (!(await canConnect(address, TRIAL_MS))) return;
+    reach.telling = true;
+    this.#remember(address);
+  }
+
+  /** Once in the life of an object. */
+  #remember(address: string): void {
+    if (this.#remembered.has(address)) return;
+    this.#remembered.add(address);
+    this.#known.add(address);
   }
 }
 

@@ -28,6 +28,8 @@ export interface ShardDatabase {
   refuseBodies(): void;
   allowBodies(): void;
   countRecords(): number;
+  /** The addresses that it knows it can connect to. */
+  countAddresses(): number;
   /** When the last of all locks ends, in milliseconds since the epoch. */
   lastLockEnd(): number;
   close(): void;
@@ -65,6 +67,7 @@ export function openShardDatabase(gateway: Pick<Gateway, "stateDir">): ShardData
       END`),
     allowBodies: () => database.exec("DROP TRIGGER refuse_bodies"),
     countRecords: () => Number(database.prepare("SELECT count(*) AS n FROM records").get()?.["n"]),
+    countAddresses: () => Number(database.prepare("SELECT count(*) AS n FROM addresses").get()?.["n"]),
     lastLockEnd: () => Number(database.prepare("SELECT max(locked_until) AS at FROM records").get()?.["at"]),
     close: () => database.close(),
   };
