@@ -5,9 +5,9 @@
 import type { IdempotencyRecord } from "../core/record.ts";
 import { epochMs, recordId } from "../core/units.ts";
 import { decodeMessage } from "../http/message.ts";
-import { firstOf } from "../http/patience.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { Alarm } from "./alarm.ts";
+import { doDueWork } from "./due-work.ts";
 import { Exchanges } from "./exchange.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
 import { KeepAlive } from "./keep-alive.ts";
@@ -26,15 +26,6 @@ const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that an operator calls; no other can be called from outside the object. */
 const OPERATOR_CALLS = ["inspect"];
-
-/** Records erased in one turn: few enough that no request waits long behind it (README, measured numbers). */
-const ERASE_SLICE = 500;
-
-/** How long the alarm waits for the bucket. */
-const REMOTE_PATIENCE_MS = 10_000;
-
-/** How long the alarm waits after its work failed. */
-const ALARM_RETRY_MS = 5000;
 
 /** What is known of the origins is no secret of one shard: all that share an isolate learn from each other. */
 const origins: Origins = new Map();
@@ -92,22 +83,8 @@ export class KeyShard extends ittyDurable() {
     return this.#exchanges.run(reception.head, reception.body);
   }
 
-  /** Ends locks, erases what has expired, and sets itself anew. It never fails: the platform drops an alarm that does. */
   async alarm(): Promise<void> {
-    const now = epochMs(Date.now());
-    try {
-      this.#ledger.bodies.eraseSome();
-      this.#ledger.erase(now, ERASE_SLICE);
-      // What waits for others comes last, and no longer than anybody may wait.
-      await Promise.all([
-        this.#exchanges.meetDeadlines(now),
-        firstOf(this.#ledger.remote.eraseOne(), REMOTE_PATIENCE_MS),
-      ]);
-      this.#alarm.rearm();
-    } catch (error) {
-      console.error({ message: "alarm failed", reason: String(error) });
-      this.#alarm.retryAt(epochMs(now + ALARM_RETRY_MS));
-    }
+    await doDueWork({ exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm }, epochMs(Date.now()));
   }
 
   /** Operator call: one record as it is stored, or `null`. */
