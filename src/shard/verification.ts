@@ -39,16 +39,15 @@ export class Verifications {
 
   /**
    * Asks what became of the record's last attempt, and settles the record if the origin knows. `own` is the question as the
-   * asking client would put it, with its own credential; `null` puts it as the lost attempt's client would have.
+   * asking client would put it, with its own credential; `null` puts it as the lost attempt's client would have. Rejects
+   * when the store fails.
    */
   run(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
     const running = this.#running.get(id);
     if (running !== undefined) return running;
-    const run = this.#run(id, policy, own)
-      .catch((error: unknown) => console.error({ message: "verification failed", reason: String(error) }))
-      .finally(() => this.#running.delete(id));
+    const run = this.#run(id, policy, own).finally(() => this.#running.delete(id));
     this.#running.set(id, run);
-    this.#ports.waitUntil(run);
+    this.#ports.waitUntil(run.catch(() => undefined));
     return run;
   }
 

@@ -213,6 +213,39 @@ describe("A duplicate that attaches", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
+  it.each([
+    { name: "of known length", headers: [["Content-Length", "10"] as const] },
+    { name: "of unknown length", headers: [] },
+  ])("shares a refusal $name with all who wait: the origin is not asked again for each", async ({ headers }) => {
+    const { key, first, streaming } = await scene.start(PATH);
+    const waiting = Array.from({ length: 6 }, () => scene.open({ path: PATH, key }));
+    await roundTrip();
+    await roundTrip();
+    streaming.begin([...headers, ["Retry-After", "7"]], 503);
+    await streaming.write("not so now");
+    await streaming.end();
+    for (const reader of [first, ...waiting]) {
+      const head = await reader.head;
+      const { bytes, complete } = await reader.end;
+      expect({ status: head.status, text: bytes.toString(), complete }).toEqual({
+        status: 503,
+        text: "not so now",
+        complete: true,
+      });
+      expect(headerValue(head, "retry-after")).toBe("7");
+      expect(isReplay(head)).toBe(false);
+    }
+    expect(scene.origin.effects(key)).toBe(1);
+    // It is shared with those who waited, and kept for nobody.
+    const again = scene.open({ path: PATH, key });
+    const second = await scene.origin.take(key);
+    second.begin([["Content-Length", "4"]]);
+    await second.write("done");
+    await second.end();
+    expect((await again.end).bytes.toString()).toBe("done");
+    expect(scene.origin.effects(key)).toBe(2);
+  });
+
   it("gets an answer without a body as a plain replay", async () => {
     const { key, first, streaming } = await scene.start(PATH);
     const waiting = scene.open({ path: PATH, key });

@@ -5,7 +5,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freshKey, headerValue } from "../support/http.ts";
+import { freshKey, headerValue, type RawResponse } from "../support/http.ts";
+import type { Behaviour } from "../support/origin.ts";
 import { expectProblem } from "./support/problem.ts";
 import { type Scene, startScene, until } from "./support/scene.ts";
 
@@ -96,6 +97,43 @@ it("passes the bytes of a content coding on", async () => {
   const behave = { status: 200, headers, bodyBase64: bytes.toString("base64") };
   const response = await scene.send({ method: "GET", path: "/open/coded", body: null, behave });
   expect([headerValue(response, "content-encoding"), response.body.equals(bytes)]).toEqual(["gzip", true]);
+});
+
+describe("the length of a body", () => {
+  it.each([0, 1, 1234, 5_000_000_000])("passes with the answer to a HEAD: %i", async (length) => {
+    const key = freshKey();
+    const headers: [string, string][] = [["Content-Length", String(length)]];
+    const response = await scene.send({ method: "HEAD", path: "/open/long", key, body: null, behave: { headers } });
+    expect([response.status, headerValue(response, "content-length")]).toEqual([200, String(length)]);
+    expect(response.body.length).toBe(0);
+    expect((await scene.origin.requests(key)).map(({ method }) => method)).toEqual(["HEAD"]);
+  });
+
+  it.each(["GET", "PUT"])("passes with the answer to a %s, and a body without one has none", async (method) => {
+    const send = (behave: Behaviour): Promise<RawResponse> =>
+      scene.send({ method, path: "/open/long", body: method === "GET" ? null : "x", behave });
+    for (const bytes of [0, 1, 100_000]) {
+      const response = await send({ generated: { seed: "long", bytes } });
+      expect([headerValue(response, "content-length"), response.body.length]).toEqual([String(bytes), bytes]);
+      expect(headerValue(response, "transfer-encoding")).toBeNull();
+    }
+    const chunked = await send({ chunked: true, generated: { seed: "long", bytes: 100_000 } });
+    expect([headerValue(chunked, "content-length"), chunked.body.length]).toEqual([null, 100_000]);
+  });
+
+  it.each(["GET", "HEAD"])("passes with the answer to a %s also where another method is protected", async (method) => {
+    const message = { method, path: "/protected/thing", key: freshKey(), body: null };
+    const behave = { headers: [["Content-Length", "4"] satisfies [string, string]], body: "four" };
+    for (let round = 0; round < 2; round += 1) {
+      const response = await scene.send({ ...message, behave });
+      expect([headerValue(response, "content-length"), response.body.toString()]).toEqual([
+        "4",
+        method === "HEAD" ? "" : "four",
+      ]);
+      expect(headerValue(response, "idempotency-key")).toBeNull();
+    }
+    expect(await scene.origin.requests(message.key)).toHaveLength(2);
+  });
 });
 
 describe("large bodies", () => {

@@ -24,6 +24,7 @@ const ROUTES = [
   { path: "/wait", duplicate: "wait", wait: "20s", ...LARGE },
   { path: "/brief/retry", ...BRIEF },
   { path: "/brief/hold", unknown: "hold", ...BRIEF },
+  { path: "/small", max_response_body: "1MiB" },
 ];
 
 let scene: StreamScene;
@@ -242,6 +243,22 @@ describe("A slow reader", () => {
       if (problemCode(answer) !== "in-flight") return answer;
     }
   }
+
+  it("does not slow the origin of a body that is too large to keep either, and gets all of it", async () => {
+    const load = makeLoad(25);
+    const { key, first, streaming } = await scene.start("/small", { paused: true, digestOnly: true });
+    streaming.begin([]);
+    // None of it is read, and far more is sent than what fits on the way.
+    for (const piece of load.pieces) await streaming.write(piece);
+    await streaming.end();
+    await first.head;
+    expect(problemCode(await scene.read({ path: "/small", key }))).toBe("response-not-kept");
+    expect(first.size()).toBeLessThan(MIB);
+    first.resume();
+    expect(await first.end).toMatchObject({ size: load.size, sha256: load.sha256, complete: true });
+    expect(streaming.wasCut()).toBe(false);
+    expect(scene.origin.effects(key)).toBe(1);
+  });
 
   it("gets a replay at its own speed", async () => {
     const load = makeLoad(12);

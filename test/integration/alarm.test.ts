@@ -70,6 +70,28 @@ describe("the alarm of a shard", () => {
     await vi.waitFor(async () => expect(await state()).toEqual({ records: 0, alarm: null }), { timeout: 5000 });
   });
 
+  it("comes for what can be erased at once, also when the instance has just begun", async () => {
+    const stub = freshShard();
+    await runInDurableObject(stub, async (_instance, { storage }) => {
+      const { bodies } = new Ledger(storage);
+      bodies.append("left by a crash", 0, new Uint8Array([1]));
+      bodies.discard("left by a crash");
+      await storage.deleteAlarm();
+      // The claim of an instance that does not know yet where its alarm stands.
+      new Alarm(storage, () => new Ledger(storage).nextDeadline()).moveTo(epochMs(Date.now() + 3_600_000));
+    });
+    // The runtime itself runs it: one that is set for the beginning of time never comes (measured).
+    await vi.waitUntil(
+      () =>
+        runInDurableObject(
+          stub,
+          (_instance, { storage }) => new Ledger(storage).bodies.read("left by a crash", 0) === null,
+        ),
+      { timeout: 10_000 },
+    );
+    expect(await runInDurableObject(stub, (_instance, { storage }) => storage.getAlarm())).toBeNull();
+  });
+
   it("moves only for a sooner deadline, and costs no row otherwise", async () => {
     await runInDurableObject(freshShard(), async (_instance, { storage }) => {
       const alarm = new Alarm(storage, () => null);

@@ -43,6 +43,8 @@ export interface WorkerdOptions extends GatewayOptions {
   /** Cap'n Proto text, one entry each: `(name = "API", service = "api")`. */
   readonly extraBindings?: readonly string[];
   readonly extraServices?: readonly string[];
+  /** Where V8's inspector listens; nowhere by default. */
+  readonly inspectorPort?: number;
 }
 
 export interface Gateway {
@@ -98,7 +100,8 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
   });
   await writeFile(config, text);
   const workerd = join(projectDir, "node_modules/.bin/workerd");
-  const group = await spawnGroup(workerd, ["serve", config], { cwd: workDir, env: process.env });
+  const inspector = options.inspectorPort === undefined ? [] : [`--inspector-addr=127.0.0.1:${options.inspectorPort}`];
+  const group = await spawnGroup(workerd, ["serve", config, ...inspector], { cwd: workDir, env: process.env });
   const restart: Gateway["restart"] = (changes) => startWorkerd({ ...options, port, ...changes });
   return whenReady({ group, port, workDir, stateDir: options.stateDir, restart });
 }

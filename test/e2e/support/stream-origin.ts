@@ -16,6 +16,8 @@ export interface Streaming {
   end(): Promise<void>;
   /** Ends the connection in the middle of the body; what was written before arrives. */
   cut(): void;
+  /** Ends the connection with a reset (RST), as a process that crashes does. */
+  reset(): void;
   /** Whether the receiver has ended the connection before the answer was whole. */
   wasCut(): boolean;
 }
@@ -108,6 +110,7 @@ function streamingOf({ socket }: IncomingMessage, response: ServerResponse): Str
         response.end(() => resolve());
       }),
     cut: () => socket.destroySoon(),
+    reset: () => void socket.resetAndDestroy(),
     wasCut: () => cut,
   };
 }
