@@ -7,7 +7,11 @@ export default defineConfig({
     projects: [
       {
         // The pure parts, and what runs in Node: no platform needed.
-        test: { name: "unit", include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts"], testTimeout: 30_000 },
+        test: {
+          name: "unit",
+          include: ["test/unit/**/*.test.ts", "test/property/**/*.test.ts", "test/simulation/**/*.test.ts"],
+          testTimeout: 30_000,
+        },
       },
       {
         // What needs storage, alarms and objects: inside workerd, storage isolated per file.

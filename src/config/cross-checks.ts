@@ -49,6 +49,7 @@ export function crossCheck(
       ...statusProblems(inForce),
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce),
+      ...openProblems(inForce),
     );
   }
   return [...problems, ...shadowProblems(defaults, routes)];
@@ -135,6 +136,14 @@ function verifyProblems({ all, source, isKnown, place }: InForce): readonly Conf
   if (all.forward_key.kind !== "none") return [];
   const message = 'must not be "none" with unknown = "verify", since the origin is asked for a key that it never saw';
   return [{ path: `${place("forward_key", "unknown")}.forward_key`, message: `${message}: write "client"` }];
+}
+
+/** To fail open is to risk a second effect, which `hold` and `verify` exist to rule out. */
+function openProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+  if (!isKnown("unknown", "on_store_failure")) return [];
+  if (all.on_store_failure !== "open" || all.unknown === "retry") return [];
+  const message = `must not be "open" with unknown = "${all.unknown}", since what is forwarded unprotected may take effect twice`;
+  return [{ path: `${place("on_store_failure", "unknown")}.on_store_failure`, message: `${message}: write "closed"` }];
 }
 
 function bindingProblems(

@@ -157,8 +157,9 @@ function forwardedHeaders(headers: Headers, route: Route, key: Key): HeaderPairs
 
 function verificationOf(request: Request, route: Route, key: Key): Verification | null {
   const { verify, origin, forwardKey } = route;
-  if (verify === null) return null;
   const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
+  // As a segment of a path these two would ask for something else, and its answer would be taken for the operation's.
+  if (verify === null || originKey === "." || originKey === "..") return null;
   const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
   const isPath = target.startsWith("/");
   return {

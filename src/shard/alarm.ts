@@ -3,37 +3,48 @@
 
 import { epochMs, type EpochMs } from "../core/units.ts";
 
+/** An alarm that has not come after so long, longer than its work ever takes, will not come. */
+const OVERDUE_MS = 120_000;
+
+/** What the alarm needs of an object's storage. */
+export interface AlarmStorage {
+  setAlarm(time: number): Promise<void>;
+}
+
 export class Alarm {
-  readonly #storage: DurableObjectStorage;
+  readonly #storage: AlarmStorage;
   readonly #nextDeadline: () => EpochMs | null;
   /** Where the alarm stands; `null` as long as this instance has not set it. */
   #at: EpochMs | null = null;
 
-  constructor(storage: DurableObjectStorage, nextDeadline: () => EpochMs | null) {
+  constructor(storage: AlarmStorage, nextDeadline: () => EpochMs | null) {
     this.#storage = storage;
     this.#nextDeadline = nextDeadline;
   }
 
   /** Makes sure that the alarm comes no later than `deadline`. */
   moveTo(deadline: EpochMs): void {
-    if (this.#at !== null && this.#at <= deadline) return;
+    const isSet = this.#at !== null && this.#at > Date.now() - OVERDUE_MS;
+    if (isSet && this.#at !== null && this.#at <= deadline) return;
     // An instance that has just begun does not know where the alarm stands, or whether it was dropped after it had
-    // failed too often (platform rule), so it is set from what the ledger says.
-    this.#set(this.#at === null ? earlier(deadline, this.#nextDeadline()) : deadline);
+    // failed too often (platform rule), so it is set from what the ledger says; likewise one whose alarm is overdue.
+    this.#set(isSet ? deadline : earlier(deadline, this.#nextDeadline()));
   }
 
-  /** Sets the alarm anew after it has fired; there is none when nothing has a deadline. */
-  rearm(): void {
-    this.#at = null;
+  /** Sets the alarm anew after that for `firedFor` has come; there is none when nothing has a deadline. */
+  rearm(firedFor: EpochMs): void {
     const next = this.#nextDeadline();
-    // Not at a time that has passed: the runtime drops an alarm that is set within its own handler for no later time than
-    // the one that runs, and none would ever come again.
-    if (next !== null) this.#set(epochMs(Math.max(next, Date.now() + 1)));
+    if (next === null) this.#at = null;
+    else this.retryAt(next, firedFor);
   }
 
-  /** Sets the alarm for a second try after its work failed; the platform itself would give up after six. */
-  retryAt(at: EpochMs): void {
-    this.#set(at);
+  /**
+   * Sets the alarm after that for `firedFor` has come. Never for a time that has passed, nor for `firedFor` (the clock may have
+   * gone back since): the runtime drops what is set within the handler for no later time than the alarm that runs, and
+   * none would ever come again.
+   */
+  retryAt(at: EpochMs, firedFor: EpochMs): void {
+    this.#set(epochMs(Math.max(at, Date.now() + 1, firedFor + 1)));
   }
 
   #set(at: EpochMs): void {

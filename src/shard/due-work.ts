@@ -22,15 +22,20 @@ export interface DueWorkPorts {
   readonly alarm: Alarm;
 }
 
-export async function doDueWork({ exchanges, ledger, alarm }: DueWorkPorts, now: EpochMs): Promise<void> {
+/** `firedFor` is the time for which the alarm was set that runs now. */
+export async function doDueWork(
+  { exchanges, ledger, alarm }: DueWorkPorts,
+  now: EpochMs,
+  firedFor: EpochMs,
+): Promise<void> {
   try {
     ledger.bodies.eraseSome();
     ledger.erase(now, ERASE_SLICE);
     // What waits for others comes last, and no longer than anybody may wait.
     await Promise.all([exchanges.meetDeadlines(now), firstOf(ledger.remote.eraseOne(), REMOTE_PATIENCE_MS)]);
-    alarm.rearm();
+    alarm.rearm(firedFor);
   } catch (error) {
     console.error({ message: "alarm failed", reason: String(error) });
-    alarm.retryAt(epochMs(now + ALARM_RETRY_MS));
+    alarm.retryAt(epochMs(now + ALARM_RETRY_MS), firedFor);
   }
 }

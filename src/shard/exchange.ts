@@ -6,7 +6,7 @@ import type { Origin } from "../config/resolved.ts";
 import { deadlineOf, type LifeCycleEvent, renewed, type Step, step } from "../core/life-cycle.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Policy, Started } from "../core/record.ts";
-import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { firstOf } from "../http/patience.ts";
@@ -27,6 +27,9 @@ interface LivingAttempt {
   /** Resolves when the attempt's word stands in the record: with a refusal that those who waited share, else `null`. */
   readonly ended: Promise<Refusal | null>;
 }
+
+/** The longest time that a timer takes. */
+const FOR_EVER_MS = 2 ** 31 - 1;
 
 type Stepped = Step & { readonly entry: Entry | null };
 
@@ -84,10 +87,11 @@ export class Exchanges {
   async #answer(head: ExchangeHead, start: (record: Started) => Promise<Response>): Promise<Response> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     let hasAsked = false;
+    let nextId = head.attemptId;
     for (;;) {
       const now = epochMs(Date.now());
       const { recordId } = head;
-      const { entry, reply } = this.#request(head, now);
+      const { entry, reply } = this.#request(head, nextId, now);
       switch (reply.type) {
         case "start":
           return start(reply.record);
@@ -98,15 +102,13 @@ export class Exchanges {
         }
         case "in-flight": {
           const living = this.#living.get(recordId);
-          if (living?.attempt.id === head.attemptId) {
-            // This very request, delivered once more after its caller lost the way to its answer.
-            const refusal = await living.ended;
-            if (refusal !== null) return firstAnswer(refusal, refusal.bytes, head.echo, null);
-            continue;
-          }
-          const attached = head.duplicate === "attach" ? living?.attempt.attach(head) : null;
+          // This very request, delivered once more after its caller lost the way to its answer, waits for that.
+          const isOwn = living?.attempt.id === head.attemptId;
+          if (isOwn) nextId = attemptId(crypto.randomUUID());
+          const duplicate = isOwn ? "attach" : head.duplicate;
+          const attached = duplicate === "attach" ? living?.attempt.attach(head) : null;
           if (attached) return attached;
-          const left = giveUpAt - now;
+          const left = isOwn ? FOR_EVER_MS : giveUpAt - now;
           if (living === undefined || left <= 0) {
             const untilRetry = reply.retryFrom - now;
             return refuse(head, {
@@ -114,7 +116,7 @@ export class Exchanges {
               retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
             });
           }
-          const refusal = await waitFor(living, head.duplicate, left);
+          const refusal = await waitFor(living, duplicate, left);
           if (refusal !== null) return firstAnswer(refusal, refusal.bytes, head.echo, null);
           continue;
         }
@@ -153,8 +155,9 @@ export class Exchanges {
     await Promise.all(due.slice(0, QUESTIONS_AT_ONCE).map((ask) => ask()));
   }
 
-  #request({ recordId, fingerprint, attemptId, policy, verification }: ExchangeHead, now: EpochMs): Stepped {
-    const event = { type: "request", fingerprint, attemptId } as const;
+  #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
+    const { recordId, fingerprint, policy, verification } = head;
+    const event = { type: "request", fingerprint, attemptId: nextId } as const;
     return this.#step(recordId, event, policy, now, null, verification === null ? null : JSON.stringify(verification));
   }
 

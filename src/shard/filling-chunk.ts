@@ -7,10 +7,10 @@ import { freeBytes } from "./byte-pipe.ts";
 const FIRST_BYTES = 4096;
 
 /** What the filling chunks of an isolate share; of its 128 MB, since for each one that fills, two more are being read. */
-const SHARED_BYTES = 24 << 20;
+const SHARED_BYTES = 16 << 20;
 
 /** Below this a row costs more than its bytes. */
-const LEAST_BYTES = 64 * 1024;
+const LEAST_BYTES = 32 * 1024;
 
 /** The chunks that fill right now, in all objects of the isolate. */
 let filling = 0;

@@ -83,8 +83,10 @@ export class KeyShard extends ittyDurable() {
     return this.#exchanges.run(reception.head, reception.body);
   }
 
-  async alarm(): Promise<void> {
-    await doDueWork({ exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm }, epochMs(Date.now()));
+  async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    const now = epochMs(Date.now());
+    const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
+    await doDueWork({ exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm }, now, firedFor);
   }
 
   /** Operator call: one record as it is stored, or `null`. */

@@ -13,8 +13,8 @@ it("keeps every key free when the gateway restarts during an outage", async () =
   const settings = { shards: 1, timeout: "2s", lock: "3s", scope: ["none"] };
   let gateway = await startGateway(origin.url, settings, [{ path: "/*", unknown: "hold" }]);
   try {
-    const { send } = clientOf(gateway.url);
-    expect((await send({ path: "/payments", key: freshKey() })).status).toBe(201);
+    const client = clientOf(gateway.url);
+    expect((await client.send({ path: "/payments", key: freshKey() })).status).toBe(201);
     // After the first answer the gateway tries whether a bare connection works, and remembers it.
     const database = openShardDatabase(gateway);
     await expect.poll(() => database.countAddresses()).toBe(1);
@@ -24,9 +24,9 @@ it("keeps every key free when the gateway restarts during an outage", async () =
     gateway = await gateway.restart();
     const key = freshKey();
     const unreachable = { code: "origin-unreachable", status: 502, retryable: true, echo: key };
-    expectProblem(await send({ path: "/payments", key }), unreachable);
+    expectProblem(await client.send({ path: "/payments", key }), unreachable);
     await origin.startListening();
-    expect((await send({ path: "/payments", key })).status).toBe(201);
+    expect((await client.send({ path: "/payments", key })).status).toBe(201);
     expect(await origin.effects(key)).toBe(1);
   } finally {
     await removeGateway(gateway);

@@ -1,0 +1,105 @@
+// One run: the gateway and the origin in processes of their own, clients that insist, faults that strike; then a calm phase
+// in which every key is asked until it is settled, and a look at the disk. Everything goes into the history, in order.
+
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { finished } from "node:stream/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import { makeStateDir } from "../support/gateway.ts";
+import { settleAll } from "./calm.ts";
+import { runClient } from "./clients.ts";
+import type { Desk } from "./clients.ts";
+import { strike } from "./faults.ts";
+import { quietPort, startGatewayBox } from "./gateway-box.ts";
+import type { GatewayBox } from "./gateway-box.ts";
+import type { HistoryEvent } from "./history.ts";
+import { watchLag, watchPulse } from "./lag.ts";
+import { lookAtLedger } from "./ledger.ts";
+import { startChaosOrigin } from "./origin-client.ts";
+import { createRandom } from "./random.ts";
+import { AMBIGUOUS, gatewayVars, POLICIES, REFUSED } from "./routes.ts";
+
+/** One is all keys in one object; per key is an object for each. */
+const SHARDS: readonly (number | "per-key")[] = [1, 4, 16, "per-key"];
+const WATCHED_SHARDS = 50;
+const SHARDS_AT_THE_END = 1_000;
+const LOOK_EVERY_MS = 3_000;
+/** The longest that the alarms may take for what is due at the end. */
+const ALARMS_MS = 10_000;
+
+export interface RunOptions {
+  readonly seed: string;
+  /** Of the phase with faults. */
+  readonly seconds: number;
+  readonly clients: number;
+  /** Where the history goes, one JSON object a line. */
+  readonly file: string;
+}
+
+export async function runChaos({ seed, seconds, clients, file }: RunOptions): Promise<void> {
+  const output = createWriteStream(file);
+  const report = (event: HistoryEvent): void => void output.write(`${JSON.stringify(event)}\n`);
+  const random = createRandom(seed, "run");
+  const startedAt = Date.now();
+  report({ type: "meta", seed, seconds, startedAt, policies: POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS });
+
+  const stateDir = await makeStateDir();
+  const origin = await startChaosOrigin(await quietPort(), report);
+  const shards = random.pick(SHARDS);
+  const gateway = await startGatewayBox(gatewayVars(origin.url, shards), stateDir, report);
+  const stopWatching = watchLag(report);
+  const stopPulse = await watchPulse(gateway.port, stateDir, report);
+  try {
+    const endAt = Date.now() + seconds * 1_000;
+    const isOver = (): boolean => Date.now() >= endAt;
+    const desk: Desk = { port: gateway.port, errands: [], report, isOver };
+    await Promise.all([
+      ...Array.from({ length: clients }, (_, n) => runClient(desk, createRandom(seed, `client ${n}`))),
+      strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
+      watchLedger(stateDir, report, isOver),
+    ]);
+    await origin.tell("calm");
+    await settleAll(desk);
+    await awaitAlarms(gateway, report);
+  } finally {
+    stopWatching();
+    await stopPulse();
+    await gateway.close();
+    await origin.close();
+    await rm(stateDir, { recursive: true, force: true });
+    output.end();
+    await finished(output);
+  }
+}
+
+/** Counts what goes from the disk by itself. */
+async function watchLedger(
+  stateDir: string,
+  report: (event: HistoryEvent) => void,
+  isOver: () => boolean,
+): Promise<void> {
+  const seen = new Set<string>();
+  let before: ReadonlySet<string> = new Set();
+  while (!isOver()) {
+    const { names, unread } = await lookAtLedger(stateDir, seen, WATCHED_SHARDS);
+    if (unread === 0) {
+      report({ type: "erased", count: [...before].filter((name) => !names.has(name)).length });
+      before = names;
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+/** Nobody asks any more: what is due has to go by itself. */
+async function awaitAlarms({ stateDir }: GatewayBox, report: (event: HistoryEvent) => void): Promise<void> {
+  const giveUpAt = Date.now() + ALARMS_MS;
+  for (;;) {
+    const { names: _, ...look } = await lookAtLedger(stateDir, new Set(), SHARDS_AT_THE_END);
+    const isClean = look.overdue + look.orphans + look.unread === 0;
+    if (isClean || Date.now() > giveUpAt) {
+      report(look);
+      return;
+    }
+    await pause(500);
+  }
+}

@@ -1,0 +1,45 @@
+// The checker: every rule over every record of a history. Pure; a history in, what breaks a guarantee out.
+
+import type { HistoryEvent } from "../history.ts";
+import { expiry, everyByte, firstAnswerWins, mismatch } from "./answers.ts";
+import { claimBeforeCall, neverTwoByGuess, noOtherRequest, oneAtATime, oneEffect, unknownStays } from "./attempts.ts";
+import { alarmsFire, everybodyIsAnswered, everyKeySettles, gatewayLives, inFlightHasACause } from "./deadlines.ts";
+import { honestProblems, nobodyElsesAnswer } from "./others.ts";
+import { sortHistory } from "./records.ts";
+import type { RecordHistory, Violation, World } from "./records.ts";
+
+export type { Violation } from "./records.ts";
+
+type Rule = (world: World, record: RecordHistory) => readonly Violation[];
+
+const RULES: readonly Rule[] = [
+  oneAtATime,
+  claimBeforeCall,
+  neverTwoByGuess,
+  oneEffect,
+  unknownStays,
+  noOtherRequest,
+  firstAnswerWins,
+  everyByte,
+  expiry,
+  mismatch,
+  nobodyElsesAnswer,
+  honestProblems,
+  everybodyIsAnswered,
+  inFlightHasACause,
+  everyKeySettles,
+];
+
+export function checkHistory(events: readonly HistoryEvent[]): readonly Violation[] {
+  const world = sortHistory(events);
+  const found: Violation[] = [];
+  for (const record of world.records) {
+    const name = `${record.key} of ${record.scope}`;
+    for (const rule of RULES) {
+      for (const { rule: broken, what, evidence } of rule(world, record)) {
+        found.push({ rule: broken, what, evidence: [name, ...evidence] });
+      }
+    }
+  }
+  return [...gatewayLives(world), ...found, ...alarmsFire(world)];
+}

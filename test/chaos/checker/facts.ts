@@ -1,0 +1,105 @@
+// What is certain of one arrival, whatever the gateway did: bounds that hold for every gateway that keeps its guarantees.
+//
+//   client sends ─► claim ─► arrival ─► head ─► last byte ─► completed
+//        └ the claim's time is unknown; it lies between these two ┘
+//
+// So a lock ends no earlier than `lock` after the client sent the request, and a record of an answered attempt lives at
+// least `retention` from the origin's last byte on.
+
+import type { Answer, Arrival, Exchange } from "../history.ts";
+import { wasBroken } from "./records.ts";
+import type { RecordHistory, World } from "./records.ts";
+
+/** What an undisturbed gateway and network may take for one thing. */
+export const SLACK_MS = 500;
+/** Beyond this an answer came so late that a deadline may have been at work. */
+const PROMPT_MS = 400;
+
+/** The claim of this arrival was made no earlier. */
+export function claimedFrom(world: World, arrival: Arrival): number {
+  return world.exchange(arrival.request)?.sentAt ?? arrival.at;
+}
+
+/** The origin said that it did not act, to the end. */
+export function isRefused(world: World, arrival: Arrival): boolean {
+  return arrival.lastAt !== null && arrival.status !== null && world.meta.refused.includes(arrival.status);
+}
+
+/** The origin gave its answer to the end, and it was a result. */
+export function isResult(world: World, { lastAt, status }: Arrival): boolean {
+  if (lastAt === null || status === null) return false;
+  return !world.meta.refused.includes(status) && !world.meta.ambiguous.includes(status);
+}
+
+/** A result that nothing disturbed on its way: the gateway has no excuse not to have it. */
+export function isClean(world: World, arrival: Arrival): boolean {
+  const { at, headAt, lastAt, maxGapMs } = arrival;
+  if (!isResult(world, arrival) || lastAt === null || headAt === null) return false;
+  const from = claimedFrom(world, arrival);
+  const wasPrompt = at - from <= PROMPT_MS && headAt - at <= PROMPT_MS && maxGapMs <= PROMPT_MS;
+  return wasPrompt && !wasBroken(world, from, lastAt + SLACK_MS);
+}
+
+/** Until when the origin was at work for the gateway, or the gateway still listened. */
+export function busyUntil({ lastAt, closedAt }: Arrival): number {
+  return Math.min(lastAt ?? Infinity, closedAt);
+}
+
+/** No record of this arrival may have gone before. */
+export function livesUntil(world: World, record: RecordHistory, arrival: Arrival): number {
+  const { lockMs, retentionMs } = record.policy;
+  const lockEnd = claimedFrom(world, arrival) + lockMs;
+  const told = answersFrom(record, arrival.seq).map(({ answer }) => answer.expiresAt ?? 0);
+  return Math.max(endOf(world, record, arrival, lockEnd) + retentionMs, ...told);
+}
+
+/** From when on the retention counts, at the earliest. */
+function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: number): number {
+  const { headAt, lastAt } = arrival;
+  // A body too large to keep is settled while it still comes.
+  if (isOutgrown(record, arrival)) return Math.min(headAt ?? lockEnd, lockEnd);
+  const isCompleted = isClean(world, arrival) || toldAt(world, record, arrival) < Infinity;
+  return isCompleted ? (lastAt ?? lockEnd) : Math.min(lastAt ?? lockEnd, lockEnd);
+}
+
+/** Its body is larger than what the route keeps. */
+export function isOutgrown({ policy }: RecordHistory, { bytes }: Arrival): boolean {
+  return bytes !== null && bytes > policy.maxResponseBodyBytes;
+}
+
+/** What the request that was forwarded asked for. */
+export function printOf(world: World, arrival: Arrival): string | null {
+  return world.exchange(arrival.request)?.print ?? null;
+}
+
+export interface Answered {
+  readonly exchange: Exchange;
+  readonly answer: Answer;
+}
+
+/** What clients got from one arrival. */
+export function answersFrom(record: RecordHistory, seq: number): readonly Answered[] {
+  return record.exchanges.flatMap((exchange) =>
+    exchange.ending.kind === "answer" && exchange.ending.origin?.arrival === seq
+      ? [{ exchange, answer: exchange.ending }]
+      : [],
+  );
+}
+
+/** When a client first had its whole result. */
+export function toldAt(world: World, record: RecordHistory, arrival: Arrival): number {
+  if (!isResult(world, arrival)) return Infinity;
+  const times = answersFrom(record, arrival.seq)
+    .filter(({ answer }) => answer.complete)
+    .map(({ exchange }) => exchange.endAt);
+  return Math.min(Infinity, ...times);
+}
+
+/** The next arrival of each one but the last. */
+export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Arrival, Arrival])[] {
+  return arrivals.slice(1).map((later, at) => [arrivals[at] ?? later, later] as const);
+}
+
+export function naming(...named: readonly (Arrival | Exchange)[]): readonly string[] {
+  return named.map((one) => (one.type === "arrival" ? `arrival ${one.seq}` : one.id));
+}

@@ -1,0 +1,121 @@
+// A history sorted by what the guarantees speak of: one record for each key of each scope, with everything that was asked
+// of it and everything that the origin did for it, and the times in which something was broken.
+
+import type {
+  Arrival,
+  Died,
+  Effect,
+  Exchange,
+  HistoryEvent,
+  LedgerLook,
+  Meta,
+  Outage,
+  RoutePolicy,
+} from "../history.ts";
+
+export interface Violation {
+  readonly rule: string;
+  readonly what: string;
+  /** The requests and arrivals that show it: `q12`, `arrival 7`. */
+  readonly evidence: readonly string[];
+}
+
+export interface RecordHistory {
+  readonly key: string;
+  readonly scope: string;
+  readonly policy: RoutePolicy;
+  /** By the time of their first byte. */
+  readonly exchanges: readonly Exchange[];
+  /** By the time of their arrival. */
+  readonly arrivals: readonly Arrival[];
+  readonly effects: readonly Effect[];
+}
+
+export interface World {
+  readonly meta: Meta;
+  readonly records: readonly RecordHistory[];
+  readonly outages: readonly Outage[];
+  readonly ledger: LedgerLook | null;
+  readonly deaths: readonly Died[];
+  readonly exchange: (id: string) => Exchange | undefined;
+  readonly arrival: (seq: number) => Arrival | undefined;
+}
+
+export function sortHistory(events: readonly HistoryEvent[]): World {
+  let meta: Meta | null = null;
+  let ledger: LedgerLook | null = null;
+  const outages: Outage[] = [];
+  const deaths: Died[] = [];
+  const exchanges = new Map<string, Exchange>();
+  const arrivals = new Map<number, Arrival>();
+  const drafts = new Map<string, { exchanges: Exchange[]; arrivals: Arrival[]; effects: Effect[] }>();
+  const draftOf = ({ key, scope }: { readonly key: string; readonly scope: string }) => {
+    const name = JSON.stringify([key, scope]);
+    const draft = drafts.get(name) ?? { exchanges: [], arrivals: [], effects: [] };
+    drafts.set(name, draft);
+    return draft;
+  };
+  for (const event of events) {
+    switch (event.type) {
+      case "meta":
+        meta = event;
+        break;
+      case "exchange":
+        exchanges.set(event.id, event);
+        draftOf(event).exchanges.push(event);
+        break;
+      case "arrival":
+        arrivals.set(event.seq, event);
+        draftOf(event).arrivals.push(event);
+        break;
+      case "effect":
+        draftOf(event).effects.push(event);
+        break;
+      case "outage":
+        outages.push(event);
+        break;
+      case "ledger":
+        ledger = event;
+        break;
+      case "died":
+        deaths.push(event);
+        break;
+      case "erased":
+        break;
+    }
+  }
+  if (meta === null) throw new Error("a history without its meta line");
+  const { policies } = meta;
+  const records = [...drafts.values()].map((draft): RecordHistory => {
+    const [first] = [...draft.exchanges, ...draft.arrivals];
+    const policy = policies[first?.path ?? ""];
+    if (first === undefined || policy === undefined) throw new Error("a record without a known route");
+    return {
+      key: first.key,
+      scope: first.scope,
+      policy,
+      exchanges: draft.exchanges.toSorted((a, b) => a.sentAt - b.sentAt),
+      arrivals: draft.arrivals.toSorted((a, b) => a.seq - b.seq),
+      effects: draft.effects.toSorted((a, b) => a.at - b.at),
+    };
+  });
+  return {
+    meta,
+    records,
+    outages: outages.toSorted((a, b) => a.from - b.from),
+    ledger,
+    deaths,
+    exchange: (id) => exchanges.get(id),
+    arrival: (seq) => arrivals.get(seq),
+  };
+}
+
+/** Whether something of the kinds was broken, or had only just been mended, within the time. */
+export function wasBroken(world: World, from: number, to: number, kinds?: readonly Outage["kind"][]): boolean {
+  return world.outages.some(
+    (outage) => outage.from <= to && outage.to + MENDING_MS >= from && (kinds?.includes(outage.kind) ?? true),
+  );
+}
+
+/** A gateway that goes on after it stood still has things to catch up with. */
+const MENDING_MS = 300;

@@ -1,0 +1,32 @@
+// `npm run chaos -- --seconds 60 --seed anything --clients 24 --history run.jsonl`: a run, its check, its summary. Ends
+// with status 1 when a guarantee was broken.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { runChaos } from "./chaos.ts";
+import { checkHistory } from "./checker/check-history.ts";
+import { readHistory } from "./history.ts";
+import { summarize } from "./summary.ts";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "60" },
+    seed: { type: "string", default: String(Date.now()) },
+    clients: { type: "string", default: "24" },
+    history: { type: "string" },
+  },
+});
+
+const folder = values.history === undefined ? await mkdtemp(join(tmpdir(), "onceway-chaos-")) : null;
+const file = values.history ?? join(folder ?? "", "history.jsonl");
+const { seed } = values;
+console.log(`chaos: seed ${seed}, ${values.seconds} seconds of faults, ${values.clients} clients`);
+await runChaos({ seed, seconds: Number(values.seconds), clients: Number(values.clients), file });
+const history = await readHistory(file);
+const violations = checkHistory(history);
+console.log(summarize(history, violations));
+if (violations.length > 0 && folder !== null) console.log(`the history stays in ${file}`);
+else if (folder !== null) await rm(folder, { recursive: true, force: true });
+process.exitCode = violations.length > 0 ? 1 : 0;

@@ -1,0 +1,138 @@
+// One request of one client: sends it, perhaps leaves in the middle of it, and writes down what came back.
+
+import { headerValue, openRequest } from "../support/http.ts";
+import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
+import { bodyOf, digestHead, sha256 } from "./body.ts";
+import type { Answer, Ending, Exchange, OriginMarks } from "./history.ts";
+import { MARKS_HEADER, PLAN_HEADER, REQUEST_HEADER, SECRET } from "./steps.ts";
+
+/** Longer than any answer may take: waits, time-outs and the longest planned body together. */
+export const PATIENCE_MS = 15_000;
+
+export interface Call {
+  readonly port: number;
+  readonly id: string;
+  readonly key: string;
+  readonly scope: string;
+  readonly path: string;
+  readonly print: string;
+  readonly plan: string;
+  readonly body: Buffer;
+  readonly calm: boolean;
+}
+
+/** When the client resets its connection. */
+export type Leaving =
+  | { readonly when: "never" }
+  /** Within its own request. */
+  | { readonly when: "sending" }
+  | { readonly when: "after"; readonly ms: number }
+  /** Within the answer. */
+  | { readonly when: "head" };
+
+export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> {
+  const partial = leaving.when === "sending";
+  const sentAt = Date.now();
+  const request = openRequest({
+    host: "127.0.0.1",
+    port: call.port,
+    method: "POST",
+    target: call.path,
+    headers: headersOf(call),
+    body: partial ? call.body.subarray(0, Math.floor(call.body.length / 2)) : call.body,
+    timeoutMs: PATIENCE_MS,
+  });
+  let hasLeft = false;
+  const leave = (): void => {
+    hasLeft = true;
+    request.reset();
+  };
+  const stop = arrange(request, leaving, leave);
+  const ending = await request.response.then(
+    (response) => readAnswer(response, hasLeft),
+    (error: unknown): Ending => ({ kind: "none", why: hasLeft ? "left" : whyNone(error), error: String(error) }),
+  );
+  stop();
+  const { id, key, scope, path, print, calm } = call;
+  const { length: bytes } = call.body;
+  return { type: "exchange", id, key, scope, path, print, partial, bytes, calm, sentAt, endAt: Date.now(), ending };
+}
+
+function headersOf({ key, scope, plan, id, body }: Call): HeaderPair[] {
+  return [
+    ["Idempotency-Key", key],
+    ["X-Key", key],
+    ["Authorization", scope],
+    [REQUEST_HEADER, id],
+    [PLAN_HEADER, plan],
+    ["Content-Type", "application/json"],
+    ["Content-Length", String(body.length)],
+  ];
+}
+
+/** Returns what undoes it. */
+function arrange(request: OpenRequest, leaving: Leaving, leave: () => void): () => void {
+  switch (leaving.when) {
+    case "never":
+      return () => undefined;
+    case "sending":
+      void request.sent.then(leave, () => undefined);
+      return () => undefined;
+    case "after": {
+      const timer = setTimeout(leave, leaving.ms);
+      return () => clearTimeout(timer);
+    }
+    case "head":
+      void request.head.then(leave, () => undefined);
+      return () => undefined;
+  }
+}
+
+function whyNone(error: unknown): "broken" | "patience" {
+  return error instanceof Error && error.message === "the request took too long" ? "patience" : "broken";
+}
+
+function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
+  const { status, statusText, headers, body, complete } = response;
+  const marks = headerValue(response, MARKS_HEADER);
+  const origin: OriginMarks | null = marks === null ? null : JSON.parse(marks);
+  const isProblem = headerValue(response, "content-type") === "application/problem+json";
+  return {
+    kind: "answer",
+    status,
+    complete,
+    left: hasLeft && !complete,
+    echo: headerValue(response, "idempotency-key"),
+    code: isProblem && complete ? codeOf(body) : null,
+    replayed: headerValue(response, "idempotent-replayed") === "true",
+    expiresAt: dateOf(headerValue(response, "idempotency-expires")),
+    retryAfterMs: secondsOf(headerValue(response, "retry-after")),
+    leaks: origin === null && (body.includes(SECRET) || headers.some(([, value]) => value.includes(SECRET))),
+    origin,
+    headers: digestHead(status, statusText, headers),
+    hasCookie: headerValue(response, "set-cookie") !== null,
+    sha256: sha256(body),
+    bytes: body.length,
+    body: origin === null ? "none" : compare(body, bodyOf(origin)),
+  };
+}
+
+function compare(got: Buffer, whole: Buffer): "whole" | "prefix" | "other" {
+  if (got.equals(whole)) return "whole";
+  return got.length < whole.length && got.equals(whole.subarray(0, got.length)) ? "prefix" : "other";
+}
+
+function codeOf(body: Buffer): string | null {
+  const problem: unknown = JSON.parse(body.toString());
+  return typeof problem === "object" && problem !== null && "code" in problem && typeof problem.code === "string"
+    ? problem.code
+    : null;
+}
+
+function dateOf(value: string | null): number | null {
+  return value === null ? null : Date.parse(value);
+}
+
+function secondsOf(value: string | null): number | null {
+  return value === null ? null : Number(value) * 1_000;
+}

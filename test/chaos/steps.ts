@@ -1,0 +1,127 @@
+// What the origin does with one arrival of a key. A client plans its operation ahead and says so in a header, one step for
+// each arrival, so that what a key meets depends on the seed and not on the order in which requests arrive.
+
+import type { Random } from "./random.ts";
+
+export type StepName =
+  /** Acts, then answers whole. */
+  | "ok"
+  /** Answers that it did not act, and did not. */
+  | "refuse"
+  /** Acts, and answers a status that leaves that open. */
+  | "doubt"
+  /** Resets the connection before it has read the request. */
+  | "reset-unread"
+  /** Reads, does not act, resets. */
+  | "reset"
+  /** Acts, resets. */
+  | "act-reset"
+  /** Acts, and never answers. */
+  | "stall"
+  /** Acts, and answers when the gateway has long given up. */
+  | "late"
+  /** Acts only when the gateway has given up, though before the lock ends. */
+  | "act-late"
+  /** Acts, and breaks off within the body. */
+  | "cut"
+  /** Acts, and falls silent within the body. */
+  | "silent";
+
+export interface Step {
+  readonly name: StepName;
+  readonly status: number;
+  readonly delayMs: number;
+  readonly bytes: number;
+  readonly pieces: number;
+  readonly pauseMs: number;
+  readonly chunked: boolean;
+}
+
+export const PLAN_HEADER = "X-Plan";
+export const REQUEST_HEADER = "X-Request";
+export const MARKS_HEADER = "X-Origin";
+/** Only the origin's answers hold this text. */
+export const SECRET = "ORIGIN-SECRET";
+
+/** What every arrival meets in the final phase, and what an arrival beyond its plan meets. */
+export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };
+
+/** Further silences of the origin than this one are faults; shorter ones are an ordinary answer. */
+const PATIENCE_MS = 250;
+
+export function makePlan(random: Random, timeoutMs: number): readonly Step[] {
+  const faults = random.weighted([
+    [5, 0],
+    [4, 1],
+    [2, 2],
+    [1, 3],
+  ] as const);
+  const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs));
+  return [...steps, okStep(random)];
+}
+
+function okStep(random: Random): Step {
+  const status = random.weighted([
+    [8, 200],
+    [6, 201],
+    [1, 302],
+    [1, 402],
+    [1, 500],
+  ] as const);
+  return { ...body(random), name: "ok", status, delayMs: random.chance(0.5) ? 0 : random.int(1, PATIENCE_MS) };
+}
+
+function faultStep(random: Random, timeoutMs: number): Step {
+  const name = random.weighted([
+    [4, "refuse"],
+    [2, "doubt"],
+    [2, "reset-unread"],
+    [2, "reset"],
+    [4, "act-reset"],
+    [2, "stall"],
+    [2, "late"],
+    [2, "act-late"],
+    [3, "cut"],
+    [2, "silent"],
+  ] as const);
+  return { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
+}
+
+function statusOf(name: StepName, random: Random): number {
+  if (name === "refuse") return random.pick([503, 429, 425]);
+  return name === "doubt" ? random.pick([502, 504, 408]) : 201;
+}
+
+function delayOf(name: StepName, random: Random, timeoutMs: number): number {
+  if (name === "late") return timeoutMs + random.int(100, 900);
+  if (name === "act-late") return timeoutMs + random.int(50, 400);
+  return random.chance(0.7) ? 0 : random.int(1, PATIENCE_MS);
+}
+
+type Body = Pick<Step, "bytes" | "pieces" | "pauseMs" | "chunked">;
+
+function body(random: Random): Body {
+  return random.weighted<() => Body>([
+    [10, () => ({ bytes: random.int(200, 3_000), pieces: 1, pauseMs: 0, chunked: random.chance(0.3) })],
+    [2, () => ({ bytes: random.int(3_000, 300_000), pieces: 1, pauseMs: 0, chunked: random.chance(0.5) })],
+    [
+      3,
+      () => ({
+        bytes: random.int(3_000, 300_000),
+        pieces: random.int(2, 12),
+        pauseMs: random.int(0, PATIENCE_MS),
+        chunked: random.chance(0.7),
+      }),
+    ],
+    // Longer than a lock: only a renewed one covers it.
+    [
+      1,
+      () => ({
+        bytes: random.int(500, 60_000),
+        pieces: random.int(8, 14),
+        pauseMs: random.int(150, PATIENCE_MS),
+        chunked: random.chance(0.7),
+      }),
+    ],
+  ])();
+}

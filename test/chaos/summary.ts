@@ -1,0 +1,108 @@
+// What a run was, in numbers: the faults that really struck, what was asked and done, and what broke a guarantee.
+
+import type { Violation } from "./checker/check-history.ts";
+import type { Arrival, Exchange, HistoryEvent } from "./history.ts";
+
+/** Violations that are printed; the history has them all. */
+const SHOWN = 20;
+
+export function summarize(events: readonly HistoryEvent[], violations: readonly Violation[]): string {
+  const numbers = countRun(events);
+  const meta = events.find((event) => event.type === "meta");
+  const table = (counts: ReadonlyMap<string, number>): string =>
+    [...counts]
+      .toSorted(([, a], [, b]) => b - a)
+      .map(([name, count]) => `    ${String(count).padStart(7)}  ${name}`)
+      .join("\n");
+  const shown = violations
+    .slice(0, SHOWN)
+    .map(({ rule, what, evidence }) => `    ${rule}: ${what} (${evidence.join(", ")})`);
+  const rules = countBy(violations, ({ rule }) => rule);
+  return [
+    `seed ${meta?.seed}, ${meta?.seconds} seconds of faults`,
+    `  faults that struck`,
+    table(numbers.faults),
+    `  answers`,
+    table(numbers.answers),
+    `  ${numbers.requests} requests, ${numbers.keys} keys, ${numbers.records} records, ${numbers.arrivals} attempts at the origin, ` +
+      `${numbers.effects} effects, ${numbers.erased} records seen erased`,
+    `  ${violations.length} violations`,
+    ...(violations.length > 0 ? [table(rules), ...shown] : []),
+  ].join("\n");
+}
+
+export interface RunNumbers {
+  readonly faults: ReadonlyMap<string, number>;
+  readonly answers: ReadonlyMap<string, number>;
+  readonly requests: number;
+  readonly keys: number;
+  readonly records: number;
+  readonly arrivals: number;
+  readonly effects: number;
+  readonly erased: number;
+}
+
+export function countRun(events: readonly HistoryEvent[]): RunNumbers {
+  const exchanges = events.filter((event) => event.type === "exchange");
+  const arrivals = events.filter((event) => event.type === "arrival");
+  const outages = events.filter((event) => event.type === "outage");
+  const erased = events.filter((event) => event.type === "erased");
+  const struck = [
+    ...outages.map(({ kind }) => OUTAGES[kind]),
+    ...arrivals.flatMap((arrival) => faultAt(arrival) ?? []),
+    ...exchanges.flatMap((exchange) => faultOf(exchange) ?? []),
+  ];
+  return {
+    faults: countBy(struck, (name) => name),
+    answers: countBy(exchanges, answerOf),
+    requests: exchanges.length,
+    keys: new Set(exchanges.map(({ key }) => key)).size,
+    records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,
+    arrivals: arrivals.length,
+    effects: events.filter((event) => event.type === "effect").length,
+    erased: erased.reduce((sum, { count }) => sum + count, 0),
+  };
+}
+
+const OUTAGES = {
+  killed: "gateway: killed and restarted",
+  stopped: "gateway: stopped and continued",
+  "origin-refuses": "origin: refused connections for a time",
+  lag: "machine: something was late, or stood still",
+  "slow-disk": "machine: the disk was slow",
+} as const;
+
+/** What the origin did to an arrival; a silence counts only where the gateway gave up on it. */
+function faultAt({ step, lastAt, closedBy }: Arrival): string | null {
+  const gaveUp = lastAt === null && closedBy === "peer";
+  switch (step) {
+    case "ok":
+      return gaveUp ? "origin: lost the gateway within an answer" : null;
+    case "stall":
+    case "silent":
+    case "late":
+    case "act-late":
+      return gaveUp ? `origin: ${step}` : null;
+    default:
+      return `origin: ${step}`;
+  }
+}
+
+function faultOf({ ending, partial }: Exchange): string | null {
+  if (partial) return "client: reset within its request";
+  if (ending.kind === "answer") return ending.left ? "client: reset within the answer" : null;
+  return ending.why === "left" ? "client: reset before an answer" : null;
+}
+
+function answerOf({ ending }: Exchange): string {
+  if (ending.kind === "none") return `none (${ending.why})`;
+  if (ending.code !== null) return ending.code;
+  const whole = ending.complete ? "" : ending.left ? ", left" : ", broken off";
+  return `${ending.status}${ending.replayed ? " replayed" : ""}${whole}`;
+}
+
+function countBy<T>(list: readonly T[], name: (one: T) => string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const one of list) counts.set(name(one), (counts.get(name(one)) ?? 0) + 1);
+  return counts;
+}

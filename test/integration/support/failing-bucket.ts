@@ -1,0 +1,49 @@
+// A bucket that fails where the test says, and remembers what became of what was begun in it. The real one never fails.
+
+export type Failure = "begin" | "first part" | "second part" | "complete" | null;
+
+export class FailingBucket {
+  readonly #failure: Failure;
+  /** Keys of the uploads begun, completed and aborted, and of the objects deleted. */
+  readonly begun: string[] = [];
+  readonly completed: string[] = [];
+  readonly aborted: string[] = [];
+  readonly deleted: string[] = [];
+  /** How many parts it has been given. */
+  parts = 0;
+
+  constructor(failure: Failure) {
+    this.#failure = failure;
+  }
+
+  async createMultipartUpload(key: string) {
+    await this.#unless("begin");
+    this.begun.push(key);
+    return {
+      uploadId: `upload of ${key}`,
+      uploadPart: async (partNumber: number) => {
+        this.parts += 1;
+        await this.#unless(partNumber === 1 ? "first part" : "second part");
+        return { partNumber, etag: String(partNumber) };
+      },
+      complete: async () => {
+        await this.#unless("complete");
+        this.completed.push(key);
+      },
+    };
+  }
+
+  resumeMultipartUpload(key: string) {
+    return { abort: async () => void this.aborted.push(key) };
+  }
+
+  async delete(key: string): Promise<void> {
+    this.deleted.push(key);
+  }
+
+  /** Fails as a call over a network does: not at once. */
+  async #unless(failure: Failure): Promise<void> {
+    await scheduler.wait(1);
+    if (this.#failure === failure) throw new Error("the bucket is not there");
+  }
+}

@@ -1,0 +1,172 @@
+// A real shard in workerd under the clock, the origin and the mishaps of a test: what a model of it is compared with.
+
+import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { vi } from "vitest";
+import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
+import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/core/units.ts";
+import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
+import { deadlineOf } from "../../../src/core/life-cycle.ts";
+import { operatorStub } from "../../../src/shard/itty.ts";
+import { EXCHANGE_URL, type KeyShard } from "../../../src/shard/key-shard.ts";
+import { Ledger } from "../../../src/shard/ledger.ts";
+
+export const LOCK_MS = 40_000;
+export const RETENTION_MS = 200_000;
+
+/** What the origin does with a call. */
+export type Behaviour = 201 | 404 | 500 | 503 | 429 | 502 | 504 | "drops" | "is cut short";
+
+/** The statuses that are no result. */
+export const LISTS = { refused: [429, 503], ambiguous: [502, 504] };
+
+export interface Ask {
+  readonly record: RecordId;
+  readonly print: string;
+  readonly unknown: Policy["unknown"];
+  readonly duplicate: "reject" | "wait";
+}
+
+/** An answer in a few words. */
+export type Said = string;
+
+export class ModelShard {
+  readonly #name = crypto.randomUUID();
+  behaviour: Behaviour = 201;
+  /** The attempt numbers that the origin has seen, in order. */
+  calls: number[] = [];
+  /** Whether the origin never answers. */
+  #isSilent = false;
+
+  /** Another one each time: a stub to an object that was lost stays broken. */
+  get #stub(): DurableObjectStub {
+    return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name));
+  }
+
+  constructor() {
+    vi.stubGlobal("fetch", (request: Request) => this.#answer(request));
+  }
+
+  async ask(ask: Ask, attempt: AttemptId): Promise<Said> {
+    const response = await this.#send(ask, attempt);
+    const text = await response.text().catch(() => "a broken body");
+    const problem = /"code":"([a-z-]+)"/.exec(text)?.[1];
+    if (problem !== undefined) return `${response.status} ${problem}`;
+    return `${response.headers.has("Idempotent-Replayed") ? "replay" : "first"} ${response.status} ${text}`;
+  }
+
+  /** Asks, and the object is gone with all its memory before the origin has answered. `null` when nobody hears anything. */
+  async askAndLose(ask: Ask, attempt: AttemptId): Promise<Said | null> {
+    this.#isSilent = true;
+    this.calls = [];
+    const said = this.ask(ask, attempt).catch(() => null);
+    const answered = said.then(() => "answered");
+    // Polled: what resolves in the object's context does not wake the test's.
+    while (this.calls.length === 0 && (await Promise.race([answered, scheduler.wait(1)])) !== "answered") continue;
+    this.#isSilent = false;
+    if (this.calls.length > 0) {
+      await runInDurableObject(this.#stub, (_instance, state) => state.abort("lost")).catch(() => undefined);
+      // The first to come afterwards may still hear of it.
+      await this.alarmAt().catch(() => null);
+    }
+    return said;
+  }
+
+  /** Puts a record in the place of another, as an instance that is gone has left it. */
+  async leave(record: RecordId, left: IdempotencyRecord): Promise<void> {
+    await runInDurableObject(this.#stub, async (_instance, { storage }) => {
+      const ledger = new Ledger(storage);
+      ledger.save(record, ledger.find(record), left);
+      const alarmAt = Math.min(deadlineOf(left), (await storage.getAlarm()) ?? Number.POSITIVE_INFINITY);
+      await storage.setAlarm(alarmAt);
+    });
+    await this.evict();
+  }
+
+  #send({ record, print, unknown, duplicate }: Ask, attempt: AttemptId): Promise<Response> {
+    const head: ExchangeHead = {
+      recordId: record,
+      echo: "key",
+      fingerprint: fingerprint(print),
+      upload: null,
+      attemptId: attempt,
+      policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+      lists: LISTS,
+      duplicate,
+      waitMs: 5000,
+      lastEventId: null,
+      timeoutMs: 5000,
+      idleTimeoutMs: 5000,
+      maxResponseBodyBytes: 1000,
+      mismatchStatus: 422,
+      omitHeaders: [],
+      // The test's own `fetch` is the network here.
+      call: {
+        origin: { kind: "zone" },
+        method: "POST",
+        url: `https://api.example/${attempt}`,
+        headers: [],
+        hasBody: false,
+      },
+      verification: null,
+    };
+    const body = encodeMessage({ head, body: new Uint8Array() });
+    return this.#stub.fetch(EXCHANGE_URL, { method: "POST", body });
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    this.calls.push(Number(request.headers.get("Idempotency-Attempt")));
+    if (this.#isSilent) return new Promise(() => undefined);
+    // Long enough for a duplicate to come meanwhile.
+    await scheduler.wait(10);
+    const { behaviour } = this;
+    switch (behaviour) {
+      case "drops":
+        throw new Error("connection lost");
+      case "is cut short":
+        return new Response(cutShort(), { status: 201 });
+      case 201:
+      case 404:
+      case 500:
+      case 503:
+      case 429:
+      case 502:
+      case 504:
+        return new Response(new URL(request.url).pathname, { status: behaviour });
+    }
+  }
+
+  /** The memory of the object is gone; nothing was under way. */
+  async evict(): Promise<void> {
+    await evictDurableObject(this.#stub);
+  }
+
+  /** Tells whether an alarm was set. */
+  alarm(): Promise<boolean> {
+    return runDurableObjectAlarm(this.#stub);
+  }
+
+  alarmAt(): Promise<number | null> {
+    return runInDurableObject(this.#stub, (_instance, { storage }) => storage.getAlarm());
+  }
+
+  /** The record as it lies in the ledger, expired or not. */
+  stored(record: RecordId): Promise<IdempotencyRecord | null> {
+    return operatorStub<KeyShard>(env.KEY_SHARD, this.#name).inspect(record);
+  }
+}
+
+export function freshAttempt(): AttemptId {
+  return attemptId(crypto.randomUUID());
+}
+
+function cutShort(): ReadableStream<Uint8Array> {
+  let isFirst = true;
+  return new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      if (isFirst) controller.enqueue(new TextEncoder().encode("half of"));
+      else controller.error(new Error("connection lost"));
+      isFirst = false;
+    },
+  });
+}

@@ -1,0 +1,117 @@
+// What clients may hear: the rules of answers (G2, G4, G7). Judged when an answer leaves the object, or when its bytes do.
+
+import type { Policy } from "../../src/core/record.ts";
+import type { Clock } from "./clock.ts";
+import type { AttemptFacts, Facts, Told } from "./facts.ts";
+import { LEAST_RETENTION_MS } from "./plan.ts";
+import type { PlainResponse } from "./platform.ts";
+import type { Rules } from "./rules.ts";
+
+export interface Asked {
+  readonly name: string;
+  readonly record: string;
+  readonly fingerprint: string;
+  /** What had been told of the record before this request was sent. */
+  readonly toldBefore: Told | null;
+}
+
+export class AnswerRules {
+  readonly #clock: Clock;
+  readonly #facts: Facts;
+  readonly #rules: Rules;
+  readonly #unknown: Policy["unknown"];
+
+  constructor(clock: Clock, facts: Facts, rules: Rules, unknown: Policy["unknown"]) {
+    this.#clock = clock;
+    this.#facts = facts;
+    this.#rules = rules;
+    this.#unknown = unknown;
+  }
+
+  /** An answer leaves, except a stream, which tells by its bytes. Says in a word what it is. */
+  hears(asked: Asked, response: PlainResponse): string {
+    const { status, body, headers } = response;
+    const text = typeof body === "string" ? body : body instanceof Uint8Array ? new TextDecoder().decode(body) : "";
+    if (headers.get("content-type") === "application/problem+json") {
+      const code = /"code":"([a-z-]+)"/.exec(text)?.[1] ?? "none";
+      this.#hearsProblem(asked, code);
+      return code;
+    }
+    if (status === 502 || status === 503) this.#hearsNoResult(asked, `a passed ${status}`);
+    else this.hearsResult(asked, status, text);
+    return `${headers.get("idempotent-replayed") === null ? "first" : "replay"} ${status} ${text}`;
+  }
+
+  #hearsProblem(asked: Asked, code: string): void {
+    const attempts = this.#facts.of(asked.record);
+    const row = this.#facts.rows.get(asked.record);
+    switch (code) {
+      case "key-reused":
+        if (attempts.every(({ fingerprint }) => fingerprint === asked.fingerprint)) {
+          this.#rules.broken("G2", `${asked.name} hears ${code}, and nobody asked for anything else`);
+        }
+        if (asked.toldBefore?.fingerprint === asked.fingerprint) this.#hearsNoResult(asked, code);
+        return;
+      case "response-not-kept":
+        if (!(row?.state === "completed" && !row.isKept) && !attempts.some((one) => this.#isOver(one))) {
+          this.#rules.broken("G4", `${asked.name} hears ${code}, and no such record is durable`);
+        }
+        return;
+      case "outcome-unknown":
+        if (this.#unknown === "retry" || attempts.length === 0) {
+          this.#rules.broken("G6", `${asked.name} hears ${code}, and nothing is in doubt`);
+        }
+    }
+    this.#hearsNoResult(asked, code);
+  }
+
+  /** Whether a result has expired since it was settled. */
+  #isOver({ answeredAtMs }: AttemptFacts): boolean {
+    return answeredAtMs !== null && this.#clock.latestMs >= answeredAtMs + LEAST_RETENTION_MS;
+  }
+
+  /** Who asks after a result was told hears that result, as long as it is kept. */
+  #hearsNoResult({ name, toldBefore, record }: Asked, what: string): void {
+    const isKept = this.#facts.rows.get(record)?.isKept === true;
+    if (toldBefore !== null && isKept && this.#clock.latestMs < toldBefore.untilMs) {
+      this.#rules.broken("G2", `${name} hears ${what}, after ${toldBefore.text} was told`);
+    }
+  }
+
+  /** A whole result has been told. */
+  hearsResult({ name, record, fingerprint }: Asked, status: number, text: string): void {
+    const attempt = this.#facts.attempts.get(attemptIn(text));
+    if (attempt?.record !== record || attempt.fingerprint !== fingerprint) {
+      this.#rules.broken("G7", `${name} hears ${text}, which is not its answer`);
+      return;
+    }
+    const isWhole = this.#facts.of(record).some(({ id, wholes }) => id === attempt.id && wholes.includes(text));
+    if (!isWhole) this.#rules.broken("G2", `${name} hears ${text}, which is not the whole of an answer`);
+    const untilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
+    if (this.#clock.latestMs >= untilMs) return;
+    const row = this.#facts.rows.get(record);
+    const isDurable = row?.state === "completed" && row.attemptId === attempt.id && row.status === status;
+    if (!isDurable || (row.text !== null && row.text !== text)) {
+      this.#rules.broken("G4", `${name} hears ${text}, and no record of that is durable`);
+    }
+    const told = this.#facts.told.get(record);
+    if (told !== undefined && this.#clock.latestMs < told.untilMs && (told.text !== text || told.status !== status)) {
+      this.#rules.broken("G2", `${name} hears ${status} ${text}, after ${told.status} ${told.text} was told`);
+    }
+    this.#facts.told.set(record, { text, status, fingerprint, untilMs });
+  }
+
+  /** Bytes of a stream have been told: `text` is all of them so far. */
+  hearsBytes({ name, record }: Asked, text: string, keptBytes: number): void {
+    const attempt = this.#facts.attempts.get(attemptIn(text));
+    if (attempt?.record !== record) this.#rules.broken("G7", `${name} hears ${text}, which is not its answer`);
+    else if (text.length <= keptBytes && text.length > (this.#facts.durableBytes.get(attempt.id) ?? 0)) {
+      this.#rules.broken("G4", `${name} hears ${text.length} bytes of ${attempt.id}, and they are not durable`);
+    }
+  }
+}
+
+/** Every body of the origin begins with the attempt that it answers. */
+function attemptIn(text: string): string {
+  return text.split(" ", 1)[0] ?? "";
+}

@@ -1,0 +1,77 @@
+// After the faults: whatever can still happen happens in good order, all time passes, and then nothing may be left (G8).
+
+import { leftovers } from "./durable.ts";
+import type { World } from "./world.ts";
+
+/** More than any interleaving needs; one that goes on longer goes on for ever. */
+const MOST_STEPS = 2000;
+
+export async function calm(world: World, trace: (what: string) => void): Promise<void> {
+  trace("the faults end");
+  world.disk.isFull = false;
+  world.isUnreachable = false;
+  await settle(world, trace);
+  // Whoever asks now hears what the record says.
+  for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
+  await settle(world, trace);
+  await passTime(world, trace);
+  if (world.rules.isAlarmDropped) {
+    // The next claim sets it anew.
+    world.send("another record", "same", "reject");
+    await settle(world, trace);
+    await passTime(world, trace);
+  }
+  const waiting = world.clients.unanswered().map(({ name }) => name);
+  world.rules.ends(leftovers(world.disk), waiting);
+}
+
+/** Everything but the alarm: commits, calls, timers. */
+async function settle(world: World, trace: (what: string) => void): Promise<void> {
+  for (let steps = 0; steps < MOST_STEPS; steps++) {
+    await world.rest();
+    if (world.needsCommit) {
+      trace("commit");
+      world.commit();
+      continue;
+    }
+    const call = world.origin.calls.find(({ isOpen }) => isOpen);
+    if (call !== undefined) {
+      trace(`the origin ends the call of ${call.attempt.id}`);
+      if (call.status === 0) {
+        if (call.work === "on the wire") world.arrive(call);
+        if (!call.hasActed) world.rules.acts(call.attempt);
+        call.hasActed = true;
+        call.answer(201);
+        call.send(`${call.attempt.id} 201`);
+      }
+      call.end();
+      continue;
+    }
+    const question = world.questions.find(({ isOpen }) => isOpen);
+    if (question !== undefined) {
+      trace(`asked about ${question.record}, the origin says ${world.answerQuestion(question)}`);
+      continue;
+    }
+    const timer = world.clock.next();
+    if (timer === null) return;
+    trace(`a timer, due at ${timer.dueMs}`);
+    world.moveTo(Math.max(world.clock.nowMs, timer.dueMs));
+    world.clock.fire(timer);
+  }
+  world.rules.broken("G8", "it never comes to rest");
+}
+
+async function passTime(world: World, trace: (what: string) => void): Promise<void> {
+  for (let steps = 0; world.disk.durableAlarmMs !== null; steps++) {
+    if (steps > MOST_STEPS) {
+      world.rules.broken("G8", "the alarm never comes to rest");
+      return;
+    }
+    const to = Math.max(world.clock.nowMs, world.disk.durableAlarmMs);
+    trace(`the alarm, at ${to}`);
+    world.moveTo(to);
+    // Its handler may have to wait for others.
+    void world.alarm();
+    await settle(world, trace);
+  }
+}

@@ -1,0 +1,165 @@
+// The clients: they send requests, hear answers, read streams, and leave. An answer leaves the object when everything that
+// was written before it is durable (output gate); then its client hears it at once.
+
+import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
+import type { ExchangeHead } from "../../src/http/message.ts";
+import type { Asked, AnswerRules } from "./answers.ts";
+import { LOCK_MS, type Plan, RETENTION_MS, TIMEOUT_MS, WAIT_MS } from "./plan.ts";
+import { PlainResponse } from "./platform.ts";
+
+export interface ClientRequest extends Asked {
+  readonly head: ExchangeHead;
+  readonly sentMs: number;
+  state: "waits" | "answered" | "reads" | "is done" | "has left";
+  /** What it will hear, and the write that has to be durable before. */
+  held: { readonly response: PlainResponse; readonly gate: number } | null;
+  reader: ReadableStreamDefaultReader<Uint8Array> | null;
+  text: string;
+}
+
+export type Duplicate = ExchangeHead["duplicate"];
+
+/** Begins the name of where questions go: whether an operation took effect. Calls go to the name of their attempt. */
+export const QUESTION = "question about ";
+
+const LISTS = { refused: [503], ambiguous: [502] };
+
+export function headFor(
+  plan: Plan,
+  record: string,
+  print: string,
+  attempt: string,
+  duplicate: Duplicate,
+): ExchangeHead {
+  return {
+    recordId: recordId(record),
+    echo: record,
+    fingerprint: fingerprint(print),
+    upload: null,
+    attemptId: attemptId(attempt),
+    policy: { unknown: plan.unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+    lists: LISTS,
+    duplicate,
+    waitMs: WAIT_MS,
+    lastEventId: null,
+    timeoutMs: TIMEOUT_MS,
+    idleTimeoutMs: TIMEOUT_MS,
+    maxResponseBodyBytes: plan.keptBytes,
+    mismatchStatus: 422,
+    omitHeaders: [],
+    call: {
+      origin: { kind: "binding", binding: attempt },
+      method: "POST",
+      url: "https://api.example/",
+      headers: [],
+      hasBody: false,
+    },
+    verification:
+      plan.unknown === "verify"
+        ? {
+            origin: { kind: "binding", binding: `${QUESTION}${record}` },
+            url: "https://api.example/",
+            headers: [],
+            timeoutMs: TIMEOUT_MS,
+            idleTimeoutMs: TIMEOUT_MS,
+            maxBytes: 1000,
+          }
+        : null,
+  };
+}
+
+export class Clients {
+  requests: ClientRequest[] = [];
+  readonly #rules: AnswerRules;
+  readonly #keptBytes: number;
+  readonly #trace: (what: string) => void;
+
+  constructor(rules: AnswerRules, keptBytes: number, trace: (what: string) => void) {
+    this.#rules = rules;
+    this.#keptBytes = keptBytes;
+    this.#trace = trace;
+  }
+
+  /** Takes what an exchange comes to. `gate` tells which write was the last at that moment. */
+  expect(request: ClientRequest, exchange: Promise<unknown>, gate: () => number, isOver: () => boolean): void {
+    this.requests.push(request);
+    const answered = (response: unknown): null => {
+      if (isOver() || !(response instanceof PlainResponse)) return null;
+      if (request.state === "has left") cancel(response);
+      else {
+        request.state = "answered";
+        request.held = { response, gate: gate() };
+      }
+      return null;
+    };
+    exchange.then(answered, (error: unknown) => {
+      if (request.state === "waits") request.state = "is done";
+      this.#trace(`        ${request.name} fails: ${String(error)}`);
+    });
+  }
+
+  /** Lets out the answers whose gate has opened, and tells whether there were any. */
+  release(durable: number): boolean {
+    let some = false;
+    for (const request of this.requests) {
+      const { held } = request;
+      if (held === null || held.gate > durable) continue;
+      request.held = null;
+      some = true;
+      const { response } = held;
+      if (response.body instanceof ReadableStream) {
+        request.state = "reads";
+        this.#trace(`        ${request.name} hears the beginning of a ${response.status}`);
+        void this.#read(request, response.status, response.body);
+      } else {
+        request.state = "is done";
+        this.#trace(`        ${request.name} hears ${this.#rules.hears(request, response)}`);
+      }
+    }
+    return some;
+  }
+
+  async #read(request: ClientRequest, status: number, body: ReadableStream<Uint8Array>): Promise<void> {
+    const reader = body.getReader();
+    request.reader = reader;
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (request.state !== "reads") return;
+        if (done) break;
+        request.text += new TextDecoder().decode(value);
+        this.#trace(`        ${request.name} reads ${request.text}`);
+        if (status < 502) this.#rules.hearsBytes(request, request.text, this.#keptBytes);
+      }
+      if (status < 502) this.#rules.hearsResult(request, status, request.text);
+    } catch {
+      // A broken transfer: nothing whole has been told.
+    }
+    request.state = "is done";
+    this.#trace(`        ${request.name} has read to the end`);
+  }
+
+  leave(request: ClientRequest): void {
+    request.state = "has left";
+    if (request.held !== null) cancel(request.held.response);
+    request.held = null;
+    void request.reader?.cancel().catch(() => undefined);
+  }
+
+  /** The object is gone: who still waits or reads hears that something broke. */
+  crash(): void {
+    for (const request of this.requests) {
+      request.held = null;
+      request.state = "is done";
+    }
+  }
+
+  /** Those who have not been answered to the end. */
+  unanswered(): readonly ClientRequest[] {
+    return this.requests.filter(({ state }) => state === "waits" || state === "answered" || state === "reads");
+  }
+}
+
+function cancel({ body }: PlainResponse): void {
+  if (body instanceof ReadableStream) void body.cancel().catch(() => undefined);
+}

@@ -1,0 +1,67 @@
+// Virtual time: it stands still until somebody moves it, and a timer that is due waits until somebody fires it. So a timer
+// may come late, as it does in a runtime that is busy, and the clock may go back a little, as clocks of machines do.
+
+export interface Timer {
+  dueMs: number;
+  readonly periodMs: number | null;
+  readonly fire: () => void;
+}
+
+export class Clock {
+  /** What `Date.now()` says. */
+  nowMs: number;
+  /** The latest that it has ever said: what has expired by then may be gone, whatever the clock says later. */
+  latestMs: number;
+  #timers: Timer[] = [];
+  #ids = 0;
+
+  constructor(startMs: number) {
+    this.nowMs = startMs;
+    this.latestMs = startMs;
+  }
+
+  /** An identity that nobody else has. */
+  nextId(): string {
+    this.#ids += 1;
+    return `id${this.#ids}`;
+  }
+
+  moveTo(ms: number): void {
+    this.nowMs = ms;
+    this.latestMs = Math.max(this.latestMs, ms);
+  }
+
+  set(fire: () => void, delayMs: number, repeats: boolean): Timer {
+    const timer = { dueMs: this.nowMs + delayMs, periodMs: repeats ? delayMs : null, fire };
+    this.#timers.push(timer);
+    return timer;
+  }
+
+  clear(timer: Timer): void {
+    const at = this.#timers.indexOf(timer);
+    if (at >= 0) this.#timers.splice(at, 1);
+  }
+
+  /** Forgets all timers: they end with the object that set them. */
+  clearAll(): void {
+    this.#timers = [];
+  }
+
+  /** The timer that is due first; the one that was set first among equals. */
+  next(): Timer | null {
+    let next: Timer | null = null;
+    for (const timer of this.#timers) if (next === null || timer.dueMs < next.dueMs) next = timer;
+    return next;
+  }
+
+  /** Fires one timer. What it throws concerns nobody else, as in the runtime. */
+  fire(timer: Timer): void {
+    if (timer.periodMs === null) this.clear(timer);
+    else timer.dueMs = this.nowMs + timer.periodMs;
+    try {
+      timer.fire();
+    } catch {
+      // The runtime logs it and goes on.
+    }
+  }
+}

@@ -1,0 +1,111 @@
+// The disk of one object: the very SQLite that stores the records, in memory, with one transaction that is always open.
+// What is written is durable when it is committed, and until then a crash takes it away. The alarm is part of the same
+// commits, as it is on the platform.
+
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+
+type Value = ArrayBuffer | string | number | null;
+
+/** The rows of one statement, which has already run. */
+interface Cursor {
+  toArray(): Record<string, unknown>[];
+  one(): Record<string, unknown>;
+  readonly rowsWritten: number;
+}
+
+/** Names of buckets stand in the text of some statements, so there are many; more than these are not worth their memory. */
+const STATEMENTS_KEPT = 3000;
+
+export class Disk {
+  readonly #database = new DatabaseSync(":memory:");
+  readonly #statements = new Map<string, StatementSync>();
+  /** How many writes there have been, and how many of them are durable. */
+  written = 0;
+  durable = 0;
+  /** Where the alarm stands for the object, and where it stands durably. */
+  alarmMs: number | null = null;
+  durableAlarmMs: number | null = null;
+  /** Whether the next write finds the disk full. It fails alone, as a statement does. */
+  isFull = false;
+
+  constructor() {
+    this.#database.exec("BEGIN");
+  }
+
+  exec(query: string, values: readonly Value[]): Cursor {
+    const statement = this.statement(query);
+    const bound: SQLInputValue[] = values.map((value) =>
+      value instanceof ArrayBuffer ? new Uint8Array(value) : value,
+    );
+    if (query.startsWith("SELECT") || query.startsWith("WITH")) return cursor(statement.all(...bound), 0);
+    if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
+      this.isFull = false;
+      throw new Error("database or disk is full");
+    }
+    const { changes } = statement.run(...bound);
+    if (changes !== 0) this.written += 1;
+    return cursor([], Number(changes));
+  }
+
+  setAlarm(ms: number | null): void {
+    this.alarmMs = ms;
+    this.written += 1;
+  }
+
+  /** The alarm's handler is done: it stands no longer, unless it has been moved meanwhile. */
+  endAlarm(scheduledMs: number): void {
+    if (this.alarmMs === scheduledMs) this.setAlarm(null);
+  }
+
+  get isDirty(): boolean {
+    return this.durable < this.written;
+  }
+
+  commit(): void {
+    this.statement("COMMIT").run();
+    this.statement("BEGIN").run();
+    this.durable = this.written;
+    this.durableAlarmMs = this.alarmMs;
+  }
+
+  /** Takes away what is not durable. */
+  crash(): void {
+    this.statement("ROLLBACK").run();
+    this.statement("BEGIN").run();
+    this.durable = this.written;
+    this.alarmMs = this.durableAlarmMs;
+    this.isFull = false;
+  }
+
+  /** An empty disk again, its tables kept. */
+  clear(): void {
+    this.crash();
+    for (const table of ["records", "chunks", "discarded", "remote"]) this.statement(`DELETE FROM ${table}`).run();
+    this.setAlarm(null);
+    this.commit();
+    this.written = 0;
+    this.durable = 0;
+  }
+
+  /** A statement that the simulation itself runs. */
+  statement(query: string): StatementSync {
+    const known = this.#statements.get(query);
+    if (known !== undefined) return known;
+    if (this.#statements.size > STATEMENTS_KEPT) this.#statements.clear();
+    const statement = this.#database.prepare(query);
+    this.#statements.set(query, statement);
+    return statement;
+  }
+}
+
+function cursor(rows: Record<string, unknown>[], rowsWritten: number): Cursor {
+  return {
+    toArray: () => rows,
+    one: () => {
+      const [row] = rows;
+      if (row === undefined || rows.length !== 1) throw new Error("expected exactly one row");
+      return row;
+    },
+    rowsWritten,
+  };
+}

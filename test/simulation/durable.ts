@@ -1,0 +1,59 @@
+// What is durable, read from the disk right after a commit.
+
+import type { Disk } from "./disk.ts";
+
+/** A row of the records that is durable. */
+export interface DurableRow {
+  readonly id: string;
+  /** When the alarm has something to do about it. */
+  readonly deadlineMs: number;
+  readonly state: string;
+  readonly attemptId: string;
+  readonly lockedUntilMs: number;
+  readonly status: number;
+  readonly isKept: boolean;
+  /** The body, where it stands in the row. */
+  readonly text: string | null;
+}
+
+const ROWS =
+  "SELECT id, bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, CAST(body AS TEXT) AS text FROM records";
+const BODY_BYTES = "SELECT body, sum(length(bytes)) AS size FROM chunks GROUP BY body";
+const TABLES = ["records", "chunks", "discarded"];
+
+export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
+  const rows = new Map<string, DurableRow>();
+  for (const row of disk.statement(ROWS).all()) {
+    const { bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
+    const openUntil = state === "started" ? Number(locked_until) : Math.min(Number(verify_at), Number(expires_at));
+    const id = String(row["id"]);
+    rows.set(id, {
+      id,
+      deadlineMs: bucket === 0 ? openUntil : Number(bucket),
+      state: String(state),
+      attemptId: String(attempt_id),
+      lockedUntilMs: Number(locked_until),
+      status: Number(status),
+      isKept: kept === 1,
+      text: typeof text === "string" ? text : null,
+    });
+  }
+  return rows;
+}
+
+/** Which attempt holds a record right now, durably or not. */
+export function claimedBy(disk: Disk, record: string): string | null {
+  const [row] = disk.statement("SELECT attempt_id FROM records WHERE id = ? AND state = 'started'").all(record);
+  return row === undefined ? null : String(row["attempt_id"]);
+}
+
+/** How many bytes of each body are durable in chunks. */
+export function durableBytes(disk: Disk): readonly (readonly [string, number])[] {
+  const rows = disk.statement(BODY_BYTES).all();
+  return rows.map(({ body, size }) => [String(body), Number(size)]);
+}
+
+/** The tables in which something is stored. */
+export function leftovers(disk: Disk): readonly string[] {
+  return TABLES.filter((table) => disk.statement(`SELECT 1 FROM ${table} LIMIT 1`).all().length > 0);
+}

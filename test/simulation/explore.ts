@@ -1,0 +1,66 @@
+// Many interleavings, one after the other, and what came of them.
+
+import { Disk } from "./disk.ts";
+import { type Interleaving, runInterleaving } from "./interleaving.ts";
+import type { Kind } from "./plan.ts";
+import { install } from "./platform.ts";
+import { seedOf } from "./random.ts";
+import { Shard } from "./shard.ts";
+
+export interface Exploration {
+  readonly interleavings: number;
+  /** How many of them made choices that no other made. */
+  readonly distinct: number;
+  readonly steps: number;
+  readonly counts: ReadonlyMap<Kind, number>;
+  readonly broken: readonly Interleaving[];
+}
+
+/** A few are enough to see what is wrong. */
+const MOST_BROKEN = 5;
+
+export async function explore(
+  interleavings: number,
+  seed: number,
+  progress: (done: number) => void = () => undefined,
+): Promise<Exploration> {
+  const uninstall = install();
+  const counts = new Map<Kind, number>();
+  const hashes = new Set<number>();
+  const broken: Interleaving[] = [];
+  let steps = 0;
+  let done = 0;
+  try {
+    const disk = freshDisk();
+    while (done < interleavings && broken.length < MOST_BROKEN) {
+      const one = await runInterleaving(seedOf(seed, done), disk, counts);
+      done += 1;
+      steps += one.steps;
+      hashes.add(one.hash);
+      if (one.violations.length > 0) broken.push(one);
+      if (done % 50_000 === 0) progress(done);
+    }
+  } finally {
+    uninstall();
+  }
+  return { interleavings: done, distinct: hashes.size, steps, counts, broken };
+}
+
+/** One interleaving again, with every step told. */
+export async function replay(seed: number, trace: (what: string) => void): Promise<Interleaving> {
+  const uninstall = install();
+  try {
+    return await runInterleaving(seed, freshDisk(), new Map(), trace);
+  } finally {
+    uninstall();
+  }
+}
+
+/** A disk with the tables that the gateway makes, and nothing in them. */
+function freshDisk(): Disk {
+  const disk = new Disk();
+  const nobody = new Shard({ disk, target: () => null, sync: () => Promise.resolve() });
+  nobody.die();
+  disk.commit();
+  return disk;
+}

@@ -1,0 +1,169 @@
+// The origin, and the wire to it. A call leaves the object when all that was written before it is durable (output gate),
+// arrives, takes effect, is answered: each of them a step that others may come between. What the gateway no longer listens
+// to may still be at work, until the lock of its attempt has ended.
+//
+//   held ──commit──► on the wire ──► at work ──► answered: 201, 500 | 503 | 502 | connection lost
+//                                       └── acts ──┘
+
+import type { AttemptFacts } from "./facts.ts";
+import { PlainHeaders, type PlainRequest } from "./platform.ts";
+
+type Work = "held" | "on the wire" | "at work" | "over";
+
+interface Read {
+  readonly done: boolean;
+  readonly value?: Uint8Array;
+}
+
+export class OriginCall {
+  readonly attempt: AttemptFacts;
+  /** The write that has to be durable before the call leaves. */
+  readonly gate: number;
+  work: Work = "held";
+  hasActed = false;
+  /** Whether the gateway listens. */
+  isHeard = true;
+  /** The status of the answer; 0 before it. */
+  status = 0;
+  readonly #headers = Promise.withResolvers<object>();
+  readonly #keptBytes: number;
+  readonly #nowMs: () => number;
+  readonly #coming: Uint8Array[] = [];
+  #sent = "";
+  #hasEnded = false;
+  #bytesRead = 0;
+  #reading: PromiseWithResolvers<Read> | null = null;
+  #view: Uint8Array | null = null;
+
+  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number) {
+    this.attempt = attempt;
+    this.gate = gate;
+    this.#keptBytes = keptBytes;
+    this.#nowMs = nowMs;
+  }
+
+  get response(): Promise<object> {
+    return this.#headers.promise;
+  }
+
+  /** Whether more of the answer is to come. */
+  get isAnswering(): boolean {
+    return this.isHeard && this.status !== 0 && !this.#hasEnded;
+  }
+
+  /** Whether the origin still owes the gateway something. */
+  get isOpen(): boolean {
+    return this.isHeard && !this.#hasEnded;
+  }
+
+  /** Answers with the headers; the body comes in pieces afterwards. */
+  answer(status: number): void {
+    this.status = status;
+    const isDone = status !== 502 || this.hasActed;
+    if (isDone) this.work = "over";
+    if (status < 502) this.attempt.answeredAtMs = this.#nowMs();
+    const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
+    this.#headers.resolve({ status, statusText: "", headers: new PlainHeaders(), body: { getReader } });
+  }
+
+  send(text: string): void {
+    this.#sent += text;
+    this.#coming.push(new TextEncoder().encode(text));
+    this.#serve();
+  }
+
+  end(): void {
+    this.attempt.wholes.push(this.#sent);
+    this.#hasEnded = true;
+    this.#serve();
+    // Also where nobody reads it.
+    this.attempt.isLiving = false;
+  }
+
+  /** The connection breaks, or the gateway gives the call up. The origin may go on. */
+  lose(): void {
+    if (!this.isHeard) return;
+    this.abandon();
+    const error = new Error("connection lost");
+    if (this.status === 0) this.#headers.reject(error);
+    else this.#reading?.reject(error);
+  }
+
+  /** Nobody is left who listens. What is held never leaves. */
+  abandon(): void {
+    this.isHeard = false;
+    this.attempt.isLiving = false;
+    if (this.work === "held" || this.hasActed) this.work = "over";
+  }
+
+  #read(view: Uint8Array): Promise<Read> {
+    const reading = Promise.withResolvers<Read>();
+    this.#view = view;
+    this.#reading = reading;
+    if (!this.isHeard) reading.reject(new Error("connection lost"));
+    else this.#serve();
+    return reading.promise;
+  }
+
+  #serve(): void {
+    const reading = this.#reading;
+    if (reading === null || this.#view === null) return;
+    const bytes = this.#coming.shift();
+    if (bytes === undefined && !this.#hasEnded) return;
+    this.#reading = null;
+    if (bytes === undefined) {
+      this.#learnt();
+      this.isHeard = false;
+      this.attempt.isLiving = false;
+      reading.resolve({ done: true });
+      return;
+    }
+    this.#bytesRead += bytes.byteLength;
+    // What is too large to keep is settled as soon as that is known.
+    if (this.#bytesRead > this.#keptBytes) this.#learnt();
+    this.#view.set(bytes);
+    reading.resolve({ done: false, value: this.#view.subarray(0, bytes.byteLength) });
+  }
+
+  /** From here on the gateway knows how the attempt ended. */
+  #learnt(): void {
+    if (this.status === 503) this.attempt.isRefused = true;
+    else if (this.status !== 502) this.attempt.resultAtMs ??= this.#nowMs();
+  }
+
+  #cancel(): Promise<void> {
+    this.lose();
+    return Promise.resolve();
+  }
+}
+
+export class Origin {
+  calls: OriginCall[] = [];
+
+  /** What the gateway's `fetch` does. */
+  fetch(request: PlainRequest, call: OriginCall): Promise<object> {
+    call.attempt.number = Number(request.headers.get("idempotency-attempt"));
+    this.calls.push(call);
+    request.signal?.addEventListener("abort", () => call.lose());
+    return call.response;
+  }
+
+  /** The object is gone, and all its connections with it. */
+  crash(): void {
+    for (const call of this.calls) call.abandon();
+  }
+
+  /** Forgets what has no consequences any more: the work of lost attempts ends with their locks. */
+  expire(latestMs: number): void {
+    this.calls = this.calls.filter((call) => {
+      if (call.isHeard) return true;
+      if (latestMs >= call.attempt.lockedUntilMs) call.work = "over";
+      return call.work !== "over";
+    });
+  }
+
+  /** The attempts for which the origin works right now. */
+  atWork(): readonly AttemptFacts[] {
+    return this.calls.flatMap(({ work, attempt }) => (work === "at work" ? [attempt] : []));
+  }
+}

@@ -1,0 +1,87 @@
+// What is settled before an interleaving begins: the route's policy, its times, and how likely each kind of step is. The
+// likelihoods differ from one interleaving to the next, so that some have many crashes, some none, and some hardly any time.
+
+import type { Policy } from "../../src/core/record.ts";
+import type { Random } from "./random.ts";
+
+/** Where virtual time begins: a multiple of every width of a bucket. */
+export const START_MS = 1_000_000;
+export const TIMEOUT_MS = 30;
+export const LOCK_MS = 40;
+export const RETENTION_MS = 200;
+/** How long a record lives at least, as others see it: the clock may have gone back when it was settled. */
+export const LEAST_RETENTION_MS = RETENTION_MS - 20;
+export const WAIT_MS = 25;
+
+export const KINDS = [
+  "request",
+  "commit",
+  "arrive",
+  "act",
+  "answer",
+  "body",
+  "question",
+  "timer",
+  "time",
+  "alarm",
+  // From here on: faults.
+  "commit fails",
+  "crash",
+  "connection lost",
+  "delivered again",
+  "client leaves",
+  "alarm twice",
+  "alarm dropped",
+  "clock back",
+  "disk full",
+  "unreachable",
+] as const;
+export type Kind = (typeof KINDS)[number];
+export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("commit fails"));
+
+export interface Plan {
+  readonly unknown: Policy["unknown"];
+  readonly records: number;
+  /** How many requests the clients send, and how many steps are taken before the faults end. */
+  readonly requests: number;
+  readonly steps: number;
+  /** How many faults there may be. */
+  readonly faults: number;
+  /** How much of a response's body is kept. */
+  readonly keptBytes: number;
+  readonly weights: Readonly<Record<Kind, number>>;
+}
+
+export function drawPlan(random: Random): Plan {
+  const some = (...of: readonly number[]): number => random.of(of);
+  return {
+    unknown: random.of(["retry", "hold", "verify"] as const),
+    records: some(1, 1, 1, 2),
+    requests: 2 + random.below(4),
+    steps: 12 + random.below(24),
+    faults: some(0, 1, 2, 4, 6),
+    keptBytes: random.oneIn(10) ? 3 : 1000,
+    weights: {
+      request: some(4, 8, 16),
+      commit: some(2, 8, 16),
+      arrive: 12,
+      act: 8,
+      answer: some(4, 8, 16),
+      body: some(2, 8, 16),
+      question: some(4, 8, 16),
+      timer: some(1, 4, 16),
+      time: some(1, 2, 4),
+      alarm: some(1, 4, 12),
+      "commit fails": some(0, 0, 2, 4),
+      crash: some(0, 1, 2, 4),
+      "connection lost": some(0, 1, 3),
+      "delivered again": some(0, 1, 3),
+      "client leaves": some(0, 0, 1),
+      "alarm twice": some(0, 0, 2),
+      "alarm dropped": some(0, 0, 0, 2),
+      "clock back": some(0, 0, 1, 2),
+      "disk full": some(0, 0, 0, 2),
+      unreachable: some(0, 0, 0, 2),
+    },
+  };
+}

@@ -1,0 +1,44 @@
+// The simulation on the command line.
+//
+//   node test/simulation/run.ts --interleavings 1000000 --seed 1
+//   node test/simulation/run.ts --only 2654435770      one interleaving again, step by step
+
+import { parseArgs } from "node:util";
+import { explore, replay } from "./explore.ts";
+import { FAULTS, KINDS } from "./plan.ts";
+
+const { values } = parseArgs({
+  options: {
+    interleavings: { type: "string", default: "1000000" },
+    seed: { type: "string", default: "1" },
+    only: { type: "string" },
+  },
+});
+const { only } = values;
+const say = console.log;
+
+if (only === undefined) await exploreAll(Number(values.interleavings), Number(values.seed));
+else await show(Number(only));
+
+async function exploreAll(interleavings: number, seed: number): Promise<void> {
+  const startedMs = performance.now();
+  const seconds = (): string => ((performance.now() - startedMs) / 1000).toFixed(1);
+  const result = await explore(interleavings, seed, (done) => say(`${done} interleavings, ${seconds()} s`));
+  const { distinct, steps, counts, broken } = result;
+  say(`interleavings  ${result.interleavings}`);
+  say(`distinct       ${distinct}`);
+  say(`steps          ${steps}`);
+  for (const kind of KINDS)
+    say(`  ${FAULTS.includes(kind) ? "fault" : "step "}  ${kind.padEnd(16)} ${counts.get(kind) ?? 0}`);
+  say(`violations     ${broken.length}`);
+  say(`seed           ${seed}`);
+  say(`seconds        ${seconds()}`);
+  for (const { seed: one } of broken) await show(one);
+}
+
+async function show(seed: number): Promise<void> {
+  say(`\n--only ${seed}`);
+  const { violations } = await replay(seed, (what) => say(`  ${what}`));
+  for (const violation of violations) say(`  VIOLATION ${violation}`);
+  if (violations.length > 0) process.exitCode = 1;
+}

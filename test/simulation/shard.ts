@@ -1,0 +1,64 @@
+// One instance of a shard over the simulated disk: the gateway's own exchanges, ledger and alarm, wired as the object
+// class wires them. When the instance is dead, its storage refuses everything.
+
+import { epochMs } from "../../src/core/units.ts";
+import { Alarm } from "../../src/shard/alarm.ts";
+import { doDueWork } from "../../src/shard/due-work.ts";
+import { type ExchangePorts, Exchanges } from "../../src/shard/exchange.ts";
+import { Ledger } from "../../src/shard/ledger.ts";
+import type { Disk } from "./disk.ts";
+import { KEEP_ALIVE, REACHABILITY, storageOn } from "./stand-ins.ts";
+
+/** What the rest of the world is to a shard. */
+export interface ShardWorld {
+  readonly disk: Disk;
+  readonly target: ExchangePorts["target"];
+  readonly sync: () => Promise<void>;
+}
+
+/** How long the alarm waits after its work failed. */
+const ALARM_RETRY_MS = 5000;
+
+export class Shard {
+  readonly exchanges: Exchanges;
+  readonly #disk: Disk;
+  readonly #ledger: Ledger;
+  readonly #alarm: Alarm;
+  #isAlive = true;
+  /** For when the alarm stands whose handler runs; `null` when none does. */
+  #handledMs: number | null = null;
+
+  constructor({ disk, target, sync }: ShardWorld) {
+    this.#disk = disk;
+    const setAlarm = (ms: number): void => {
+      // Within its own handler the platform drops an alarm for no later time than the one that runs.
+      if (this.#handledMs === null || ms > this.#handledMs) disk.setAlarm(ms);
+    };
+    const storage = storageOn(disk, () => this.#isAlive, setAlarm);
+    this.#ledger = new Ledger(storage, null, (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
+    this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
+    this.exchanges = new Exchanges({
+      ledger: this.#ledger,
+      alarm: this.#alarm,
+      reachability: REACHABILITY,
+      target,
+      sync,
+      waitUntil: () => undefined,
+      keepAlive: KEEP_ALIVE,
+    });
+  }
+
+  /** What the object class does when its alarm comes. Tells until when the next may stay away; `null` if it may not. */
+  async alarm(scheduledMs: number): Promise<number | null> {
+    this.#handledMs = scheduledMs;
+    const now = epochMs(Date.now());
+    const ports = { exchanges: this.exchanges, ledger: this.#ledger, alarm: this.#alarm };
+    await doDueWork(ports, now, epochMs(scheduledMs));
+    this.#handledMs = null;
+    return this.#disk.alarmMs === now + ALARM_RETRY_MS ? this.#disk.alarmMs : null;
+  }
+
+  die(): void {
+    this.#isAlive = false;
+  }
+}

@@ -1,0 +1,41 @@
+// What the gateway takes for parts of the platform and of itself. The only place where something is called what it is not:
+// each has all that the gateway uses of it, and no more.
+
+import { KeepAlive } from "../../src/shard/keep-alive.ts";
+import type { Reachability } from "../../src/shard/reachability.ts";
+import type { Disk } from "./disk.ts";
+import type { PlainRequest } from "./platform.ts";
+
+/** The storage of one instance; `setAlarm` is the platform's. */
+export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: number) => void): DurableObjectStorage {
+  const alive = (): void => {
+    if (!isAlive()) throw new Error("this instance is gone");
+  };
+  const storage: unknown = {
+    sql: {
+      exec: (query: string, ...values: (ArrayBuffer | string | number | null)[]) => {
+        alive();
+        return disk.exec(query, values);
+      },
+    },
+    transactionSync: <T>(run: () => T): T => run(),
+    setAlarm: (ms: number): Promise<void> => {
+      alive();
+      setAlarm(ms);
+      return Promise.resolve();
+    },
+  };
+  return storage as DurableObjectStorage;
+}
+
+/** What keeps the object in memory calls nobody. */
+export const KEEP_ALIVE = new KeepAlive(() => Promise.resolve());
+
+/** Where the calls of one attempt go. */
+export function target(fetch: (request: PlainRequest) => Promise<object>): Fetcher {
+  const binding: unknown = { fetch };
+  return binding as Fetcher;
+}
+
+/** Asked for calls over the network only; these go to a binding. */
+export const REACHABILITY = {} as Reachability;

@@ -1,0 +1,265 @@
+// The next of all possible steps, by chance. What is possible follows from the world; how likely, from the plan.
+
+import { FAULTS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
+import { type Calls, openCalls } from "./open-calls.ts";
+import type { OriginCall } from "./origin.ts";
+import type { ClientRequest } from "./clients.ts";
+import type { Question } from "./question.ts";
+import type { Random, SequenceHash } from "./random.ts";
+import type { World } from "./world.ts";
+
+const STATUSES = [201, 201, 201, 500, 503, 502];
+const DUPLICATES = ["reject", "wait", "attach"] as const;
+const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
+
+export class Steps {
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #hash: SequenceHash;
+  readonly #trace: (what: string) => void;
+  readonly counts: Map<Kind, number>;
+  #requests = 0;
+  #faults = 0;
+
+  constructor(
+    world: World,
+    random: Random,
+    hash: SequenceHash,
+    counts: Map<Kind, number>,
+    trace: (what: string) => void,
+  ) {
+    this.#world = world;
+    this.#random = random;
+    this.#hash = hash;
+    this.counts = counts;
+    this.#trace = trace;
+  }
+
+  /** Takes one step; `false` when there is none to take. */
+  take(): boolean {
+    const { plan, origin, clock } = this.#world;
+    const { weights } = plan;
+    origin.expire(clock.latestMs);
+    const calls = openCalls(this.#world.origin);
+    let sum = 0;
+    for (const kind of KINDS) sum += this.#isPossible(kind, calls) ? weights[kind] : 0;
+    if (sum === 0) return false;
+    let at = this.#random.below(sum);
+    for (const [index, kind] of KINDS.entries()) {
+      at -= this.#isPossible(kind, calls) ? weights[kind] : 0;
+      if (at >= 0) continue;
+      this.#hash.add(index);
+      this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+      if (IS_FAULT.has(kind)) this.#faults += 1;
+      this.#do(kind, calls);
+      return true;
+    }
+    return false;
+  }
+
+  /** A choice that makes an interleaving another one. */
+  #choose(bound: number): number {
+    const choice = this.#random.below(bound);
+    this.#hash.add(choice);
+    return choice;
+  }
+
+  #pick<T>(values: readonly T[]): T {
+    const value = values[this.#choose(values.length)];
+    if (value === undefined) throw new RangeError("nothing to choose from");
+    return value;
+  }
+
+  #isPossible(kind: Kind, calls: Calls): boolean {
+    const { plan, disk, clock, clients } = this.#world;
+    if (IS_FAULT.has(kind) && this.#faults >= plan.faults) return false;
+    switch (kind) {
+      case "request":
+        return this.#requests < plan.requests;
+      case "commit":
+        return this.#world.needsCommit;
+      case "commit fails":
+        return disk.isDirty;
+      case "arrive":
+      case "act":
+      case "answer":
+      case "body":
+        return calls[kind].length > 0;
+      case "connection lost":
+        return calls.lose.length > 0;
+      case "question":
+        return this.#questions().length > 0;
+      case "delivered again":
+        return this.#deliverable().length > 0;
+      case "timer": {
+        const timer = clock.next();
+        return timer !== null && timer.dueMs <= clock.nowMs;
+      }
+      case "alarm":
+      case "alarm twice":
+      case "alarm dropped":
+        return this.#world.isAlarmDue;
+      case "client leaves":
+        return clients.unanswered().length > 0;
+      case "crash":
+        return this.#world.hasInstance;
+      case "time":
+      case "clock back":
+      case "disk full":
+      case "unreachable":
+        return true;
+    }
+  }
+
+  #do(kind: Kind, calls: Calls): void {
+    const world = this.#world;
+    switch (kind) {
+      case "request": {
+        this.#requests += 1;
+        const record = `r${this.#choose(world.plan.records)}`;
+        const print = this.#choose(10) === 0 ? "other" : "same";
+        const duplicate = this.#pick(DUPLICATES);
+        this.#trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}`);
+        world.send(record, print, duplicate);
+        return;
+      }
+      case "commit":
+        this.#trace("commit");
+        world.commit();
+        return;
+      case "commit fails":
+      case "crash":
+        this.#trace(kind);
+        world.crash();
+        return;
+      case "arrive": {
+        const call = this.#pick(calls.arrive);
+        this.#trace(`the call of ${call.attempt.id} arrives`);
+        world.arrive(call);
+        return;
+      }
+      case "act": {
+        const call = this.#pick(calls.act);
+        this.#trace(`${call.attempt.id} takes effect`);
+        act(world, call);
+        return;
+      }
+      case "answer":
+        this.#answer(this.#pick(calls.answer));
+        return;
+      case "body": {
+        const call = this.#pick(calls.body);
+        const isEnd = this.#choose(3) > 0;
+        this.#trace(`${isEnd ? "the end" : "more"} of the answer to ${call.attempt.id}`);
+        if (isEnd) call.end();
+        else call.send(".");
+        return;
+      }
+      case "question": {
+        const question = this.#pick(this.#questions());
+        const isHeard = this.#choose(4) > 0;
+        const answer = isHeard ? world.answerQuestion(question) : "nothing that helps";
+        if (!isHeard && this.#choose(2) === 0) question.lose();
+        else if (!isHeard) question.answer(503, "");
+        this.#trace(`asked about ${question.record}, the origin says ${answer}`);
+        return;
+      }
+      case "delivered again": {
+        const request = this.#pick(this.#deliverable());
+        this.#trace(`${request.name} is delivered again`);
+        world.sendAgain(request);
+        return;
+      }
+      case "connection lost": {
+        const call = this.#pick(calls.lose);
+        this.#trace(`the connection for ${call.attempt.id} is lost`);
+        call.lose();
+        return;
+      }
+      case "timer": {
+        const timer = world.clock.next();
+        this.#trace(`a timer, due at ${timer?.dueMs}`);
+        if (timer !== null) world.clock.fire(timer);
+        return;
+      }
+      case "time":
+        this.#pass();
+        return;
+      case "alarm":
+        this.#trace(kind);
+        void world.alarm();
+        return;
+      case "alarm twice":
+        this.#trace("the alarm, and it will come again");
+        void world.alarmAgain();
+        return;
+      case "alarm dropped":
+        this.#trace(kind);
+        world.dropAlarm();
+        return;
+      case "client leaves": {
+        const request = this.#pick(world.clients.unanswered());
+        this.#trace(`the client of ${request.name} leaves`);
+        world.clients.leave(request);
+        return;
+      }
+      case "clock back":
+        this.#trace(kind);
+        world.moveTo(world.clock.nowMs - 1 - this.#choose(3));
+        return;
+      case "disk full":
+        this.#trace("the next write finds the disk full");
+        world.disk.isFull = true;
+        return;
+      case "unreachable":
+        this.#trace("the next call finds nobody");
+        world.isUnreachable = true;
+    }
+  }
+
+  #questions(): readonly Question[] {
+    const { questions, disk } = this.#world;
+    return questions.filter(({ isOpen, gate }) => isOpen && gate <= disk.durable);
+  }
+
+  /** A request is delivered again soon, if at all. */
+  #deliverable(): readonly ClientRequest[] {
+    const { clients, clock } = this.#world;
+    return clients.requests.filter(
+      ({ sentMs, state }) => state === "is done" && clock.latestMs < sentMs + LEAST_RETENTION_MS,
+    );
+  }
+
+  /** The origin says honestly when it did not act: it has not, and it will not. */
+  #answer(call: OriginCall): void {
+    const drawn = this.#pick(STATUSES);
+    const status = drawn === 503 && call.hasActed ? 500 : drawn;
+    if (status === 201 && !call.hasActed) act(this.#world, call);
+    const isWhole = this.#choose(2) === 0;
+    this.#trace(`the origin answers ${call.attempt.id} with ${status}${isWhole ? "" : ", and more will come"}`);
+    call.answer(status);
+    call.send(`${call.attempt.id} ${status}`);
+    if (isWhole) call.end();
+  }
+
+  /** Time moves: a little, or to where something becomes due, or close to it. */
+  #pass(): void {
+    const { clock, disk, facts } = this.#world;
+    const targets = [clock.nowMs + 1];
+    const timer = clock.next();
+    if (timer !== null) targets.push(timer.dueMs, timer.dueMs);
+    if (disk.durableAlarmMs !== null) targets.push(disk.durableAlarmMs);
+    for (const { lockedUntilMs, deadlineMs } of facts.rows.values()) {
+      targets.push(lockedUntilMs - 1, lockedUntilMs, Math.max(deadlineMs, lockedUntilMs) + 1);
+    }
+    const to = this.#pick(targets.filter((ms) => ms > clock.nowMs));
+    this.#trace(`time passes: ${clock.nowMs} to ${to}`);
+    this.#world.moveTo(to);
+  }
+}
+
+function act(world: World, call: OriginCall): void {
+  call.hasActed = true;
+  world.rules.acts(call.attempt);
+  if (!call.isHeard || call.status !== 0) call.work = "over";
+}

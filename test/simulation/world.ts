@@ -1,0 +1,279 @@
+// The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what may happen to each.
+// Every method is one step; who calls them, and in which order, is of no concern here.
+
+import type { ExchangeHead } from "../../src/http/message.ts";
+import { AnswerRules } from "./answers.ts";
+import { type ClientRequest, Clients, type Duplicate, headFor, QUESTION } from "./clients.ts";
+import { Clock } from "./clock.ts";
+import type { Disk } from "./disk.ts";
+import { claimedBy, durableBytes, durableRows } from "./durable.ts";
+import { type AttemptFacts, Facts } from "./facts.ts";
+import { Origin, OriginCall } from "./origin.ts";
+import { LOCK_MS, type Plan, START_MS } from "./plan.ts";
+import { type PlainRequest, quiet } from "./platform.ts";
+import { Question } from "./question.ts";
+import { Rules } from "./rules.ts";
+import { Shard } from "./shard.ts";
+import { target } from "./stand-ins.ts";
+
+const NONE = new Uint8Array();
+
+export class World {
+  readonly plan: Plan;
+  readonly clock = new Clock(START_MS);
+  readonly disk: Disk;
+  readonly facts = new Facts();
+  readonly rules: Rules;
+  readonly origin = new Origin();
+  readonly clients: Clients;
+  readonly #trace: (what: string) => void;
+  #shard: Shard | null = null;
+  #life = 0;
+  /** What has been asked, by the attempt that it may start. */
+  readonly #heads = new Map<string, ExchangeHead>();
+  #sent = 0;
+  #syncs: (() => void)[] = [];
+  /** Whether the next call finds nobody to connect to. */
+  isUnreachable = false;
+  questions: Question[] = [];
+  /** For when the alarm stands whose handler runs; `null` when none does. */
+  #handledMs: number | null = null;
+
+  constructor(plan: Plan, disk: Disk, trace: (what: string) => void) {
+    this.plan = plan;
+    this.disk = disk;
+    this.#trace = trace;
+    this.rules = new Rules(plan, this.clock, disk, this.facts);
+    const answers = new AnswerRules(this.clock, this.facts, this.rules, plan.unknown);
+    this.clients = new Clients(answers, plan.keptBytes, trace);
+    disk.clear();
+  }
+
+  /** Whether there is an instance, with something in its memory. */
+  get hasInstance(): boolean {
+    return this.#shard !== null;
+  }
+
+  get needsCommit(): boolean {
+    return this.disk.isDirty || this.#syncs.length > 0;
+  }
+
+  send(record: string, print: string, duplicate: Duplicate): void {
+    this.#sent += 1;
+    this.#deliver(headFor(this.plan, record, print, `a${this.#sent}`, duplicate), this.clock.nowMs);
+  }
+
+  /** The very same request once more: whoever delivered it has lost the way to its answer. */
+  sendAgain({ head, sentMs }: ClientRequest): void {
+    this.#deliver(head, sentMs);
+  }
+
+  #deliver(head: ExchangeHead, sentMs: number): void {
+    const { recordId: record, fingerprint: print, attemptId: id } = head;
+    this.#heads.set(id, head);
+    const request: ClientRequest = {
+      name: `request ${id}`,
+      record,
+      fingerprint: print,
+      head,
+      sentMs,
+      toldBefore: this.facts.told.get(record) ?? null,
+      state: "waits",
+      held: null,
+      reader: null,
+      text: "",
+    };
+    const life = this.#life;
+    const exchange = this.#instance().exchanges.run(head, { open: () => NONE, release: () => undefined });
+    this.clients.expect(
+      request,
+      exchange,
+      () => this.disk.written,
+      () => life !== this.#life,
+    );
+  }
+
+  #instance(): Shard {
+    this.#shard ??= new Shard({
+      disk: this.disk,
+      sync: () => new Promise((resolve) => this.#syncs.push(resolve)),
+      target: (origin) => (origin.kind === "binding" ? this.#target(origin.binding) : null),
+    });
+    return this.#shard;
+  }
+
+  #target(name: string): Fetcher | null {
+    if (name.startsWith(QUESTION)) return this.#ask(name.slice(QUESTION.length));
+    const head = this.#heads.get(name);
+    if (head === undefined) return null;
+    // One that is delivered again may start under another id than its own.
+    const claimed = claimedBy(this.disk, head.recordId) ?? name;
+    return this.#begin(claimed, head.recordId, head.fingerprint);
+  }
+
+  #ask(record: string): Fetcher {
+    const askedMs = this.clock.nowMs;
+    return target((request) => {
+      const question = new Question(record, askedMs, this.disk.written, request);
+      this.questions.push(question);
+      return question.response;
+    });
+  }
+
+  /** The origin answers a question truly: by the effect, if there is one. */
+  answerQuestion(question: Question): string {
+    const { record } = question;
+    const effect = this.rules.effectOf(record);
+    const attempt = this.facts.of(record).at(-1);
+    if (effect === null) {
+      if (attempt !== undefined) attempt.isAbsent = question.askedMs >= attempt.lockedUntilMs;
+      question.answer(404, "");
+      return "404";
+    }
+    const { attempt: owner } = effect;
+    const text = `${owner.id} 200`;
+    owner.wholes.push(text);
+    owner.answeredAtMs ??= this.clock.nowMs;
+    owner.resultAtMs ??= this.clock.nowMs;
+    question.answer(200, text);
+    return "200";
+  }
+
+  /** An attempt starts: in the same turn the gateway asks where its call goes. */
+  #begin(id: string, record: string, print: string): Fetcher | null {
+    const { nowMs } = this.clock;
+    const attempt: AttemptFacts = {
+      id,
+      record,
+      fingerprint: print,
+      startedAtMs: nowMs,
+      lockedUntilMs: nowMs + LOCK_MS,
+      isLiving: true,
+      isDurable: false,
+      number: 0,
+      isRefused: false,
+      isAbsent: false,
+      answeredAtMs: null,
+      resultAtMs: null,
+      wholes: [],
+      completedUntilMs: null,
+    };
+    this.rules.starts(attempt);
+    this.facts.add(attempt);
+    if (this.isUnreachable) {
+      this.isUnreachable = false;
+      attempt.isLiving = false;
+      attempt.isRefused = true;
+      return null;
+    }
+    const fetch = (request: PlainRequest): Promise<object> => {
+      const call = new OriginCall(attempt, this.disk.written, this.plan.keptBytes, () => this.clock.nowMs);
+      const response = this.origin.fetch(request, call);
+      this.release();
+      return response;
+    };
+    return target(fetch);
+  }
+
+  /** Lets everything go on that can, until nothing can. */
+  async rest(): Promise<void> {
+    do await quiet();
+    while (this.release());
+  }
+
+  /** Opens the output gate for what was held by what is durable now; tells whether anybody has heard something. */
+  release(): boolean {
+    for (const call of this.origin.calls) {
+      if (call.work !== "held" || call.gate > this.disk.durable) continue;
+      call.work = "on the wire";
+      this.#trace(`        the call of ${call.attempt.id} leaves, as attempt ${call.attempt.number}`);
+      this.rules.leaves(call.attempt);
+    }
+    return this.clients.release(this.disk.durable);
+  }
+
+  /** The origin begins to work for a call. */
+  arrive(call: OriginCall): void {
+    this.origin.expire(this.clock.latestMs);
+    this.rules.arrives(call.attempt, this.origin.atWork());
+    call.work = "at work";
+  }
+
+  commit(): void {
+    this.disk.commit();
+    this.facts.rows = durableRows(this.disk);
+    for (const [body, bytes] of durableBytes(this.disk)) {
+      this.facts.durableBytes.set(body, Math.max(bytes, this.facts.durableBytes.get(body) ?? 0));
+    }
+    this.rules.commits();
+    const syncs = this.#syncs;
+    this.#syncs = [];
+    for (const resolve of syncs) resolve();
+    this.release();
+  }
+
+  /** The object is gone with its memory, its connections, and all that was not durable. */
+  crash(): void {
+    this.#life += 1;
+    this.#shard?.die();
+    this.#shard = null;
+    this.#syncs = [];
+    this.questions = [];
+    this.#handledMs = null;
+    this.disk.crash();
+    this.clock.clearAll();
+    this.facts.crash();
+    this.origin.crash();
+    this.origin.expire(this.clock.latestMs);
+    this.clients.crash();
+  }
+
+  moveTo(ms: number): void {
+    this.clock.moveTo(ms);
+    this.origin.expire(this.clock.latestMs);
+  }
+
+  /** Whether the platform may deliver the alarm: one that is durable and due, and that no later write has moved. */
+  get isAlarmDue(): boolean {
+    const { alarmMs, durableAlarmMs } = this.disk;
+    return (
+      this.#handledMs === null &&
+      durableAlarmMs !== null &&
+      alarmMs === durableAlarmMs &&
+      durableAlarmMs <= this.clock.nowMs
+    );
+  }
+
+  /** The alarm is taken when its handler is done, in the same commit as what that wrote; one that is not is delivered again. */
+  async alarm(): Promise<void> {
+    const { disk } = this;
+    const scheduled = disk.durableAlarmMs ?? 0;
+    const life = this.#life;
+    this.#handledMs = scheduled;
+    await this.#alarm(scheduled);
+    if (life !== this.#life) return;
+    this.#handledMs = null;
+    disk.endAlarm(scheduled);
+  }
+
+  /** The same alarm once more: the platform promises at least one, not just one. */
+  async alarmAgain(): Promise<void> {
+    const life = this.#life;
+    this.#handledMs = this.disk.durableAlarmMs ?? 0;
+    await this.#alarm(this.#handledMs);
+    if (life === this.#life) this.#handledMs = null;
+  }
+
+  async #alarm(scheduled: number): Promise<void> {
+    const againMs = await this.#instance().alarm(scheduled);
+    if (againMs !== null) this.rules.excusedUntilMs = againMs;
+  }
+
+  /** The platform gives the alarm up for ever, as it does after its handler has failed too often. */
+  dropAlarm(): void {
+    this.crash();
+    this.disk.setAlarm(null);
+    this.disk.commit();
+    this.rules.isAlarmDropped = true;
+  }
+}

@@ -1,0 +1,111 @@
+// Histories made by hand: one key, told in a few lines. Times are milliseconds from the story's beginning.
+
+import type { Answer, Arrival, Effect, Ending, Exchange, HistoryEvent, Outage } from "../../chaos/history.ts";
+import { AMBIGUOUS, POLICIES, REFUSED } from "../../chaos/routes.ts";
+
+export const KEY = "k";
+export const ANN = "Bearer ann";
+export const BOB = "Bearer bob";
+
+/** The events, with what every history has: a beginning, and a look at a disk on which nothing is overdue. */
+export function story(...events: readonly HistoryEvent[]): readonly HistoryEvent[] {
+  const meta = { seed: "s", seconds: 1, startedAt: 0, policies: POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
+  return [
+    { type: "meta", ...meta },
+    { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, unread: 0 },
+    ...events,
+  ];
+}
+
+export function asked(
+  id: string,
+  sentAt: number,
+  endAt: number,
+  ending: Ending,
+  more: Partial<Exchange> = {},
+): Exchange {
+  const call = { key: KEY, scope: ANN, path: "/hold", print: "first", partial: false, bytes: 50, calm: false };
+  return { type: "exchange", id, ...call, sentAt, endAt, ending, ...more };
+}
+
+/** At the origin: it came for a request, acted at once, and answered whole 10 ms later. */
+export function came(seq: number, request: string, at: number, more: Partial<Arrival> = {}): Arrival {
+  return {
+    type: "arrival",
+    seq,
+    request,
+    key: KEY,
+    scope: ANN,
+    path: "/hold",
+    attempt: seq,
+    hasKey: true,
+    step: "ok",
+    at,
+    status: 201,
+    headAt: at + 5,
+    maxGapMs: 5,
+    lastAt: at + 10,
+    headers: `headers ${seq}`,
+    sha256: `body ${seq}`,
+    bytes: 100,
+    closedAt: at + 11,
+    closedBy: "origin",
+    ...more,
+  };
+}
+
+/** What is left out of an arrival whose connection was lost before anything was answered. */
+export const LOST = {
+  step: "act-reset",
+  status: null,
+  headAt: null,
+  lastAt: null,
+  headers: null,
+  sha256: null,
+  bytes: null,
+};
+
+export function acted(arrival: Arrival, at = arrival.at): Effect {
+  const { seq, key, scope } = arrival;
+  return { type: "effect", id: `e${seq}-${at}`, arrival: seq, key, scope, at };
+}
+
+/** The origin's answer to an arrival, as the gateway has to give it. */
+export function told(arrival: Arrival, more: Partial<Answer> = {}): Answer {
+  const { seq, request, key, scope, bytes } = arrival;
+  return {
+    kind: "answer",
+    status: arrival.status ?? 0,
+    complete: true,
+    left: false,
+    echo: KEY,
+    code: null,
+    replayed: false,
+    expiresAt: null,
+    retryAfterMs: null,
+    leaks: false,
+    origin: { arrival: seq, request, key, scope, effect: `e${seq}`, bytes: bytes ?? 0 },
+    headers: arrival.headers ?? "",
+    hasCookie: true,
+    sha256: arrival.sha256 ?? "",
+    bytes: bytes ?? 0,
+    body: "whole",
+    ...more,
+  };
+}
+
+export function replayed(arrival: Arrival, more: Partial<Answer> = {}): Answer {
+  return told(arrival, { replayed: true, hasCookie: false, ...more });
+}
+
+export function problem(code: string, status = 409, more: Partial<Answer> = {}): Answer {
+  const none = { origin: null, headers: "", hasCookie: false, sha256: "", bytes: 0, body: "none" } as const;
+  return told(came(0, "", 0), { ...none, status, code, retryAfterMs: code === "in-flight" ? 1_000 : null, ...more });
+}
+
+export const LEFT: Ending = { kind: "none", why: "left" };
+export const BROKEN: Ending = { kind: "none", why: "broken" };
+
+export function outage(kind: Outage["kind"], from: number, to: number): Outage {
+  return { type: "outage", kind, from, to };
+}

@@ -1,0 +1,74 @@
+// The alarm's times, with a storage that only notes them: what the platform makes of them is shown in workerd
+// (test/integration/alarm.test.ts).
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type EpochMs, epochMs } from "../../../src/core/units.ts";
+import { Alarm } from "../../../src/shard/alarm.ts";
+
+const NOW = 1_800_000_000_000;
+const at = (ms: number): EpochMs => epochMs(NOW + ms);
+
+function alarmWith(nextDeadline: () => EpochMs | null): { readonly alarm: Alarm; readonly set: readonly number[] } {
+  const set: number[] = [];
+  const storage = {
+    setAlarm: (time: number): Promise<void> => {
+      set.push(time - NOW);
+      return Promise.resolve();
+    },
+  };
+  return { alarm: new Alarm(storage, nextDeadline), set };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("the alarm", () => {
+  it("moves only to a sooner time", () => {
+    const { alarm, set } = alarmWith(() => null);
+    alarm.moveTo(at(500));
+    alarm.moveTo(at(900));
+    alarm.moveTo(at(300));
+    expect(set).toEqual([500, 300]);
+  });
+
+  it("is set from the ledger by an instance that does not know where it stands", () => {
+    const { alarm, set } = alarmWith(() => at(100));
+    alarm.moveTo(at(500));
+    expect(set).toEqual([100]);
+  });
+
+  it("is set anew when it has not come for two minutes, as if it had been dropped", () => {
+    const { alarm, set } = alarmWith(() => at(10));
+    alarm.moveTo(at(10));
+    vi.setSystemTime(NOW + 120_000);
+    alarm.moveTo(at(130_000));
+    expect(set).toEqual([10]);
+    vi.setSystemTime(NOW + 120_011);
+    alarm.moveTo(at(130_000));
+    expect(set).toEqual([10, 10]);
+  });
+
+  it.each([
+    ["the clock runs on", 50, 51],
+    ["the clock stands still", 0, 41],
+    ["the clock has gone back", -30, 41],
+  ])("is re-armed for no earlier time than it came for: %s", (_what, passedMs, expected) => {
+    const { alarm, set } = alarmWith(() => at(40));
+    vi.setSystemTime(NOW + passedMs);
+    alarm.rearm(at(40));
+    alarm.retryAt(at(-100), at(40));
+    expect(set).toEqual([expected, expected]);
+  });
+
+  it("is not set where nothing has a deadline, and then moves again", () => {
+    const { alarm, set } = alarmWith(() => null);
+    alarm.moveTo(at(10));
+    alarm.rearm(at(10));
+    alarm.moveTo(at(700));
+    expect(set).toEqual([10, 700]);
+  });
+});
