@@ -76,7 +76,7 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       return changed(endOrRenew(current, event, now), { type: "settled" });
     case "verify": {
       if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "seen" });
-      const asked = askedOnce(current, now);
+      const asked = askedOnce(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
     case "look":
@@ -205,11 +205,12 @@ export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unk
 const FIRST_PAUSE_MS = 2000;
 const LONGEST_PAUSE_MS = 600_000;
 
-/** Written before the origin is asked, so that a crash does not lose the pause. */
-function askedOnce(record: Unknown, now: EpochMs): Unknown {
-  const { lockedUntil } = record.attempt;
-  // A duplicate may ask before, but the first question that counts in full is that after the lock.
-  if (now < lockedUntil) return record;
+/**
+ * Written before the origin is asked, so that a crash does not lose the pause. A duplicate may ask at any time; only the
+ * questions that were due make the next pause longer.
+ */
+function askedOnce(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
+  if (now < verifyAt) return record;
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
   return { ...record, verifyAt: later(now, durationMs(pauseMs)), verifications: record.verifications + 1 };
 }

@@ -54,7 +54,7 @@ export interface Unknown extends Remembered {
   readonly state: "unknown";
   /** When the origin is asked next whether the attempt took effect; `null` where nobody asks. */
   readonly verifyAt: EpochMs | null;
-  /** How often it has been asked since the lock ended. */
+  /** How often it has been asked when that was due. */
   readonly verifications: number;
   readonly expiresAt: EpochMs;
 }

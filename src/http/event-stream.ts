@@ -92,7 +92,7 @@ export class EventSearch {
 export function lastEventId(value: string | null): string | null {
   if (value === null) return null;
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
       Uint8Array.from(value, (character) => character.charCodeAt(0)),
     );
   } catch {

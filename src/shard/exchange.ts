@@ -9,7 +9,6 @@ import type { Policy, Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
-import { firstOf } from "../http/patience.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { Alarm } from "./alarm.ts";
 import { firstAnswer, replay } from "./answers.ts";
@@ -17,16 +16,14 @@ import { Attempt, type Refusal } from "./attempt.ts";
 import { POLL_MS } from "./ending.ts";
 import type { KeepAlive } from "./keep-alive.ts";
 import type { Entry, Ledger, StoredResponse } from "./ledger.ts";
+import { type LivingAttempt, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
 import { Verifications } from "./verification.ts";
 
-interface LivingAttempt {
-  readonly attempt: Attempt;
-  /** Resolves when the attempt's word stands in the record: with a refusal that those who waited share, else `null`. */
-  readonly ended: Promise<Refusal | null>;
-}
+/** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
+const ASK_AGAIN_MS = 10_000;
 
 /** The longest time that a timer takes. */
 const FOR_EVER_MS = 2 ** 31 - 1;
@@ -125,7 +122,8 @@ export class Exchanges {
         case "outcome-unknown": {
           const { verifyAt } = reply.record;
           if (verifyAt === null || hasAsked) {
-            return refuse(head, { code: "outcome-unknown", retryAfterMs: verifyAt === null ? null : verifyAt - now });
+            const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
+            return refuse(head, { code: "outcome-unknown", retryAfterMs });
           }
           hasAsked = true;
           await this.#verifications.run(recordId, reply.record.policy, head.verification);
@@ -229,20 +227,6 @@ export class Exchanges {
       this.#step(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
     }, policy.lockMs / 2);
   }
-}
-
-/**
- * Waits for the end of an attempt, or only for its beginning where the duplicate attaches to it. Those who wait share a
- * refusal: one after the other, they would beat an origin that asks for less.
- */
-function waitFor(
-  { attempt, ended }: LivingAttempt,
-  duplicate: ExchangeHead["duplicate"],
-  ms: number,
-): Promise<Refusal | null> {
-  // One that has begun and cannot be attached to is over only when it has ended.
-  const attaches = duplicate === "attach" && !attempt.hasBegun;
-  return firstOf(attaches ? Promise.race([ended, attempt.begun.then(() => null)]) : ended, ms);
 }
 
 function refuse(head: ExchangeHead, problem: Problem): Response {
