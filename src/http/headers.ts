@@ -12,8 +12,10 @@ export const EXPIRES_HEADER = "Idempotency-Expires";
 export const REPLAYED_HEADER = "Idempotent-Replayed";
 /** On an answer to a request that went to the origin without its record (`on_store_failure = "open"`). */
 export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
+/** Between a shard and the Worker: a replay that is small enough to be remembered there. No client ever sees it. */
+export const SMALL_HEADER = "Idempotency-Small";
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER].map((name) => name.toLowerCase()),
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER, SMALL_HEADER].map((name) => name.toLowerCase()),
 );
 
 /**

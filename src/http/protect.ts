@@ -15,6 +15,7 @@ import type { Parcel, Upload, Verification } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
 import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
+import type { ReplayMemory } from "./replay-memory.ts";
 import { scopeOf, unreadablePart } from "./scope.ts";
 import { forwardUnprotected } from "./unprotected.ts";
 
@@ -26,6 +27,7 @@ export interface Ports {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that is not there. */
   readonly target: (origin: Origin) => Fetcher | null;
+  readonly replays: ReplayMemory;
 }
 
 /** The alarm waits for the answer, and the platform gives it 15 minutes in all. */
@@ -79,8 +81,13 @@ async function exchange(request: Request, route: Route, key: Key, ports: Ports):
     return tooLarge(body.rest);
   }
   const parcel = await parcelFor(request, route, key, body);
+  const { head } = parcel;
+  // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
+  const isPlain = parcel.rest === null && head.lastEventId === null;
+  const known = isPlain ? ports.replays.find(head, Date.now()) : null;
+  if (known !== null) return known;
   const response = await ports.callShard(route, key.key, parcel);
-  if (response !== null) return response;
+  if (response !== null) return isPlain ? ports.replays.keep(response, head, Date.now()) : response;
   // What has been read of a stream cannot be sent anywhere else.
   if (route.onStoreFailure === "open" && parcel.rest === null) {
     return forwardUnprotected(parcel, ports.target(route.origin));

@@ -4,8 +4,9 @@
 import type { Completed } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { EventSearch } from "../http/event-stream.ts";
-import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, REPLAYED_HEADER } from "../http/headers.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, REPLAYED_HEADER, SMALL_HEADER } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
 import type { StoredBody, StoredResponse } from "./ledger.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
@@ -52,7 +53,13 @@ export async function replay(
   const body = await storedBytes(stored.body, ledger, skip);
   if (body === null) return null;
   const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
-  return answer(stored, replayable(stored, head), body, added);
+  return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
+}
+
+/** Marks what the Worker may remember: see http/replay-memory.ts. What it does not look at there is never marked. */
+function small(body: StoredBody, { upload, lastEventId }: ExchangeHead): HeaderPairs {
+  const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
+  return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
 
 /** Where stored bodies lie. */

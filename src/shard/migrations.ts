@@ -48,6 +48,8 @@ const STEPS: readonly string[] = [
   `ALTER TABLE records ADD COLUMN verification TEXT`,
   // 8. Addresses that could be connected to: see reachability.ts.
   `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
+  // 9. What is to be erased from the bucket is found without reading what is not.
+  `CREATE INDEX remote_discarded ON remote (body) WHERE discarded = 1`,
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */

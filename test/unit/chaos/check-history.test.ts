@@ -271,6 +271,26 @@ describe("G8 nothing wedges", () => {
     expectBad(story(...begun), RULE);
   });
 
+  it("counts anew from an attempt that ran into its own deadline, and from no other", () => {
+    const calm = { ...RETRY, ...CALM };
+    const slow = came(2, "q8", 9_010, { ...RETRY, ...LOST, step: "stall", closedAt: 9_810 });
+    const late = came(3, "q9", 20_020, RETRY);
+    const last = asked("q9", 20_000, 20_040, told(late), calm);
+    const until = (at: number, code: string, status: number): History =>
+      story(
+        doubtRetry,
+        lostRetry,
+        asked("q7", 9_000, 9_810, problem(code, status), calm),
+        slow,
+        asked("q8", at, at + 810, problem(code, status), calm),
+        late,
+        last,
+      );
+    expectBad(until(9_900, "in-flight", 409), RULE);
+    expectBad(until(9_900, "origin-timeout", 504), RULE);
+    expectGood(until(18_000, "origin-timeout", 504));
+  });
+
   it("finds what is overdue on the disk, bodies that nobody owns, and a gateway that died", () => {
     for (const wrong of [{ overdue: 1 }, { orphans: 1 }, { unread: 1 }]) {
       expectBad([...GOOD, { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, unread: 0, ...wrong }], RULE);

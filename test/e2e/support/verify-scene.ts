@@ -1,0 +1,59 @@
+// A gateway with one shard whose routes ask the origin what became of a lost attempt, and what the tests of it have in
+// common: an answer that is lost, what the origin says when it is asked, and who has asked.
+
+import { expect } from "vitest";
+import type { GatewayVars } from "../../support/gateway.ts";
+import { headerValue, type RawResponse } from "../../support/http.ts";
+import type { Behaviour, OriginClient, RecordedRequest } from "../../support/origin.ts";
+import { expectProblem, expectRetryAfter } from "./problem.ts";
+import type { Message, Scene } from "./scene.ts";
+
+export type Sent = Message & { readonly key: string };
+
+export const VERIFY = { unknown: "verify", verify: "/by-key/{key}" };
+/** No lock ends while a test looks. */
+export const LOCKED = { ...VERIFY, lock: "10m" };
+export const SETTINGS: GatewayVars["IDEMPOTENCY"] = {
+  shards: 1,
+  timeout: "1s",
+  idle_timeout: "1s",
+  retention: "1h",
+};
+
+export function lookUpPath(key: string): string {
+  return `/by-key/${encodeURIComponent(key)}`;
+}
+
+/** How the origin answers the question for a key. Told again, it is the new answer that counts. */
+export function tellOf(origin: OriginClient, key: string, behaviour: Behaviour): Promise<void> {
+  return origin.behave({ key, path: lookUpPath(key) }, { effect: false, ...behaviour });
+}
+
+export async function questions(origin: OriginClient, key: string): Promise<readonly RecordedRequest[]> {
+  return (await origin.requests(key)).filter(({ method }) => method === "GET");
+}
+
+export async function attempts(origin: OriginClient, key: string): Promise<readonly RecordedRequest[]> {
+  return (await origin.requests(key)).filter(({ method }) => method === "POST");
+}
+
+/** The origin acts, and resets the connection before it has answered. `sentKey` is the key as the origin knows it. */
+export async function loseAnswer(scene: Scene, message: Sent, sentKey = message.key): Promise<void> {
+  await scene.origin.behave({ key: sentKey }, { drop: "after-effect" });
+  const response = await scene.send(message);
+  expectProblem(response, { code: "origin-dropped", status: 502, retryable: true, echo: message.key });
+  expectRetryAfter(response, 1);
+}
+
+/** Nobody knows yet; whoever comes again may learn it. */
+export function expectOpen(response: RawResponse, key: string, mostSeconds: number): void {
+  expectProblem(response, { code: "outcome-unknown", status: 409, retryable: true, echo: key });
+  expectRetryAfter(response, mostSeconds);
+}
+
+/** The answer that the origin gave when it was asked. */
+export function expectGiven(response: RawResponse, status: number, body: string | Buffer): void {
+  const replayed = headerValue(response, "idempotent-replayed");
+  expect({ status: response.status, replayed }).toEqual({ status, replayed: "true" });
+  expect(response.body.equals(Buffer.from(body))).toBe(true);
+}

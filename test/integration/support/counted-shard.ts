@@ -1,0 +1,156 @@
+// The whole gateway in front of one real shard whose every operation is counted: the Worker's calls to it, its statements
+// and their rows, its alarms, and the calls to the origin. The object's own storage is what counts, so nothing that the
+// gateway does goes by it.
+
+import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { readConfig } from "../../../src/config/read.ts";
+import { shardCaller } from "../../../src/shard/call-shard.ts";
+import { Ledger } from "../../../src/shard/ledger.ts";
+import type { OperationCounts } from "../../support/operation-counts.ts";
+
+/** Where the test's own `fetch` answers. Nobody can be connected to here. */
+const ORIGIN = "http://192.0.2.1:9";
+const ORIGIN_ADDRESS = "192.0.2.1:9";
+
+export interface Answer {
+  readonly status: number;
+  readonly isReplay: boolean;
+  readonly bytes: number;
+}
+
+type Counted = Omit<OperationCounts, "statements" | "rowsRead" | "rowsWritten">;
+
+export class CountedShard {
+  readonly #name = crypto.randomUUID();
+  readonly #handle: (request: Request) => Response | Promise<Response>;
+  #cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
+  #other = zero();
+  /** What the origin answers. */
+  origin: () => Response | Promise<Response> = () => new Response("{}", { status: 201 });
+
+  constructor(settings: Readonly<Record<string, unknown>> = {}) {
+    vi.stubGlobal("fetch", () => {
+      this.#count("originCalls");
+      return this.origin();
+    });
+    const read = readConfig({
+      IDEMPOTENCY: { origin: ORIGIN, ...settings },
+      ROUTES: [{ path: "/protected/*" }],
+    });
+    if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    this.#handle = createApp(read.config, {
+      callShard: shardCaller(this.#namespace()),
+      target: () => ({ fetch: (...call) => fetch(...call) }),
+    });
+  }
+
+  get #stub(): DurableObjectStub {
+    return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name));
+  }
+
+  /** Every key leads to the one object. */
+  #namespace(): DurableObjectNamespace {
+    return new Proxy(env.KEY_SHARD, {
+      get: (namespace, property) => {
+        if (property !== "get") {
+          const value: unknown = Reflect.get(namespace, property);
+          return typeof value === "function" ? value.bind(namespace) : value;
+        }
+        return () => ({
+          fetch: (...call: Parameters<DurableObjectStub["fetch"]>) => {
+            this.#count("objectCalls");
+            return this.#stub.fetch(...call);
+          },
+        });
+      },
+    });
+  }
+
+  /** From now on everything is counted. What an object does once in its life is done before. */
+  async begin(): Promise<void> {
+    await this.send(crypto.randomUUID());
+    await runInDurableObject(this.#stub, (_instance, { storage }) => {
+      // The origin has been seen to be reachable, as after the first answers of a real one.
+      new Ledger(storage).addresses.add(ORIGIN_ADDRESS);
+    });
+    await this.send(crypto.randomUUID());
+    await this.#countStorage();
+    this.take();
+  }
+
+  /** The memory of the object is gone; the next one is counted from its first request on. */
+  async restart(): Promise<void> {
+    await evictDurableObject(this.#stub);
+    await this.#countStorage();
+    this.take();
+  }
+
+  async #countStorage(): Promise<void> {
+    await runInDurableObject(this.#stub, (_instance, { storage }) => {
+      const { sql } = storage;
+      const [exec, setAlarm, sync] = [sql.exec.bind(sql), storage.setAlarm.bind(storage), storage.sync.bind(storage)];
+      replace(sql, "exec", (query: string, ...bindings: SqlStorageValue[]) => {
+        const cursor = exec(query, ...bindings);
+        this.#cursors.push(cursor);
+        return cursor;
+      });
+      replace(storage, "setAlarm", (time: number) => {
+        this.#count("alarmsSet");
+        return setAlarm(time);
+      });
+      replace(storage, "sync", () => {
+        this.#count("syncs");
+        return sync();
+      });
+    });
+  }
+
+  #count(what: keyof Counted): void {
+    this.#other = { ...this.#other, [what]: this.#other[what] + 1 };
+  }
+
+  /** What has been counted since it was last asked for. */
+  take(): OperationCounts {
+    const cursors = this.#cursors;
+    const counts = {
+      statements: cursors.length,
+      rowsRead: cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0),
+      rowsWritten: cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0),
+      ...this.#other,
+    };
+    this.#cursors = [];
+    this.#other = zero();
+    return counts;
+  }
+
+  /** The request of a client. */
+  async send(key: string, body = "{}", path = "/protected/act"): Promise<Answer> {
+    const request = new Request(`https://gateway.example${path}`, {
+      method: "POST",
+      headers: { "idempotency-key": key, authorization: "Bearer a" },
+      body,
+    });
+    const response = await this.#handle(request);
+    const { byteLength } = await response.arrayBuffer();
+    return { status: response.status, isReplay: response.headers.has("idempotent-replayed"), bytes: byteLength };
+  }
+
+  alarm(): Promise<boolean> {
+    return runDurableObjectAlarm(this.#stub);
+  }
+
+  within<T>(run: (ledger: Ledger, storage: DurableObjectStorage) => T | Promise<T>): Promise<T> {
+    return runInDurableObject(this.#stub, (_instance, { storage }) => run(new Ledger(storage), storage));
+  }
+}
+
+function zero(): Counted {
+  return { alarmsSet: 0, syncs: 0, objectCalls: 0, originCalls: 0 };
+}
+
+/** The object and the gateway use the same `sql` and `storage`, so that what is replaced here is replaced for both. */
+function replace<T extends object>(target: T, name: keyof T, value: unknown): void {
+  Object.defineProperty(target, name, { value, configurable: true });
+}

@@ -1,0 +1,168 @@
+// A real shard in workerd, with an origin in the hands of the test: messages go to it as the Worker sends them, also the
+// same one more than once, and the object can be lost in between.
+
+import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { vi } from "vitest";
+import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import { attemptId, durationMs, fingerprint, recordId } from "../../../src/core/units.ts";
+import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
+import { EXCHANGE_URL } from "../../../src/shard/key-shard.ts";
+import { Ledger } from "../../../src/shard/ledger.ts";
+
+export const LOCK_MS = 40_000;
+export const RETENTION_MS = 24 * 3_600_000;
+
+/** What the test's origin does with a call; it may take its time. */
+export type Origin = (request: Request, number: number) => Response | Promise<Response>;
+
+export interface Said {
+  readonly status: number;
+  /** Of a problem; `null` for the origin's own answers. */
+  readonly code: string | null;
+  readonly text: string;
+  readonly isReplay: boolean;
+  readonly retryAfterSeconds: number | null;
+}
+
+export class ShardBench {
+  readonly #name: string;
+  /** The calls that the origin has seen, in order: method, path, attempt. */
+  readonly calls: string[] = [];
+  origin: Origin = (_request, number) => new Response(`answer ${number}`, { status: 201 });
+
+  /** From now on the network is the test's. */
+  constructor(name: string = crypto.randomUUID()) {
+    this.#name = name;
+    vi.stubGlobal("fetch", (request: Request) => {
+      const attempt = request.headers.get("Idempotency-Attempt") ?? "-";
+      this.calls.push(`${request.method} ${new URL(request.url).pathname} ${attempt}`);
+      return this.origin(request, this.calls.length);
+    });
+  }
+
+  /** Another one each time: a stub to an object that was lost stays broken. */
+  get stub(): DurableObjectStub {
+    return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name));
+  }
+
+  /** What goes through one stub arrives in its order. */
+  async send(message: Uint8Array, stub = this.stub): Promise<Said> {
+    return saidBy(await stub.fetch(EXCHANGE_URL, { method: "POST", body: message }));
+  }
+
+  /** Resolves when the origin has seen so many calls. Polled: what resolves in the object does not wake the test. */
+  async called(times: number): Promise<void> {
+    for (let polls = 0; this.calls.length < times; polls += 1) {
+      if (polls > 5000) throw new Error(`the origin has seen ${this.calls.length} of ${times} calls`);
+      await scheduler.wait(1);
+    }
+  }
+
+  /** The object is gone, with all that it was doing. */
+  async lose(): Promise<void> {
+    await this.within((_ledger, state) => state.abort("lost by the test")).catch(() => undefined);
+    // The first to come afterwards may still hear of it.
+    await this.alarmAt().catch(() => null);
+  }
+
+  /** The memory of the object is gone; nothing was under way. */
+  evict(): Promise<void> {
+    return evictDurableObject(this.stub);
+  }
+
+  within<T>(run: (ledger: Ledger, state: DurableObjectState) => T | Promise<T>): Promise<T> {
+    return runInDurableObject(this.stub, (_instance, state) => run(new Ledger(state.storage), state));
+  }
+
+  stored(id: ExchangeHead["recordId"]): Promise<IdempotencyRecord | null> {
+    return this.within((ledger) => ledger.find(id)?.record ?? null);
+  }
+
+  alarmAt(): Promise<number | null> {
+    return this.within((_ledger, { storage }) => storage.getAlarm());
+  }
+
+  /** Runs the alarm that is set, and tells whether one was. */
+  alarm(): Promise<boolean> {
+    return runDurableObjectAlarm(this.stub);
+  }
+
+  /** As the platform would call it, set or not, and more than once where it delivers it again. */
+  deliverAlarm(times = 1): Promise<void> {
+    return runInDurableObject(this.stub, async (instance) => {
+      await Promise.all(Array.from({ length: times }, () => Promise.resolve(instance.alarm?.())));
+    });
+  }
+}
+
+export async function saidBy(response: Response): Promise<Said> {
+  const text = await response.text();
+  const retryAfter = response.headers.get("Retry-After");
+  return {
+    status: response.status,
+    code: /"code":"([a-z-]+)"/.exec(text)?.[1] ?? null,
+    text,
+    isReplay: response.headers.has("Idempotent-Replayed"),
+    retryAfterSeconds: retryAfter === null ? null : Number(retryAfter),
+  };
+}
+
+/** What the Worker would say of a request; with a record and an attempt of its own, unless told otherwise. */
+export function headOf(
+  changes: Partial<ExchangeHead> = {},
+  unknown: ExchangeHead["policy"]["unknown"] = "retry",
+): ExchangeHead {
+  return {
+    recordId: recordId(crypto.randomUUID()),
+    echo: "key",
+    fingerprint: fingerprint("f"),
+    upload: null,
+    attemptId: attemptId(crypto.randomUUID()),
+    policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+    lists: { refused: [503], ambiguous: [504] },
+    duplicate: "reject",
+    waitMs: 5000,
+    lastEventId: null,
+    timeoutMs: 20_000,
+    idleTimeoutMs: 20_000,
+    maxResponseBodyBytes: 1 << 20,
+    mismatchStatus: 422,
+    omitHeaders: [],
+    call: { origin: { kind: "zone" }, method: "POST", url: "https://api.example/act", headers: [], hasBody: true },
+    verification:
+      unknown !== "verify"
+        ? null
+        : {
+            origin: { kind: "zone" },
+            url: "https://api.example/look-up",
+            headers: [],
+            timeoutMs: 20_000,
+            idleTimeoutMs: 20_000,
+            maxBytes: 1 << 20,
+          },
+    ...changes,
+  };
+}
+
+/** The same request by another client, or by the same one again: with another attempt's id. */
+export function again(head: ExchangeHead): ExchangeHead {
+  return { ...head, attemptId: attemptId(crypto.randomUUID()) };
+}
+
+export function messageOf(head: ExchangeHead): Uint8Array {
+  return encodeMessage({ head, body: new TextEncoder().encode("{}") });
+}
+
+/** An answer that waits for the test. Polled, since a promise of the test's does not wake the object. */
+export function heldAnswer(answer: () => Response): { readonly origin: Origin; readonly release: () => void } {
+  const gate = { isOpen: false };
+  return {
+    origin: async () => {
+      while (!gate.isOpen) await scheduler.wait(1);
+      return answer();
+    },
+    release: () => {
+      gate.isOpen = true;
+    },
+  };
+}
