@@ -8,6 +8,7 @@ import { passThrough } from "./http/pass-through.ts";
 import { literalPath, plainestPath } from "./http/path.ts";
 import { problemResponse, WELL_KNOWN_PATH } from "./http/problem-response.ts";
 import { type Ports, protect } from "./http/protect.ts";
+import { ReplayMemory } from "./http/replay-memory.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -15,9 +16,10 @@ type Handle = (request: Request) => Response | Promise<Response>;
 export function createApp(config: Config, ports: Ports): Handle {
   const pass = (request: Request): Response | Promise<Response> => passTo(request, config.origin, ports);
   // Matched as written only after the plainest form has matched nothing: see http/path.ts.
-  const literal = routed(config, ports, literalPath);
+  const replays = new ReplayMemory();
+  const literal = routed(config, ports, replays, literalPath);
   literal.all("*", ({ req }) => pass(req.raw));
-  const plainest = routed(config, ports, plainestPath);
+  const plainest = routed(config, ports, replays, plainestPath);
   plainest.all("*", ({ req }) =>
     literalPath(req.raw.url) === plainestPath(req.raw.url) ? pass(req.raw) : literal.fetch(req.raw),
   );
@@ -43,13 +45,13 @@ export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
   return () => problemResponse({ code: "configuration-invalid", problems: lines }, null);
 }
 
-function routed(config: Config, ports: Ports, pathOf: (url: string) => string): Hono {
+function routed(config: Config, ports: Ports, replays: ReplayMemory, pathOf: (url: string) => string): Hono {
   const app = new Hono({ getPath: (request) => pathOf(request.url) });
   app.get(WELL_KNOWN_PATH, () => wellKnownResponse(config));
   for (const route of config.routes) {
     app.on([...route.methods], route.path, async ({ req }) => {
       if (hasLooped(route.origin, req.raw.headers)) return refuseLoop();
-      return (await protect(req.raw, route, ports)) ?? passTo(req.raw, route.origin, ports);
+      return (await protect(req.raw, route, ports, replays)) ?? passTo(req.raw, route.origin, ports);
     });
   }
   // A bug. The same request with the same key is always safe to send again.

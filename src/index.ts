@@ -4,7 +4,6 @@
 import { env } from "cloudflare:workers";
 import { createApp, createRefusingApp } from "./app.ts";
 import { readConfig } from "./config/read.ts";
-import { ReplayMemory } from "./http/replay-memory.ts";
 import { shardCaller } from "./shard/call-shard.ts";
 import { originTarget } from "./shard/origin-target.ts";
 
@@ -19,7 +18,6 @@ const handle = read.ok
   ? createApp(read.config, {
       callShard: shardCaller(env.KEY_SHARD),
       target: (origin) => originTarget(origin, bindings),
-      replays: new ReplayMemory(),
     })
   : createRefusingApp(read.problems);
 

@@ -27,7 +27,6 @@ export interface Ports {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that is not there. */
   readonly target: (origin: Origin) => Fetcher | null;
-  readonly replays: ReplayMemory;
 }
 
 /** The alarm waits for the answer, and the platform gives it 15 minutes in all. */
@@ -37,7 +36,12 @@ const MOST_VERIFICATION_MS = 30_000;
 const WHOLE_BODY_BYTES = 1 << 20;
 
 /** The answer to a protected request; `null` when the route lets a request without a key pass. */
-export async function protect(request: Request, route: Route, ports: Ports): Promise<Response | null> {
+export async function protect(
+  request: Request,
+  route: Route,
+  ports: Ports,
+  replays: ReplayMemory,
+): Promise<Response | null> {
   const parsed = parseKey(request.headers, route.headers, route.keyFormat);
   switch (parsed.kind) {
     case "absent":
@@ -47,7 +51,7 @@ export async function protect(request: Request, route: Route, ports: Ports): Pro
     case "invalid":
       return problemResponse({ code: "key-invalid", reason: parsed.reason }, null);
     case "key":
-      return exchange(request, route, parsed, ports);
+      return exchange(request, route, parsed, ports, replays);
   }
 }
 
@@ -57,7 +61,13 @@ interface Key {
   readonly header: string;
 }
 
-async function exchange(request: Request, route: Route, key: Key, ports: Ports): Promise<Response> {
+async function exchange(
+  request: Request,
+  route: Route,
+  key: Key,
+  ports: Ports,
+  replays: ReplayMemory,
+): Promise<Response> {
   const unreadable = unreadablePart(request.headers, route.scope);
   if (unreadable !== null) {
     const reason = `The value of ${unreadable}, which tells whose key it is, is not UTF-8.`;
@@ -84,10 +94,10 @@ async function exchange(request: Request, route: Route, key: Key, ports: Ports):
   const { head } = parcel;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
   const isPlain = parcel.rest === null && head.lastEventId === null;
-  const known = isPlain ? ports.replays.find(head, Date.now()) : null;
+  const known = isPlain ? replays.find(head, Date.now()) : null;
   if (known !== null) return known;
   const response = await ports.callShard(route, key.key, parcel);
-  if (response !== null) return isPlain ? ports.replays.keep(response, head, Date.now()) : response;
+  if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
   // What has been read of a stream cannot be sent anywhere else.
   if (route.onStoreFailure === "open" && parcel.rest === null) {
     return forwardUnprotected(parcel, ports.target(route.origin));

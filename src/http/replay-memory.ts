@@ -2,7 +2,7 @@
 // completed record never changes until it expires (README, G2), so neither does its replay; what an operator erases is
 // forgotten here within `MOST_AGE_MS`.
 
-import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, SMALL_HEADER } from "./headers.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, REPLAYED_HEADER, SMALL_HEADER } from "./headers.ts";
 
 /** What a replay is a replay of. */
 export interface Asked {
@@ -18,14 +18,18 @@ interface Remembered {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderPairs;
+  /** As the shard said it, an HTTP date. */
+  readonly expires: string;
   readonly body: Uint8Array | null;
 }
 
 /** Which bodies are small (a larger one costs more memory than its call). */
 export const SMALL_BODY_BYTES = 8192;
 
-/** What is put on anew, or not at all. */
-const OWN = new Set([SMALL_HEADER, ECHO_HEADER, "content-length"].map((name) => name.toLowerCase()));
+/** What is put on anew, as the shard does it, or not at all. */
+const OWN = new Set(
+  [SMALL_HEADER, ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, "content-length"].map((name) => name.toLowerCase()),
+);
 
 /** About as many bytes as all may take together, of the isolate's 128 MB: each counts its body and something for the rest. */
 const MOST_BYTES = 8 << 20;
@@ -58,9 +62,9 @@ export class ReplayMemory {
     const headers = [...response.headers].filter(([name]) => !OWN.has(name));
     const body = response.body === null ? null : new Uint8Array(await response.arrayBuffer());
     const echo = response.headers.get(ECHO_HEADER) ?? "";
-    const expiresAt = Date.parse(response.headers.get(EXPIRES_HEADER) ?? "");
-    const until = Math.min(expiresAt, now + MOST_AGE_MS);
-    const remembered = { fingerprint, until, status, statusText, headers, body };
+    const expires = response.headers.get(EXPIRES_HEADER) ?? "";
+    const until = Math.min(Date.parse(expires), now + MOST_AGE_MS);
+    const remembered = { fingerprint, until, status, statusText, headers, expires, body };
     this.#remember(recordId, remembered);
     return answer(remembered, echo);
   }
@@ -79,8 +83,9 @@ export class ReplayMemory {
   }
 }
 
-function answer({ status, statusText, headers, body }: Remembered, echo: string): Response {
-  const pairs = [...headers.map(([name, value]) => [name, value]), [ECHO_HEADER, echo]];
+function answer({ status, statusText, headers, expires, body }: Remembered, echo: string): Response {
+  const pairs = headers.map(([name, value]): [string, string] => [name, value]);
+  pairs.push([ECHO_HEADER, echo], [EXPIRES_HEADER, expires], [REPLAYED_HEADER, "true"]);
   return new Response(body, { status, statusText, headers: pairs, encodeBody: "manual" });
 }
 

@@ -74,7 +74,7 @@ export class RemoteBodies {
   #next(): { readonly body: string; readonly upload_id: string | null } | undefined {
     return this.#sql
       .exec<{ body: string; upload_id: string | null }>(
-        "SELECT body, upload_id FROM remote WHERE discarded = 1 LIMIT 1",
+        "SELECT body, upload_id FROM remote INDEXED BY remote_discarded WHERE discarded = 1 LIMIT 1",
       )
       .toArray()[0];
   }

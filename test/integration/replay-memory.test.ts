@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Asked, ReplayMemory, SMALL_BODY_BYTES } from "../../../src/http/replay-memory.ts";
+import { type Asked, ReplayMemory, SMALL_BODY_BYTES } from "../../src/http/replay-memory.ts";
 
 const NOW = 1_800_000_000_000;
 
