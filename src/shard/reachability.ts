@@ -31,6 +31,8 @@ export type Origins = Map<string, Reach>;
 export class Reachability {
   readonly #origins: Origins;
   readonly #known: KnownAddresses;
+  /** The addresses that this object has asked its ledger about, and those that it has noted there. */
+  readonly #asked = new Set<string>();
   readonly #remembered = new Set<string>();
 
   constructor(origins: Origins, known: KnownAddresses) {
@@ -64,7 +66,10 @@ export class Reachability {
   #reach(address: string): Reach {
     const reach = this.#origins.get(address) ?? { telling: false, doubtful: true, trialsLeft: TRIALS };
     this.#origins.set(address, reach);
-    reach.telling ||= this.#known.has(address);
+    if (!reach.telling && !this.#asked.has(address)) {
+      this.#asked.add(address);
+      reach.telling = this.#known.has(address);
+    }
     return reach;
   }
 
