@@ -15,6 +15,11 @@ export interface Rest {
 
 const EMPTY = new Uint8Array(0);
 
+/** A body of a length that is known and small. Rejects when it is not all there. */
+export async function readWhole(request: Request): Promise<BoundedBody> {
+  return { kind: "whole", bytes: new Uint8Array(await request.arrayBuffer()) };
+}
+
 /** Rejects when the stream breaks. */
 export async function readBounded(stream: ReadableStream<Uint8Array> | null, limitBytes: number): Promise<BoundedBody> {
   if (stream === null) return { kind: "whole", bytes: EMPTY };
@@ -37,18 +42,22 @@ const VIEW_BYTES = 64 * 1024;
 /** Reads what has come of a body, up to the size of a view that grows with the body. A piece is valid until the next read. */
 export class ByteReader implements Rest {
   readonly #reader: ReadableStreamBYOBReader;
-  #view = new Uint8Array(FIRST_VIEW_BYTES);
+  /** Comes back with the bytes and is used again: a body makes no garbage of its size. */
+  #buffer: ArrayBufferLike;
+  #wasFull = false;
 
-  constructor(stream: ReadableStream<Uint8Array>) {
+  /** `expectedBytes` is how much will come at most, where that is known. */
+  constructor(stream: ReadableStream<Uint8Array>, expectedBytes = FIRST_VIEW_BYTES) {
     this.#reader = stream.getReader({ mode: "byob" });
+    this.#buffer = new ArrayBuffer(Math.max(1, Math.min(expectedBytes, VIEW_BYTES)));
   }
 
   async read(): Promise<BytesRead> {
-    const { done, value } = await this.#reader.read(this.#view);
+    if (this.#wasFull && this.#buffer.byteLength < VIEW_BYTES) this.#buffer = new ArrayBuffer(VIEW_BYTES);
+    const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer));
     if (done) return { done };
-    // The buffer comes back with the bytes and is used again: a body makes no garbage of its size.
-    const isFull = value.byteLength === value.buffer.byteLength;
-    this.#view = isFull && value.byteLength < VIEW_BYTES ? new Uint8Array(VIEW_BYTES) : new Uint8Array(value.buffer);
+    this.#buffer = value.buffer;
+    this.#wasFull = value.byteLength === value.buffer.byteLength;
     return { done, value };
   }
 

@@ -65,6 +65,13 @@ export function requestHeaders(
   return endToEnd(headers, (name) => name === ATTEMPT_HEADER || drop.has(name), keep);
 }
 
+/** Pairs as headers, one line each. Much faster than to hand the runtime an array (measured). */
+export function headersOf(pairs: HeaderPairs): Headers {
+  const headers = new Headers();
+  for (const [name, value] of pairs) headers.append(name, value);
+  return headers;
+}
+
 /** What of a response's headers goes to the client, and into the record. */
 export function responseHeaders(headers: Headers): HeaderPairs {
   return endToEnd(headers, (name) => GATEWAY_HEADERS.has(name));

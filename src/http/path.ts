@@ -7,10 +7,15 @@ export function literalPath(url: string): string {
   return new URL(url).pathname;
 }
 
+/** What has nothing to take away, as most paths. The URL parser has resolved dot segments. */
+const IS_PLAIN = /^(?:\/|(?:\/[^/%;\\]+)+)$/;
+
 /** The path's plainest form: escapes decoded once, slashes merged, dot segments, parameters and trailing slash gone. */
 export function plainestPath(url: string): string {
+  const path = literalPath(url);
+  if (IS_PLAIN.test(path)) return path;
   const segments: string[] = [];
-  for (const part of decoded(literalPath(url)).split(/[/\\]/)) {
+  for (const part of decoded(path).split(/[/\\]/)) {
     const segment = part.split(";")[0] ?? "";
     if (segment === "" || segment === ".") continue;
     if (segment === "..") segments.pop();

@@ -3,7 +3,7 @@
 
 import type { Origin, Route } from "../config/resolved.ts";
 import { attemptId, durationMs, recordId } from "../core/units.ts";
-import { type BoundedBody, ByteReader, joinBytes, readBounded, type Rest } from "./body.ts";
+import { type BoundedBody, ByteReader, joinBytes, readBounded, readWhole, type Rest } from "./body.ts";
 import { digest } from "./digest.ts";
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
@@ -82,7 +82,8 @@ async function exchange(
     return tooLarge(new ByteReader(request.body));
   }
   const bound = comparesNone ? WHOLE_BODY_BYTES : Math.min(WHOLE_BODY_BYTES, route.maxRequestBodyBytes);
-  const body = await readBounded(request.body, bound).catch(() => null);
+  const isSmall = length !== null && length <= bound;
+  const body = await (isSmall ? readWhole(request) : readBounded(request.body, bound)).catch(() => null);
   if (body === null) {
     const reason = "The request's body broke off or is malformed.";
     return problemResponse({ code: "request-invalid", reason }, key.raw);

@@ -59,7 +59,10 @@ export class ReplayMemory {
   async keep(response: Response, { recordId, fingerprint }: Asked, now: number): Promise<Response> {
     if (!response.headers.has(SMALL_HEADER)) return response;
     const { status, statusText } = response;
-    const headers = [...response.headers].filter(([name]) => !OWN.has(name));
+    const headers = [...response.headers]
+      .filter(([name]) => !OWN.has(name))
+      // The runtime writes the first line of a known name in its own case, and repeated ones as they are given.
+      .map(([name, value]): [string, string] => [name === "set-cookie" ? "Set-Cookie" : name, value]);
     const body = response.body === null ? null : new Uint8Array(await response.arrayBuffer());
     const echo = response.headers.get(ECHO_HEADER) ?? "";
     const expires = response.headers.get(EXPIRES_HEADER) ?? "";

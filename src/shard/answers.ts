@@ -135,5 +135,10 @@ function answer({ status, statusText }: ResponseHead, headers: HeaderPairs, body
   const pairs = [...headers, ...added].map(([name, value]) => [name, value]);
   const none = NULL_BODY_STATUSES.has(status);
   if (none && body instanceof ReadableStream) void body.cancel();
-  return new Response(none ? null : body, { status, statusText, headers: pairs, encodeBody: "manual" });
+  return new Response(none ? null : body, {
+    status,
+    statusText,
+    headers: pairs,
+    encodeBody: "manual",
+  });
 }

@@ -14,7 +14,7 @@ import type { Alarm } from "./alarm.ts";
 import { firstAnswer, replay } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
 import { POLL_MS } from "./ending.ts";
-import type { KeepAlive } from "./keep-alive.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import type { Entry, Ledger, StoredResponse } from "./ledger.ts";
 import { type LivingAttempt, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
@@ -43,7 +43,7 @@ export interface ExchangePorts {
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
-  readonly keepAlive: KeepAlive;
+  readonly heartbeat: Heartbeat;
 }
 
 export class Exchanges {
@@ -206,15 +206,13 @@ export class Exchanges {
   }
 
   async #runToEnd(attempt: Attempt, head: ExchangeHead, body: RequestBody, record: Started): Promise<Refusal | null> {
-    const { reachability, target, keepAlive } = this.#ports;
-    const renewal = this.#renewing(head.recordId, record);
-    const letGo = keepAlive.begin();
+    const { reachability, target, heartbeat } = this.#ports;
+    const stop = heartbeat.begin(record.policy.lockMs / 2, () => this.#renew(head.recordId, record));
     const request = originRequest(head, body, record.attempt.number);
     try {
       return await attempt.run(() => callOrigin(request, target(request.origin), reachability));
     } finally {
-      clearInterval(renewal);
-      letGo();
+      stop();
       // A record that expired under it may have another attempt by now.
       if (this.#living.get(head.recordId)?.attempt === attempt) this.#living.delete(head.recordId);
       body.release();
@@ -222,10 +220,8 @@ export class Exchanges {
   }
 
   /** Renews the lock of a living attempt well before it ends. */
-  #renewing(id: RecordId, { attempt, policy }: Started): ReturnType<typeof setInterval> {
-    return setInterval(() => {
-      this.#step(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
-    }, policy.lockMs / 2);
+  #renew(id: RecordId, { attempt, policy }: Started): void {
+    this.#step(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
   }
 }
 

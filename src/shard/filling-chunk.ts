@@ -1,10 +1,8 @@
-// The chunk of a body that fills with what comes. It begins small and grows, so that a small body needs little memory, and
+// The chunk of a body that fills with what comes. It grows with it, so that a small body needs little memory, and
 // it grows no further than its share of what all bodies of the isolate may take together.
 
 import { CHUNK_BYTES } from "./bodies.ts";
 import { freeBytes } from "./byte-pipe.ts";
-
-const FIRST_BYTES = 4096;
 
 /** What the filling chunks of an isolate share; of its 128 MB, since for each one that fills, two more are being read. */
 const SHARED_BYTES = 16 << 20;
@@ -16,7 +14,7 @@ const LEAST_BYTES = 32 * 1024;
 let filling = 0;
 
 export class FillingChunk {
-  #bytes = new Uint8Array(FIRST_BYTES);
+  #bytes = new Uint8Array();
   #limit: number;
   #isFreed = false;
   /** How many bytes have come together. */
@@ -45,7 +43,7 @@ export class FillingChunk {
   take(): Uint8Array {
     const isGiven = this.size === this.#bytes.byteLength;
     const bytes = isGiven ? this.#bytes : this.#bytes.slice(0, this.size);
-    if (isGiven) this.#bytes = new Uint8Array(FIRST_BYTES);
+    if (isGiven) this.#bytes = new Uint8Array();
     this.size = 0;
     this.#limit = Math.max(fairShare(), this.#bytes.byteLength);
     return bytes;

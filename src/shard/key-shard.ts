@@ -8,9 +8,9 @@ import { decodeMessage } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { Alarm } from "./alarm.ts";
 import { doDueWork } from "./due-work.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchange.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
-import { KeepAlive } from "./keep-alive.ts";
 import { Ledger } from "./ledger.ts";
 import { originTarget } from "./origin-target.ts";
 import { type Origins, Reachability } from "./reachability.ts";
@@ -49,7 +49,7 @@ export class KeyShard extends ittyDurable() {
       waitUntil: (promise) => {
         state.waitUntil(promise);
       },
-      keepAlive: new KeepAlive(() => callItself(state, env)),
+      heartbeat: new Heartbeat(() => callItself(state, env)),
     });
   }
 

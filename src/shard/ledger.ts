@@ -60,6 +60,8 @@ export class Ledger {
   readonly addresses: Addresses;
   /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
   readonly #buckets: Set<number>;
+  /** What this instance has written of those in flight, since each is asked for once more when its attempt ends. */
+  readonly #inFlight = new Map<RecordId, Entry>();
 
   constructor(storage: LedgerStorage, bucket: R2Bucket | null = null, wake: Wake = () => undefined) {
     const { sql } = storage;
@@ -73,6 +75,8 @@ export class Ledger {
   }
 
   find(id: RecordId): Entry | null {
+    const known = this.#inFlight.get(id);
+    if (known !== undefined) return known;
     // The buckets stand in the text, not among its parameters: the platform takes 100 of those, and routes with many
     // different retentions can have more buckets.
     const query = `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${[...this.#buckets].join()})`;
@@ -95,6 +99,7 @@ export class Ledger {
     if (entry !== null && !needsBody(entry.record, record)) this.#discard(entry.record.attempt.id);
     if (record === null) {
       if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
+      this.#inFlight.delete(id);
       return;
     }
     const bucket = bucketOf(record);
@@ -104,6 +109,8 @@ export class Ledger {
     const values = [bucket, ...writeRecord(record), ...writeResponse(response), asked];
     if (entry === null) this.#sql.exec(INSERT, id, ...values);
     else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
+    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket });
+    else this.#inFlight.delete(id);
   }
 
   /** The response that a completed record keeps. */

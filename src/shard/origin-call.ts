@@ -4,7 +4,7 @@
 import type { Origin } from "../config/resolved.ts";
 import type { AttemptEnd } from "../core/verdict.ts";
 import { ByteReader } from "../http/body.ts";
-import { ATTEMPT_HEADER, type HeaderPairs, responseHeaders } from "../http/headers.ts";
+import { ATTEMPT_HEADER, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Reachability } from "./reachability.ts";
@@ -63,6 +63,7 @@ export async function callOrigin(
   }
   const deadline = new Deadline();
   const broken = (error: unknown): { readonly kind: "dropped" | "timed-out" } => {
+    deadline.end();
     if (network) reachability.broke(call.url);
     console.warn({ message: "origin call failed", timedOut: deadline.passed, reason: String(error) });
     return { kind: deadline.passed ? "timed-out" : "dropped" };
@@ -72,18 +73,27 @@ export async function callOrigin(
     const response = await deadline.within(timeoutMs, target.fetch(request, OPTIONS));
     if (network) reachability.answered(call.url);
     const { status, statusText } = response;
-    const reader = response.body === null ? null : new ByteReader(response.body);
+    const length = network ? lengthOf(response.headers) : null;
+    const reader = response.body === null ? null : new ByteReader(response.body, length ?? undefined);
+    let left = length;
     const read = async (): Promise<BodyPiece> => {
-      const piece = reader === null ? END : await reader.read();
-      return piece.done ? { kind: "whole" } : { kind: "bytes", bytes: piece.value };
+      // What has come as far as its length is whole: the runtime hands over no more, and no less without an error.
+      const piece = reader === null || left === 0 ? END : await reader.read();
+      if (piece.done) {
+        deadline.end();
+        return { kind: "whole" };
+      }
+      if (left !== null) left -= piece.value.byteLength;
+      return { kind: "bytes", bytes: piece.value };
     };
     return {
       status,
       statusText,
       headers: responseHeaders(response.headers),
-      length: network ? lengthOf(response.headers) : null,
+      length,
       next: () => deadline.within(idleTimeoutMs, read()).catch(broken),
       cancel: () => {
+        deadline.end();
         // Whether the origin takes notice is of no matter: nobody reads on.
         void reader?.cancel().catch(() => undefined);
       },
@@ -101,7 +111,7 @@ const OPTIONS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 function requestOf({ method, url, headers, body }: OriginRequest, deadline: Deadline): Request {
   return new Request(url, {
     method,
-    headers: headers.map(([name, value]) => [name, value]),
+    headers: headersOf(headers),
     signal: deadline.signal,
     redirect: "manual",
     ...(body === null ? {} : { body: body.open(() => deadline.abort()) }),
@@ -113,9 +123,17 @@ function lengthOf(headers: Headers): number | null {
   return value !== null && /^\d+$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : null;
 }
 
-/** A deadline that is set anew for each wait, and aborts the whole call when one of them passes. */
+/**
+ * A deadline that is set anew for each wait, and aborts the whole call when one of them passes. By a clock that never goes
+ * back: how long a call may take has nothing to do with the time of day.
+ */
 class Deadline {
   readonly #controller = new AbortController();
+  /** When the wait ends that goes on; infinity when none does. */
+  #at = Number.POSITIVE_INFINITY;
+  /** One timer for all waits, since most of them are over long before. It stands at or before their ends. */
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #firesAt = Number.POSITIVE_INFINITY;
   passed = false;
 
   get signal(): AbortSignal {
@@ -127,14 +145,35 @@ class Deadline {
   }
 
   async within<T>(ms: number, wait: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => {
-      this.passed = true;
-      this.abort();
-    }, ms);
+    this.#at = performance.now() + ms;
+    if (this.#at < this.#firesAt) this.#fireAt(this.#at);
     try {
       return await wait;
     } finally {
-      clearTimeout(timer);
+      this.#at = Number.POSITIVE_INFINITY;
     }
+  }
+
+  /** To be called when no wait follows. */
+  end(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#firesAt = Number.POSITIVE_INFINITY;
+  }
+
+  #fireAt(at: number): void {
+    this.end();
+    this.#firesAt = at;
+    this.#timer = setTimeout(() => this.#fire(), at - performance.now());
+  }
+
+  #fire(): void {
+    this.end();
+    if (this.#at > performance.now()) {
+      if (this.#at !== Number.POSITIVE_INFINITY) this.#fireAt(this.#at);
+      return;
+    }
+    this.passed = true;
+    this.abort();
   }
 }

@@ -17,6 +17,14 @@ export class PlainHeaders {
     return this.#pairs.find(([known]) => known === name.toLowerCase())?.[1] ?? null;
   }
 
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+
+  append(name: string, value: string): void {
+    this.set(name, value);
+  }
+
   set(name: string, value: string): void {
     this.#pairs.push([name.toLowerCase(), value]);
   }
@@ -113,6 +121,8 @@ export function install(): () => void {
     replace(globalThis, "clearTimeout", clearTimer),
     replace(globalThis, "clearInterval", clearTimer),
     replace(Date, "now", () => current().nowMs),
+    // This one never goes back.
+    replace(performance, "now", () => current().latestMs),
     // The same again from the same seed.
     replace(crypto, "randomUUID", () => current().nextId()),
     // What the gateway logs of broken calls is no news here.

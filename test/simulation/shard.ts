@@ -5,9 +5,10 @@ import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
 import { type ExchangePorts, Exchanges } from "../../src/shard/exchange.ts";
+import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import type { Disk } from "./disk.ts";
-import { KEEP_ALIVE, REACHABILITY, storageOn } from "./stand-ins.ts";
+import { REACHABILITY, storageOn } from "./stand-ins.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
@@ -44,7 +45,7 @@ export class Shard {
       target,
       sync,
       waitUntil: () => undefined,
-      keepAlive: KEEP_ALIVE,
+      heartbeat: new Heartbeat(() => Promise.resolve()),
     });
   }
 

@@ -1,7 +1,6 @@
 // What the gateway takes for parts of the platform and of itself. The only place where something is called what it is not:
 // each has all that the gateway uses of it, and no more.
 
-import { KeepAlive } from "../../src/shard/keep-alive.ts";
 import type { Reachability } from "../../src/shard/reachability.ts";
 import type { Disk } from "./disk.ts";
 import type { PlainRequest } from "./platform.ts";
@@ -27,9 +26,6 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
   };
   return storage as DurableObjectStorage;
 }
-
-/** What keeps the object in memory calls nobody. */
-export const KEEP_ALIVE = new KeepAlive(() => Promise.resolve());
 
 /** Where the calls of one attempt go. */
 export function target(fetch: (request: PlainRequest) => Promise<object>): Fetcher {
