@@ -51,6 +51,12 @@ describe("the operations of", () => {
     expect(await cost(shard, key)).toEqual([{ status: 201, isReplay: true, bytes: 2 }, COUNTS.replay]);
   });
 
+  it("the tables of a new object", async () => {
+    const shard = new CountedShard();
+    await shard.makeTables();
+    expect(shard.take()).toEqual(COUNTS.tables);
+  });
+
   it("the first request of an object that has just begun", async () => {
     const shard = await begun();
     await shard.restart();

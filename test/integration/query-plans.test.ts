@@ -20,6 +20,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT count\(\*\) AS done FROM migrations$/, "SCAN migrations"],
   // As many rows as exchanges hold bodies right now, and one.
   [/^SELECT (?:body|1) FROM discarded LIMIT (?:\?|1)$/, "SCAN discarded"],
+  // The index holds only what is discarded.
+  [/^SELECT body, upload_id FROM remote INDEXED BY remote_discarded /, "SCAN remote USING INDEX remote_discarded"],
   // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
   [/^WITH RECURSIVE found/, "SCAN found"],
 ];

@@ -25,18 +25,19 @@ type Row = readonly [number, number, number, number, number, number, number];
 // oxfmt-ignore
 const TABLE = {
   //                  statements, rows read, written, alarms, syncs, object, origin
-  first:              [4,         6,         2,       0,      0,     1,      1],
-  firstOfInstance:    [9,         12,        2,       1,      0,     1,      1],
-  firstAmongBuckets:  [4,         22,        2,       0,      0,     1,      1],
+  first:              [3,         3,         2,       0,      0,     1,      1],
+  firstOfInstance:    [9,        10,        2,       1,      0,     1,      1],
+  firstAmongBuckets:  [3,         11,        2,       0,      0,     1,      1],
   replay:             [2,         4,         0,       0,      0,     1,      0],
   replayAmongBuckets: [2,         12,        0,       0,      0,     1,      0],
-  conflict:           [1,         3,         0,       0,      0,     1,      0],
+  conflict:           [0,         0,         0,       0,      0,     1,      0],
   mismatch:           [1,         3,         0,       0,      0,     1,      0],
-  refused:            [6,         6,         2,       0,      0,     1,      1],
-  afterRefusal:       [6,         8,         2,       0,      0,     1,      1],
+  refused:            [5,         3,         2,       0,      0,     1,      1],
+  afterRefusal:       [5,         5,         2,       0,      0,     1,      1],
   unprotected:        [0,         0,         0,       0,      0,     0,      1],
-  firstMebibyte:      [9,         7,         6,       0,      5,     1,      1],
+  firstMebibyte:      [8,         4,         6,       0,      5,     1,      1],
   replayMebibyte:     [7,         9,         0,       0,      0,     1,      0],
+  tables:             [21,        41,        25,      0,      0,     0,      0],
   erased:             [9,         209,       100,     1,      0,     0,      0],
   erasedMebibyte:     [0,         0,         7,       0,      0,     0,      0],
 } satisfies Readonly<Record<string, Row>>;
@@ -63,6 +64,8 @@ export const COUNTS: Readonly<Record<Operation, OperationCounts>> = {
   unprotected: counts(TABLE.unprotected),
   firstMebibyte: counts(TABLE.firstMebibyte),
   replayMebibyte: counts(TABLE.replayMebibyte),
+  /** What a new object does once. */
+  tables: counts(TABLE.tables),
   /** One alarm that erases `ERASED_AT_ONCE` records. */
   erased: counts(TABLE.erased),
   erasedMebibyte: counts(TABLE.erasedMebibyte),

@@ -111,6 +111,16 @@ export class CountedShard {
     this.#other = { ...this.#other, [what]: this.#other[what] + 1 };
   }
 
+  /** The tables of a new object are made, and counted. */
+  async makeTables(): Promise<void> {
+    await this.#countStorage();
+    await runInDurableObject(this.#stub, async (_instance, { storage }) => {
+      await storage.deleteAll();
+      this.take();
+      void new Ledger(storage);
+    });
+  }
+
   /** What has been counted since it was last asked for. */
   take(): OperationCounts {
     const cursors = this.#cursors;
