@@ -1,0 +1,104 @@
+// The tables of the cost page.
+
+import { COUNTS, ERASED_AT_ONCE } from "../../support/operation-counts.ts";
+import {
+  add,
+  alarmsPerFirst,
+  alarmUsage,
+  dollarsPerMillion,
+  exchangesAtOnce,
+  NO_USAGE,
+  shardsNeeded,
+  shareOfSeconds,
+  type Usage,
+  usageOf,
+} from "./arithmetic.ts";
+
+const SHARDS = 64;
+const ORIGINS_MS = [100, 300, 2000] as const;
+const RATES = [10, 100, 1000] as const;
+
+/** What the gateway itself adds to an exchange: two commits for a first request, none for a replay. */
+const FIRST_OVERHEAD_SECONDS = 0.02;
+const REPLAY_SECONDS = 0.002;
+
+/** Records that an alarm erases where there are many: ERASE_SLICE of src/shard/due-work.ts. */
+const ERASE_SLICE = 500;
+
+/** The default of `lock`. */
+const LOCK_SECONDS = 40;
+
+/** Per record: its own row, and its share of an alarm that erases a whole slice. */
+function erasing(): Usage {
+  const { erased } = COUNTS;
+  return {
+    ...NO_USAGE,
+    objectRequests: 1 / ERASE_SLICE,
+    rowsWritten: erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE,
+    rowsRead: erased.rowsRead / ERASED_AT_ONCE,
+  };
+}
+
+/** A first request, shared by so many in a second. */
+function sharedUsage(originMs: number, perSecond: number): Usage {
+  const seconds = originMs / 1000 + FIRST_OVERHEAD_SECONDS;
+  const shards = Math.max(SHARDS, shardsNeeded(perSecond, originMs / 1000));
+  const share = shareOfSeconds(seconds, exchangesAtOnce(perSecond, shards, seconds));
+  const alarms = alarmUsage(alarmsPerFirst(perSecond, shards, LOCK_SECONDS));
+  return [usageOf(COUNTS.firstAmongBuckets, share), alarms, erasing()].reduce(add);
+}
+
+/** One object for each key shares nothing: its tables, the address of its origin, and two alarms are for one record. */
+function perKeyUsage(originMs: number): Usage {
+  const { tables, first, erased } = COUNTS;
+  const own = usageOf(first, originMs / 1000 + FIRST_OVERHEAD_SECONDS);
+  const once = { ...NO_USAGE, rowsWritten: tables.rowsWritten + 1, rowsRead: tables.rowsRead };
+  const erasure = { ...NO_USAGE, objectRequests: 1, rowsWritten: erased.rowsWritten / ERASED_AT_ONCE };
+  return [own, once, alarmUsage(1), erasure].reduce(add);
+}
+
+function cell(usage: Usage): string {
+  const { requests, rows, duration, total } = dollarsPerMillion(usage);
+  return `**${total.toFixed(2)}** (${requests.toFixed(2)} + ${rows.toFixed(2)} + ${duration.toFixed(2)})`;
+}
+
+export function assumptionsText(): string {
+  return `Assumed: small responses; first requests come at random, at the rate given, over ${SHARDS} shards
+(or as many as the formula below asks for), and those that overlap in a
+shard share its duration (nothing is billed for an idle object); an exchange lasts as long as the origin takes, and
+${FIRST_OVERHEAD_SECONDS * 1000} ms for two commits; a replay, which shares with nobody, ${REPLAY_SECONDS * 1000} ms; a lock of ${LOCK_SECONDS} s; nine buckets of records are alive. Erasing is
+included. Left out: the Worker's processor time, what the monthly plan includes, and R2. A Redis is counted in commands, whose price
+is its seller's: SET NX and SET for a first request, SET NX and GET for a replay.`;
+}
+
+/** Dollars per million, and where they go. */
+export function costTable(): string {
+  const row = (name: string, text: (originMs: number) => string): string =>
+    `| ${name} | ${ORIGINS_MS.map(text).join(" | ")} |`;
+  const replayed = usageOf(COUNTS.replayAmongBuckets, REPLAY_SECONDS);
+  const forwarded = usageOf(COUNTS.unprotected, 0);
+  return [
+    `| dollars per million (requests + rows + duration) | ${ORIGINS_MS.map((ms) => `origin ${ms} ms`).join(" | ")} |`,
+    "| --- | --- | --- | --- |",
+    ...RATES.map((perSecond) =>
+      row(`first, shared shards, ${perSecond} a second`, (originMs) => cell(sharedUsage(originMs, perSecond))),
+    ),
+    row("first, one object per key", (originMs) => cell(perKeyUsage(originMs))),
+    row("replay", () => cell(replayed)),
+    row("first or replay, a Worker and a Redis", () => `${cell(forwarded)} and 2,000,000 commands`),
+    row("a Worker that only forwards", () => cell(forwarded)),
+    row("no gateway", () => cell(NO_USAGE)),
+  ].join("\n");
+}
+
+export function shardsTable(): string {
+  return [
+    "`shards` ≥ peak first requests per second × seconds until the origin's headers ÷ 6:",
+    "",
+    `| peak first requests per second | ${ORIGINS_MS.map((ms) => `origin ${ms} ms`).join(" | ")} |`,
+    "| --- | --- | --- | --- |",
+    ...[10, 100, 1000, 5000].map(
+      (rate) => `| ${rate} | ${ORIGINS_MS.map((ms) => shardsNeeded(rate, ms / 1000)).join(" | ")} |`,
+    ),
+  ].join("\n");
+}

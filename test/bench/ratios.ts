@@ -1,0 +1,25 @@
+// Which ratios are told, and what the project wants of them.
+
+import { PEER_BARE } from "./peer.ts";
+import type { RatioOf } from "./rounds.ts";
+
+const MANY = { metric: "perSecond", connections: 16 } as const;
+
+export const RATIOS: readonly RatioOf[] = [
+  { name: "first_vs_straight", of: "first", to: "straight", ...MANY },
+  { name: "first_vs_floor", of: "first", to: "floor", ...MANY, atLeast: 0.85 },
+  { name: "first_cpu_vs_floor", of: "first", to: "floor", ...MANY, metric: "microsecondsPerRequest", atMost: 1.15 },
+  { name: "first_p50_vs_floor", of: "first", to: "floor", metric: "p50Ms", connections: 1, atMost: 1.15 },
+  { name: "replay_hot_vs_straight", of: "replay hot", to: "straight", ...MANY, atLeast: 0.8 },
+  { name: "replay_cold_vs_straight", of: "replay cold", to: "straight", ...MANY, atLeast: 0.8 },
+  { name: "conflict_vs_straight", of: "conflict", to: "straight", ...MANY },
+  { name: "mismatch_vs_straight", of: "mismatch", to: "straight", ...MANY },
+  { name: "wait_vs_straight", of: "wait", to: "straight", ...MANY },
+  { name: "unprotected_vs_straight", of: "unprotected", to: "straight", ...MANY, atLeast: 0.95 },
+  { name: "per_key_vs_first", of: "per-key", to: "first", ...MANY },
+  { name: "floor_vs_straight", of: "floor", to: "straight", ...MANY },
+  { name: "peer_always_vs_without", of: `${PEER_BARE} always`, to: PEER_BARE, ...MANY },
+  { name: "peer_everysec_vs_without", of: `${PEER_BARE} everysec`, to: PEER_BARE, ...MANY },
+  { name: "first_p50_vs_straight", of: "first", to: "straight", metric: "p50Ms", connections: 1 },
+  { name: "replay_hot_p50_vs_straight", of: "replay hot", to: "straight", metric: "p50Ms", connections: 1 },
+];

@@ -1,0 +1,69 @@
+// Fills the file of one shard with completed records, by the shard's own ledger: copies of one that the gateway itself has
+// stored, each with an id and an attempt of its own. A process of its own, told what to do by messages.
+
+import { hash, randomUUID } from "node:crypto";
+import { attemptId, epochMs, recordId } from "../../../../src/core/units.ts";
+import { type Entry, Ledger } from "../../../../src/shard/ledger.ts";
+import { FileStorage } from "./file-storage.ts";
+
+export interface Load {
+  readonly file: string;
+  /** The record to copy. */
+  readonly template: string;
+  /** The records' ids: those given, and digests of `seed` and their number. */
+  readonly ids: readonly string[];
+  readonly seed: string;
+  readonly from: number;
+  readonly to: number;
+  /** The size of their bodies; the copied record's own by default. */
+  readonly bodyBytes?: number;
+  /** How long ago they were completed. */
+  readonly ageMs: number;
+}
+
+/** In one transaction: what is lost at most when the loader is stopped, and done again. */
+const AT_ONCE = 20_000;
+
+export type LoaderMessage = { readonly loaded: number } | { readonly done: true };
+
+function load(
+  { file, template, ids, seed, from, to, ageMs, bodyBytes }: Load,
+  tell: (message: LoaderMessage) => void,
+): void {
+  const storage = new FileStorage(file);
+  try {
+    const ledger = new Ledger(storage.ledgerStorage);
+    const entry = ledger.find(recordId(template));
+    if (entry?.record.state !== "completed") throw new Error(`${file} has no record to copy`);
+    const { record } = entry;
+    const stored = ledger.response(recordId(template), entry.bucket, record);
+    const body = { kind: "inline", bytes: new Uint8Array(bodyBytes ?? 0).fill(1) } as const;
+    const response = bodyBytes === undefined ? stored : { ...stored, body };
+    const save = (id: string, before: Entry | null): void => {
+      const copy = {
+        ...record,
+        attempt: { ...record.attempt, id: attemptId(randomUUID()) },
+        completedAt: epochMs(record.completedAt - ageMs),
+        expiresAt: epochMs(record.expiresAt - ageMs),
+      };
+      ledger.save(recordId(id), before, copy, response);
+    };
+    // Those may be there from before.
+    storage.transaction(() => ids.forEach((id) => save(id, ledger.find(recordId(id)))));
+    for (let at = from; at < to; at += AT_ONCE) {
+      const end = Math.min(to, at + AT_ONCE);
+      storage.transaction(() => {
+        for (let number = at; number < end; number += 1) save(hash("sha256", `${seed}/${number}`), null);
+      });
+      tell({ loaded: end - at });
+    }
+  } finally {
+    storage.close();
+  }
+}
+
+process.on("message", (job: Load) => {
+  load(job, (message) => process.send?.(message));
+  process.send?.({ done: true });
+});
+process.on("disconnect", () => process.exit(0));

@@ -1,0 +1,51 @@
+// Sends a replay every few milliseconds, whether those before have been answered or not, and tells how long the slowest
+// took: how long a shard does not answer while it does something else.
+
+import { setInterval as every } from "node:timers";
+import { post } from "./post.ts";
+
+const PERIOD_MS = 5;
+
+export interface Probed {
+  readonly sent: number;
+  readonly medianMs: number;
+  readonly p99Ms: number;
+  readonly longestMs: number;
+  /** The longest time that this process itself did not run on time: what it cannot tell from the shard's. */
+  readonly ownLagMs: number;
+}
+
+/** Probes while `run` runs. `key` has a record. */
+export async function probeWhile(url: string, key: string, run: () => Promise<void>): Promise<Probed> {
+  const times: number[] = [];
+  const open = new Set<Promise<void>>();
+  let failure: unknown = null;
+  let due = performance.now() + PERIOD_MS;
+  let ownLagMs = 0;
+  const send = async (): Promise<void> => {
+    try {
+      const { ms, isReplay } = await post(url, key);
+      if (!isReplay) throw new Error("a probe was no replay");
+      times.push(ms);
+    } catch (error) {
+      failure = error;
+    }
+  };
+  const timer = every(() => {
+    const now = performance.now();
+    ownLagMs = Math.max(ownLagMs, now - due);
+    due = now + PERIOD_MS;
+    const probe = send().finally(() => open.delete(probe));
+    open.add(probe);
+  }, PERIOD_MS);
+  try {
+    await run();
+  } finally {
+    clearInterval(timer);
+  }
+  await Promise.all(open);
+  if (failure !== null) throw new Error("a probe failed", { cause: failure });
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
+  return { sent: times.length, medianMs: at(0.5), p99Ms: at(0.99), longestMs: at(1), ownLagMs };
+}

@@ -1,0 +1,36 @@
+// The gateway and the origin of the measurements of records.
+
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Gateway, startWorkerd } from "../../support/gateway.ts";
+import { PATH } from "./post.ts";
+
+/** An origin that answers at once, in a process of its own. */
+export async function withOrigin<T>(use: (url: string) => Promise<T>): Promise<T> {
+  const source = fork(fileURLToPath(new URL("../stream-source.ts", import.meta.url)), [], { execArgv: [] });
+  try {
+    const [url]: unknown[] = await once(source, "message");
+    return await use(String(url));
+  } finally {
+    source.disconnect();
+  }
+}
+
+export function startGateway(originUrl: string, stateDir: string, shards: number): Promise<Gateway> {
+  const settings = { origin: originUrl, shards, scope: ["none"] };
+  return startWorkerd({ stateDir, vars: { IDEMPOTENCY: settings, ROUTES: [{ path: PATH }] } });
+}
+
+/** A folder that is gone afterwards; in memory where asked for. */
+export async function withFolder<T>(inMemory: boolean, use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(inMemory ? "/dev/shm" : tmpdir(), "onceway-records-"));
+  try {
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

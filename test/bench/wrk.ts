@@ -1,0 +1,44 @@
+// wrk (Debian's package) as the load generator: one run, with the figures that its script prints at the end.
+
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import * as v from "valibot";
+
+export interface Load {
+  readonly url: string;
+  readonly path: string;
+  /** Every request a new key, each key twice in a row, or one of so many known keys in random order. */
+  readonly keys: "new" | "pairs" | number;
+  /** The keys are this and a number; with new keys no two runs may share it. */
+  readonly prefix: string;
+  readonly body: string;
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+const figures = v.object({
+  requests: v.number(),
+  seconds: v.number(),
+  not2xx: v.number(),
+  /** Connections that failed, requests that timed out. */
+  broken: v.number(),
+  p50Ms: v.number(),
+  p99Ms: v.number(),
+});
+export type Figures = v.InferOutput<typeof figures>;
+
+const SCRIPT = fileURLToPath(new URL("wrk/keys.lua", import.meta.url));
+const execute = promisify(execFile);
+
+let runs = 0;
+
+/** One thread: more would take the processor from what is measured, and one drives ten times as many requests. */
+export async function runWrk({ url, path, keys, prefix, body, connections, seconds }: Load): Promise<Figures> {
+  runs += 1;
+  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT, url];
+  const settings = { KEYS: String(keys), PREFIX: prefix, TARGET: path, BODY: body, SEED: String(runs) };
+  const { stdout } = await execute("wrk", args, { env: { ...process.env, ...settings } });
+  const printed: unknown = JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+  return v.parse(figures, printed);
+}

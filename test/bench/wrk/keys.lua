@@ -1,0 +1,38 @@
+-- What wrk sends: a POST with an idempotency key, by KEYS:
+--   new    a key that no other request of any run has (PREFIX differs in each run)
+--   pairs  each key twice in a row
+--   COUNT  one of so many known keys (PREFIX0, PREFIX1 …), in random order
+-- and one line of JSON at the end.
+
+local keys, prefix, path = os.getenv("KEYS"), os.getenv("PREFIX"), os.getenv("TARGET")
+local body = os.getenv("BODY")
+local known = tonumber(keys)
+local sent = 0
+local before = "POST " .. path .. " HTTP/1.1\r\nHost: api.example.com\r\nContent-Type: application/json\r\n" ..
+  "Authorization: Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc\r\nUser-Agent: wrk\r\nAccept: */*\r\n" ..
+  "Content-Length: " .. #body .. "\r\nIdempotency-Key: "
+local after = "\r\n\r\n" .. body
+
+function init()
+  math.randomseed(tonumber(os.getenv("SEED")))
+end
+
+function request()
+  local number
+  if known then
+    number = math.random(0, known - 1)
+  else
+    number = keys == "pairs" and math.floor(sent / 2) or sent
+    sent = sent + 1
+  end
+  return before .. prefix .. number .. after
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  local broken = errors.connect + errors.read + errors.write + errors.timeout
+  io.write(string.format(
+    '\n{"requests":%d,"seconds":%f,"not2xx":%d,"broken":%d,"p50Ms":%f,"p99Ms":%f}\n',
+    summary.requests, summary.duration / 1e6, errors.status, broken,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
