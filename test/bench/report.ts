@@ -15,7 +15,9 @@ export interface Row extends Record<Metric, Spread | null> {
 /** In the order of `variants`, those with the most connections first. */
 export function rowsOf(variants: readonly Pick<Variant, "name">[], samples: readonly Sample[]): readonly Row[] {
   const connections = [...new Set(samples.map((sample) => sample.connections))].toSorted((a, b) => b - a);
-  return connections.flatMap((count) => variants.map(({ name }) => rowOf(samples, name, count)));
+  return connections
+    .flatMap((count) => variants.map(({ name }) => rowOf(samples, name, count)))
+    .filter(({ requests }) => requests > 0);
 }
 
 function rowOf(samples: readonly Sample[], variant: string, connections: number): Row {
