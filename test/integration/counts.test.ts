@@ -67,11 +67,13 @@ describe("the operations of", () => {
 
   it("a first request and a replay where a whole retention of records is alive", async () => {
     const shard = await begun();
-    const now = Date.now();
+    // Each in a bucket of its own, and none in that of what comes now, whatever time it is.
+    const width = 3 * HOUR_MS;
+    const boundary = Math.floor(Date.now() / width) * width;
     await store(
       shard,
       Array.from({ length: 8 }, (_, eighth) => {
-        const at = epochMs(now - 3 * (eighth + 0.5) * HOUR_MS);
+        const at = epochMs(boundary - eighth * width - 1);
         return [freshId(), completed(started(at), at)] as const;
       }),
     );
