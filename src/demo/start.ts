@@ -79,13 +79,14 @@ process.stdout.write(
 const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port });
 
 const stopping = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.on(signal, () => {
-    if (stopping.signal.aborted) return;
-    stopping.abort();
-    void wrangler.stop();
-  });
+function stop(): void {
+  if (stopping.signal.aborted) return;
+  stopping.abort();
+  void wrangler.stop();
 }
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+// Whoever read what it prints has gone (`npm start | head`): without this the gateway would stay behind.
+process.stdout.on("error", stop);
 
 if (await wrangler.ready()) {
   process.stdout.write(`
