@@ -309,16 +309,16 @@ export const body: fc.Arbitrary<FuzzBody> = fc.oneof(
 );
 
 /**
- * Whether an origin that decodes escapes, merges slashes and ignores parameters would take the path for one below
- * `/p` or `/do`. Written without a look at the gateway's own rule: the two have to agree wherever the origin was asked.
+ * Whether the path is one below `/p` or `/do`, as it is written or as an origin would take it that decodes escapes, merges
+ * slashes and ignores parameters: either protects. Written without a look at the gateway's own rule: the two have to agree wherever the origin was asked.
  */
 export function isProtectedPath(url: string): boolean {
-  let plain = url.split("?", 1)[0] ?? "";
-  plain = plain.replaceAll(/%([0-7][0-9a-fA-F])/g, (_escape, hex: string) =>
+  const written = url.split("?", 1)[0] ?? "";
+  let plain = written.replaceAll(/%([0-7][0-9a-fA-F])/g, (_escape, hex: string) =>
     String.fromCodePoint(Number.parseInt(hex, 16)),
   );
   plain = plain.replaceAll("\\", "/").replaceAll(/;[^/]*/g, "");
-  return /^\/(p|do)(\/|$)/.test(resolveDots(plain));
+  return [written, resolveDots(plain)].some((path) => /^\/(p|do)(\/|$)/.test(path));
 }
 
 function resolveDots(plain: string): string {
