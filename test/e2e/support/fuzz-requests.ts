@@ -318,7 +318,7 @@ export function isProtectedPath(url: string): boolean {
     String.fromCodePoint(Number.parseInt(hex, 16)),
   );
   plain = plain.replaceAll("\\", "/").replaceAll(/;[^/]*/g, "");
-  return [written, resolveDots(plain)].some((path) => /^\/(p|do)(\/|$)/.test(path));
+  return [written, resolveDots(plain)].some((form) => /^\/(p|do)(\/|$)/.test(form));
 }
 
 function resolveDots(plain: string): string {
