@@ -6,7 +6,8 @@ import { parseArgs } from "node:util";
 
 import { toJsonSchema } from "@valibot/to-json-schema";
 
-import { routeSchema, settingsSchema } from "../config/schema.ts";
+import { settingsSchema } from "../config/schema.ts";
+import { routeSchema } from "../config/schema-route.ts";
 
 const FILE = new URL("../config/wrangler.schema.json", import.meta.url);
 

@@ -7,7 +7,8 @@ import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { resolveConfig } from "./resolve.ts";
 import type { Config, ConfigProblem } from "./resolved.ts";
-import { pathSchema, settingsEntries } from "./schema.ts";
+import { settingsEntries } from "./schema.ts";
+import { pathSchema } from "./schema-route.ts";
 import type { Parsed } from "./units.ts";
 
 /** A configuration that can be used, or all that is wrong with it. */

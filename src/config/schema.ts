@@ -1,6 +1,7 @@
-// The one schema of the configuration: what `[vars.IDEMPOTENCY]` and each `[[vars.ROUTES]]` may hold, with types, bounds
-// and descriptions (the JSON Schema for editors is made from it). Decides on single members only; relations between
-// them belong to `cross-checks.ts`. Must never import the JSON Schema tool: this file is part of the Worker.
+// The schema of the settings: what `[vars.IDEMPOTENCY]` and each `[[vars.ROUTES]]` may hold (a route has a path besides:
+// schema-route.ts), with types, bounds and descriptions (the JSON Schema for editors is made from it). Decides on single
+// members only; relations between them belong to `cross-checks.ts`. Must never import the JSON Schema tool: this file is
+// part of the Worker.
 
 import * as v from "valibot";
 
@@ -13,7 +14,6 @@ import {
   MAX_TIMEOUT_MS,
   MAX_WAIT_MS,
 } from "./bounds.ts";
-import { parsePathPattern } from "./path-pattern.ts";
 import type { LocationHint, ScopePart } from "./resolved.ts";
 import { choice, duration, headerNames, lowerCase, parsed, repeated } from "./schema-members.ts";
 import { sameName, size, statuses, whole } from "./schema-members.ts";
@@ -227,26 +227,8 @@ export const settingsEntries = {
   ),
 };
 
-/** A route's path; checked against the patterns that Hono's routers agree on. */
-export const pathSchema = v.pipe(
-  v.string('must be text: write path = "/v1/payments/*"'),
-  v.metadata({
-    description:
-      "Hono's pattern syntax: /v1/payments, /v1/:id, /v1/:id{[0-9]+}, /v1/:id?, /v1/*/items, /v1/* (also matches /v1).",
-    pattern: "^/",
-    examples: ["/v1/payments/*", "/v1/orders/:id"],
-  }),
-  parsed((path: string) => {
-    const patterns = parsePathPattern(path);
-    return patterns.ok ? { ok: true, value: { path, patterns: patterns.value } } : patterns;
-  }),
-);
-
 /** `[vars.IDEMPOTENCY]`: defaults for every route. */
 export const settingsSchema = v.strictObject(settingsEntries);
-
-/** One `[[vars.ROUTES]]`. */
-export const routeSchema = v.strictObject({ path: pathSchema, ...settingsEntries });
 
 /** The settings that were written, parsed. */
 export type Settings = v.InferOutput<typeof settingsSchema>;

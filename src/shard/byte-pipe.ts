@@ -53,6 +53,24 @@ async function pump(source: PieceSource, writer: WritableStreamDefaultWriter<Uin
   await writer.close();
 }
 
+/** Leaves out the first bytes of what passes, piece by piece. */
+export class Skip {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  /** What is left of a piece; `null` when nothing is, and then the piece has been released. */
+  past({ bytes, release }: Piece): Piece | null {
+    const rest = bytes.subarray(Math.min(this.#left, bytes.byteLength));
+    this.#left -= bytes.byteLength - rest.byteLength;
+    if (rest.byteLength > 0) return { bytes: rest, release };
+    release();
+    return null;
+  }
+}
+
 /** Gives the memory of a buffer back at once. Nobody may use it any more. */
 export function freeBytes({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);

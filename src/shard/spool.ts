@@ -5,9 +5,10 @@
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
 import type { Bodies } from "./bodies.ts";
-import { bytePipe, freeBytes, type Piece } from "./byte-pipe.ts";
+import { bytePipe, freeBytes, type Piece, Skip } from "./byte-pipe.ts";
 import { FillingChunk } from "./filling-chunk.ts";
 import { SharedChunk } from "./shared-chunk.ts";
+import { Signal } from "./signal.ts";
 
 export interface SpoolOptions {
   readonly bodies: Bodies;
@@ -52,7 +53,7 @@ export class Spool {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #flushing: Promise<void> = Promise.resolve();
   #failure: unknown = null;
-  #change = Promise.withResolvers<void>();
+  readonly #change = new Signal();
   readonly #readers = new Set<Reader>();
 
   constructor(options: SpoolOptions) {
@@ -96,7 +97,7 @@ export class Spool {
 
   /** Resolves when readers can begin, or when the body has ended before. */
   async begun(): Promise<void> {
-    while (this.#shown === 0 && this.#end === "open") await this.#change.promise;
+    while (this.#shown === 0 && this.#end === "open") await this.#change.next;
   }
 
   /**
@@ -133,21 +134,19 @@ export class Spool {
    */
   reader(length: number | null, skipBytes = 0): ReadableStream<Uint8Array> {
     const reader: Reader = { next: 0, abort: () => undefined };
-    let skip = skipBytes;
+    const skip = new Skip(skipBytes);
     const next = async (): Promise<Piece | null> => {
       for (;;) {
         if (this.#end === "broken") throw new Error(BROKEN);
         if (reader.next < this.#shown) {
-          const { bytes, release } = this.#read(reader.next);
+          const chunk = this.#read(reader.next);
           reader.next += 1;
           this.#dropRead();
-          this.#notify();
-          const rest = bytes.subarray(Math.min(skip, bytes.byteLength));
-          skip -= bytes.byteLength - rest.byteLength;
-          if (rest.byteLength > 0) return { bytes: rest, release };
-          release();
+          this.#change.tell();
+          const piece = skip.past(chunk);
+          if (piece !== null) return piece;
         } else if (this.#end === "whole") return null;
-        else await this.#change.promise;
+        else await this.#change.next;
       }
     };
     this.#readers.add(reader);
@@ -160,7 +159,7 @@ export class Spool {
   #leave(reader: Reader): void {
     this.#readers.delete(reader);
     this.#dropRead();
-    this.#notify();
+    this.#change.tell();
     this.#options.bodies.release(this.#options.name);
   }
 
@@ -190,7 +189,7 @@ export class Spool {
       this.#writeChunk();
       await this.#options.sync();
       this.#shown = this.#written;
-      this.#notify();
+      this.#change.tell();
     } catch (error) {
       this.#failure = error;
     }
@@ -212,7 +211,7 @@ export class Spool {
       const slowest = this.#slowest();
       if (this.#readers.size === 0 || this.#written - slowest <= this.#options.windowChunks) return;
       const patience = setTimeout(() => this.#letGo(slowest), this.#options.patienceMs);
-      await this.#change.promise;
+      await this.#change.next;
       clearTimeout(patience);
     }
   }
@@ -240,12 +239,6 @@ export class Spool {
     if (this.#end === "open" && this.#written > 0) this.#options.bodies.release(this.#options.name);
     this.#end = end;
     this.#filling.free();
-    this.#notify();
-  }
-
-  #notify(): void {
-    const { resolve } = this.#change;
-    this.#change = Promise.withResolvers<void>();
-    resolve();
+    this.#change.tell();
   }
 }

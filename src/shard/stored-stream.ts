@@ -1,7 +1,7 @@
 // A body that lies in chunk rows, as a stream.
 
 import type { Bodies } from "./bodies.ts";
-import { bytePipe, freeBytes, type Piece } from "./byte-pipe.ts";
+import { bytePipe, freeBytes, type Piece, Skip } from "./byte-pipe.ts";
 
 export interface StoredChunks {
   readonly name: string;
@@ -17,15 +17,14 @@ export function storedStream(
   close: () => void,
 ): ReadableStream<Uint8Array> {
   let number = 0;
-  let skip = skipBytes;
+  const skip = new Skip(skipBytes);
   const next = (): Piece | null => {
     while (number < count) {
       const bytes = bodies.read(name, number);
       if (bytes === null) throw new Error(`chunk ${number} of ${name} is gone`);
       number += 1;
-      const rest = bytes.subarray(Math.min(skip, bytes.byteLength));
-      skip -= bytes.byteLength - rest.byteLength;
-      if (rest.byteLength > 0) return { bytes: rest, release: () => freeBytes(bytes) };
+      const piece = skip.past({ bytes, release: () => freeBytes(bytes) });
+      if (piece !== null) return piece;
     }
     return null;
   };

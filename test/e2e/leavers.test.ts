@@ -124,11 +124,7 @@ describe("A replay that has begun", () => {
 
   it("does not keep its body from being erased when its reader leaves", async () => {
     const load = makeLoad(24);
-    const { key, first, streaming } = await scene.start("/brief", { digestOnly: true });
-    streaming.begin([]);
-    for (const piece of load.pieces) await streaming.write(piece);
-    await streaming.end();
-    await first.end;
+    const key = await scene.store("/brief", load);
     const slow = scene.open({ path: "/brief", key, paused: true, digestOnly: true });
     await slow.head;
     await untilTrue(() => bodies.discarded() > 0, "the record has expired");

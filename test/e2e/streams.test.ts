@@ -262,11 +262,7 @@ describe("A slow reader", () => {
 
   it("gets a replay at its own speed", async () => {
     const load = makeLoad(12);
-    const { key, first, streaming } = await scene.start("/wait", { digestOnly: true });
-    streaming.begin([]);
-    for (const piece of load.pieces) await streaming.write(piece);
-    await streaming.end();
-    await first.end;
+    const key = await scene.store("/wait", load);
     const slow = scene.open({ path: "/wait", key, paused: true, digestOnly: true });
     await slow.head;
     const quick = await scene.read({ path: "/wait", key, digestOnly: true });

@@ -1,24 +1,14 @@
 // What may befall the one alarm of a shard: it comes twice, late, for nothing, or never; its work fails. Whatever it is, no
 // attempt is started or ended by it that should not be, and what is due is done in the end.
 
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { durationMs } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, RETENTION_MS, ShardBench } from "./support/shard-bench.ts";
+import { standStill } from "./support/standing-clock.ts";
 
-beforeEach(() => {
-  // Time stands still but for what a test makes pass; timers run on.
-  vi.useFakeTimers({ toFake: ["Date"] });
-  vi.spyOn(console, "error").mockImplementation(() => undefined);
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-afterAll(() => {
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
+standStill(["error"]);
 
 /** A shard that has lost an attempt, and the head of the request that had started it. */
 async function withLostAttempt(unknown: ExchangeHead["policy"]["unknown"]): Promise<[ShardBench, ExchangeHead]> {

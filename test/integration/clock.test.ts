@@ -1,23 +1,13 @@
 // A clock that goes wrong: backwards between two moments of one attempt, or far ahead while an attempt lives. As long as the
 // lock lasts by the object's own clock there is no second attempt, and when the clock is right again nothing is wedged.
 
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, RETENTION_MS, ShardBench } from "./support/shard-bench.ts";
+import { standStill } from "./support/standing-clock.ts";
 
 const HOUR_MS = 3_600_000;
 
-beforeEach(() => {
-  // Time stands still but for what a test makes pass; timers run on.
-  vi.useFakeTimers({ toFake: ["Date"] });
-  vi.spyOn(console, "warn").mockImplementation(() => undefined);
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-afterAll(() => {
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
+standStill(["warn"]);
 
 describe("a clock that goes back by an hour", () => {
   it("between claim and completion: the answer is kept, and replayed as long as it should be", async () => {

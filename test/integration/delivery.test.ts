@@ -1,22 +1,14 @@
 // One message that a shard gets more than once, since its sender has lost the way to its answer: the attempt that it names
 // runs once, whatever comes between.
 
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
 import { EXCHANGE_URL } from "../../src/shard/key-shard.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "./support/shard-bench.ts";
+import { standStill } from "./support/standing-clock.ts";
 
-beforeEach(() => {
-  // Time stands still but for what a test makes pass; timers run on.
-  vi.useFakeTimers({ toFake: ["Date"] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-afterAll(() => {
-  vi.unstubAllGlobals();
-});
+standStill();
 
 /** A body whose second piece comes when the gate is open. Polled, since a promise of the test's does not wake the object. */
 function twoPieces(one: string, other: string, gate: { readonly isOpen: boolean }): ReadableStream<Uint8Array> {

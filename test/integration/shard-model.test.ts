@@ -1,21 +1,11 @@
 import fc from "fast-check";
-import { afterAll, afterEach, beforeEach, describe, it, vi } from "vitest";
+import { describe, it } from "vitest";
 import { shardCommands } from "./support/model-commands.ts";
 import { ModelShard } from "./support/model-shard.ts";
+import { standStill } from "./support/standing-clock.ts";
 
 describe("a shard in workerd", () => {
-  beforeEach(() => {
-    // Time stands still but for what a command makes pass; timers run on.
-    vi.useFakeTimers({ toFake: ["Date"] });
-    vi.spyOn(console, "warn").mockImplementation(() => undefined);
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-  afterAll(() => {
-    vi.unstubAllGlobals();
-    vi.restoreAllMocks();
-  });
+  standStill(["warn"]);
 
   it("answers and remembers as the life cycle says, whatever time, evictions, alarms and losses do between", async () => {
     await fc.assert(

@@ -1,7 +1,7 @@
 // A large request on its way into a shard: whose fault it is when it cannot be taken in, and what is left of it.
 
 import { env, runInDurableObject } from "cloudflare:test";
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { streamMessage } from "../../src/http/message-stream.ts";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
@@ -9,19 +9,11 @@ import { UPLOAD_URL } from "../../src/shard/key-shard.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import { receive } from "../../src/shard/upload.ts";
 import { headOf, saidBy, ShardBench } from "./support/shard-bench.ts";
+import { standStill } from "./support/standing-clock.ts";
 
 const PIECE = 64 * 1024;
 
-beforeEach(() => {
-  // Time stands still but for what a test makes pass; timers run on.
-  vi.useFakeTimers({ toFake: ["Date"] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-afterAll(() => {
-  vi.unstubAllGlobals();
-});
+standStill();
 
 function uploadHead(): ExchangeHead {
   const fingerprintParts = { method: "POST", path: "/", query: "", headers: [] };

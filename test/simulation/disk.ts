@@ -2,23 +2,14 @@
 // What is written is durable when it is committed, and until then a crash takes it away. The alarm is part of the same
 // commits, as it is on the platform.
 
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { bound, type Cursor, cursor, isQuery, Statements } from "../support/sqlite.ts";
 
 type Value = ArrayBuffer | string | number | null;
 
-/** The rows of one statement, which has already run. */
-interface Cursor {
-  toArray(): Record<string, unknown>[];
-  one(): Record<string, unknown>;
-  readonly rowsWritten: number;
-}
-
-/** Names of buckets stand in the text of some statements, so there are many; more than these are not worth their memory. */
-const STATEMENTS_KEPT = 3000;
-
 export class Disk {
   readonly #database = new DatabaseSync(":memory:");
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Statements(this.#database);
   /** How many writes there have been, and how many of them are durable. */
   written = 0;
   durable = 0;
@@ -34,15 +25,12 @@ export class Disk {
 
   exec(query: string, values: readonly Value[]): Cursor {
     const statement = this.statement(query);
-    const bound: SQLInputValue[] = values.map((value) =>
-      value instanceof ArrayBuffer ? new Uint8Array(value) : value,
-    );
-    if (query.startsWith("SELECT") || query.startsWith("WITH")) return cursor(statement.all(...bound), 0);
+    if (isQuery(query)) return cursor(statement.all(...bound(values)), 0);
     if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
       this.isFull = false;
       throw new Error("database or disk is full");
     }
-    const { changes } = statement.run(...bound);
+    const { changes } = statement.run(...bound(values));
     if (changes !== 0) this.written += 1;
     return cursor([], Number(changes));
   }
@@ -89,23 +77,6 @@ export class Disk {
 
   /** A statement that the simulation itself runs. */
   statement(query: string): StatementSync {
-    const known = this.#statements.get(query);
-    if (known !== undefined) return known;
-    if (this.#statements.size > STATEMENTS_KEPT) this.#statements.clear();
-    const statement = this.#database.prepare(query);
-    this.#statements.set(query, statement);
-    return statement;
+    return this.#statements.get(query);
   }
-}
-
-function cursor(rows: Record<string, unknown>[], rowsWritten: number): Cursor {
-  return {
-    toArray: () => rows,
-    one: () => {
-      const [row] = rows;
-      if (row === undefined || rows.length !== 1) throw new Error("expected exactly one row");
-      return row;
-    },
-    rowsWritten,
-  };
 }

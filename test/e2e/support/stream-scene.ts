@@ -23,6 +23,8 @@ export interface StreamScene {
   readonly open: (request: StreamRequest) => StreamReader;
   /** The first request with a new key, and the answer that it waits for. */
   readonly start: (path: string, options?: Partial<StreamRequest>) => Promise<Started>;
+  /** A first request with a new key whose answer is the whole load, read to its end by its client; gives the key. */
+  readonly store: (path: string, load: Load) => Promise<string>;
   /** Reads a whole response. */
   readonly read: (request: StreamRequest) => Promise<StreamHead & StreamEnd>;
   close(): Promise<void>;
@@ -39,15 +41,24 @@ export async function startStreamScene(routes: GatewayVars["ROUTES"]): Promise<S
   const gateway = await startGateway(origin.url, { shards: 1 }, routes);
   let storage: StreamStorage | null = null;
   const open: StreamScene["open"] = (request) => openStream(gateway.url, request);
+  const start: StreamScene["start"] = async (path, options = {}) => {
+    const key = freshKey();
+    const first = open({ path, key, ...options });
+    return { key, first, streaming: await origin.take(key) };
+  };
   return {
     origin,
     gateway,
     storage: () => (storage ??= openStreamStorage(gateway)),
     open,
-    async start(path, options = {}) {
-      const key = freshKey();
-      const first = open({ path, key, ...options });
-      return { key, first, streaming: await origin.take(key) };
+    start,
+    async store(path, load) {
+      const { key, first, streaming } = await start(path, { digestOnly: true });
+      streaming.begin([]);
+      for (const piece of load.pieces) await streaming.write(piece);
+      await streaming.end();
+      await first.end;
+      return key;
     },
     async read(request) {
       const reader = open(request);
