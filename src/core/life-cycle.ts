@@ -4,18 +4,23 @@
 // Every event first sees the record as time has left it (`settle`): a lock that ended, a record that expired. Whether
 // an alarm looked in between makes therefore no difference to what any later event leaves behind.
 
-import { type AttemptId, durationMs, type EpochMs, type Fingerprint, later } from "./units.ts";
+import { type AttemptId, durationMs, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
 import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } from "./record.ts";
+import type { EndReason } from "./timeline.ts";
 
 export type LifeCycleEvent =
   /** A request with the record's key, in its scope. `attemptId` is for the attempt that it may start. */
   | { readonly type: "request"; readonly fingerprint: Fingerprint; readonly attemptId: AttemptId }
-  /** The attempt ended: the operation took effect, and this was its answer. */
-  | { readonly type: "result"; readonly attemptId: AttemptId; readonly status: number; readonly kept: boolean }
-  /** The attempt ended, and the origin certainly did not act. */
-  | { readonly type: "refused"; readonly attemptId: AttemptId }
-  /** The attempt ended, and nobody knows whether the origin acted. */
-  | { readonly type: "ambiguous"; readonly attemptId: AttemptId }
+  /** The operation took effect, and this was its answer: the attempt's own, or (`verified`) the origin's when it was asked. */
+  | {
+      readonly type: "result";
+      readonly attemptId: AttemptId;
+      readonly status: number;
+      readonly kept: boolean;
+      readonly verified: boolean;
+    }
+  /** The attempt ended, and the origin certainly did not act; or nobody knows whether it did. */
+  | { readonly type: "refused" | "ambiguous"; readonly attemptId: AttemptId; readonly reason: EndReason }
   /** The attempt is alive and needs its lock for longer. */
   | { readonly type: "renew"; readonly attemptId: AttemptId }
   /** The origin is to be asked whether the last attempt took effect. */
@@ -23,7 +28,20 @@ export type LifeCycleEvent =
   /** The origin, asked at `askedAt`, knows of no such operation. */
   | { readonly type: "absent"; readonly attemptId: AttemptId; readonly askedAt: EpochMs }
   /** Nothing happened but time: the alarm looks. */
-  | { readonly type: "look" };
+  | { readonly type: "look" }
+  | OperatorEvent;
+
+/** What an operator decides about a record, and why. */
+export type OperatorEvent =
+  /** Another attempt may start, with the next request. */
+  | { readonly type: "release"; readonly by: string; readonly reason: string }
+  /** The operation took effect, and a response is given in place of the origin's. */
+  | { readonly type: "resolve"; readonly by: string; readonly reason: string; readonly status: number }
+  /** There never was such a record. */
+  | { readonly type: "forget"; readonly by: string; readonly reason: string };
+
+/** Why a record is not changed: there is none, an attempt may be at work in the origin, or its answer stands. */
+export type Unchangeable = "none" | "in-flight" | "completed";
 
 export type Reply =
   /** To a request: call the origin as this attempt. */
@@ -44,6 +62,9 @@ export type Reply =
   | { readonly type: "settled" }
   /** To an attempt: the record is no longer its own; nothing changed. */
   | { readonly type: "superseded" }
+  /** To an operator. */
+  | { readonly type: "changed" }
+  | { readonly type: "unchangeable"; readonly why: Unchangeable }
   /** To a look, and where there is nothing to ask. */
   | { readonly type: "seen" };
 
@@ -81,6 +102,53 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     }
     case "look":
       return changed(current, { type: "seen" });
+    case "release":
+    case "resolve":
+    case "forget":
+      return operate(record, current, event, now);
+  }
+}
+
+/**
+ * An operator's change. Attempts never overlap, whoever decides: as long as one may be at work in the origin, no other can
+ * be let in. A completed record can only be forgotten: the first answer is the answer.
+ */
+function operate(
+  record: IdempotencyRecord | null,
+  current: IdempotencyRecord,
+  event: OperatorEvent,
+  now: EpochMs,
+): Step {
+  const refuse = (why: Unchangeable): Step => unchanged(record, { type: "unchangeable", why });
+  if (current.state === "started") return refuse("in-flight");
+  const { fingerprint, attempt, policy } = current;
+  const expiresAt = later(now, policy.retentionMs);
+  switch (event.type) {
+    case "release": {
+      if (current.state === "completed") return refuse("completed");
+      const retryFrom = current.state === "failed" ? current.retryFrom : latest(now, attempt.lockedUntil);
+      return changed({ state: "failed", fingerprint, attempt, policy, retryFrom, expiresAt }, { type: "changed" });
+    }
+    case "resolve": {
+      if (current.state === "completed") return refuse("completed");
+      const { status } = event;
+      const completed = { state: "completed", fingerprint, attempt, policy, status, kept: true } as const;
+      return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
+    }
+    case "forget":
+      if (mayBeAtWork(current, now)) return refuse("in-flight");
+      return { record: null, reply: { type: "changed" }, deadline: null };
+  }
+}
+
+function mayBeAtWork(record: Failed | Unknown | Completed, now: EpochMs): boolean {
+  switch (record.state) {
+    case "failed":
+      return record.retryFrom > now;
+    case "unknown":
+      return record.attempt.lockedUntil > now;
+    case "completed":
+      return false;
   }
 }
 
@@ -133,6 +201,10 @@ function stepNone(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
     case "renew":
     case "absent":
       return { record: null, reply: { type: "superseded" }, deadline: null };
+    case "release":
+    case "resolve":
+    case "forget":
+      return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
     case "look":
       return { record: null, reply: { type: "seen" }, deadline: null };
@@ -171,7 +243,7 @@ function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: 
   return changed(record, { type: "start", record });
 }
 
-type AttemptEvent = Exclude<LifeCycleEvent, { type: "request" | "verify" | "look" }>;
+type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "look" }>;
 
 /** What the owner's word makes of the record, also when it comes after the lock has ended. */
 function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {

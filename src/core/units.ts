@@ -15,7 +15,10 @@ export type Fingerprint = string & { readonly [unit]: "Fingerprint" };
 /** The identity of one attempt: random, never a counter and never a time. */
 export type AttemptId = string & { readonly [unit]: "AttemptId" };
 
-/** SHA-256, in hexadecimal, over an idempotency key and its scope: the name of one record. */
+/**
+ * The name of one record: 128 bits of the SHA-256 of its key, then 128 of that of its key and scope, in hexadecimal. So the
+ * records of one key stand together, and a record's name tells its shard.
+ */
 export type RecordId = string & { readonly [unit]: "RecordId" };
 
 export const epochMs = (value: number): EpochMs => value as EpochMs;
@@ -25,3 +28,4 @@ export const attemptId = (value: string): AttemptId => value as AttemptId;
 export const recordId = (value: string): RecordId => value as RecordId;
 
 export const later = (time: EpochMs, by: DurationMs): EpochMs => epochMs(time + by);
+export const latest = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.max(one, other));

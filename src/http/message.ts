@@ -42,6 +42,9 @@ export interface Upload {
 /** All that a shard needs to know to run one exchange. */
 export interface ExchangeHead {
   readonly recordId: RecordId;
+  /** The idempotency key, and the path of its route as configured: what operators call the record. */
+  readonly key: string;
+  readonly route: string;
   /** The key as the client sent it; every response repeats it. */
   readonly echo: string;
   readonly fingerprint: Fingerprint;

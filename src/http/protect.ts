@@ -2,9 +2,8 @@
 // keeps the key. Nothing goes out before the whole request has been found good.
 
 import type { Origin, Route } from "../config/resolved.ts";
-import { attemptId, durationMs, recordId } from "../core/units.ts";
+import { attemptId, durationMs } from "../core/units.ts";
 import { type BoundedBody, ByteReader, joinBytes, readBounded, readWhole, type Rest } from "./body.ts";
-import { digest } from "./digest.ts";
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
@@ -15,12 +14,13 @@ import type { Parcel, Upload, Verification } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
 import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
+import { nameRecord } from "./record-name.ts";
 import type { ReplayMemory } from "./replay-memory.ts";
 import { scopeOf, unreadablePart } from "./scope.ts";
 import { forwardUnprotected } from "./unprotected.ts";
 
-/** Runs an exchange in the shard that keeps `key`. `null` when the shard cannot be reached, or cannot write. */
-export type CallShard = (route: Route, key: string, parcel: Parcel) => Promise<Response | null>;
+/** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
+export type CallShard = (route: Route, parcel: Parcel) => Promise<Response | null>;
 
 /** The ways out of the Worker. */
 export interface Ports {
@@ -97,7 +97,7 @@ async function exchange(
   const isPlain = parcel.rest === null && head.lastEventId === null;
   const known = isPlain ? replays.find(head, Date.now()) : null;
   if (known !== null) return known;
-  const response = await ports.callShard(route, key.key, parcel);
+  const response = await ports.callShard(route, parcel);
   if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
   // What has been read of a stream cannot be sent anywhere else.
   if (route.onStoreFailure === "open" && parcel.rest === null) {
@@ -122,7 +122,7 @@ async function parcelFor(request: Request, route: Route, key: Key, body: Bounded
   const begun = body.kind === "whole" ? body.bytes : joinBytes(body.read);
   const comparesNone = route.fingerprint.body === "none";
   const [record, fingerprint] = await Promise.all([
-    digest([key.key, ...scopeOf(request.headers, route.scope)]),
+    nameRecord(key.key, scopeOf(request.headers, route.scope)),
     // Of a body that is still coming, the shard digests the bytes; what is computed here is then of no use.
     fingerprintRequest(parts, body.kind === "whole" ? begun : new Uint8Array(), route.fingerprint.body),
   ]);
@@ -133,7 +133,9 @@ async function parcelFor(request: Request, route: Route, key: Key, body: Bounded
   };
   return {
     head: {
-      recordId: recordId(record),
+      recordId: record,
+      key: key.key,
+      route: route.path,
       echo: key.raw,
       fingerprint,
       upload: body.kind === "whole" ? null : upload,

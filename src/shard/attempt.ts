@@ -124,7 +124,7 @@ export class Attempt {
       this.#ending.unanswered(body);
       return null;
     }
-    if (this.#ending.passed(type) === null) {
+    if (this.#ending.passed(type, { kind: "status", status: response.status }) === null) {
       response.cancel();
       return null;
     }

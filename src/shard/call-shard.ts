@@ -13,8 +13,8 @@ import { shardName } from "./naming.ts";
 const PAUSES_MS = [50, 250];
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
-  return async (route, key, parcel) => {
-    const name = await shardName(key, route.shards);
+  return async (route, parcel) => {
+    const name = shardName(parcel.head.recordId, route.shards);
     // A stub that has failed stays broken (platform rule), so each try has its own.
     const call = (url: string, body: BodyInit): Promise<Response> =>
       stubFor(namespace, route, name).fetch(url, { ...OPTIONS, body });

@@ -4,13 +4,14 @@
 import type { LifeCycleEvent, Step } from "../core/life-cycle.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
+import type { EndReason } from "../core/timeline.ts";
 import { type AttemptEnd, judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import type { StoredResponse } from "./ledger.ts";
+import type { Attachments, StoredResponse } from "./ledger.ts";
 
 /** One step of the attempt's record, written in this turn. */
-export type StepRecord = (event: LifeCycleEvent, response?: StoredResponse) => Step;
+export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
 
 /** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
 export const POLL_MS = 1000;
@@ -48,7 +49,7 @@ export class Ending {
   /** No answer came, or its body broke off. */
   unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): void {
     const verdict = judge(end, this.#head.lists);
-    const settled = verdict === "refused" ? this.passed("refused") : this.passed("ambiguous");
+    const settled = this.passed(verdict === "refused" ? "refused" : "ambiguous", end);
     if (settled === null) return;
     const { unknown } = this.#record.policy;
     const retryAfterMs = settled.record?.state === "failed" ? settled.record.retryFrom - Date.now() : 0;
@@ -65,14 +66,15 @@ export class Ending {
   }
 
   /** An answer that is no result. */
-  passed(type: "refused" | "ambiguous"): Step | null {
-    return this.#settle({ type, attemptId: this.#record.attempt.id });
+  passed(type: "refused" | "ambiguous", reason: EndReason): Step | null {
+    return this.#settle({ type, attemptId: this.#record.attempt.id, reason });
   }
 
   /** A result, with the response that the record keeps; `null` when it keeps none. */
   result(status: number, stored: StoredResponse | null): Step | null {
-    const event = { type: "result", attemptId: this.#record.attempt.id, status, kept: stored !== null } as const;
-    return stored === null ? this.#settle(event) : this.#settle(event, stored);
+    const { id } = this.#record.attempt;
+    const event = { type: "result", attemptId: id, status, kept: stored !== null, verified: false } as const;
+    return this.#settle(event, stored);
   }
 
   /** A result whose response cannot be given or stored. It was there, so there is never a second effect. */
@@ -81,8 +83,8 @@ export class Ending {
   }
 
   /** `null` when the record is no longer the attempt's own; then nobody is told its answer. */
-  #settle(event: LifeCycleEvent, stored?: StoredResponse): Step | null {
-    const settled = this.#step(event, stored);
+  #settle(event: LifeCycleEvent, response: StoredResponse | null = null): Step | null {
+    const settled = this.#step(event, { response });
     if (settled.reply.type !== "superseded") return settled;
     this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
     return null;

@@ -6,6 +6,7 @@ import type { Origin } from "../config/resolved.ts";
 import { deadlineOf, type LifeCycleEvent, renewed, type Step, step } from "../core/life-cycle.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Policy, Started } from "../core/record.ts";
+import { remember } from "../core/timeline.ts";
 import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
@@ -15,7 +16,7 @@ import { firstAnswer, replay } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
 import { POLL_MS } from "./ending.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import type { Entry, Ledger, StoredResponse } from "./ledger.ts";
+import type { Attachments, Entry, Ledger } from "./ledger.ts";
 import { type LivingAttempt, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
@@ -58,7 +59,7 @@ export class Exchanges {
     this.#ledger = ports.ledger;
     this.#verifications = new Verifications({
       ...ports,
-      step: (id, event, policy, response) => this.#step(id, event, policy, epochMs(Date.now()), response),
+      step: (id, event, policy, attachments) => this.#step(id, event, policy, epochMs(Date.now()), attachments),
     });
   }
 
@@ -134,6 +135,8 @@ export class Exchanges {
         case "ask":
         case "settled":
         case "superseded":
+        case "changed":
+        case "unchangeable":
         case "seen":
           throw new TypeError(`a request was answered with ${reply.type}`);
       }
@@ -156,25 +159,20 @@ export class Exchanges {
   #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
     const { recordId, fingerprint, policy, verification } = head;
     const event = { type: "request", fingerprint, attemptId: nextId } as const;
-    return this.#step(recordId, event, policy, now, null, verification === null ? null : JSON.stringify(verification));
+    return this.#step(recordId, event, policy, now, {
+      verification: verification === null ? null : JSON.stringify(verification),
+      label: { key: head.key, route: head.route },
+    });
   }
 
-  /**
-   * One step of one record, within one turn: what is read, decided and written here is one commit. `verification` comes
-   * with a request.
-   */
-  #step(
-    id: RecordId,
-    event: LifeCycleEvent,
-    policy: Policy,
-    now: EpochMs,
-    response: StoredResponse | null = null,
-    verification: string | null = null,
-  ): Stepped {
+  /** One step of one record, within one turn: what is read, decided and written here is one commit. */
+  #step(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
     const entry = this.#current(id, now);
-    const result = step(entry?.record ?? null, event, policy, now);
-    if (result.record !== (entry?.record ?? null)) {
-      this.#ledger.save(id, entry, result.record, response, verification);
+    const before = entry?.record ?? null;
+    const result = step(before, event, policy, now);
+    if (result.record !== before) {
+      const history = remember(entry?.history ?? [], before, event, result.record, now);
+      this.#ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
     }
     return { ...result, entry };
@@ -196,7 +194,7 @@ export class Exchanges {
       bodies: this.#ledger.bodies,
       remote: this.#ledger.remote,
       sync: this.#ports.sync,
-      step: (event, response) => this.#step(recordId, event, record.policy, epochMs(Date.now()), response),
+      step: (event, attachments) => this.#step(recordId, event, record.policy, epochMs(Date.now()), attachments),
     });
     const ended = this.#runToEnd(attempt, head, body, record);
     this.#living.set(recordId, { attempt, ended });

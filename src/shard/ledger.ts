@@ -3,12 +3,23 @@
 // that what is read, decided and written in a turn is one atomic commit (Durable Objects documentation, "write coalescing").
 
 import type { Completed, IdempotencyRecord } from "../core/record.ts";
+import type { Happening } from "../core/timeline.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
 import { Addresses } from "./addresses.ts";
 import { Bodies, exactBuffer, type Wake } from "./bodies.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { migrate, type Sql } from "./migrations.ts";
-import { INSERT, readRecord, RECORD_COLUMNS, type RecordRow, UPDATE, writeRecord } from "./record-rows.ts";
+import {
+  INSERT,
+  type Label,
+  readHistory,
+  readRecord,
+  RECORD_COLUMNS,
+  type RecordRow,
+  UPDATE,
+  writeHistory,
+  writeRecord,
+} from "./record-rows.ts";
 
 export interface StoredResponse {
   readonly status: number;
@@ -23,11 +34,26 @@ export type StoredBody =
   | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
   | { readonly kind: "remote"; readonly name: string; readonly size: number };
 
-/** A record, and where it lies. */
+/** A record, where it lies, and what has happened to it that it does not say itself. */
 export interface Entry {
   readonly record: IdempotencyRecord;
   readonly bucket: number;
+  readonly history: readonly Happening[];
 }
+
+/** What is saved with a record. */
+export interface Attachments {
+  /** Belongs to a completed record that keeps one. */
+  readonly response?: StoredResponse | null;
+  /** How to ask the origin whether an attempt took effect: comes with its claim, and goes when it is settled. */
+  readonly verification?: string | null;
+  /** Of the past; absent: what the record had. */
+  readonly history?: readonly Happening[];
+  /** For a record that was not there before. */
+  readonly label?: Label;
+}
+
+const UNLABELLED: Label = { key: "", route: "" };
 
 /** The bucket of records that the alarm has to do something about: an attempt in flight, or the origin to be asked. */
 const IN_FLIGHT = 0;
@@ -81,20 +107,15 @@ export class Ledger {
     // different retentions can have more buckets.
     const query = `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${[...this.#buckets].join()})`;
     const [row] = this.#sql.exec<RecordRow>(query, id).toArray();
-    return row === undefined ? null : { record: readRecord(row), bucket: row.bucket };
+    return row === undefined ? null : entryOf(row);
   }
 
-  /**
-   * Puts `record` in the place of `entry`; either may be absent. A response belongs to a completed record that keeps one. A
-   * `verification`, how to ask the origin whether an attempt took effect, comes with its claim and goes when it is settled.
-   * Chunks that belong to no record from now on are discarded.
-   */
+  /** Puts `record` in the place of `entry`; either may be absent. Chunks that belong to no record from now on are discarded. */
   save(
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
-    response: StoredResponse | null = null,
-    verification: string | null = null,
+    { response = null, verification = null, history = entry?.history ?? [], label = UNLABELLED }: Attachments = {},
   ): void {
     if (entry !== null && !needsBody(entry.record, record)) this.#discard(entry.record.attempt.id);
     if (record === null) {
@@ -106,10 +127,10 @@ export class Ledger {
     this.#buckets.add(bucket);
     const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
-    const values = [bucket, ...writeRecord(record), ...writeResponse(response), asked];
-    if (entry === null) this.#sql.exec(INSERT, id, ...values);
+    const values = [bucket, ...writeRecord(record), ...writeResponse(response), asked, writeHistory(history)];
+    if (entry === null) this.#sql.exec(INSERT, id, label.key, label.route, ...values);
     else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
-    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket });
+    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history });
     else this.#inFlight.delete(id);
   }
 
@@ -149,7 +170,7 @@ export class Ledger {
     return this.#sql
       .exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE bucket = ?`, IN_FLIGHT)
       .toArray()
-      .map((row) => ({ id: recordId(row.id), entry: { record: readRecord(row), bucket: IN_FLIGHT } }));
+      .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
 
   /** Erases at most `limit` records of expired buckets, and tells how many; their chunks are discarded. */
@@ -189,6 +210,10 @@ export class Ledger {
     const deadlines = [lock, bucket, this.bodies.eraseAt(), this.remote.eraseAt()].filter((value) => value !== null);
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
+}
+
+function entryOf(row: RecordRow): Entry {
+  return { record: readRecord(row), bucket: row.bucket, history: readHistory(row.history) };
 }
 
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */

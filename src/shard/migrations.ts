@@ -5,9 +5,11 @@
 export type Sql = Pick<SqlStorage, "exec">;
 
 const STEPS: readonly string[] = [
-  // 1. `bucket` leads the key so that what is in flight, and what has expired, lies together and needs no index of its
+  // `bucket` leads the key so that what is in flight, and what has expired, lies together and needs no index of its
   // own: 0 while an attempt is in flight, otherwise the time (ms) from which on everything in the bucket has expired.
   // Moving a record to another bucket is one row written, as any update (measured: README, design notes).
+  // `key`, `route` and `history` are for operators alone; `verify_at`, `verifications` and `verification` say when the origin
+  // is asked whether a lost attempt took effect, how often it has been, and how to ask it.
   `CREATE TABLE records (
     bucket INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -20,19 +22,28 @@ const STEPS: readonly string[] = [
     unknown TEXT NOT NULL,
     lock_ms INTEGER NOT NULL,
     retention_ms INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    route TEXT NOT NULL,
     retry_from INTEGER,
     completed_at INTEGER,
     expires_at INTEGER,
     status INTEGER,
     kept INTEGER,
+    verify_at INTEGER,
+    verifications INTEGER,
+    verification TEXT,
+    history TEXT,
     status_text TEXT,
     headers TEXT,
-    body BLOB,
     body_bytes INTEGER,
     chunks INTEGER,
+    body BLOB,
     PRIMARY KEY (bucket, id)
   ) WITHOUT ROWID`,
-  // 2. Bodies in chunks, and those of them that nobody needs any more.
+  // What waits for somebody's decision, or for another attempt: few, and found without reading what does not. A row more
+  // for each attempt that ends so, and none for any other.
+  `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
+  // Bodies in chunks, and those of them that nobody needs any more.
   `CREATE TABLE chunks (
     body TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -40,24 +51,19 @@ const STEPS: readonly string[] = [
     PRIMARY KEY (body, number)
   ) WITHOUT ROWID`,
   `CREATE TABLE discarded (body TEXT PRIMARY KEY) WITHOUT ROWID`,
-  // 4. Bodies in the bucket.
+  // Bodies in the bucket. What is to be erased from it is found without reading what is not.
   `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
-  // 5. When the origin is asked whether a lost attempt took effect, how often it has been, and how to ask it.
-  `ALTER TABLE records ADD COLUMN verify_at INTEGER`,
-  `ALTER TABLE records ADD COLUMN verifications INTEGER`,
-  `ALTER TABLE records ADD COLUMN verification TEXT`,
-  // 8. Addresses that could be connected to: see reachability.ts.
-  `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
-  // 9. What is to be erased from the bucket is found without reading what is not.
   `CREATE INDEX remote_discarded ON remote (body) WHERE discarded = 1`,
+  // Addresses that could be connected to: see reachability.ts.
+  `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */
 export function migrate(sql: Sql): void {
   sql.exec("CREATE TABLE IF NOT EXISTS migrations (step INTEGER PRIMARY KEY)");
-  const [row] = sql.exec<{ done: number }>("SELECT count(*) AS done FROM migrations").toArray();
-  STEPS.slice(row?.done ?? 0).forEach((statement, index) => {
-    sql.exec(statement);
-    sql.exec("INSERT INTO migrations VALUES (?)", (row?.done ?? 0) + index + 1);
-  });
+  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM migrations").toArray();
+  const done = row?.done ?? 0;
+  if (done >= STEPS.length) return;
+  for (const statement of STEPS.slice(done)) sql.exec(statement);
+  sql.exec("INSERT INTO migrations VALUES (?)", STEPS.length);
 }

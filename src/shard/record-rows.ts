@@ -1,11 +1,12 @@
 // How a record stands in a row of the ledger, and comes back from it.
 
 import type { IdempotencyRecord, Policy } from "../core/record.ts";
+import type { Happening } from "../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../core/units.ts";
 
 /** What `readRecord` reads. */
 export const RECORD_COLUMNS =
-  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications";
+  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history";
 
 /** A row of `records`, without the response. */
 export interface RecordRow extends Record<string, SqlStorageValue> {
@@ -27,6 +28,15 @@ export interface RecordRow extends Record<string, SqlStorageValue> {
   readonly kept: number | null;
   readonly verify_at: number | null;
   readonly verifications: number | null;
+  readonly history: string | null;
+}
+
+/** What a record is called by people. */
+export interface Label {
+  /** The idempotency key. */
+  readonly key: string;
+  /** The path of the route, as configured. */
+  readonly route: string;
 }
 
 const WRITTEN_COLUMNS = [
@@ -53,10 +63,11 @@ const WRITTEN_COLUMNS = [
   "body_bytes",
   "chunks",
   "verification",
+  "history",
 ];
-/** Takes the id, then `bucket`, what `writeRecord` gives, the response, and the verification. */
-export const INSERT = `INSERT INTO records (id, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;
-/** Takes what INSERT does but for the id, then the bucket and the id of the row to replace. */
+/** Takes the id, the label's key and route, then `bucket`, what `writeRecord` gives, the response, the verification and the history. */
+export const INSERT = `INSERT INTO records (id, key, route, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ?, ?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;
+/** Takes what INSERT does but for the id and the label, then the bucket and the id of the row to replace. */
 export const UPDATE = `UPDATE records SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE bucket = ? AND id = ?`;
 
 export function writeRecord(record: IdempotencyRecord): readonly SqlStorageValue[] {
@@ -79,6 +90,15 @@ export function writeRecord(record: IdempotencyRecord): readonly SqlStorageValue
     state === "unknown" ? record.verifyAt : null,
     state === "unknown" ? record.verifications : null,
   ];
+}
+
+export function writeHistory(history: readonly Happening[]): string | null {
+  return history.length === 0 ? null : JSON.stringify(history);
+}
+
+/** As `writeHistory` wrote it, in this deployment or one before. */
+export function readHistory(text: string | null): readonly Happening[] {
+  return text === null ? [] : JSON.parse(text);
 }
 
 function readUnknown(text: string): Policy["unknown"] {

@@ -8,7 +8,7 @@ import type { Policy } from "../core/record.ts";
 import { epochMs, type RecordId } from "../core/units.ts";
 import type { Verification } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
-import type { Entry, Ledger, StoredResponse } from "./ledger.ts";
+import type { Attachments, Entry, Ledger, StoredResponse } from "./ledger.ts";
 import { callOrigin } from "./origin-call.ts";
 import { readSmall } from "./passing.ts";
 import type { Reachability } from "./reachability.ts";
@@ -21,7 +21,7 @@ export interface VerificationPorts {
     id: RecordId,
     event: LifeCycleEvent,
     policy: Policy,
-    response?: StoredResponse | null,
+    attachments?: Attachments,
   ) => Step & { readonly entry: Entry | null };
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
@@ -63,7 +63,8 @@ export class Verifications {
     switch (answer.kind) {
       case "done": {
         const { status, response } = answer;
-        step(id, { type: "result", attemptId, status, kept: response !== null }, policy, response);
+        const event = { type: "result", attemptId, status, kept: response !== null, verified: true } as const;
+        step(id, event, policy, { response });
         return;
       }
       case "absent":

@@ -19,7 +19,7 @@ async function leaveBehind(
 ): Promise<void> {
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const ledger = new Ledger(storage);
-    for (const [id, record] of records) ledger.save(id, null, record, record.state === "completed" ? response : null);
+    for (const [id, record] of records) ledger.save(id, null, record, record.state === "completed" ? { response } : {});
     await storage.setAlarm(Date.now() + 3_600_000);
   });
   // A living instance keeps the list of its buckets; a crash forgets it.

@@ -8,6 +8,7 @@ import type { Route } from "../../src/config/resolved.ts";
 import { decodeMessage, type Parcel } from "../../src/http/message.ts";
 import { shardCaller } from "../../src/shard/call-shard.ts";
 import { EXCHANGE_URL, UPLOAD_URL } from "../../src/shard/key-shard.ts";
+import { nameRecord } from "../../src/http/record-name.ts";
 import { shardName } from "../../src/shard/naming.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "./support/shard-bench.ts";
 
@@ -90,10 +91,10 @@ describe("a call to a shard that fails", () => {
       const { namespace, calls, stubs } = standIn(...Array.from({ length: times }, lost), answer());
       const sent = parcel();
       const route = routeOf({ location_hint: "weur" });
-      const response = await shardCaller(namespace)(route, "key", sent);
+      const response = await shardCaller(namespace)(route, sent);
       expect([response?.status, await response?.text()]).toEqual([201, "answered"]);
       expect(calls.map(({ stub }) => stub)).toEqual(Array.from({ length: times + 1 }, (_, index) => index + 1));
-      const name = await shardName("key", route.shards);
+      const name = shardName(sent.head.recordId, route.shards);
       expect(stubs).toEqual(stubs.map(() => ({ name, options: { locationHint: "weur" } })));
       for (const { url, init, bytes } of calls) {
         expect(url).toBe(EXCHANGE_URL);
@@ -105,7 +106,7 @@ describe("a call to a shard that fails", () => {
 
   it("three times gives none, and is not tried a fourth time", async () => {
     const { namespace, calls } = standIn(lost(), lost(), failure({ remote: true }));
-    expect(await shardCaller(namespace)(routeOf(), "key", parcel())).toBeNull();
+    expect(await shardCaller(namespace)(routeOf(), parcel())).toBeNull();
     expect(calls.map(({ stub }) => stub)).toEqual([1, 2, 3]);
   });
 
@@ -113,17 +114,17 @@ describe("a call to a shard that fails", () => {
     const overloaded = failure({ overloaded: true, retryable: true });
     for (const before of [[], [lost()], [lost(), lost()]]) {
       const { namespace, calls } = standIn(...before, overloaded, answer());
-      expect(await shardCaller(namespace)(routeOf(), "key", parcel())).toBeNull();
+      expect(await shardCaller(namespace)(routeOf(), parcel())).toBeNull();
       expect(calls).toHaveLength(before.length + 1);
     }
     const { namespace, calls } = standIn(failure({ overloaded: false }), answer());
-    expect((await shardCaller(namespace)(routeOf(), "key", parcel()))?.status).toBe(201);
+    expect((await shardCaller(namespace)(routeOf(), parcel()))?.status).toBe(201);
     expect(calls).toHaveLength(2);
   });
 
   it.each([409, 500, 503])("is not one that is answered with %i", async (status) => {
     const { namespace, calls } = standIn(new Response("told", { status }));
-    expect((await shardCaller(namespace)(routeOf(), "key", parcel()))?.status).toBe(status);
+    expect((await shardCaller(namespace)(routeOf(), parcel()))?.status).toBe(status);
     expect(calls).toHaveLength(1);
   });
 
@@ -136,7 +137,7 @@ describe("a call to a shard that fails", () => {
           Promise.resolve(reads++ < 3 ? { done: false as const, value: new Uint8Array(10) } : { done: true as const }),
         cancel: () => Promise.resolve(),
       };
-      expect(await shardCaller(namespace)(routeOf(), "key", { ...parcel(), rest })).toBeNull();
+      expect(await shardCaller(namespace)(routeOf(), { ...parcel(), rest })).toBeNull();
       expect(calls.map(({ url }) => url)).toEqual([UPLOAD_URL]);
     }
   });
@@ -144,11 +145,10 @@ describe("a call to a shard that fails", () => {
 
 it("whose object is lost in mid-call is told that the attempt may be at work, and the origin is called once", async () => {
   const route = routeOf({ shards: "per-key" });
-  const key = crypto.randomUUID();
-  const bench = new ShardBench(await shardName(key, "per-key"));
+  const head = headOf({ recordId: await nameRecord(crypto.randomUUID(), []) });
+  const bench = new ShardBench(shardName(head.recordId, "per-key"));
   bench.origin = () => new Promise(() => undefined);
-  const head = headOf();
-  const response = shardCaller(env.KEY_SHARD)(route, key, { head, body: new Uint8Array(), rest: null });
+  const response = shardCaller(env.KEY_SHARD)(route, { head, body: new Uint8Array(), rest: null });
   await bench.called(1);
   await bench.lose();
   const told = await response;

@@ -19,7 +19,7 @@ async function begun(): Promise<CountedShard> {
 
 function store(shard: CountedShard, records: readonly (readonly [RecordId, IdempotencyRecord])[]): Promise<void> {
   return shard.within(async (ledger, storage) => {
-    for (const [id, record] of records) ledger.save(id, null, record, response);
+    for (const [id, record] of records) ledger.save(id, null, record, { response });
     await storage.setAlarm(Date.now() + HOUR_MS);
   });
 }

@@ -72,7 +72,7 @@ describe("ledger", () => {
     await inLedger((ledger) => {
       const id = freshId();
       const record = completed(started());
-      ledger.save(id, null, record, response);
+      ledger.save(id, null, record, { response });
       const bucket = ledger.find(id)?.bucket ?? -1;
       expect(ledger.response(id, bucket, record)).toEqual(response);
     });
@@ -88,7 +88,7 @@ describe("ledger", () => {
       ledger.bodies.append(name, 0, new Uint8Array(CHUNK_BYTES).fill(1));
       ledger.bodies.append(name, 1, new Uint8Array([7]));
       const body = { kind: "chunks", name, count: 2, size: CHUNK_BYTES + 1 } as const;
-      ledger.save(id, ledger.find(id), record, { ...response, body });
+      ledger.save(id, ledger.find(id), record, { response: { ...response, body } });
       expect(ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body).toEqual(body);
       expect(ledger.bodies.read(name, 1)).toEqual(new Uint8Array([7]));
       expect(ledger.bodies.hasErasable()).toBe(false);
@@ -160,7 +160,7 @@ describe("ledger", () => {
       const id = freshId();
       const record = completed(started());
       const bytes = new Uint8Array([9, 1, 2, 9]).subarray(1, 3);
-      ledger.save(id, null, record, { ...response, body: { kind: "inline", bytes } });
+      ledger.save(id, null, record, { response: { ...response, body: { kind: "inline", bytes } } });
       const { body } = ledger.response(id, ledger.find(id)?.bucket ?? -1, record);
       expect(body).toEqual({ kind: "inline", bytes: new Uint8Array([1, 2]) });
     });
@@ -189,7 +189,7 @@ describe("ledger", () => {
       const claim = started();
       const answer = completed(claim);
       expect(counted.rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
-      expect(counted.rowsWritten(() => ledger.save(id, ledger.find(id), answer, response))).toBe(1);
+      expect(counted.rowsWritten(() => ledger.save(id, ledger.find(id), answer, { response }))).toBe(1);
       expect(counted.rowsWritten(() => ledger.find(id))).toBe(0);
       expect(counted.rowsWritten(() => ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
       expect(ledger.find(id)).toBeNull();
@@ -202,7 +202,7 @@ describe("ledger", () => {
       const claim = started();
       ledger.save(one, null, claim);
       ledger.save(two, null, claim);
-      ledger.save(two, ledger.find(two), completed(claim), response);
+      ledger.save(two, ledger.find(two), completed(claim), { response });
       expect(ledger.inFlight().map(({ id }) => id)).toEqual([one]);
     });
   });
@@ -211,7 +211,7 @@ describe("ledger", () => {
     await inLedger((ledger) => {
       const ids = Array.from({ length: 25 }, () => freshId());
       const record = completed(started());
-      for (const id of ids) ledger.save(id, null, record, response);
+      for (const id of ids) ledger.save(id, null, record, { response });
       expect(ledger.erase(epochMs(record.expiresAt - 1), 10)).toBe(0);
       const bucketEnd = ledger.nextDeadline() ?? NOW;
       expect(bucketEnd).toBeGreaterThanOrEqual(record.expiresAt);
@@ -224,7 +224,7 @@ describe("ledger", () => {
   it("tells the earliest lock's end or bucket's end as the next deadline", async () => {
     await inLedger((ledger) => {
       expect(ledger.nextDeadline()).toBeNull();
-      ledger.save(freshId(), null, completed(started()), response);
+      ledger.save(freshId(), null, completed(started()), { response });
       const bucket = ledger.nextDeadline();
       expect(bucket).toBeGreaterThan(NOW + 24 * HOUR_MS - 1);
       ledger.save(freshId(), null, started());

@@ -46,7 +46,7 @@ async function withBucket(failure: Failure, run: (bench: Bench) => Promise<void>
     // The platform's alarm comes to the instance that it knows.
     vi.spyOn(instance, "alarm").mockImplementation(() => shard.alarm());
     const handle = createApp(config, {
-      callShard: (_route, _key, parcel) =>
+      callShard: (_route, parcel) =>
         shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(parcel) })),
       target: (to) => originTarget(to, bindings),
     });

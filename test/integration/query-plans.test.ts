@@ -55,7 +55,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   bodies.deleteBelow(name, 1);
   const answer = completed(claim);
   const body = { kind: "chunks", name, count: 2, size: 2 } as const;
-  ledger.save(id, ledger.find(id), answer, { ...response, body });
+  ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
   ledger.response(id, ledger.find(id)?.bucket ?? 0, answer);
   ledger.nextDeadline();
   ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);

@@ -48,7 +48,9 @@ describe("bodies in the bucket", () => {
       const name = claim.attempt.id;
       ledger.save(id, null, claim);
       await store(ledger, name);
-      ledger.save(id, ledger.find(id), record, { ...response, body: { kind: "remote", name, size: BODY.byteLength } });
+      ledger.save(id, ledger.find(id), record, {
+        response: { ...response, body: { kind: "remote", name, size: BODY.byteLength } },
+      });
       expect(ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body).toMatchObject({ kind: "remote", name });
       await ledger.remote.eraseOne();
       expect(await isStored(name)).toBe(true);

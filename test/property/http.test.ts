@@ -111,6 +111,8 @@ describe("message", () => {
           const message = {
             head: {
               recordId: recordId(text),
+              key: text,
+              route: text,
               echo: text,
               fingerprint: fingerprint("f"),
               attemptId: attemptId("a"),

@@ -216,7 +216,7 @@ describe("life cycle, over any history", () => {
         if (last === undefined || record === null || record.state === "completed") return;
         const settled = step(
           record,
-          { type: "result", attemptId: record.attempt.id, status: 200, kept: true },
+          { type: "result", attemptId: record.attempt.id, status: 200, kept: true, verified: false },
           policy,
           last.now,
         );

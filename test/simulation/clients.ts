@@ -33,6 +33,8 @@ export function headFor(
 ): ExchangeHead {
   return {
     recordId: recordId(record),
+    key: record,
+    route: "/",
     echo: record,
     fingerprint: fingerprint(print),
     upload: null,

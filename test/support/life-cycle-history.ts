@@ -123,15 +123,19 @@ function eventOf(what: Happening, started: readonly string[], now: EpochMs): Lif
         attemptId: attemptId(`attempt ${started.length}`),
       };
     case "renew":
+      return { type: "renew", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none") };
     case "refused":
-    case "ambiguous":
-      return { type: what.type, attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none") };
+    case "ambiguous": {
+      const reason = { kind: what.type === "refused" ? "unreachable" : "dropped" } as const;
+      return { type: what.type, attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"), reason };
+    }
     case "result":
       return {
         type: "result",
         attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"),
         status: 201,
         kept: true,
+        verified: false,
       };
   }
 }

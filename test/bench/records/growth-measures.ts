@@ -8,6 +8,7 @@ import { freshKey } from "../../support/http.ts";
 import { findProcess, median, watchMemory } from "../process-memory.ts";
 import { ProgressBar } from "./progress-bar.ts";
 import { startGateway } from "./records-gateway.ts";
+import { keyHash } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/naming.ts";
 import { idOf, loadAll, makeShards } from "./shard-files.ts";
 import { runWrk } from "../wrk.ts";
@@ -56,7 +57,7 @@ async function fill(folder: string, origin: string, shards: number, records: num
   const known = new Map<string, string[]>(made.map(({ shard }) => [shard, []]));
   for (let number = 0; number < keys; number += 1) {
     const key = `${run}-${number}`;
-    known.get(await shardName(key, shards))?.push(await idOf(key));
+    known.get(shardName(await keyHash(key), shards))?.push(await idOf(key));
   }
   const bar = new ProgressBar("load ", records - keys);
   let done = 0;

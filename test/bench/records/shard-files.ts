@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { digest } from "../../../src/http/digest.ts";
+import { keyHash, nameRecord } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/naming.ts";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
@@ -23,7 +23,7 @@ export interface ShardFile {
 
 /** The id of a key's record where the scope is nobody's. */
 export function idOf(key: string): Promise<string> {
-  return digest([key]);
+  return nameRecord(key, []);
 }
 
 /** Starts a gateway, makes every shard of it by one request, stops it, and finds the shards' files. */
@@ -40,7 +40,7 @@ async function make(gateway: Gateway, shards: number): Promise<readonly ShardFil
   const made = new Map<string, string>();
   for (let number = 0; made.size < shards; number += 1) {
     const key = `shard-maker-${number}`;
-    const shard = await shardName(key, shards);
+    const shard = shardName(await keyHash(key), shards);
     if (made.has(shard)) continue;
     await post(gateway.url, key);
     made.set(shard, await idOf(key));
@@ -72,7 +72,7 @@ export function ask(file: string, query: string, ...values: (string | number)[])
 export async function freshKeyIn(shard: string, shards: number): Promise<string> {
   for (;;) {
     const key = freshKey();
-    if ((await shardName(key, shards)) === shard) return key;
+    if (shardName(await keyHash(key), shards) === shard) return key;
   }
 }
 

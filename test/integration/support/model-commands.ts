@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import { deadlineOf, step } from "../../../src/core/life-cycle.ts";
+import { deadlineOf, type LifeCycleEvent, step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type AttemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
 import { judge } from "../../../src/core/verdict.ts";
@@ -60,6 +60,8 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
     case "ask":
     case "settled":
     case "superseded":
+    case "changed":
+    case "unchangeable":
     case "seen":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
@@ -70,8 +72,10 @@ function answered(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behavio
   const isLost = behaviour === "drops" || behaviour === "is cut short";
   const type = judge(isLost ? { kind: "dropped" } : { kind: "answered", status: behaviour }, LISTS);
   const status = isLost ? 0 : behaviour;
-  const event =
-    type === "result" ? ({ type, attemptId: attempt, status, kept: true } as const) : { type, attemptId: attempt };
+  const event: LifeCycleEvent =
+    type === "result"
+      ? { type, attemptId: attempt, status, kept: true, verified: false }
+      : { type, attemptId: attempt, reason: { kind: "dropped" } };
   const { record } = step(model.records.get(ask.record)?.record ?? null, event, policyOf(ask.unknown), now());
   model.records.set(ask.record, { record, text });
   return isLost ? "502 origin-dropped" : `first ${status} ${text}`;

@@ -85,6 +85,8 @@ export class ModelShard {
   #send({ record, print, unknown, duplicate }: Ask, attempt: AttemptId): Promise<Response> {
     const head: ExchangeHead = {
       recordId: record,
+      key: "key",
+      route: "/",
       echo: "key",
       fingerprint: fingerprint(print),
       upload: null,

@@ -29,7 +29,7 @@ export function started(at = NOW): Started {
 }
 
 export function completed(record: Started, now = NOW): Completed {
-  const event = { type: "result", attemptId: record.attempt.id, status: 201, kept: true } as const;
+  const event = { type: "result", attemptId: record.attempt.id, status: 201, kept: true, verified: false } as const;
   const next = step(record, event, policy, now).record;
   if (next?.state !== "completed") throw new Error("not completed");
   return next;

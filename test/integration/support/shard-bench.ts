@@ -114,6 +114,8 @@ export function headOf(
 ): ExchangeHead {
   return {
     recordId: recordId(crypto.randomUUID()),
+    key: "key",
+    route: "/act",
     echo: "key",
     fingerprint: fingerprint("f"),
     upload: null,

@@ -23,9 +23,10 @@ function tell(
   });
 }
 
-const result: LifeCycleEvent = { type: "result", attemptId: attemptId("a"), status: 201, kept: true };
-const refused: LifeCycleEvent = { type: "refused", attemptId: attemptId("a") };
-const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a") };
+const result = { type: "result", attemptId: attemptId("a"), status: 201, kept: true, verified: false } as const;
+const reason = { kind: "dropped" } as const;
+const refused: LifeCycleEvent = { type: "refused", attemptId: attemptId("a"), reason };
+const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a"), reason };
 const look: LifeCycleEvent = { type: "look" };
 
 describe("the arrows of the state machine (README, The picture)", () => {

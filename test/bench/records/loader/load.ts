@@ -46,7 +46,7 @@ function load(
         completedAt: epochMs(record.completedAt - ageMs),
         expiresAt: epochMs(record.expiresAt - ageMs),
       };
-      ledger.save(recordId(id), before, copy, response);
+      ledger.save(recordId(id), before, copy, { response });
     };
     // Those may be there from before.
     storage.transaction(() => ids.forEach((id) => save(id, ledger.find(recordId(id)))));

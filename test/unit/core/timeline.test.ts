@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import { type LifeCycleEvent, step } from "../../../src/core/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
+import { type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
+import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+
+const LOCK_MS = 40;
+const RETENTION_MS = 1000;
+
+/** The timeline after these events, each a line; `at` counts from 0. */
+function tell(
+  unknown: Policy["unknown"],
+  upTo: number,
+  ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]
+): readonly string[] {
+  const policy = { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) };
+  let record: IdempotencyRecord | null = null;
+  let history: readonly Happening[] = [];
+  for (const [at, event] of events) {
+    const next = step(record, event, policy, epochMs(at));
+    if (next.record !== record) history = remember(history, record, event, next.record, epochMs(at));
+    ({ record } = next);
+  }
+  return record === null ? ["none"] : timelineOf(history, record, epochMs(upTo)).map(line);
+}
+
+function line(happening: Happening): string {
+  switch (happening.type) {
+    case "attempt": {
+      const { attempt, startedAt, endedAt, verdict, reason, status } = happening;
+      const why = reason?.kind === "status" ? String(reason.status) : (reason?.kind ?? status ?? "");
+      return `${attempt}: ${startedAt}-${endedAt ?? ""} ${verdict ?? "runs"} ${why}`.trim();
+    }
+    case "verification":
+      return `${happening.attempt}: asked, ${happening.answer} at ${happening.at}`;
+    case "change":
+      return `${happening.action} by ${happening.by} at ${happening.at}: ${happening.reason}`;
+  }
+}
+
+const request = (id: string): LifeCycleEvent => ({
+  type: "request",
+  fingerprint: fingerprint("f"),
+  attemptId: attemptId(id),
+});
+const result = (id: string, verified = false): LifeCycleEvent => ({
+  type: "result",
+  attemptId: attemptId(id),
+  status: 201,
+  kept: true,
+  verified,
+});
+const refused = (id: string): LifeCycleEvent => ({
+  type: "refused",
+  attemptId: attemptId(id),
+  reason: { kind: "status", status: 503 },
+});
+const ambiguous = (id: string): LifeCycleEvent => ({
+  type: "ambiguous",
+  attemptId: attemptId(id),
+  reason: { kind: "timed-out" },
+});
+const look: LifeCycleEvent = { type: "look" };
+const by = { by: "admin", reason: "asked the bank" };
+
+describe("the timeline of a record", () => {
+  it("is its attempt, running, lost or with its result", () => {
+    expect(tell("hold", 1, [0, request("a")])).toEqual(["1: 0- runs"]);
+    expect(tell("hold", LOCK_MS, [0, request("a")])).toEqual(["1: 0-40 lost"]);
+    expect(tell("hold", 9, [0, request("a")], [5, result("a")])).toEqual(["1: 0-5 result 201"]);
+  });
+
+  it("names each attempt with its verdict and its reason", () => {
+    expect(
+      tell(
+        "retry",
+        99,
+        [0, request("a")],
+        [5, refused("a")],
+        [6, request("b")],
+        [9, ambiguous("b")],
+        [46, request("c")],
+        [50, result("c")],
+      ),
+    ).toEqual(["1: 0-5 refused 503", "2: 6-9 ambiguous timed-out", "3: 46-50 result 201"]);
+  });
+
+  it("has a lost attempt end with its lock, whoever noticed and when", () => {
+    const expected = ["1: 0-40 lost", "2: 90- runs"];
+    expect(tell("retry", 91, [0, request("a")], [90, request("b")])).toEqual(expected);
+    expect(tell("retry", 91, [0, request("a")], [41, look], [60, look], [90, request("b")])).toEqual(expected);
+  });
+
+  it("keeps a late result beside what was thought before", () => {
+    expect(tell("hold", 99, [0, request("a")], [41, look], [60, result("a")])).toEqual([
+      "1: 0-40 lost",
+      "1: 0-60 result 201",
+    ]);
+    expect(tell("hold", 99, [0, request("a")], [60, result("a")])).toEqual(["1: 0-60 result 201"]);
+  });
+
+  it("tells what the origin answered when it was asked", () => {
+    expect(tell("verify", 99, [0, request("a")], [41, look], [60, result("a", true)])).toEqual([
+      "1: 0-40 lost",
+      "1: asked, done at 60",
+      "1: 0-60 result 201",
+    ]);
+  });
+
+  it("names an operator's change, with its reason", () => {
+    expect(
+      tell("hold", 99, [0, request("a")], [5, ambiguous("a")], [50, { type: "release", ...by }], [60, request("b")]),
+    ).toEqual(["1: 0-5 ambiguous timed-out", "release by admin at 50: asked the bank", "2: 60- runs"]);
+    expect(
+      tell("hold", 99, [0, request("a")], [5, ambiguous("a")], [50, { type: "resolve", status: 200, ...by }]),
+    ).toEqual(["1: 0-5 ambiguous timed-out", "resolve by admin at 50: asked the bank"]);
+  });
+
+  it("is not that of a record with the same name that has expired", () => {
+    expect(
+      tell("retry", 5000, [0, request("a")], [5, refused("a")], [2000, request("b")], [2001, result("b")]),
+    ).toEqual(["1: 2000-2001 result 201"]);
+  });
+
+  it("keeps the latest fifty happenings of a key that is tried for ever", () => {
+    const tries = Array.from({ length: 80 }, (_, n) => [
+      [2 * n, request(`${n}`)] as const,
+      [2 * n + 1, refused(`${n}`)] as const,
+    ]).flat();
+    const told = tell("retry", 999, ...tries);
+    expect(told).toHaveLength(50);
+    expect(told.at(-1)).toBe("80: 158-159 refused 503");
+  });
+});
+
+describe("an operator's change", () => {
+  const policy = { unknown: "hold", lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) } as const;
+  const changes: readonly LifeCycleEvent[] = [
+    { type: "release", ...by },
+    { type: "resolve", status: 200, ...by },
+    { type: "forget", ...by },
+  ];
+
+  function after(...events: readonly (readonly [at: number, event: LifeCycleEvent])[]): IdempotencyRecord | null {
+    let record: IdempotencyRecord | null = null;
+    for (const [at, event] of events) ({ record } = step(record, event, policy, epochMs(at)));
+    return record;
+  }
+
+  it("needs a record", () => {
+    for (const change of changes) {
+      expect(step(null, change, policy, epochMs(0)).reply).toEqual({ type: "unchangeable", why: "none" });
+    }
+  });
+
+  it("never touches an attempt in flight", () => {
+    const record = after([0, request("a")]);
+    for (const change of changes) {
+      const { reply, record: left } = step(record, change, policy, epochMs(1));
+      expect([reply, left]).toEqual([{ type: "unchangeable", why: "in-flight" }, record]);
+    }
+  });
+
+  it("lets no other attempt in while one may be at work in the origin", () => {
+    const record = after([0, request("a")], [5, ambiguous("a")]);
+    expect(step(record, { type: "forget", ...by }, policy, epochMs(39)).reply.type).toBe("unchangeable");
+    expect(step(record, { type: "forget", ...by }, policy, epochMs(40)).record).toBeNull();
+    const released = step(record, { type: "release", ...by }, policy, epochMs(6)).record;
+    expect(step(released, request("b"), policy, epochMs(39)).reply.type).toBe("in-flight");
+    expect(step(released, request("b"), policy, epochMs(40)).reply.type).toBe("start");
+  });
+
+  it("leaves the first answer the answer: a completed record can only be forgotten", () => {
+    const record = after([0, request("a")], [5, result("a")]);
+    for (const change of changes.slice(0, 2)) {
+      expect(step(record, change, policy, epochMs(6)).reply).toEqual({ type: "unchangeable", why: "completed" });
+    }
+    expect(step(record, { type: "forget", ...by }, policy, epochMs(6)).record).toBeNull();
+  });
+
+  it("that resolves a record has its response replayed from then on, and the late attempt changes nothing", () => {
+    const record = after([0, request("a")], [5, ambiguous("a")], [6, { type: "resolve", status: 200, ...by }]);
+    expect(step(record, request("b"), policy, epochMs(7)).reply.type).toBe("replay");
+    expect(step(record, result("a"), policy, epochMs(7)).reply.type).toBe("superseded");
+    expect(record).toMatchObject({ state: "completed", status: 200, kept: true, completedAt: 6, expiresAt: 1006 });
+  });
+});
