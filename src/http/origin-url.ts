@@ -2,14 +2,12 @@
 
 import type { Origin } from "../config/resolved.ts";
 
-export function originUrl(origin: Origin, requestUrl: string): string {
+export function originUrl(origin: Origin, url: URL): string {
   switch (origin.kind) {
     case "binding":
     case "zone":
-      return requestUrl;
-    case "url": {
-      const { pathname, search } = new URL(requestUrl);
-      return origin.url.replace(/\/$/, "") + pathname + search;
-    }
+      return url.href;
+    case "url":
+      return (origin.url.endsWith("/") ? origin.url.slice(0, -1) : origin.url) + url.pathname + url.search;
   }
 }

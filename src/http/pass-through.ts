@@ -12,10 +12,9 @@ export interface Fetcher {
   fetch(request: Request, init?: RequestInit): Promise<Response>;
 }
 
-export async function passThrough(request: Request, origin: Origin, target: Fetcher): Promise<Response> {
-  const url = originUrl(origin, request.url);
+export async function passThrough(request: Request, url: URL, origin: Origin, target: Fetcher): Promise<Response> {
   // Untouched bytes: the runtime neither decodes the body nor follows a redirect (platform rule).
-  const forwarded = new Request(url, request);
+  const forwarded = new Request(originUrl(origin, url), request);
   // Only the gateway may number attempts, also where it makes none.
   forwarded.headers.delete(ATTEMPT_HEADER);
   const mark = loopMark(origin, request.headers);

@@ -2,17 +2,11 @@
 // slashes, ignore a trailing one or a `;parameter`. A request is therefore matched as written and in its plainest form,
 // and either match protects it. What is sent to the origin, and digested, is always the path as it came.
 
-/** The path as it came, dot segments resolved (RFC 3986, section 5.2.4), as the URL parser leaves it. */
-export function literalPath(url: string): string {
-  return new URL(url).pathname;
-}
-
-/** What has nothing to take away, as most paths. The URL parser has resolved dot segments. */
+/** What has nothing to take away, as most paths. The URL parser has resolved dot segments (RFC 3986, section 5.2.4). */
 const IS_PLAIN = /^(?:\/|(?:\/[^/%;\\]+)+)$/;
 
-/** The path's plainest form: escapes decoded once, slashes merged, dot segments, parameters and trailing slash gone. */
-export function plainestPath(url: string): string {
-  const path = literalPath(url);
+/** A path's plainest form: escapes decoded once, slashes merged, dot segments, parameters and trailing slash gone. */
+export function plainestPath(path: string): string {
   if (IS_PLAIN.test(path)) return path;
   const segments: string[] = [];
   for (const part of decoded(path).split(/[/\\]/)) {

@@ -38,6 +38,7 @@ const WHOLE_BODY_BYTES = 1 << 20;
 /** The answer to a protected request; `null` when the route lets a request without a key pass. */
 export async function protect(
   request: Request,
+  url: URL,
   route: Route,
   ports: Ports,
   replays: ReplayMemory,
@@ -51,7 +52,7 @@ export async function protect(
     case "invalid":
       return problemResponse({ code: "key-invalid", reason: parsed.reason }, null);
     case "key":
-      return exchange(request, route, parsed, ports, replays);
+      return exchange(request, url, route, parsed, ports, replays);
   }
 }
 
@@ -63,6 +64,7 @@ interface Key {
 
 async function exchange(
   request: Request,
+  url: URL,
   route: Route,
   key: Key,
   ports: Ports,
@@ -91,7 +93,7 @@ async function exchange(
   if (body.kind === "over" && bound < WHOLE_BODY_BYTES) {
     return tooLarge(body.rest);
   }
-  const parcel = await parcelFor(request, route, key, body);
+  const parcel = await parcelFor(request, url, route, key, body);
   const { head } = parcel;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
   const isPlain = parcel.rest === null && head.lastEventId === null;
@@ -111,12 +113,11 @@ function declaredLength(headers: Headers): number | null {
   return value !== null && /^\d+$/.test(value) ? Number(value) : null;
 }
 
-async function parcelFor(request: Request, route: Route, key: Key, body: BoundedBody): Promise<Parcel> {
-  const { pathname, search } = new URL(request.url);
+async function parcelFor(request: Request, url: URL, route: Route, key: Key, body: BoundedBody): Promise<Parcel> {
   const parts: FingerprintParts = {
     method: request.method,
-    path: pathname,
-    query: search,
+    path: url.pathname,
+    query: url.search,
     headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
   };
   const begun = body.kind === "whole" ? body.bytes : joinBytes(body.read);
@@ -153,11 +154,11 @@ async function parcelFor(request: Request, route: Route, key: Key, body: Bounded
       call: {
         origin: route.origin,
         method: request.method,
-        url: originUrl(route.origin, request.url),
+        url: originUrl(route.origin, url),
         headers: forwardedHeaders(request.headers, route, key),
         hasBody: request.body !== null,
       },
-      verification: verificationOf(request, route, key),
+      verification: verificationOf(request, url, route, key),
     },
     body: begun,
     rest: body.kind === "whole" ? null : body.rest,
@@ -175,7 +176,7 @@ function forwardedHeaders(headers: Headers, route: Route, key: Key): HeaderPairs
   return [...requestHeaders(headers, drop, keyNames), ...added];
 }
 
-function verificationOf(request: Request, route: Route, key: Key): Verification | null {
+function verificationOf(request: Request, url: URL, route: Route, key: Key): Verification | null {
   const { verify, origin, forwardKey } = route;
   const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
   // As a segment of a path these two would ask for something else, and its answer would be taken for the operation's.
@@ -184,7 +185,7 @@ function verificationOf(request: Request, route: Route, key: Key): Verification 
   const isPath = target.startsWith("/");
   return {
     origin: isPath ? origin : { kind: "url", url: target },
-    url: isPath ? originUrl(origin, new URL(target, request.url).href) : target,
+    url: isPath ? originUrl(origin, new URL(target, url)) : target,
     // The caller's own, so that the origin tells nobody of another's operation; but for what belongs to the body.
     headers: forwardedHeaders(request.headers, route, key).filter(
       ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),

@@ -8,7 +8,7 @@ import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, REPLAYED_HEADER, SMALL_H
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
-import type { StoredBody, StoredResponse } from "./ledger.ts";
+import type { StoredBody, StoredResponse } from "./response-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { storedStream } from "./stored-stream.ts";
 

@@ -8,12 +8,13 @@ import { firstOf } from "../http/patience.ts";
 import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import { Ending, type StepRecord } from "./ending.ts";
-import type { StoredBody } from "./ledger.ts";
-import type { OriginOutcome, OriginResponse } from "./origin-call.ts";
+import type { StoredBody } from "./response-rows.ts";
+import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "./overflow.ts";
 import { continued, readSmall } from "./passing.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { Spool } from "./spool.ts";
+import type { Timers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
@@ -22,6 +23,7 @@ export interface AttemptPorts {
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
   readonly step: StepRecord;
+  readonly timers: Timers;
 }
 
 /** The answer of an origin that refused, small enough to be given to all who waited. */
@@ -134,14 +136,41 @@ export class Attempt {
     return body.kind === "whole" && type === "refused" ? { ...response, bytes } : null;
   }
 
-  /** A result: its body is stored as it comes, and told as it is stored. */
+  /** A result: one whose whole body comes at once is stored with its record, any other as it comes. */
   async #keep(response: OriginResponse): Promise<void> {
+    const first = response.next();
+    let isLate = false;
+    // Of a short body, the first piece comes with the head or soon after it: most answers are this, and nothing more.
+    if (isShort(response) && (response.length ?? 0) <= this.#head.maxResponseBodyBytes) {
+      const piece = await this.#soon(first);
+      if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
+        this.#completeWhole(response, piece.bytes);
+        return;
+      }
+      isLate = piece === null;
+    }
+    await this.#keepAsItComes(response, first, isLate);
+  }
+
+  /** What comes within `HEAD_PATIENCE_MS` of the attempt's answer; `null` when nothing does. */
+  async #soon(piece: Promise<BodyPiece>): Promise<BodyPiece | null> {
+    const { promise: timeUp, resolve } = Promise.withResolvers<null>();
+    const due = this.#ports.timers.set(HEAD_PATIENCE_MS, () => resolve(null));
+    try {
+      return await Promise.race([piece, timeUp]);
+    } finally {
+      due.cancel();
+    }
+  }
+
+  /** The body is stored as it comes, and told as it is stored; `isLate` when its first piece has been waited for already. */
+  async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
     const spool = this.#spoolFor(response);
     this.#spool = spool;
-    void this.#beginWhenShown(response, spool);
+    if (isLate) this.#begin(response, spool);
+    else void this.#beginWhenShown(response, spool);
     try {
-      for (;;) {
-        const piece = await response.next();
+      for (let piece = await first; ; piece = await response.next()) {
         if (piece.kind === "whole") break;
         if (piece.kind !== "bytes") {
           spool.break();
@@ -162,10 +191,9 @@ export class Attempt {
     }
   }
 
-  #spoolFor({ length }: OriginResponse): Spool {
+  #spoolFor(response: OriginResponse): Spool {
     const { bodies, sync } = this.#ports;
-    const isShort = length !== null && length <= CHUNK_BYTES;
-    const firstFlushMs = isShort ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
+    const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
     const patienceMs = this.#head.idleTimeoutMs;
     return new Spool({ bodies, name: this.id, sync, firstFlushMs, windowChunks: WINDOW_CHUNKS, patienceMs });
   }
@@ -236,4 +264,9 @@ export class Attempt {
     this.#ending.tell(firstAnswer(response, spool.reader(response.length), this.#head.echo, null));
     this.#begun.resolve();
   }
+}
+
+/** Whether the body is known to fit into its record's row. */
+function isShort({ length }: OriginResponse): boolean {
+  return length !== null && length > 0 && length <= CHUNK_BYTES;
 }

@@ -8,7 +8,8 @@ import type { EndReason } from "../core/timeline.ts";
 import { type AttemptEnd, judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import type { Attachments, StoredResponse } from "./ledger.ts";
+import type { Attachments } from "./ledger.ts";
+import type { StoredResponse } from "./response-rows.ts";
 
 /** One step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;

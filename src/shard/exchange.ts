@@ -21,6 +21,7 @@ import { type LivingAttempt, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
+import type { Timers } from "./timers.ts";
 import { Verifications } from "./verification.ts";
 
 /** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
@@ -45,6 +46,7 @@ export interface ExchangePorts {
   readonly sync: () => Promise<void>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   readonly heartbeat: Heartbeat;
+  readonly timers: Timers;
 }
 
 export class Exchanges {
@@ -94,8 +96,8 @@ export class Exchanges {
         case "start":
           return start(reply.record);
         case "replay": {
-          const stored = this.#ledger.response(recordId, entry?.bucket ?? 0, reply.record);
-          const replayed = await replay(stored, reply.record, head, this.#ledger);
+          const stored = entry?.response ?? null;
+          const replayed = stored === null ? null : await replay(stored, reply.record, head, this.#ledger);
           return replayed ?? refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
         }
         case "in-flight": {
@@ -194,6 +196,7 @@ export class Exchanges {
       bodies: this.#ledger.bodies,
       remote: this.#ledger.remote,
       sync: this.#ports.sync,
+      timers: this.#ports.timers,
       step: (event, attachments) => this.#step(recordId, event, record.policy, epochMs(Date.now()), attachments),
     });
     const ended = this.#runToEnd(attempt, head, body, record);
@@ -204,11 +207,11 @@ export class Exchanges {
   }
 
   async #runToEnd(attempt: Attempt, head: ExchangeHead, body: RequestBody, record: Started): Promise<Refusal | null> {
-    const { reachability, target, heartbeat } = this.#ports;
+    const { target, heartbeat } = this.#ports;
     const stop = heartbeat.begin(record.policy.lockMs / 2, () => this.#renew(head.recordId, record));
     const request = originRequest(head, body, record.attempt.number);
     try {
-      return await attempt.run(() => callOrigin(request, target(request.origin), reachability));
+      return await attempt.run(() => callOrigin(request, target(request.origin), this.#ports));
     } finally {
       stop();
       // A record that expired under it may have another attempt by now.

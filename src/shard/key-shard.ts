@@ -15,6 +15,7 @@ import { Ledger } from "./ledger.ts";
 import { originTarget } from "./origin-target.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import { bytesBody } from "./request-body.ts";
+import { Timers } from "./timers.ts";
 import { receive } from "./upload.ts";
 
 /** The URLs to which exchanges are sent: whole messages, and those whose body follows as a stream. */
@@ -40,6 +41,7 @@ export class KeyShard extends ittyDurable() {
     const { storage } = state;
     this.#ledger = new Ledger(storage, bucketIn(env), (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
     this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
+    const timers = new Timers();
     this.#exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
@@ -49,7 +51,8 @@ export class KeyShard extends ittyDurable() {
       waitUntil: (promise) => {
         state.waitUntil(promise);
       },
-      heartbeat: new Heartbeat(() => callItself(state, env)),
+      heartbeat: new Heartbeat(timers, () => callItself(state, env)),
+      timers,
     });
   }
 

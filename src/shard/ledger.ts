@@ -2,11 +2,11 @@
 // knows no HTTP: headers are pairs of text to it, bodies are bytes. Every method runs within one synchronous turn, so
 // that what is read, decided and written in a turn is one atomic commit (Durable Objects documentation, "write coalescing").
 
-import type { Completed, IdempotencyRecord } from "../core/record.ts";
+import type { IdempotencyRecord } from "../core/record.ts";
 import type { Happening } from "../core/timeline.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
 import { Addresses } from "./addresses.ts";
-import { Bodies, exactBuffer, type Wake } from "./bodies.ts";
+import { Bodies, type Wake } from "./bodies.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { migrate, type Sql } from "./migrations.ts";
 import {
@@ -20,25 +20,15 @@ import {
   writeHistory,
   writeRecord,
 } from "./record-rows.ts";
-
-export interface StoredResponse {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: readonly (readonly [string, string])[];
-  readonly body: StoredBody;
-}
-
-/** A body in its record's row, in chunks, or in the bucket; of the latter two all is already written. */
-export type StoredBody =
-  | { readonly kind: "inline"; readonly bytes: Uint8Array }
-  | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
-  | { readonly kind: "remote"; readonly name: string; readonly size: number };
+import { readResponse, type StoredResponse, writeResponse } from "./response-rows.ts";
 
 /** A record, where it lies, and what has happened to it that it does not say itself. */
 export interface Entry {
   readonly record: IdempotencyRecord;
   readonly bucket: number;
   readonly history: readonly Happening[];
+  /** What a completed record keeps. */
+  readonly response: StoredResponse | null;
 }
 
 /** What is saved with a record. */
@@ -63,15 +53,6 @@ const IN_FLIGHT = 0;
  * from the millisecond on), and a look-up costs one seek for each of the nine buckets that can be alive.
  */
 const BUCKETS_PER_RETENTION = 8;
-
-interface ResponseRow extends Record<string, SqlStorageValue> {
-  readonly status_text: string;
-  readonly headers: string;
-  /** `null`: in chunks. */
-  readonly body: ArrayBuffer | null;
-  readonly body_bytes: number;
-  readonly chunks: number;
-}
 
 /** What the ledger needs of an object's storage. */
 export interface LedgerStorage {
@@ -130,27 +111,8 @@ export class Ledger {
     const values = [bucket, ...writeRecord(record), ...writeResponse(response), asked, writeHistory(history)];
     if (entry === null) this.#sql.exec(INSERT, id, label.key, label.route, ...values);
     else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
-    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history });
+    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history, response });
     else this.#inFlight.delete(id);
-  }
-
-  /** The response that a completed record keeps. */
-  response(id: RecordId, bucket: number, { status, attempt }: Completed): StoredResponse {
-    const { status_text, headers, body, body_bytes, chunks } = this.#sql
-      .exec<ResponseRow>(
-        "SELECT status_text, headers, body, body_bytes, chunks FROM records WHERE bucket = ? AND id = ?",
-        bucket,
-        id,
-      )
-      .one();
-    const pairs: StoredResponse["headers"] = JSON.parse(headers);
-    const name = attempt.id;
-    const apart: StoredBody =
-      chunks > 0
-        ? { kind: "chunks", name, count: chunks, size: body_bytes }
-        : { kind: "remote", name, size: body_bytes };
-    const stored: StoredBody = body === null ? apart : { kind: "inline", bytes: new Uint8Array(body) };
-    return { status, statusText: status_text, headers: pairs, body: stored };
   }
 
   /** How to ask the origin whether the attempt of a record took effect; `null` where that is not known. */
@@ -213,7 +175,12 @@ export class Ledger {
 }
 
 function entryOf(row: RecordRow): Entry {
-  return { record: readRecord(row), bucket: row.bucket, history: readHistory(row.history) };
+  return {
+    record: readRecord(row),
+    bucket: row.bucket,
+    history: readHistory(row.history),
+    response: readResponse(row),
+  };
 }
 
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
@@ -235,20 +202,6 @@ function listBuckets(sql: Sql): readonly number[] {
     )
     .toArray()
     .map(({ bucket }) => bucket);
-}
-
-function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
-  if (response === null) return [null, null, null, null, null];
-  const { statusText, headers, body } = response;
-  const pairs = JSON.stringify(headers);
-  switch (body.kind) {
-    case "inline":
-      return [statusText, pairs, exactBuffer(body.bytes), body.bytes.byteLength, 0];
-    case "chunks":
-      return [statusText, pairs, null, body.size, body.count];
-    case "remote":
-      return [statusText, pairs, null, body.size, 0];
-  }
 }
 
 /** Whether the chunks of `before`, if it has any, still belong to `after`. */

@@ -9,6 +9,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
+import type { Due, Timers } from "./timers.ts";
 
 /** What the origin answered, as far as it has come. */
 export interface OriginResponse {
@@ -50,18 +51,24 @@ export function originRequest(head: ExchangeHead, body: RequestBody, attempt: nu
   return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs };
 }
 
+/** What a call needs of its shard. */
+export interface CallPorts {
+  readonly reachability: Reachability;
+  readonly timers: Timers;
+}
+
 /** `target` is where the call goes: the network, or a binding; `null` when there is no such binding. */
 export async function callOrigin(
   call: OriginRequest,
   target: Fetcher | null,
-  reachability: Reachability,
+  { reachability, timers }: CallPorts,
 ): Promise<OriginOutcome> {
   const { timeoutMs, idleTimeoutMs } = call;
   const network = call.origin.kind === "url";
   if (target === null || (network && !(await reachability.isReachable(call.url, timeoutMs)))) {
     return { kind: "unreachable" };
   }
-  const deadline = new Deadline();
+  const deadline = new Deadline(timers, timeoutMs);
   const broken = (error: unknown): { readonly kind: "dropped" | "timed-out" } => {
     deadline.end();
     if (network) reachability.broke(call.url);
@@ -69,29 +76,40 @@ export async function callOrigin(
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
   try {
-    const request = requestOf(call, deadline);
-    const response = await deadline.within(timeoutMs, target.fetch(request, OPTIONS));
+    const response = await target.fetch(requestOf(call, deadline), OPTIONS);
+    deadline.pause();
     if (network) reachability.answered(call.url);
     const { status, statusText } = response;
     const length = network ? lengthOf(response.headers) : null;
     const reader = response.body === null ? null : new ByteReader(response.body, length ?? undefined);
     let left = length;
-    const read = async (): Promise<BodyPiece> => {
-      // What has come as far as its length is whole: the runtime hands over no more, and no less without an error.
-      const piece = reader === null || left === 0 ? END : await reader.read();
-      if (piece.done) {
+    const next = async (): Promise<BodyPiece> => {
+      if (reader === null || left === 0) {
         deadline.end();
-        return { kind: "whole" };
+        return WHOLE;
       }
-      if (left !== null) left -= piece.value.byteLength;
-      return { kind: "bytes", bytes: piece.value };
+      try {
+        deadline.restart(idleTimeoutMs);
+        const piece = await reader.read();
+        deadline.pause();
+        if (piece.done) {
+          deadline.end();
+          return WHOLE;
+        }
+        if (left !== null) left -= piece.value.byteLength;
+        // What has come as far as its length is whole: the runtime hands over no more, and no less without an error.
+        if (left === 0) deadline.end();
+        return { kind: "bytes", bytes: piece.value };
+      } catch (error) {
+        return broken(error);
+      }
     };
     return {
       status,
       statusText,
       headers: responseHeaders(response.headers),
       length,
-      next: () => deadline.within(idleTimeoutMs, read()).catch(broken),
+      next,
       cancel: () => {
         deadline.end();
         // Whether the origin takes notice is of no matter: nobody reads on.
@@ -103,7 +121,7 @@ export async function callOrigin(
   }
 }
 
-const END = { done: true } as const;
+const WHOLE = { kind: "whole" } as const;
 
 /** Redirects are results, never followed; bodies keep the very bytes of their content coding. */
 const OPTIONS = { redirect: "manual", encodeResponseBody: "manual" } as const;
@@ -123,18 +141,18 @@ function lengthOf(headers: Headers): number | null {
   return value !== null && /^\d+$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : null;
 }
 
-/**
- * A deadline that is set anew for each wait, and aborts the whole call when one of them passes. By a clock that never goes
- * back: how long a call may take has nothing to do with the time of day.
- */
+/** A deadline that is set anew for each wait, and aborts the whole call when one of them passes. */
 class Deadline {
   readonly #controller = new AbortController();
-  /** When the wait ends that goes on; infinity when none does. */
-  #at = Number.POSITIVE_INFINITY;
-  /** One timer for all waits, since most of them are over long before. It stands at or before their ends. */
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #firesAt = Number.POSITIVE_INFINITY;
+  readonly #due: Due;
   passed = false;
+
+  constructor(timers: Timers, ms: number) {
+    this.#due = timers.set(ms, () => {
+      this.passed = true;
+      this.abort();
+    });
+  }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
@@ -144,36 +162,17 @@ class Deadline {
     this.#controller.abort();
   }
 
-  async within<T>(ms: number, wait: Promise<T>): Promise<T> {
-    this.#at = performance.now() + ms;
-    if (this.#at < this.#firesAt) this.#fireAt(this.#at);
-    try {
-      return await wait;
-    } finally {
-      this.#at = Number.POSITIVE_INFINITY;
-    }
+  restart(ms: number): void {
+    this.#due.move(ms);
   }
 
-  /** To be called when no wait follows. */
+  /** Nothing is waited for now. */
+  pause(): void {
+    this.#due.move(Number.POSITIVE_INFINITY);
+  }
+
+  /** Nothing will be waited for any more. */
   end(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#firesAt = Number.POSITIVE_INFINITY;
-  }
-
-  #fireAt(at: number): void {
-    this.end();
-    this.#firesAt = at;
-    this.#timer = setTimeout(() => this.#fire(), at - performance.now());
-  }
-
-  #fire(): void {
-    this.end();
-    if (this.#at > performance.now()) {
-      if (this.#at !== Number.POSITIVE_INFINITY) this.#fireAt(this.#at);
-      return;
-    }
-    this.passed = true;
-    this.abort();
+    this.#due.cancel();
   }
 }

@@ -111,7 +111,17 @@ async function canConnect(address: string, timeoutMs: number): Promise<boolean> 
   }
 }
 
+/** By scheme and authority: as many as there are origins. */
+const addresses = new Map<string, string>();
+
+/** A URL is parsed once for each origin, not for each call. */
 function addressOf(url: string): string {
+  const pathAt = url.indexOf("/", url.indexOf("//") + 2);
+  const origin = pathAt === -1 ? url : url.slice(0, pathAt);
+  const known = addresses.get(origin);
+  if (known !== undefined) return known;
   const { protocol, hostname, port } = new URL(url);
-  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+  const address = `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+  addresses.set(origin, address);
+  return address;
 }

@@ -4,11 +4,11 @@ import type { IdempotencyRecord, Policy } from "../core/record.ts";
 import type { Happening } from "../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../core/units.ts";
 
-/** What `readRecord` reads. */
+/** What `readRecord` and `readResponse` read: one statement, since what is found is mostly to be replayed. */
 export const RECORD_COLUMNS =
-  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history";
+  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history, status_text, headers, body, body_bytes, chunks";
 
-/** A row of `records`, without the response. */
+/** A row of `records`. */
 export interface RecordRow extends Record<string, SqlStorageValue> {
   readonly bucket: number;
   readonly id: string;
@@ -29,6 +29,12 @@ export interface RecordRow extends Record<string, SqlStorageValue> {
   readonly verify_at: number | null;
   readonly verifications: number | null;
   readonly history: string | null;
+  readonly status_text: string | null;
+  readonly headers: string | null;
+  /** `null`: in chunks, or in the bucket. */
+  readonly body: ArrayBuffer | null;
+  readonly body_bytes: number | null;
+  readonly chunks: number | null;
 }
 
 /** What a record is called by people. */

@@ -8,14 +8,17 @@ import type { Policy } from "../core/record.ts";
 import { epochMs, type RecordId } from "../core/units.ts";
 import type { Verification } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
-import type { Attachments, Entry, Ledger, StoredResponse } from "./ledger.ts";
+import type { Attachments, Entry, Ledger } from "./ledger.ts";
 import { callOrigin } from "./origin-call.ts";
 import { readSmall } from "./passing.ts";
 import type { Reachability } from "./reachability.ts";
+import type { StoredResponse } from "./response-rows.ts";
+import type { Timers } from "./timers.ts";
 
 export interface VerificationPorts {
   readonly ledger: Ledger;
   readonly reachability: Reachability;
+  readonly timers: Timers;
   readonly target: (origin: Origin) => Fetcher | null;
   readonly step: (
     id: RecordId,
@@ -75,9 +78,8 @@ export class Verifications {
   }
 
   async #ask(verification: Verification): Promise<Answer> {
-    const { target, reachability } = this.#ports;
     const request = { ...verification, method: "GET", body: null };
-    const answer = await callOrigin(request, target(verification.origin), reachability);
+    const answer = await callOrigin(request, this.#ports.target(verification.origin), this.#ports);
     if (!("next" in answer)) return { kind: "open" };
     const { status, statusText, headers } = answer;
     if (status < 200 || status > 299) {

@@ -51,7 +51,7 @@ describe("bodies in the bucket", () => {
       ledger.save(id, ledger.find(id), record, {
         response: { ...response, body: { kind: "remote", name, size: BODY.byteLength } },
       });
-      expect(ledger.response(id, ledger.find(id)?.bucket ?? -1, record).body).toMatchObject({ kind: "remote", name });
+      expect(ledger.find(id)?.response?.body).toMatchObject({ kind: "remote", name });
       await ledger.remote.eraseOne();
       expect(await isStored(name)).toBe(true);
       ledger.erase(ledger.nextDeadline() ?? NOW, 10);

@@ -143,8 +143,9 @@ describe("plainestPath", () => {
   it("is plain already when taken twice, unless an escape hid another", () => {
     fc.assert(
       fc.property(fc.webPath(), (path) => {
-        const plain = plainestPath(`http://h${path}`);
-        if (!plain.includes("%")) expect(plainestPath(`http://h${encodeURI(plain)}`)).toBe(plain.split(/[?#]/)[0]);
+        const plain = plainestPath(new URL(`http://h${path}`).pathname);
+        if (!plain.includes("%"))
+          expect(plainestPath(new URL(`http://h${encodeURI(plain)}`).pathname)).toBe(plain.split(/[?#]/)[0]);
       }),
     );
   });

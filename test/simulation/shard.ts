@@ -7,6 +7,7 @@ import { doDueWork } from "../../src/shard/due-work.ts";
 import { type ExchangePorts, Exchanges } from "../../src/shard/exchange.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
+import { Timers } from "../../src/shard/timers.ts";
 import type { Disk } from "./disk.ts";
 import { REACHABILITY, storageOn } from "./stand-ins.ts";
 
@@ -38,6 +39,7 @@ export class Shard {
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
     this.#ledger = new Ledger(storage, null, (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
     this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
+    const timers = new Timers();
     this.exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
@@ -45,7 +47,8 @@ export class Shard {
       target,
       sync,
       waitUntil: () => undefined,
-      heartbeat: new Heartbeat(() => Promise.resolve()),
+      heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+      timers,
     });
   }
 

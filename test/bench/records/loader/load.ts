@@ -36,7 +36,8 @@ function load(
     const entry = ledger.find(recordId(template));
     if (entry?.record.state !== "completed") throw new Error(`${file} has no record to copy`);
     const { record } = entry;
-    const stored = ledger.response(recordId(template), entry.bucket, record);
+    const stored = entry.response;
+    if (stored === null) throw new Error(`${file} has no response to copy`);
     const body = { kind: "inline", bytes: new Uint8Array(bodyBytes ?? 0).fill(1) } as const;
     const response = bodyBytes === undefined ? stored : { ...stored, body };
     const save = (id: string, before: Entry | null): void => {
