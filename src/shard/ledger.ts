@@ -7,20 +7,19 @@ import type { Happening } from "../core/timeline.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
 import { Addresses } from "./addresses.ts";
 import { Bodies, type Wake } from "./bodies.ts";
+import { bucketOf, Buckets, IN_FLIGHT } from "./buckets.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { migrate, type Sql } from "./migrations.ts";
 import {
-  INSERT,
+  insertion,
   type Label,
   readHistory,
   readRecord,
   RECORD_COLUMNS,
   type RecordRow,
-  UPDATE,
-  writeHistory,
-  writeRecord,
+  replacement,
 } from "./record-rows.ts";
-import { readResponse, type StoredResponse, writeResponse } from "./response-rows.ts";
+import { readResponse, type StoredResponse } from "./response-rows.ts";
 
 /** A record, where it lies, and what has happened to it that it does not say itself. */
 export interface Entry {
@@ -45,15 +44,6 @@ export interface Attachments {
 
 const UNLABELLED: Label = { key: "", route: "" };
 
-/** The bucket of records that the alarm has to do something about: an attempt in flight, or the origin to be asked. */
-const IN_FLIGHT = 0;
-
-/**
- * Buckets per retention: a record is erased at most an eighth of its retention after it has expired (it is not *found*
- * from the millisecond on), and a look-up costs one seek for each of the nine buckets that can be alive.
- */
-const BUCKETS_PER_RETENTION = 8;
-
 /** What the ledger needs of an object's storage. */
 export interface LedgerStorage {
   readonly sql: Sql;
@@ -65,8 +55,9 @@ export class Ledger {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
-  /** The buckets that may hold a record, in flight first; a handful, kept so that a look-up need not ask. */
-  readonly #buckets: Set<number>;
+  readonly buckets: Buckets;
+  /** The text of the look-up, as long as the buckets are the same. */
+  #find = { list: "", query: "" };
   /** What this instance has written of those in flight, since each is asked for once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
@@ -78,16 +69,18 @@ export class Ledger {
     this.addresses = new Addresses(sql);
     // A statement that fails undoes itself alone; only a transaction undoes those before it.
     storage.transactionSync(() => migrate(sql));
-    this.#buckets = new Set([IN_FLIGHT, ...listBuckets(sql)]);
+    this.buckets = new Buckets(sql);
   }
 
   find(id: RecordId): Entry | null {
     const known = this.#inFlight.get(id);
     if (known !== undefined) return known;
-    // The buckets stand in the text, not among its parameters: the platform takes 100 of those, and routes with many
-    // different retentions can have more buckets.
-    const query = `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${[...this.#buckets].join()})`;
-    const [row] = this.#sql.exec<RecordRow>(query, id).toArray();
+    const { list } = this.buckets;
+    if (this.#find.list !== list) {
+      const query = `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${list})`;
+      this.#find = { list, query };
+    }
+    const [row] = this.#sql.exec<RecordRow>(this.#find.query, id).toArray();
     return row === undefined ? null : entryOf(row);
   }
 
@@ -105,12 +98,12 @@ export class Ledger {
       return;
     }
     const bucket = bucketOf(record);
-    this.#buckets.add(bucket);
+    this.buckets.add(bucket);
     const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
-    const values = [bucket, ...writeRecord(record), ...writeResponse(response), asked, writeHistory(history)];
-    if (entry === null) this.#sql.exec(INSERT, id, label.key, label.route, ...values);
-    else this.#sql.exec(UPDATE, ...values, entry.bucket, id);
+    const row = { bucket, record, response, verification: asked, history, label };
+    const { query, values } = entry === null ? insertion(id, row) : replacement(id, entry.bucket, row);
+    this.#sql.exec(query, ...values);
     if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history, response });
     else this.#inFlight.delete(id);
   }
@@ -150,9 +143,7 @@ export class Ledger {
     if (last !== undefined) {
       this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
     }
-    if (rows.length < limit) {
-      for (const bucket of this.#buckets) if (bucket !== IN_FLIGHT && bucket <= now) this.#buckets.delete(bucket);
-    }
+    if (rows.length < limit) this.buckets.forgetExpired(now);
     return rows.length;
   }
 
@@ -181,27 +172,6 @@ function entryOf(row: RecordRow): Entry {
     history: readHistory(row.history),
     response: readResponse(row),
   };
-}
-
-/** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
-function bucketOf(record: IdempotencyRecord): number {
-  if (record.state === "started" || (record.state === "unknown" && record.verifyAt !== null)) return IN_FLIGHT;
-  const widthMs = Math.max(1, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
-  return Math.ceil(record.expiresAt / widthMs) * widthMs;
-}
-
-/** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
-function listBuckets(sql: Sql): readonly number[] {
-  return sql
-    .exec<{ bucket: number }>(
-      `WITH RECURSIVE found(bucket) AS (
-         SELECT min(bucket) FROM records WHERE bucket > ?1
-         UNION ALL SELECT (SELECT min(bucket) FROM records WHERE bucket > found.bucket) FROM found WHERE found.bucket IS NOT NULL
-       ) SELECT bucket FROM found WHERE bucket IS NOT NULL`,
-      IN_FLIGHT,
-    )
-    .toArray()
-    .map(({ bucket }) => bucket);
 }
 
 /** Whether the chunks of `before`, if it has any, still belong to `after`. */

@@ -2,14 +2,15 @@
 
 import type { IdempotencyRecord, Policy } from "../core/record.ts";
 import type { Happening } from "../core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint } from "../core/units.ts";
+import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../core/units.ts";
+import { RESPONSE_COLUMNS, type ResponseRow, type StoredResponse, writeResponse } from "./response-rows.ts";
 
 /** What `readRecord` and `readResponse` read: one statement, since what is found is mostly to be replayed. */
 export const RECORD_COLUMNS =
   "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history, status_text, headers, body, body_bytes, chunks";
 
 /** A row of `records`. */
-export interface RecordRow extends Record<string, SqlStorageValue> {
+export interface RecordRow extends ResponseRow, Record<string, SqlStorageValue> {
   readonly bucket: number;
   readonly id: string;
   readonly state: string;
@@ -24,17 +25,9 @@ export interface RecordRow extends Record<string, SqlStorageValue> {
   readonly retry_from: number | null;
   readonly completed_at: number | null;
   readonly expires_at: number | null;
-  readonly status: number | null;
-  readonly kept: number | null;
   readonly verify_at: number | null;
   readonly verifications: number | null;
   readonly history: string | null;
-  readonly status_text: string | null;
-  readonly headers: string | null;
-  /** `null`: in chunks, or in the bucket. */
-  readonly body: ArrayBuffer | null;
-  readonly body_bytes: number | null;
-  readonly chunks: number | null;
 }
 
 /** What a record is called by people. */
@@ -45,8 +38,24 @@ export interface Label {
   readonly route: string;
 }
 
-const WRITTEN_COLUMNS = [
-  "bucket",
+/** A record as it is to stand in its row. */
+export interface Written {
+  readonly bucket: number;
+  readonly record: IdempotencyRecord;
+  readonly response: StoredResponse | null;
+  readonly verification: string | null;
+  readonly history: readonly Happening[];
+  readonly label: Label;
+}
+
+/** A statement and its values: the fewer of these, the faster (measured: 0.2 µs each, in both directions). */
+export interface Statement {
+  readonly query: string;
+  readonly values: readonly SqlStorageValue[];
+}
+
+const NAME = ["bucket", "id", "key", "route"];
+const ATTEMPT = [
   "state",
   "fingerprint",
   "attempt_id",
@@ -56,53 +65,66 @@ const WRITTEN_COLUMNS = [
   "unknown",
   "lock_ms",
   "retention_ms",
-  "retry_from",
-  "completed_at",
-  "expires_at",
-  "status",
-  "kept",
-  "verify_at",
-  "verifications",
-  "status_text",
-  "headers",
-  "body",
-  "body_bytes",
-  "chunks",
-  "verification",
-  "history",
 ];
-/** Takes the id, the label's key and route, then `bucket`, what `writeRecord` gives, the response, the verification and the history. */
-export const INSERT = `INSERT INTO records (id, key, route, ${WRITTEN_COLUMNS.join(", ")}) VALUES (?, ?, ?, ${WRITTEN_COLUMNS.map(() => "?").join(", ")})`;
-/** Takes what INSERT does but for the id and the label, then the bucket and the id of the row to replace. */
-export const UPDATE = `UPDATE records SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE bucket = ? AND id = ?`;
+const END = ["completed_at", "expires_at", "status", "kept", "history", ...RESPONSE_COLUMNS];
+const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
 
-export function writeRecord(record: IdempotencyRecord): readonly SqlStorageValue[] {
-  const { state, attempt, policy } = record;
+const CLAIM = insert([...NAME, ...ATTEMPT, "verification"]);
+const INSERT = insert([...NAME, ...ATTEMPT, ...END, ...WAIT]);
+/** What the attempt was stays as it is, and nothing is waited for any more. */
+const COMPLETE = update(["bucket", "state", ...END], WAIT);
+const REPLACE = update(["bucket", ...ATTEMPT, ...END, ...WAIT]);
+
+function insert(columns: readonly string[]): string {
+  return `INSERT INTO records (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+}
+
+function update(columns: readonly string[], emptied: readonly string[] = []): string {
+  const settings = [...columns.map((column) => `${column} = ?`), ...emptied.map((column) => `${column} = NULL`)];
+  return `UPDATE records SET ${settings.join(", ")} WHERE bucket = ? AND id = ?`;
+}
+
+/** Puts a row where there is none. */
+export function insertion(id: RecordId, row: Written): Statement {
+  const { bucket, record, verification, label } = row;
+  const begun = [bucket, id, label.key, label.route, ...attemptOf(record)];
+  if (record.state === "started") return { query: CLAIM, values: [...begun, verification] };
+  return { query: INSERT, values: [...begun, ...endOf(row), ...waitOf(row)] };
+}
+
+/** Puts it in the place of the one of this name in `before`, whose attempt `record` goes on with when it is completed. */
+export function replacement(id: RecordId, before: number, row: Written): Statement {
+  const { bucket, record } = row;
+  if (record.state === "completed") {
+    return { query: COMPLETE, values: [bucket, record.state, ...endOf(row), before, id] };
+  }
+  return { query: REPLACE, values: [bucket, ...attemptOf(record), ...endOf(row), ...waitOf(row), before, id] };
+}
+
+function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
+  const { id, number, startedAt, lockedUntil } = attempt;
+  return [state, print, id, number, startedAt, lockedUntil, policy.unknown, policy.lockMs, policy.retentionMs];
+}
+
+function endOf({ record, response, history }: Written): readonly SqlStorageValue[] {
+  const ended = record.state === "completed" ? record : null;
   return [
-    state,
-    record.fingerprint,
-    attempt.id,
-    attempt.number,
-    attempt.startedAt,
-    attempt.lockedUntil,
-    policy.unknown,
-    policy.lockMs,
-    policy.retentionMs,
-    state === "failed" ? record.retryFrom : null,
-    state === "completed" ? record.completedAt : null,
-    state === "started" ? null : record.expiresAt,
-    state === "completed" ? record.status : null,
-    state === "completed" ? Number(record.kept) : null,
-    state === "unknown" ? record.verifyAt : null,
-    state === "unknown" ? record.verifications : null,
+    ended?.completedAt ?? null,
+    record.state === "started" ? null : record.expiresAt,
+    ended?.status ?? null,
+    ended === null ? null : Number(ended.kept),
+    history.length === 0 ? null : JSON.stringify(history),
+    ...writeResponse(response),
   ];
 }
 
-export function writeHistory(history: readonly Happening[]): string | null {
-  return history.length === 0 ? null : JSON.stringify(history);
+function waitOf({ record, verification }: Written): readonly SqlStorageValue[] {
+  const unknown = record.state === "unknown" ? record : null;
+  const retryFrom = record.state === "failed" ? record.retryFrom : null;
+  return [retryFrom, unknown?.verifyAt ?? null, unknown?.verifications ?? null, verification];
 }
 
-/** As `writeHistory` wrote it, in this deployment or one before. */
+/** As a statement wrote it, in this deployment or one before. */
 export function readHistory(text: string | null): readonly Happening[] {
   return text === null ? [] : JSON.parse(text);
 }

@@ -1,7 +1,19 @@
 // How the response of a record stands in the record's row, and comes back from it.
 
 import { exactBuffer } from "./bodies.ts";
-import type { RecordRow } from "./record-rows.ts";
+
+/** As much of a record's row as its response needs. */
+export interface ResponseRow {
+  readonly attempt_id: string;
+  readonly status: number | null;
+  readonly kept: number | null;
+  readonly status_text: string | null;
+  readonly headers: string | null;
+  /** `null`: in chunks, or in the bucket. */
+  readonly body: ArrayBuffer | null;
+  readonly body_bytes: number | null;
+  readonly chunks: number | null;
+}
 
 export interface StoredResponse {
   readonly status: number;
@@ -16,7 +28,9 @@ export type StoredBody =
   | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
   | { readonly kind: "remote"; readonly name: string; readonly size: number };
 
-/** In the order of the columns: status text, headers, body, its size, its chunks. */
+/** What `writeResponse` gives values for, in its order. */
+export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
+
 export function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
   if (response === null) return [null, null, null, null, null];
   const { statusText, headers, body } = response;
@@ -32,7 +46,7 @@ export function writeResponse(response: StoredResponse | null): readonly SqlStor
 }
 
 /** `null` where the record has none, or does not keep it. */
-export function readResponse(row: RecordRow): StoredResponse | null {
+export function readResponse(row: ResponseRow): StoredResponse | null {
   const { status, status_text, headers, body, body_bytes, chunks } = row;
   if (row.kept !== 1 || headers === null) return null;
   const pairs: StoredResponse["headers"] = JSON.parse(headers);

@@ -1,0 +1,69 @@
+// The buckets in which a shard's records lie, by the time at which they expire: what is to be erased lies together, and
+// needs no index of its own.
+
+import type { IdempotencyRecord } from "../core/record.ts";
+import type { EpochMs } from "../core/units.ts";
+import type { Sql } from "./migrations.ts";
+
+/** The bucket of records that the alarm has to do something about: an attempt in flight, or the origin to be asked. */
+export const IN_FLIGHT = 0;
+
+/**
+ * Buckets per retention: a record is erased at most an eighth of its retention after it has expired (it is not *found*
+ * from the millisecond on), and a look-up costs one seek for each of the nine buckets that can be alive.
+ */
+const BUCKETS_PER_RETENTION = 8;
+
+/** The buckets that may hold a record; a handful, kept in memory so that a look-up need not ask. */
+export class Buckets {
+  readonly #all: Set<number>;
+  #list: string | null = null;
+
+  constructor(sql: Sql) {
+    this.#all = new Set([IN_FLIGHT, ...listBuckets(sql)]);
+  }
+
+  /** In flight first. */
+  get all(): ReadonlySet<number> {
+    return this.#all;
+  }
+
+  /** For the text of a statement, where they stand: the platform takes 100 parameters, and there can be more buckets. */
+  get list(): string {
+    this.#list ??= [...this.#all].join();
+    return this.#list;
+  }
+
+  add(bucket: number): void {
+    if (this.#all.has(bucket)) return;
+    this.#all.add(bucket);
+    this.#list = null;
+  }
+
+  /** Those that have expired are empty. */
+  forgetExpired(now: EpochMs): void {
+    for (const bucket of this.#all) if (bucket !== IN_FLIGHT && bucket <= now) this.#all.delete(bucket);
+    this.#list = null;
+  }
+}
+
+/** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
+export function bucketOf(record: IdempotencyRecord): number {
+  if (record.state === "started" || (record.state === "unknown" && record.verifyAt !== null)) return IN_FLIGHT;
+  const widthMs = Math.max(1, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
+  return Math.ceil(record.expiresAt / widthMs) * widthMs;
+}
+
+/** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
+function listBuckets(sql: Sql): readonly number[] {
+  return sql
+    .exec<{ bucket: number }>(
+      `WITH RECURSIVE found(bucket) AS (
+         SELECT min(bucket) FROM records WHERE bucket > ?1
+         UNION ALL SELECT (SELECT min(bucket) FROM records WHERE bucket > found.bucket) FROM found WHERE found.bucket IS NOT NULL
+       ) SELECT bucket FROM found WHERE bucket IS NOT NULL`,
+      IN_FLIGHT,
+    )
+    .toArray()
+    .map(({ bucket }) => bucket);
+}
