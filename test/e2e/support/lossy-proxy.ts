@@ -35,7 +35,7 @@ export async function startLossyProxy(gatewayPort: number): Promise<LossyProxy> 
     const passage: Passage = { key: request.headers["idempotency-key"]?.toString() ?? null, status: null };
     passages.push(passage);
     waiting.add(request);
-    const answer = await ask(gatewayPort, request);
+    const answer = await ask(gatewayPort, request, response);
     const body = await buffer(answer);
     waiting.delete(request);
     passage.status = answer.statusCode ?? null;
@@ -70,17 +70,13 @@ export async function startLossyProxy(gatewayPort: number): Promise<LossyProxy> 
 }
 
 /** On a connection of its own. */
-function ask(port: number, request: IncomingMessage): Promise<IncomingMessage> {
+function ask(port: number, request: IncomingMessage, response: ServerResponse): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const { method, url, rawHeaders } = request;
-
-    const asked = openRequest(
-      { host: "127.0.0.1", port, method, path: url, headers: rawHeaders, agent: false },
-      resolve,
-    );
+    const { method, url, rawHeaders: headers } = request;
+    const asked = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false }, resolve);
     asked.on("error", reject);
     // Who leaves the proxy leaves the gateway.
-    request.socket.once("close", () => asked.destroy());
+    response.once("close", () => asked.destroy());
     request.pipe(asked);
   });
 }
