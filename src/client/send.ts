@@ -52,9 +52,10 @@ export async function sendOnce(request: Repeatable, limitMs: number, settings: S
     const { method, headers } = template;
     const both = AbortSignal.any([signal, limit.signal]);
     response = await settings.fetch(new Request(template, { method, headers, body, signal: both }));
+    let problem: Problem | null = null;
+    if (isProblem(response)) problem = parseProblem(await response.clone().text());
     // A break inside the body shows here; the caller gets the other branch, whole.
-    const text = isProblem(response) || !settings.streaming ? await response.clone().text() : "";
-    const problem = isProblem(response) ? parseProblem(text) : null;
+    else if (!settings.streaming) await response.clone().arrayBuffer();
     return { kind: "answer", response, answer: describe(response, problem, key) };
   } catch (error) {
     discard(response);
