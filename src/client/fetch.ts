@@ -28,7 +28,7 @@ export function createFetch(options: ClientOptions = {}): Fetch {
       const sent = await sendOnce(request, limitMs, settings);
       let unanswered = LOST;
       if (sent.kind === "answer") {
-        const judgement = judge(sent.answer);
+        const judgement = judge(sent.answer, settings.refused);
         if (judgement.kind === "answered") return sent.response;
         unanswered = judgement;
       }

@@ -38,20 +38,22 @@ export type Judgement =
 export const LOST: Unanswered = { kind: "unanswered", again: true, outcome: "unknown" };
 
 /** Statuses that say that the origin did not act: the gateway's own default for `refused`. */
-const REFUSED: ReadonlySet<number> = new Set([425, 429, 503, 521, 523, 525, 526, 530]);
+export const REFUSED: readonly number[] = [425, 429, 503, 521, 523, 525, 526, 530];
 
-/** Statuses that leave it open: the gateway's own default for `ambiguous`. */
-const AMBIGUOUS: ReadonlySet<number> = new Set([408, 502, 504, 520, 522, 524]);
+/** Statuses that are no result, so that the gateway lets the key be tried again: its defaults. */
+const NO_RESULT: ReadonlySet<number> = new Set([...REFUSED, 408, 502, 504, 520, 522, 524]);
 
-export function judge({ status, problem, shouldRetry, isProtected, isKept, isUnprotected }: Answer): Judgement {
+/** `refused`: the statuses after which the origin did not act, for certain. */
+export function judge(answer: Answer, refused: readonly number[] = REFUSED): Judgement {
+  const { status, problem, shouldRetry } = answer;
   if (problem !== null) {
     return { kind: "unanswered", again: shouldRetry ?? problem.retryable, outcome: outcomeOf(problem) };
   }
-  if (isKept || isUnprotected) return { kind: "answered" };
-  const isRefused = REFUSED.has(status);
-  const again = shouldRetry ?? (isRefused || AMBIGUOUS.has(status));
+  if (answer.isKept || answer.isUnprotected) return { kind: "answered" };
+  const isRefused = refused.includes(status);
+  const again = shouldRetry ?? (isRefused || NO_RESULT.has(status));
   if (!again) return { kind: "answered" };
-  return { kind: "unanswered", again, outcome: isRefused && isProtected ? "did-not-happen" : "unknown" };
+  return { kind: "unanswered", again, outcome: isRefused && answer.isProtected ? "did-not-happen" : "unknown" };
 }
 
 function outcomeOf(problem: Problem): Outcome {

@@ -1,5 +1,6 @@
 // What may be set, checked once; inner code never meets `undefined`.
 
+import { REFUSED } from "./judge.ts";
 import type { Backoff } from "./pause.ts";
 
 /** What `fetch` is, wherever this runs. */
@@ -30,6 +31,8 @@ export interface ClientOptions {
    * `true`: it resolves with the headers, as with `fetch`; `tryMs` and retries end there.
    */
   readonly streaming?: boolean;
+  /** Statuses that say that the origin did not act, as the route has them in `refused`: by default the gateway's default. */
+  readonly refused?: readonly number[];
   /** Sends the requests: the global `fetch` by default. */
   readonly fetch?: Fetch;
   /** The system's by default. */
@@ -41,6 +44,7 @@ export interface Settings extends Backoff {
   readonly totalMs: number;
   readonly tryMs: number;
   readonly streaming: boolean;
+  readonly refused: readonly number[];
   readonly fetch: Fetch;
   readonly surroundings: Surroundings;
 }
@@ -66,6 +70,7 @@ export function resolveOptions(options: ClientOptions): Settings {
     firstPauseMs: milliseconds("firstPauseMs", options.firstPauseMs ?? 500, 0),
     maxPauseMs: milliseconds("maxPauseMs", options.maxPauseMs ?? 10_000, 0),
     streaming: options.streaming ?? false,
+    refused: options.refused ?? REFUSED,
     // Not taken as a method: browsers and Workers refuse a `fetch` that is called on another object.
     fetch: options.fetch ?? ((...request) => fetch(...request)),
     surroundings: options.surroundings ?? SYSTEM,

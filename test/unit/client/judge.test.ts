@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Answer, combine, judge } from "../../../src/client/judge.ts";
 import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
+import { BUILT_IN } from "../../../src/config/defaults.ts";
 import type { Problem, ProblemCode as GatewayCode } from "../../../src/core/problem.ts";
 import { problemResponse } from "../../../src/http/problem-response.ts";
 
@@ -107,8 +108,13 @@ describe("the origin's answers", () => {
     },
   );
 
-  it.each([408, 502, 504, 520, 522, 524])("%i leaves it open, and may be tried again", (status) => {
+  it.each(BUILT_IN.ambiguous)("%i leaves it open, and may be tried again", (status) => {
     expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "unknown" });
+  });
+
+  it("leave it open where the route has other statuses for refusals", () => {
+    expect(judge({ ...ORIGINS, status: 503 }, [429])).toMatchObject({ again: true, outcome: "unknown" });
+    expect(judge({ ...ORIGINS, status: 418 }, [418])).toMatchObject({ again: true, outcome: "did-not-happen" });
   });
 
   it("prove nothing where the gateway does not repeat the key", () => {
