@@ -3,6 +3,7 @@
 
 import { ModernTreasury } from "modern-treasury";
 import { Stripe } from "stripe";
+import { ApiException, Svix } from "svix";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { freshKey } from "../support/http.ts";
 import { type LossyProxy, startLossyProxy } from "./support/lossy-proxy.ts";
@@ -61,6 +62,22 @@ const SDKS: readonly Sdk[] = [
       error instanceof ModernTreasury.APIError
         ? { status: error.status, code: member(error.error, "code") }
         : never(error),
+  },
+  {
+    name: "svix",
+    path: "/api/v1/app",
+    keyForm: /^auto_[0-9a-f-]{36}$/,
+    duplicate: "wait",
+    // It takes every status from 500 on for a reason to come again, and every 409 for final.
+    heldAs: "outcome-unknown",
+    sendsInVain: 1,
+    create: async (amount, idempotencyKey) => {
+      const svix = new Svix("token", { serverUrl: proxy.url });
+      const options = idempotencyKey === undefined ? {} : { idempotencyKey };
+      return (await svix.application.create({ name: `amount ${amount}` }, options)).id;
+    },
+    told: (error) =>
+      error instanceof ApiException ? { status: error.code, code: member(error.body, "code") } : never(error),
   },
 ];
 
