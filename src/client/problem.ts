@@ -1,0 +1,66 @@
+// The gateway's problems (RFC 9457) as a client reads them. The `type` tells them from a problem of the origin's own.
+
+/** The codes of the contract; a later gateway may know more. */
+export type ProblemCode =
+  | "key-missing"
+  | "key-invalid"
+  | "request-invalid"
+  | "key-reused"
+  | "in-flight"
+  | "outcome-unknown"
+  | "response-not-kept"
+  | "body-too-large"
+  | "origin-unreachable"
+  | "origin-dropped"
+  | "origin-timeout"
+  | "store-unavailable"
+  | "configuration-invalid";
+
+export interface Problem {
+  readonly code: ProblemCode | (string & {});
+  readonly status: number;
+  readonly title: string;
+  /** What happened, and what to do next, in a sentence for a person. */
+  readonly detail: string;
+  /** Whether the same request with the same key is worth sending again. */
+  readonly retryable: boolean;
+  /** Of `response-not-kept`: the status with which the origin answered. */
+  readonly originalStatus: number | null;
+}
+
+const TYPE_PREFIX = "/.well-known/idempotency#";
+
+/** `null` where the text is no problem of the gateway's. */
+export function parseProblem(text: string): Problem | null {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!isMembers(read)) return null;
+  const { type, code, status, title, detail, retryable, originalStatus } = read;
+  if (typeof code !== "string" || type !== TYPE_PREFIX + code || typeof status !== "number") return null;
+  return {
+    code,
+    status,
+    title: typeof title === "string" ? title : code,
+    detail: typeof detail === "string" ? detail : "",
+    retryable: retryable === true,
+    originalStatus: typeof originalStatus === "number" ? originalStatus : null,
+  };
+}
+
+interface Members {
+  readonly type?: unknown;
+  readonly code?: unknown;
+  readonly status?: unknown;
+  readonly title?: unknown;
+  readonly detail?: unknown;
+  readonly retryable?: unknown;
+  readonly originalStatus?: unknown;
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null;
+}

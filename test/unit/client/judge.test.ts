@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import { type Answer, combine, judge } from "../../../src/client/judge.ts";
+import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
+import { BUILT_IN } from "../../../src/config/defaults.ts";
+import type { Problem, ProblemCode as GatewayCode } from "../../../src/core/problem.ts";
+import { problemResponse } from "../../../src/http/problem-response.ts";
+
+const ORIGINS: Answer = {
+  status: 200,
+  problem: null,
+  shouldRetry: null,
+  isProtected: true,
+  isKept: false,
+  isUnprotected: false,
+};
+
+/** The client knows each code of the gateway, and no other: the two assign both ways. */
+const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode> = {
+  "key-missing": "key-missing",
+  "key-invalid": "key-invalid",
+  "request-invalid": "request-invalid",
+  "key-reused": "key-reused",
+  "in-flight": "in-flight",
+  "outcome-unknown": "outcome-unknown",
+  "response-not-kept": "response-not-kept",
+  "body-too-large": "body-too-large",
+  "origin-unreachable": "origin-unreachable",
+  "origin-dropped": "origin-dropped",
+  "origin-timeout": "origin-timeout",
+  "store-unavailable": "store-unavailable",
+  "configuration-invalid": "configuration-invalid",
+};
+
+const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[] = [
+  [{ code: "key-missing", header: "Idempotency-Key" }, false, "did-not-happen"],
+  [{ code: "key-invalid", reason: "" }, false, "did-not-happen"],
+  [{ code: "request-invalid", reason: "" }, false, "did-not-happen"],
+  [{ code: "key-reused", status: 422 }, false, "unknown"],
+  [{ code: "in-flight", retryAfterMs: 2000 }, true, "unknown"],
+  [{ code: "outcome-unknown", retryAfterMs: null }, false, "unknown"],
+  [{ code: "outcome-unknown", retryAfterMs: 1000 }, true, "unknown"],
+  [{ code: "response-not-kept", originalStatus: 201 }, false, "happened"],
+  [{ code: "body-too-large", limitBytes: 1 }, false, "did-not-happen"],
+  [{ code: "origin-unreachable" }, true, "did-not-happen"],
+  [{ code: "origin-dropped", unknown: "retry", retryAfterMs: 1 }, true, "unknown"],
+  [{ code: "origin-dropped", unknown: "verify", retryAfterMs: 1 }, true, "unknown"],
+  [{ code: "origin-dropped", unknown: "hold", retryAfterMs: 1 }, false, "unknown"],
+  [{ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 1 }, false, "unknown"],
+  [{ code: "origin-timeout", unknown: "retry", retryAfterMs: 1 }, true, "unknown"],
+  [{ code: "origin-timeout", unknown: "hold", retryAfterMs: 1 }, false, "unknown"],
+  [{ code: "store-unavailable" }, true, "unknown"],
+  [{ code: "configuration-invalid", problems: [] }, false, "did-not-happen"],
+];
+
+describe("the gateway's own problems, as the gateway writes them", () => {
+  it("are all in the table", () => {
+    expect(new Set(PROBLEMS.map(([{ code }]) => code))).toEqual(new Set(Object.keys(known)));
+  });
+
+  it.each(PROBLEMS)("%j: again %s, %s", async (problem, again, outcome) => {
+    const response = problemResponse(problem, "k");
+    const read = parseProblem(await response.text());
+    expect(read).toMatchObject({ code: problem.code, status: response.status, retryable: again });
+    // With `X-Should-Retry`, and where a browser may not read it.
+    for (const shouldRetry of [again, null]) {
+      const judgement = judge({ ...ORIGINS, status: response.status, problem: read, shouldRetry });
+      expect(judgement).toEqual({ kind: "unanswered", again, outcome });
+    }
+  });
+
+  it("carry the status that was not kept", async () => {
+    const text = await problemResponse({ code: "response-not-kept", originalStatus: 402 }, "k").text();
+    expect(parseProblem(text)?.originalStatus).toBe(402);
+  });
+
+  it("obey X-Should-Retry and stay in doubt where the code is not known yet", () => {
+    const problem = { code: "new", status: 409, title: "", detail: "", retryable: false, originalStatus: null };
+    expect(judge({ ...ORIGINS, status: 409, problem, shouldRetry: true })).toEqual({
+      kind: "unanswered",
+      again: true,
+      outcome: "unknown",
+    });
+  });
+
+  it.each([
+    "",
+    "null",
+    "7",
+    "[]",
+    "{",
+    '{"type":"about:blank","code":"in-flight","status":409}',
+    '{"type":"/.well-known/idempotency#in-flight","code":"key-reused","status":409}',
+    '{"type":"/.well-known/idempotency#in-flight","code":"in-flight","status":"409"}',
+  ])("are told from the origin's: %s", (text) => {
+    expect(parseProblem(text)).toBeNull();
+  });
+});
+
+describe("the origin's answers", () => {
+  it.each([200, 201, 204, 302, 400, 404, 409, 422, 500, 501])("%i is the operation's answer", (status) => {
+    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "answered" });
+  });
+
+  it.each([425, 429, 503, 521, 523, 525, 526, 530])(
+    "%i says that nothing happened, and may be tried again",
+    (status) => {
+      expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "did-not-happen" });
+    },
+  );
+
+  it.each(BUILT_IN.ambiguous)("%i leaves it open, and may be tried again", (status) => {
+    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "unknown" });
+  });
+
+  it("leave it open where the route has other statuses for refusals", () => {
+    expect(judge({ ...ORIGINS, status: 503 }, [429])).toMatchObject({ again: true, outcome: "unknown" });
+    expect(judge({ ...ORIGINS, status: 418 }, [418])).toMatchObject({ again: true, outcome: "did-not-happen" });
+  });
+
+  it("prove nothing where the gateway does not repeat the key", () => {
+    expect(judge({ ...ORIGINS, status: 503, isProtected: false })).toMatchObject({ again: true, outcome: "unknown" });
+  });
+
+  it("are final when the gateway keeps them, whatever their status", () => {
+    expect(judge({ ...ORIGINS, status: 503, isKept: true })).toEqual({ kind: "answered" });
+  });
+
+  it("are never asked for again where the gateway failed open", () => {
+    expect(judge({ ...ORIGINS, status: 502, isUnprotected: true })).toEqual({ kind: "answered" });
+  });
+
+  it("are tried again or not as X-Should-Retry says", () => {
+    expect(judge({ ...ORIGINS, status: 503, shouldRetry: false })).toEqual({ kind: "answered" });
+    expect(judge({ ...ORIGINS, status: 500, shouldRetry: true })).toMatchObject({ again: true, outcome: "unknown" });
+  });
+});
+
+describe("what is known after several tries", () => {
+  it("stays in doubt until an answer ends it", () => {
+    expect(combine("unknown", "did-not-happen")).toBe("unknown");
+    expect(combine("unknown", "happened")).toBe("happened");
+    expect(combine("did-not-happen", "did-not-happen")).toBe("did-not-happen");
+    expect(combine("did-not-happen", "unknown")).toBe("unknown");
+  });
+});
