@@ -44,6 +44,18 @@ export interface Attachments {
 
 const UNLABELLED: Label = { key: "", route: "" };
 
+/** The most bytes of bodies that are erased in one turn: SQLite reads each page that it frees. */
+const ERASE_BYTES = 8 << 20;
+
+interface ErasableRow extends Record<string, SqlStorageValue> {
+  readonly bucket: number;
+  readonly id: string;
+  /** The name of a body outside the row. */
+  readonly apart: string | null;
+  /** Of a body within it. */
+  readonly bytes: number;
+}
+
 /** What the ledger needs of an object's storage. */
 export interface LedgerStorage {
   readonly sql: Sql;
@@ -128,22 +140,23 @@ export class Ledger {
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
 
-  /** Erases at most `limit` records of expired buckets, and tells how many; their chunks are discarded. */
+  /** Erases at most `limit` records of expired buckets, fewer where their bodies are large, and tells how many; their chunks are discarded. */
   erase(now: EpochMs, limit: number): number {
-    const rows = this.#sql
-      .exec<{ bucket: number; id: string; apart: string | null }>(
-        "SELECT bucket, id, CASE WHEN kept = 1 AND body IS NULL THEN attempt_id END AS apart FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
+    const found = this.#sql
+      .exec<ErasableRow>(
+        "SELECT bucket, id, CASE WHEN kept = 1 AND body IS NULL THEN attempt_id END AS apart, CASE WHEN body IS NULL THEN 0 ELSE body_bytes END AS bytes FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
         now,
         limit,
       )
       .toArray();
+    const rows = found.slice(0, countWithin(found, ERASE_BYTES));
     for (const { apart } of rows) if (apart !== null) this.#discard(apart);
     const last = rows.at(-1);
     // The rows were read in the order of the key, from its beginning: they are all up to the last one.
     if (last !== undefined) {
       this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
     }
-    if (rows.length < limit) this.buckets.forgetExpired(now);
+    if (rows.length < limit && rows.length === found.length) this.buckets.forgetExpired(now);
     return rows.length;
   }
 
@@ -172,6 +185,13 @@ function entryOf(row: RecordRow): Entry {
     history: readHistory(row.history),
     response: readResponse(row),
   };
+}
+
+/** How many of the rows, one at least, come to no more than these bytes with all but the last of them. */
+function countWithin(rows: readonly ErasableRow[], bytes: number): number {
+  let sum = 0;
+  const last = rows.findIndex((row) => (sum += row.bytes) >= bytes);
+  return last === -1 ? rows.length : last + 1;
 }
 
 /** Whether the chunks of `before`, if it has any, still belong to `after`. */

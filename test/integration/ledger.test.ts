@@ -219,6 +219,20 @@ describe("ledger", () => {
     });
   });
 
+  it("erases few large bodies in a slice, since SQLite reads all that it frees", async () => {
+    await inLedger((ledger) => {
+      const body = { kind: "inline", bytes: new Uint8Array(CHUNK_BYTES) } as const;
+      const record = completed(started());
+      for (let count = 0; count < 40; count += 1) {
+        ledger.save(freshId(), null, record, { response: { ...response, body } });
+      }
+      const bucketEnd = ledger.nextDeadline() ?? NOW;
+      // 32 of them are 8 MiB.
+      expect([1, 2, 3].map(() => ledger.erase(bucketEnd, 500))).toEqual([32, 8, 0]);
+      expect(ledger.nextDeadline()).toBeNull();
+    });
+  });
+
   it("tells the earliest lock's end or bucket's end as the next deadline", async () => {
     await inLedger((ledger) => {
       expect(ledger.nextDeadline()).toBeNull();
