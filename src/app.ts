@@ -13,13 +13,21 @@ import { wellKnownResponse } from "./http/well-known.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-export function createApp(config: Config, ports: Ports): Handle {
+/** `operate` answers what operators ask, under `config.operatorPath`. */
+export function createApp(config: Config, ports: Ports, operate: Handle = refuseOperator): Handle {
   const pass = (request: Request): Response | Promise<Response> => passTo(request, config.origin, ports);
   // Matched as written only after the plainest form has matched nothing: see http/path.ts.
   const replays = new ReplayMemory();
-  const literal = routed(config, ports, replays, literalPath);
+  const literal = new Hono({ getPath: (request) => literalPath(request.url) });
+  addRoutes(literal, config, ports, replays);
   literal.all("*", ({ req }) => pass(req.raw));
-  const plainest = routed(config, ports, replays, plainestPath);
+  const plainest = new Hono({ getPath: (request) => plainestPath(request.url) });
+  // First, so that no route covers it. Only as it is written: any other form is nobody's, and goes nowhere, since an
+  // operator's token may come with it.
+  plainest.all(`${config.operatorPath}/*`, ({ req }) =>
+    literalPath(req.raw.url) === plainestPath(req.raw.url) ? operate(req.raw) : refuseOperator(),
+  );
+  addRoutes(plainest, config, ports, replays);
   plainest.all("*", ({ req }) =>
     literalPath(req.raw.url) === plainestPath(req.raw.url) ? pass(req.raw) : literal.fetch(req.raw),
   );
@@ -34,6 +42,10 @@ function refuseUrl(): Response {
   );
 }
 
+function refuseOperator(): Response {
+  return problemResponse({ code: "operator-not-found" }, null);
+}
+
 function refuseLoop(): Response {
   const problem = "origin: the request came back to the gateway; name a URL or a binding as the origin";
   return problemResponse({ code: "configuration-invalid", problems: [problem] }, null);
@@ -45,8 +57,7 @@ export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
   return () => problemResponse({ code: "configuration-invalid", problems: lines }, null);
 }
 
-function routed(config: Config, ports: Ports, replays: ReplayMemory, pathOf: (url: string) => string): Hono {
-  const app = new Hono({ getPath: (request) => pathOf(request.url) });
+function addRoutes(app: Hono, config: Config, ports: Ports, replays: ReplayMemory): void {
   app.get(WELL_KNOWN_PATH, () => wellKnownResponse(config));
   for (const route of config.routes) {
     app.on([...route.methods], route.path, async ({ req }) => {
@@ -59,7 +70,6 @@ function routed(config: Config, ports: Ports, replays: ReplayMemory, pathOf: (ur
     console.error({ message: "unexpected error", reason: String(error) });
     return problemResponse({ code: "store-unavailable" }, null);
   });
-  return app;
 }
 
 function passTo(request: Request, origin: Origin, { target }: Ports): Response | Promise<Response> {

@@ -56,7 +56,7 @@ export interface Attachments {
 const UNLABELLED: Label = { key: "", route: "" };
 
 /** The bucket of records that the alarm has to do something about: an attempt in flight, or the origin to be asked. */
-const IN_FLIGHT = 0;
+export const IN_FLIGHT = 0;
 
 /**
  * Buckets per retention: a record is erased at most an eighth of its retention after it has expired (it is not *found*
@@ -71,6 +71,12 @@ interface ResponseRow extends Record<string, SqlStorageValue> {
   readonly body: ArrayBuffer | null;
   readonly body_bytes: number;
   readonly chunks: number;
+}
+
+/** What people want to know of a record, besides its state. */
+export interface Description {
+  readonly label: Label;
+  readonly response: (Pick<StoredResponse, "statusText" | "headers"> & { readonly sizeBytes: number }) | null;
 }
 
 /** What the ledger needs of an object's storage. */
@@ -143,7 +149,7 @@ export class Ledger {
         id,
       )
       .one();
-    const pairs: StoredResponse["headers"] = JSON.parse(headers);
+    const pairs = readHeaders(headers);
     const name = attempt.id;
     const apart: StoredBody =
       chunks > 0
@@ -151,6 +157,32 @@ export class Ledger {
         : { kind: "remote", name, size: body_bytes };
     const stored: StoredBody = body === null ? apart : { kind: "inline", bytes: new Uint8Array(body) };
     return { status, statusText: status_text, headers: pairs, body: stored };
+  }
+
+  /** What a record is called, and its response but for the status and the bytes; that is `null` when none is kept. */
+  describe(id: RecordId, bucket: number): Description {
+    const row = this.#sql
+      .exec<
+        Pick<ResponseRow, "body_bytes"> & { key: string; route: string; status_text: string; headers: string | null }
+      >("SELECT key, route, status_text, headers, body_bytes FROM records WHERE bucket = ? AND id = ?", bucket, id)
+      .one();
+    const { key, route, status_text: statusText, headers, body_bytes: sizeBytes } = row;
+    const response = headers === null ? null : { statusText, headers: readHeaders(headers), sizeBytes };
+    return { label: { key, route }, response };
+  }
+
+  /** How many records are failed, and unknown, besides those in `inFlight`. */
+  countOpen(now: EpochMs): { readonly failed: number; readonly unknown: number } {
+    const count = (state: "failed" | "unknown"): number =>
+      this.#sql
+        .exec<{ n: number }>(
+          "SELECT count(*) AS n FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND bucket > ? AND expires_at > ?",
+          state,
+          IN_FLIGHT,
+          now,
+        )
+        .one().n;
+    return { failed: count("failed"), unknown: count("unknown") };
   }
 
   /** How to ask the origin whether the attempt of a record took effect; `null` where that is not known. */
@@ -212,6 +244,11 @@ export class Ledger {
   }
 }
 
+/** As `writeResponse` wrote them, in this deployment or one before. */
+function readHeaders(text: string): StoredResponse["headers"] {
+  return JSON.parse(text);
+}
+
 function entryOf(row: RecordRow): Entry {
   return { record: readRecord(row), bucket: row.bucket, history: readHistory(row.history) };
 }
@@ -224,7 +261,7 @@ function bucketOf(record: IdempotencyRecord): number {
 }
 
 /** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
-function listBuckets(sql: Sql): readonly number[] {
+export function listBuckets(sql: Sql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(
       `WITH RECURSIVE found(bucket) AS (

@@ -7,6 +7,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { epochMs } from "../../src/core/units.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
+import { RecordList } from "../../src/shard/record-list.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "./support/records.ts";
 
 interface Ran {
@@ -57,6 +58,13 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const body = { kind: "chunks", name, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
   ledger.response(id, ledger.find(id)?.bucket ?? 0, answer);
+  ledger.describe(id, ledger.find(id)?.bucket ?? 0);
+  ledger.countOpen(NOW);
+  const list = new RecordList(sql);
+  for (const section of ["open", "completed", "key"] as const) {
+    const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
+    list.page(query, (_id, record) => record, NOW);
+  }
   ledger.nextDeadline();
   ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);
   bodies.lend("upload");
