@@ -16,13 +16,17 @@ import { wellKnownResponse } from "./http/well-known.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-export function createApp(config: Config, ports: Ports): Handle {
+/** `operate` answers what operators ask, under `config.operatorPath`. */
+export function createApp(config: Config, ports: Ports, operate: Handle = refuseOperator): Handle {
   const routes = routerOf(config.routes);
   const replays = new ReplayMemory();
   const answer = async (request: Request, url: URL): Promise<Response> => {
     const { method } = request;
     const path = url.pathname;
     const plainest = plainestPath(path);
+    // First, so that no route covers it. Only as it is written: any other form is nobody's, and goes nowhere, since an
+    // operator's token may come with it.
+    if (isBelow(plainest, config.operatorPath)) return path === plainest ? operate(request) : refuseOperator();
     if (plainest === WELL_KNOWN_PATH && isRead(method)) return wellKnownResponse(config);
     const route = routes(method, plainest) ?? (path === plainest ? null : routes(method, path));
     if (route === null) return passTo(request, url, config.origin, ports);
@@ -50,6 +54,10 @@ function refuseUrl(): Response {
   );
 }
 
+function refuseOperator(): Response {
+  return problemResponse({ code: "operator-not-found" }, null);
+}
+
 function refuseLoop(): Response {
   const problem = "origin: the request came back to the gateway; name a URL or a binding as the origin";
   return problemResponse({ code: "configuration-invalid", problems: [problem] }, null);
@@ -66,6 +74,10 @@ function routerOf(routes: readonly Route[]): (method: string, path: string) => R
   const router = new SmartRouter<Route>({ routers: [new RegExpRouter(), new TrieRouter()] });
   for (const route of routes) for (const method of route.methods) router.add(method, route.path, route);
   return (method, path) => router.match(method, path)[0][0]?.[0] ?? null;
+}
+
+function isBelow(path: string, prefix: string): boolean {
+  return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === "/");
 }
 
 function isRead(method: string): boolean {

@@ -4,6 +4,8 @@
 import { env } from "cloudflare:workers";
 import { createApp, createRefusingApp } from "./app.ts";
 import { readConfig } from "./config/read.ts";
+import { createOperatorApi } from "./operator/api.ts";
+import { ShardOperator } from "./operator/shard-operator.ts";
 import { shardCaller } from "./shard/call-shard.ts";
 import { originTarget } from "./shard/origin-target.ts";
 
@@ -15,10 +17,11 @@ if (!read.ok) {
   for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
 }
 const handle = read.ok
-  ? createApp(read.config, {
-      callShard: shardCaller(env.KEY_SHARD),
-      target: (origin) => originTarget(origin, bindings),
-    })
+  ? createApp(
+      read.config,
+      { callShard: shardCaller(env.KEY_SHARD), target: (origin) => originTarget(origin, bindings) },
+      createOperatorApi(read.config.operatorPath, read.tokens, new ShardOperator(env.KEY_SHARD, read.config.routes)),
+    )
   : createRefusingApp(read.problems);
 
 export default {

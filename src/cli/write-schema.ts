@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 
 import { toJsonSchema } from "@valibot/to-json-schema";
 
-import { settingsSchema } from "../config/schema.ts";
+import { defaultsSchema } from "../config/schema-operator.ts";
 import { routeSchema } from "../config/schema-route.ts";
 
 const FILE = new URL("../config/wrangler.schema.json", import.meta.url);
@@ -34,14 +34,14 @@ function wranglerSchema(): object {
         properties: { IDEMPOTENCY: { $ref: "#/definitions/settings" } },
         patternProperties: { "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } } },
       },
-      settings: { description: "Defaults for every protected route.", ...converted(settingsSchema) },
+      settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema) },
       route: { description: "One protected route; the first that matches counts.", ...converted(routeSchema) },
     },
   };
 }
 
 /** What may be written, before anything is parsed. */
-function converted(schema: typeof settingsSchema | typeof routeSchema): object {
+function converted(schema: typeof defaultsSchema | typeof routeSchema): object {
   const { $schema: _, ...definition } = toJsonSchema(schema, {
     target: "draft-07",
     typeMode: "input",

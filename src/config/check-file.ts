@@ -43,7 +43,11 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
     if (reading.ok) config = reading.config;
     else problems.push(...reading.problems.map(({ path, message }) => ({ path: prefix + path, message })));
   }
-  problems.push(...sizeProblems(prefix, vars), ...deploymentProblems(prefix, own, top));
+  problems.push(
+    ...sizeProblems(prefix, vars),
+    ...secretProblems(prefix, vars),
+    ...deploymentProblems(prefix, own, top),
+  );
   return { name, config: problems.length === 0 ? config : null, problems };
 }
 
@@ -75,6 +79,16 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
     const message = `is ${bytes} bytes as JSON, more than the platform's ${MAX_VARIABLE_BYTES}: ${advice}`;
     return [{ path: prefix + name, message }];
   });
+}
+
+/** Tokens are secrets; whatever stands in the file is in everybody's hands who has it. */
+function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
+  return ["ADMIN_TOKEN", "READ_TOKEN"]
+    .filter((name) => vars[name] !== undefined)
+    .map((name) => ({
+      path: `${prefix}${name}`,
+      message: `is a secret and must not stand in a file: leave it out, and run npx wrangler secret put ${name}`,
+    }));
 }
 
 /** The bindings that an origin may name, as objects, like those of a running Worker. */

@@ -5,15 +5,17 @@ import * as v from "valibot";
 
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
+import { readTokens, type Tokens } from "./read-tokens.ts";
 import { resolveConfig } from "./resolve.ts";
 import type { Config, ConfigProblem } from "./resolved.ts";
 import { settingsEntries } from "./schema.ts";
+import { DEFAULT_OPERATOR_PATH, gatewayEntries, gatewaySchema, type GatewaySettings } from "./schema-operator.ts";
 import { pathSchema } from "./schema-route.ts";
 import type { Parsed } from "./units.ts";
 
 /** A configuration that can be used, or all that is wrong with it. */
 export type ConfigReading =
-  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: true; readonly config: Config; readonly tokens: Tokens | null }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 const EVERY_SETTING: ReadonlySet<string> = new Set(Object.keys(settingsEntries));
@@ -28,6 +30,8 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
   problems.push(...defaults.problems);
+  const { tokens, problems: tokenProblems } = readTokens(env);
+  problems.push(...tokenProblems);
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
@@ -51,6 +55,7 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
     });
   }
+  problems.push(...unreachable(routes, defaults.gateway.operator_path ?? DEFAULT_OPERATOR_PATH));
   problems.push(...crossCheck(defaults, routes, (name) => isBinding(env, name)));
 
   if (problems.length > 0)
@@ -64,7 +69,7 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
   const written = routes.flatMap(({ name, route, settings }) =>
     route === null ? [] : [{ name, path: route.path, settings }],
   );
-  return { ok: true, config: resolveConfig(defaults.settings, written) };
+  return { ok: true, config: resolveConfig(defaults.gateway, defaults.settings, written), tokens };
 }
 
 /** Names of the variables that hold routes, in the order in which they are read. */
@@ -74,17 +79,36 @@ export function routeVariables(env: Readonly<Record<string, unknown>>): readonly
     .toSorted();
 }
 
-function readDefaults(variable: unknown): SettingsReading {
+/** What stands in `[vars.IDEMPOTENCY]`. */
+interface DefaultsReading extends SettingsReading {
+  readonly gateway: GatewaySettings;
+}
+
+function readDefaults(variable: unknown): DefaultsReading {
   const value = variable === undefined ? { ok: true as const, value: {} } : readJson(variable);
   if (!value.ok) return refuseDefaults(value.message);
   if (!isTable(value.value))
     return refuseDefaults('must be a table: write [vars.IDEMPOTENCY] with origin = "https://api.example.com"');
-  return readSettings(value.value, "IDEMPOTENCY", []);
+  const reading = readSettings(value.value, "IDEMPOTENCY", Object.keys(gatewayEntries));
+  const own = Object.entries(value.value).filter(([name]) => Object.hasOwn(gatewayEntries, name));
+  const gateway = v.safeParse(gatewaySchema, Object.fromEntries(own));
+  if (gateway.success) return { ...reading, gateway: gateway.output };
+  const path = `IDEMPOTENCY.${own[0]?.[0] ?? ""}`;
+  return { ...reading, gateway: {}, problems: [...reading.problems, { path, message: gateway.issues[0].message }] };
+}
+
+/** Routes that no request reaches, since operators come in there. */
+function unreachable(routes: readonly RouteDraft[], operatorPath: string): readonly ConfigProblem[] {
+  return routes.flatMap(({ name, route }) => {
+    if (route === null || !`${route.path}/`.startsWith(`${operatorPath}/`)) return [];
+    const message = `gets no request, because operator_path ("${operatorPath}") is for operators: write another operator_path in [vars.IDEMPOTENCY]`;
+    return [{ path: `${name}.path`, message }];
+  });
 }
 
 /** Nothing is known of any default then, so no relation that involves one is checked. */
-function refuseDefaults(message: string): SettingsReading {
-  return { settings: {}, faulty: EVERY_SETTING, problems: [{ path: "IDEMPOTENCY", message }] };
+function refuseDefaults(message: string): DefaultsReading {
+  return { gateway: {}, settings: {}, faulty: EVERY_SETTING, problems: [{ path: "IDEMPOTENCY", message }] };
 }
 
 function readRouteList(variable: unknown): Parsed<readonly unknown[]> {

@@ -5,6 +5,7 @@ import { MAX_KEY_LENGTH } from "./bounds.ts";
 import { BUILT_IN, type FullSettings } from "./defaults.ts";
 import type { Config, Origin, Route } from "./resolved.ts";
 import type { Settings } from "./schema.ts";
+import { DEFAULT_OPERATOR_PATH, type GatewaySettings } from "./schema-operator.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {
@@ -19,8 +20,9 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
 }
 
 /** The configuration as the rest of the code knows it. */
-export function resolveConfig(defaults: Settings, routes: readonly WrittenRoute[]): Config {
+export function resolveConfig(gateway: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
   return {
+    operatorPath: gateway.operator_path ?? DEFAULT_OPERATOR_PATH,
     origin: originOf(defaults),
     routes: routes.map(({ name, path, settings }) => resolveRoute(name, path, mergeSettings(defaults, settings))),
   };

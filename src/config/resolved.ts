@@ -88,6 +88,8 @@ export interface Config {
   /** Where requests go that no route protects. */
   readonly origin: Origin;
   readonly routes: readonly Route[];
+  /** Where operators come in: `/_onceway`. */
+  readonly operatorPath: string;
 }
 
 /** One thing that is wrong with a configuration. */

@@ -1,7 +1,12 @@
 // Every error that the gateway itself makes, each with its evidence, and the one map from them to what a client reads
 // (RFC 9457). No text here may tell anything of a stored response but its status.
 
-export type Problem =
+import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
+
+export type Problem = ClientProblem | OperatorProblem;
+
+/** What a client of the API behind the gateway can meet. */
+export type ClientProblem =
   | { readonly code: "key-missing"; readonly header: string }
   | { readonly code: "key-invalid"; readonly reason: string }
   | { readonly code: "request-invalid"; readonly reason: string }
@@ -21,7 +26,7 @@ export type Problem =
   | { readonly code: "store-unavailable" }
   | { readonly code: "configuration-invalid"; readonly problems: readonly string[] };
 
-export type ProblemCode = Problem["code"];
+export type ClientProblemCode = ClientProblem["code"];
 
 export interface ProblemDetails {
   readonly status: number;
@@ -126,6 +131,16 @@ export function describeProblem(problem: Problem): ProblemDetails {
         "The gateway's configuration has errors, so it forwards nothing. The operator has to mend them.",
       );
       return { ...details, members: { problems: problem.problems } };
+    }
+    case "operator-unauthorized":
+    case "operator-forbidden":
+    case "operator-throttled":
+    case "operator-request-invalid":
+    case "operator-not-found":
+    case "record-not-found":
+    case "change-refused": {
+      const { status, title, detail, retryAfterMs } = describeOperatorProblem(problem);
+      return retryAfterMs === null ? final(status, title, detail) : later(status, title, detail, retryAfterMs);
     }
   }
 }

@@ -72,6 +72,12 @@ export function headersOf(pairs: HeaderPairs): Headers {
   return headers;
 }
 
+/** Whether an origin's response may have a header of this name, and a record keep it. */
+export function isOriginsHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return !HOP_BY_HOP.has(lower) && !GATEWAY_HEADERS.has(lower);
+}
+
 /** What of a response's headers goes to the client, and into the record. */
 export function responseHeaders(headers: Headers): HeaderPairs {
   return endToEnd(headers, (name) => GATEWAY_HEADERS.has(name));

@@ -69,10 +69,7 @@ export interface ExchangeHead {
   readonly verification: Verification | null;
 }
 
-export interface ExchangeMessage {
-  readonly head: ExchangeHead;
-  readonly body: Uint8Array;
-}
+export type ExchangeMessage = Message<ExchangeHead>;
 
 /** What the Worker hands over: a whole message, or the beginning of one and the rest of its body. */
 export interface Parcel extends ExchangeMessage {
@@ -82,7 +79,13 @@ export interface Parcel extends ExchangeMessage {
 /** The length of the head's length. */
 export const LENGTH_BYTES = 4;
 
-export function encodeMessage({ head, body }: ExchangeMessage): Uint8Array {
+/** A head, any JSON, and bytes. */
+export interface Message<Head> {
+  readonly head: Head;
+  readonly body: Uint8Array;
+}
+
+export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
   const json = new TextEncoder().encode(JSON.stringify(head));
   const bytes = new Uint8Array(LENGTH_BYTES + json.byteLength + body.byteLength);
   new DataView(bytes.buffer).setUint32(0, json.byteLength);
@@ -92,9 +95,9 @@ export function encodeMessage({ head, body }: ExchangeMessage): Uint8Array {
 }
 
 /** Only ever reads what `encodeMessage` wrote, in the same deployment or the one before. */
-export function decodeMessage(bytes: Uint8Array): ExchangeMessage {
+export function decodeMessage<Head>(bytes: Uint8Array): Message<Head> {
   const headBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
   const bodyAt = LENGTH_BYTES + headBytes;
-  const head: ExchangeHead = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
+  const head: Head = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
   return { head, body: bytes.subarray(bodyAt) };
 }

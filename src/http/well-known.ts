@@ -2,7 +2,7 @@
 // specification), made from the configuration. It tells clients what they can rely on, and nothing of what lies behind.
 
 import type { Config, Route } from "../config/resolved.ts";
-import { describeProblem, type Problem, type ProblemCode } from "../core/problem.ts";
+import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
 
@@ -52,8 +52,8 @@ function publishedRoute(route: Route): object {
   };
 }
 
-/** One of each problem; the evidence in it only fills the gaps. */
-const EXAMPLES: { readonly [Code in ProblemCode]: Extract<Problem, { code: Code }> } = {
+/** One of each problem that a client can meet; the evidence in it only fills the gaps. */
+const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, { code: Code }> } = {
   "key-missing": { code: "key-missing", header: ECHO_HEADER },
   "key-invalid": { code: "key-invalid", reason: "" },
   "request-invalid": { code: "request-invalid", reason: "" },

@@ -94,9 +94,12 @@ export interface ShardCounts {
 }
 
 export interface Operator {
-  list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
+  /** Whether every route has an object for each key, so that records are found by their key alone. */
+  readonly isPerKey: boolean;
+  /** `null` when there is no such place to begin. */
+  list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage | null>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
-  /** The bytes of the response that a record keeps; `null` when it keeps none. */
+  /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects, as all of these, without its shard. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
   /** Of each shard that can be enumerated: none where every key has an object of its own. */

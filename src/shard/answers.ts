@@ -22,7 +22,7 @@ export interface ResponseHead {
 type Body = Uint8Array | ReadableStream<Uint8Array>;
 
 /** These have no body, whatever else they say (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
-const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
+export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** Whether there can be a response of this status at all: the runtime makes no other, and no client expects one. */
 export function isPossible(status: number): boolean {
@@ -100,7 +100,12 @@ function searchStored(body: StoredBody, bodies: Bodies, search: EventSearch): vo
   }
 }
 
-async function storedBytes(body: StoredBody, { bodies, remote }: BodyStores, skip: number): Promise<Body | null> {
+/** The bytes of a stored body after the first `skip`; `null` when they are gone. */
+export async function storedBytes(
+  body: StoredBody,
+  { bodies, remote }: BodyStores,
+  skip: number,
+): Promise<Body | null> {
   switch (body.kind) {
     case "inline":
       return body.bytes.subarray(skip);

@@ -55,7 +55,7 @@ export function bucketOf(record: IdempotencyRecord): number {
 }
 
 /** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
-function listBuckets(sql: Sql): readonly number[] {
+export function listBuckets(sql: Sql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(
       `WITH RECURSIVE found(bucket) AS (

@@ -3,9 +3,17 @@
 // answer, until what was written before is durable (output gate; README, guarantees G3 and G4).
 
 import type { Origin } from "../config/resolved.ts";
-import { deadlineOf, type LifeCycleEvent, renewed, type Step, step } from "../core/life-cycle.ts";
+import {
+  deadlineOf,
+  type LifeCycleEvent,
+  type OperatorEvent,
+  renewed,
+  type Step,
+  step,
+  type Unchangeable,
+} from "../core/life-cycle.ts";
 import type { Problem } from "../core/problem.ts";
-import type { Policy, Started } from "../core/record.ts";
+import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import { remember } from "../core/timeline.ts";
 import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -21,6 +29,7 @@ import { type LivingAttempt, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
+import type { StoredResponse } from "./response-rows.ts";
 import type { Timers } from "./timers.ts";
 import { Verifications } from "./verification.ts";
 
@@ -158,6 +167,23 @@ export class Exchanges {
     await Promise.all(due.slice(0, QUESTIONS_AT_ONCE).map((ask) => ask()));
   }
 
+  /** A record as it stands now, for those who only look; `null` when it has expired. */
+  see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
+    return this.#outlives(id, record, now)
+      ? renewed(record, now)
+      : step(record, { type: "look" }, record.policy, now).record;
+  }
+
+  /** An operator's change, with the response that `resolve` gives. Tells why not; `null` when it was made. */
+  change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
+    const entry = this.#ledger.find(id);
+    if (entry === null) return "none";
+    // Also one that has said its word and is not done with its body.
+    if (this.#living.has(id)) return "in-flight";
+    const { reply } = this.#step(id, event, entry.record.policy, epochMs(Date.now()), { response });
+    return reply.type === "unchangeable" ? reply.why : null;
+  }
+
   #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
     const { recordId, fingerprint, policy, verification } = head;
     const event = { type: "request", fingerprint, attemptId: nextId } as const;
@@ -183,11 +209,15 @@ export class Exchanges {
   /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */
   #current(id: RecordId, now: EpochMs): Entry | null {
     const entry = this.#ledger.find(id);
-    const living = this.#living.get(id);
-    if (entry === null || living === undefined || deadlineOf(entry.record) > now) return entry;
-    if (entry.record.state !== "started" || entry.record.attempt.id !== living.attempt.id) return entry;
+    if (entry === null || !this.#outlives(id, entry.record, now)) return entry;
     this.#ledger.save(id, entry, renewed(entry.record, now));
     return this.#ledger.find(id);
+  }
+
+  /** Whether the attempt lives whose lock has ended. */
+  #outlives(id: RecordId, record: IdempotencyRecord, now: EpochMs): record is Started {
+    if (record.state !== "started" || deadlineOf(record) > now) return false;
+    return this.#living.get(id)?.attempt.id === record.attempt.id;
   }
 
   #start(head: ExchangeHead, body: RequestBody, record: Started): Promise<Response> {

@@ -30,7 +30,15 @@ export type Remote<T> = {
   readonly [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 };
 
-/** A stub for the operator's calls to one object. */
-export function operatorStub<T>(namespace: DurableObjectNamespace, name: string): Remote<T> {
-  return proxyDurable(namespace, { parse: true }).get(name) as Remote<T>;
+/** A stub for the operator's calls to one object, which is made near `locationHint` if it is not there yet. */
+export function operatorStub<T>(
+  namespace: DurableObjectNamespace,
+  name: string,
+  locationHint: DurableObjectLocationHint | null,
+): Remote<T> {
+  const hinted = {
+    idFromName: (text: string) => namespace.idFromName(text),
+    get: (id: DurableObjectId) => namespace.get(id, locationHint === null ? {} : { locationHint }),
+  };
+  return proxyDurable(hinted, { parse: true }).get(name) as Remote<T>;
 }

@@ -2,9 +2,8 @@
 // to what calls the object. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's stub;
 // both are made by this Worker alone, from parts that no client chooses.
 
-import type { IdempotencyRecord } from "../core/record.ts";
 import { epochMs, recordId } from "../core/units.ts";
-import { decodeMessage } from "../http/message.ts";
+import { decodeMessage, type ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { Alarm } from "./alarm.ts";
 import { doDueWork } from "./due-work.ts";
@@ -13,7 +12,9 @@ import { Exchanges } from "./exchange.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
 import { Ledger } from "./ledger.ts";
 import { originTarget } from "./origin-target.ts";
+import { BODY_URL, CHANGE_URL, type Counts, OperatorCalls, type SeenDetail } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
+import { type ListPage, type ListQuery, RecordList } from "./record-list.ts";
 import { bytesBody } from "./request-body.ts";
 import { Timers } from "./timers.ts";
 import { receive } from "./upload.ts";
@@ -26,7 +27,7 @@ export const UPLOAD_URL = "https://key-shard/upload";
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that an operator calls; no other can be called from outside the object. */
-const OPERATOR_CALLS = ["inspect"];
+const OPERATOR_CALLS = ["list", "inspect", "counts"];
 
 /** What is known of the origins is no secret of one shard: all that share an isolate learn from each other. */
 const origins: Origins = new Map();
@@ -35,6 +36,7 @@ export class KeyShard extends ittyDurable() {
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
   readonly #exchanges: Exchanges;
+  readonly #operator: OperatorCalls;
 
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     super(state, {});
@@ -54,6 +56,12 @@ export class KeyShard extends ittyDurable() {
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
     });
+    this.#operator = new OperatorCalls({
+      ledger: this.#ledger,
+      list: new RecordList(storage.sql),
+      exchanges: this.#exchanges,
+      databaseBytes: () => storage.sql.databaseSize,
+    });
   }
 
   override async fetch(request: Request): Promise<Response> {
@@ -67,11 +75,15 @@ export class KeyShard extends ittyDurable() {
   async #exchange(request: Request): Promise<Response> {
     switch (request.url) {
       case EXCHANGE_URL: {
-        const { head, body } = decodeMessage(new Uint8Array(await request.arrayBuffer()));
+        const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
         return this.#exchanges.run(head, bytesBody(body));
       }
       case UPLOAD_URL:
         return this.#upload(request);
+      case CHANGE_URL:
+        return this.#operator.change(request);
+      case BODY_URL:
+        return this.#operator.body(request);
       case ALIVE_URL:
         return new Response(null, { status: 204 });
       default:
@@ -92,9 +104,19 @@ export class KeyShard extends ittyDurable() {
     await doDueWork({ exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm }, now, firedFor);
   }
 
-  /** Operator call: one record as it is stored, or `null`. */
-  inspect(id: string): IdempotencyRecord | null {
-    return this.#ledger.find(recordId(id))?.record ?? null;
+  /** Operator call. */
+  list(query: ListQuery): ListPage {
+    return this.#operator.list(query);
+  }
+
+  /** Operator call. `null`: there is none. */
+  inspect(id: string): SeenDetail | null {
+    return this.#operator.inspect(recordId(id));
+  }
+
+  /** Operator call. */
+  counts(): Counts {
+    return this.#operator.counts();
   }
 }
 

@@ -15,8 +15,8 @@ import {
   type Label,
   readHistory,
   readRecord,
-  RECORD_COLUMNS,
-  type RecordRow,
+  FOUND_COLUMNS,
+  type FoundRow,
   replacement,
 } from "./record-rows.ts";
 import { readResponse, type StoredResponse } from "./response-rows.ts";
@@ -89,10 +89,10 @@ export class Ledger {
     if (known !== undefined) return known;
     const { list } = this.buckets;
     if (this.#find.list !== list) {
-      const query = `SELECT ${RECORD_COLUMNS} FROM records WHERE id = ? AND bucket IN (${list})`;
+      const query = `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${list})`;
       this.#find = { list, query };
     }
-    const [row] = this.#sql.exec<RecordRow>(this.#find.query, id).toArray();
+    const [row] = this.#sql.exec<FoundRow>(this.#find.query, id).toArray();
     return row === undefined ? null : entryOf(row);
   }
 
@@ -120,6 +120,14 @@ export class Ledger {
     else this.#inFlight.delete(id);
   }
 
+  /** What a record is called. */
+  label(id: RecordId, bucket: number): Label {
+    const [row] = this.#sql
+      .exec<{ key: string; route: string }>("SELECT key, route FROM records WHERE bucket = ? AND id = ?", bucket, id)
+      .toArray();
+    return row ?? UNLABELLED;
+  }
+
   /** How to ask the origin whether the attempt of a record took effect; `null` where that is not known. */
   verification(id: RecordId, entry: Entry | null): string | null {
     const [row] = this.#sql
@@ -135,7 +143,7 @@ export class Ledger {
   /** The records with an attempt in flight, or one that was lost. As many as there are attempts, not as there are records. */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
     return this.#sql
-      .exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE bucket = ?`, IN_FLIGHT)
+      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records WHERE bucket = ?`, IN_FLIGHT)
       .toArray()
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
@@ -178,7 +186,7 @@ export class Ledger {
   }
 }
 
-function entryOf(row: RecordRow): Entry {
+function entryOf(row: FoundRow): Entry {
   return {
     record: readRecord(row),
     bucket: row.bucket,

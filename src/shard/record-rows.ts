@@ -5,12 +5,14 @@ import type { Happening } from "../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../core/units.ts";
 import { RESPONSE_COLUMNS, type ResponseRow, type StoredResponse, writeResponse } from "./response-rows.ts";
 
-/** What `readRecord` and `readResponse` read: one statement, since what is found is mostly to be replayed. */
+/** What `readRecord` reads. */
 export const RECORD_COLUMNS =
-  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history, status_text, headers, body, body_bytes, chunks";
+  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history";
+/** The same with what `readResponse` reads: one statement, since what is found is mostly to be replayed. */
+export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${RESPONSE_COLUMNS.join(", ")}`;
 
-/** A row of `records`. */
-export interface RecordRow extends ResponseRow, Record<string, SqlStorageValue> {
+/** A row of `records`, without the response. */
+export interface RecordRow extends Record<string, SqlStorageValue> {
   readonly bucket: number;
   readonly id: string;
   readonly state: string;
@@ -25,10 +27,15 @@ export interface RecordRow extends ResponseRow, Record<string, SqlStorageValue> 
   readonly retry_from: number | null;
   readonly completed_at: number | null;
   readonly expires_at: number | null;
+  readonly status: number | null;
+  readonly kept: number | null;
   readonly verify_at: number | null;
   readonly verifications: number | null;
   readonly history: string | null;
 }
+
+/** A row of `records` with the response. */
+export type FoundRow = RecordRow & ResponseRow;
 
 /** What a record is called by people. */
 export interface Label {

@@ -28,6 +28,11 @@ export type StoredBody =
   | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
   | { readonly kind: "remote"; readonly name: string; readonly size: number };
 
+/** In bytes. */
+export function sizeOf(body: StoredBody): number {
+  return body.kind === "inline" ? body.bytes.byteLength : body.size;
+}
+
 /** What `writeResponse` gives values for, in its order. */
 export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
 

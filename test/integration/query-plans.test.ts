@@ -7,6 +7,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { epochMs } from "../../src/core/units.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
+import { RecordList } from "../../src/shard/record-list.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "./support/records.ts";
 
 interface Ran {
@@ -56,7 +57,13 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const answer = completed(claim);
   const body = { kind: "chunks", name, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
-  ledger.find(id);
+  ledger.label(id, ledger.find(id)?.bucket ?? 0);
+  const list = new RecordList(sql);
+  list.countOpen(NOW);
+  for (const section of ["open", "completed", "key"] as const) {
+    const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
+    list.page(query, (_id, record) => record, NOW);
+  }
   ledger.nextDeadline();
   ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);
   bodies.lend("upload");

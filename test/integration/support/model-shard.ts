@@ -6,8 +6,7 @@ import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/core/units.ts";
 import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
 import { deadlineOf } from "../../../src/core/life-cycle.ts";
-import { operatorStub } from "../../../src/shard/itty.ts";
-import { EXCHANGE_URL, type KeyShard } from "../../../src/shard/key-shard.ts";
+import { EXCHANGE_URL } from "../../../src/shard/key-shard.ts";
 import { Ledger } from "../../../src/shard/ledger.ts";
 
 export const LOCK_MS = 40_000;
@@ -153,7 +152,7 @@ export class ModelShard {
 
   /** The record as it lies in the ledger, expired or not. */
   stored(record: RecordId): Promise<IdempotencyRecord | null> {
-    return operatorStub<KeyShard>(env.KEY_SHARD, this.#name).inspect(record);
+    return runInDurableObject(this.#stub, (_instance, { storage }) => new Ledger(storage).find(record)?.record ?? null);
   }
 }
 

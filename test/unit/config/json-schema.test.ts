@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 
 import { BUILT_IN } from "../../../src/config/defaults.ts";
 import { settingsEntries } from "../../../src/config/schema.ts";
+import { gatewayEntries } from "../../../src/config/schema-operator.ts";
 
 const FILE = new URL("../../../src/config/wrangler.schema.json", import.meta.url);
 
@@ -26,7 +27,7 @@ const file = v.parse(
 describe("the JSON Schema", () => {
   it("describes every setting, for defaults and routes", () => {
     const names = Object.keys(settingsEntries);
-    expect(Object.keys(file.definitions.settings.properties)).toEqual(names);
+    expect(Object.keys(file.definitions.settings.properties)).toEqual([...names, ...Object.keys(gatewayEntries)]);
     expect(Object.keys(file.definitions.route.properties)).toEqual(["path", ...names]);
     expect(file.definitions.settings.required).toEqual([]);
     expect(file.definitions.route.required).toEqual(["path"]);

@@ -1,0 +1,48 @@
+// The operators' tokens, which are secrets: `wrangler secret put ADMIN_TOKEN`. No message here, nor anything else, ever
+// shows one.
+
+import type { ConfigProblem } from "./resolved.ts";
+
+export interface Tokens {
+  /** May read and change. */
+  readonly admin: string;
+  /** May read; `null` when there is none. */
+  readonly read: string | null;
+}
+
+export interface TokensReading {
+  /** `null`: operators are not let in. */
+  readonly tokens: Tokens | null;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Long enough that nobody guesses one, if it is random. */
+const LEAST_LENGTH = 32;
+
+/** What a header's value can carry, but for spaces. */
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+const MAKE = "write one that `openssl rand -hex 32` makes";
+
+export function readTokens(env: Readonly<Record<string, unknown>>): TokensReading {
+  const admin = env["ADMIN_TOKEN"];
+  const read = env["READ_TOKEN"];
+  const problems = [...tokenProblems("ADMIN_TOKEN", admin), ...tokenProblems("READ_TOKEN", read)];
+  if (admin === undefined && read !== undefined) {
+    problems.push({
+      path: "READ_TOKEN",
+      message: "has no effect without ADMIN_TOKEN: write that too, or leave it out",
+    });
+  }
+  if (read !== undefined && read === admin) {
+    problems.push({ path: "READ_TOKEN", message: `must differ from ADMIN_TOKEN, which may change records: ${MAKE}` });
+  }
+  if (problems.length > 0 || typeof admin !== "string") return { tokens: null, problems };
+  return { tokens: { admin, read: typeof read === "string" ? read : null }, problems };
+}
+
+function tokenProblems(path: string, value: unknown): readonly ConfigProblem[] {
+  if (value === undefined) return [];
+  if (typeof value === "string" && value.length >= LEAST_LENGTH && VISIBLE_ASCII.test(value)) return [];
+  return [{ path, message: `must be at least ${LEAST_LENGTH} visible ASCII characters without spaces: ${MAKE}` }];
+}

@@ -1,0 +1,139 @@
+// The operator API: JSON under one path, for holders of a token alone. Every operation stands in openapi.json, which tests
+// hold against this file. Nothing of a record shows, and nothing changes, before the token has been looked at.
+
+import { Hono } from "hono";
+import type { Context } from "hono";
+import { version } from "../../package.json";
+import type { Tokens } from "../config/read-tokens.ts";
+import type { Problem } from "../core/problem.ts";
+import type { Change } from "../core/timeline.ts";
+import { recordId } from "../core/units.ts";
+import { readBounded } from "../http/body.ts";
+import { problemResponse } from "../http/problem-response.ts";
+import { OperatorAuth, type Role } from "./auth.ts";
+import { parseChange } from "./change-request.ts";
+import { parseListRequest } from "./list-request.ts";
+import openapi from "./openapi.json";
+import type { Operator } from "./operator.ts";
+import { viewDetail, viewSummary } from "./views.ts";
+
+type Handle = (request: Request) => Response | Promise<Response>;
+interface Variables {
+  readonly Variables: { role: Role };
+}
+
+/** Of a request for a change: a body of a mebibyte in base64, its headers, and room for escapes. */
+const MOST_REQUEST_BYTES = 4 << 20;
+
+const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
+
+/** `tokens` is `null` where operators are not let in: then there is nothing here. */
+export function createOperatorApi(path: string, tokens: Tokens | null, operator: Operator): Handle {
+  const app = tokens === null ? new Hono<Variables>() : operatorApp(path, new OperatorAuth(tokens), operator);
+  app.notFound(() => refuse({ code: "operator-not-found" }));
+  return async (request) => guarded(await app.fetch(request));
+}
+
+/** Each route with its method as it stands in openapi.json, for the test that compares them. */
+export function operatorApp(path: string, auth: OperatorAuth, operator: Operator): Hono<Variables> {
+  const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
+  app.use(async (context, next) => {
+    const { headers } = context.req.raw;
+    const address = headers.get("cf-connecting-ip") ?? "local";
+    const admission = await auth.admit(headers.get("authorization"), address, Date.now());
+    if (admission.kind === "refused") return refuse(admission.problem);
+    context.set("role", admission.role);
+    return next();
+  });
+  app.get("/health", (context) => context.json({ status: "ok", version }));
+  app.get("/openapi.json", (context) => context.json({ ...openapi, servers: [{ url: path }] }));
+  app.get("/drain", async (context) => {
+    const shards = await operator.counts();
+    const sum = (of: "inFlight" | "failed" | "unknown"): number =>
+      shards.reduce((total, shard) => total + shard[of], 0);
+    return context.json({ inFlight: sum("inFlight"), failed: sum("failed"), unknown: sum("unknown"), shards });
+  });
+  app.get("/records", async (context) => {
+    const parsed = parseListRequest(new URL(context.req.url).searchParams);
+    if (!parsed.ok) return invalid(parsed.reason);
+    const { filter, limit, cursor } = parsed.value;
+    if (operator.isPerKey && filter.key === null) {
+      return invalid(
+        'Every key has an object of its own (shards = "per-key"), and those cannot be listed: give a key.',
+      );
+    }
+    const page = await operator.list(filter, limit, cursor);
+    if (page === null)
+      return invalid("cursor is none that a list has given, or the shards are others now: begin again.");
+    return context.json({ records: page.records.map(viewSummary), cursor: page.cursor });
+  });
+  app.get("/records/:id", async (context) => {
+    const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;
+    return record === null ? refuse({ code: "record-not-found" }) : context.json(viewDetail(record));
+  });
+  app.get("/records/:id/body", async (context) => {
+    if (context.get("role") !== "admin") return refuse(auth.forbid());
+    const body = isRecordId(context) ? await operator.body(idOf(context)) : null;
+    if (body === null) return refuse({ code: "record-not-found" });
+    // Whatever its type is: no browser is to show it, or run it.
+    const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
+    return new Response(body, { headers, encodeBody: "manual" });
+  });
+  for (const action of CHANGES) {
+    app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
+  }
+  app.onError((error) => {
+    console.error({ message: "operator request failed", reason: String(error) });
+    return refuse({ code: "store-unavailable" });
+  });
+  return app;
+}
+
+async function change(
+  context: Context<Variables>,
+  action: Change,
+  auth: OperatorAuth,
+  operator: Operator,
+): Promise<Response> {
+  if (context.get("role") !== "admin") return refuse(auth.forbid());
+  const body = await readBounded(context.req.raw.body, MOST_REQUEST_BYTES).catch(() => null);
+  if (body === null) return invalid("The request's body broke off.");
+  if (body.kind === "over") return refuse({ code: "body-too-large", limitBytes: MOST_REQUEST_BYTES });
+  const parsed = parseChange(action, body.bytes);
+  if (!parsed.ok) return invalid(parsed.reason);
+  if (!isRecordId(context)) return refuse({ code: "record-not-found" });
+  const result = await operator.change(idOf(context), { ...parsed.value, by: "admin" });
+  switch (result.kind) {
+    case "changed":
+      return context.json(viewDetail(result.record));
+    case "forgotten":
+      return context.json({ forgotten: true });
+    case "refused":
+      return refuse(result.why === "none" ? { code: "record-not-found" } : { code: "change-refused", why: result.why });
+  }
+}
+
+function isRecordId(context: Context<Variables>): boolean {
+  return /^[0-9a-f]{64}$/.test(idOf(context));
+}
+
+function idOf(context: Context<Variables>): ReturnType<typeof recordId> {
+  return recordId(context.req.param("id") ?? "");
+}
+
+function invalid(reason: string): Response {
+  return refuse({ code: "operator-request-invalid", reason });
+}
+
+function refuse(problem: Problem): Response {
+  const response = problemResponse(problem, null);
+  if (response.status === 401) response.headers.set("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+/** Nothing of this is to be kept by anybody, or taken for anything else than what it is called. */
+function guarded(response: Response): Response {
+  response.headers.set("Cache-Control", "no-store");
+  response.headers.set("X-Content-Type-Options", "nosniff");
+  return response;
+}

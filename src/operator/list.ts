@@ -1,0 +1,92 @@
+// The records of all shards as one list: what is open in every shard, then what is completed. A page asks shards in their
+// order, the first one alone and then more at a time, until it is full; the cursor says where it stopped.
+
+import type { RecordFilter } from "./operator.ts";
+import type { ShardPlace } from "./shards.ts";
+import type { ListPage, ListQuery, SeenRecord } from "../shard/record-list.ts";
+
+/** How many shards are asked at a time, at most. The platform opens six connections; the others wait for a moment. */
+const SHARDS_AT_ONCE = 16;
+const GROWTH = 4;
+
+type Section = ListQuery["section"];
+
+/** One section of one shard. */
+interface Leg {
+  readonly section: Section;
+  readonly place: ShardPlace;
+}
+
+export interface ListedRecord extends SeenRecord {
+  readonly shard: string;
+}
+
+export interface Listed {
+  readonly records: readonly ListedRecord[];
+  readonly cursor: string | null;
+}
+
+export type Ask = (place: ShardPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage>;
+
+/** `null` when the cursor names no such place. */
+export async function listRecords(
+  places: readonly ShardPlace[],
+  sections: readonly Section[],
+  cursor: string | null,
+  limit: number,
+  ask: Ask,
+): Promise<Listed | null> {
+  const legs = sections.flatMap((section) => places.map((place): Leg => ({ section, place })));
+  const begin = cursor === null ? { at: 0, after: null } : readCursor(cursor, legs);
+  if (begin === null) return null;
+  const records: ListedRecord[] = [];
+  let { at, after } = begin;
+  for (let width = 1; at < legs.length; width = Math.min(width * GROWTH, SHARDS_AT_ONCE)) {
+    const batch = legs.slice(at, at + width);
+    const first = after;
+    const pages = await Promise.all(
+      batch.map(async (leg, index) => ({
+        leg,
+        page: await ask(leg.place, { section: leg.section, after: index === 0 ? first : null }),
+      })),
+    );
+    for (const { leg, page } of pages) {
+      const taken = page.records.slice(0, limit - records.length);
+      records.push(...taken.map((record) => ({ ...record, shard: leg.place.name })));
+      const isCut = taken.length < page.records.length;
+      const stopped = isCut ? (taken.at(-1)?.at ?? "") : page.next;
+      if (stopped !== null) return { records, cursor: writeCursor(leg, stopped) };
+      at += 1;
+      const next = legs[at];
+      if (next === undefined) return { records, cursor: null };
+      if (records.length === limit) return { records, cursor: writeCursor(next, "") };
+    }
+    after = null;
+  }
+  return { records, cursor: null };
+}
+
+/** What a filter asks for. */
+export function sectionsFor({ key, states }: RecordFilter): readonly Section[] {
+  if (key !== null) return ["key"];
+  const sections: Section[] = [];
+  if (states.length === 0 || states.some((state) => state !== "completed")) sections.push("open");
+  if (states.length === 0 || states.includes("completed")) sections.push("completed");
+  return sections;
+}
+
+/** `<section>~<shard>~<where in it>`; the last is empty at its beginning. */
+function writeCursor({ section, place }: Leg, after: string): string {
+  return `${section}~${place.name}~${after}`;
+}
+
+const CURSOR = /^(open|completed|key)~([a-z0-9-]{1,64})~((?:bucket|failed|unknown)\.\d{1,16}\.[0-9a-f~-]{1,64})?$/;
+
+function readCursor(
+  cursor: string,
+  legs: readonly Leg[],
+): { readonly at: number; readonly after: string | null } | null {
+  const [, section, name, after = ""] = CURSOR.exec(cursor) ?? [];
+  const at = legs.findIndex((leg) => leg.section === section && leg.place.name === name);
+  return at === -1 ? null : { at, after: after === "" ? null : after };
+}

@@ -1,0 +1,139 @@
+// What an operator can see and do, done by the shards.
+
+import type { Route } from "../config/resolved.ts";
+import type { OperatorEvent } from "../core/life-cycle.ts";
+import type { RecordId } from "../core/units.ts";
+import { encodeMessage } from "../http/message.ts";
+import { keyHash, keyHashOf } from "../http/record-name.ts";
+import { operatorStub, type Remote } from "../shard/itty.ts";
+import type { KeyShard } from "../shard/key-shard.ts";
+import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";
+import { type ListedRecord, listRecords, sectionsFor } from "./list.ts";
+import type { ChangeRequest, ChangeResult, Operator, RecordDetail, RecordFilter, RecordPage } from "./operator.ts";
+import type { RecordSummary, ShardCounts } from "./operator.ts";
+import { type ShardPlace, ShardPlaces } from "./shards.ts";
+
+/** Shards that are counted at a time. */
+const SHARDS_AT_ONCE = 16;
+
+type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "counts">>;
+
+export class ShardOperator implements Operator {
+  readonly #namespace: DurableObjectNamespace;
+  readonly #places: ShardPlaces;
+
+  constructor(namespace: DurableObjectNamespace, routes: readonly Route[]) {
+    this.#namespace = namespace;
+    this.#places = new ShardPlaces(routes);
+  }
+
+  get isPerKey(): boolean {
+    return this.#places.listed.length === 0;
+  }
+
+  async list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage | null> {
+    const { states, route, olderThanMs, key } = filter;
+    const hash = key === null ? null : await keyHash(key);
+    const query = {
+      states,
+      keyHash: hash,
+      // ASCII, as what travels in a header has to be.
+      route: route === null ? null : encodeURIComponent(route),
+      startedBefore: olderThanMs === null ? null : Date.now() - olderThanMs,
+      limit,
+    };
+    const places = hash === null ? this.#places.listed : this.#places.of(hash);
+    const listed = await listRecords(places, sectionsFor(filter), cursor, limit, (place, part) =>
+      this.#calls(place).list({ ...query, ...part }),
+    );
+    return listed === null ? null : { records: listed.records.map(summaryOf), cursor: listed.cursor };
+  }
+
+  async inspect(id: RecordId): Promise<RecordDetail | null> {
+    return (await this.#find(id))?.detail ?? null;
+  }
+
+  async body(id: RecordId): Promise<ReadableStream<Uint8Array> | null> {
+    const place = (await this.#find(id))?.place;
+    if (place === undefined) return null;
+    const response = await this.#fetch(place, BODY_URL, id);
+    return response.status === 200 ? (response.body ?? new Blob([]).stream()) : null;
+  }
+
+  async change(id: RecordId, change: ChangeRequest): Promise<ChangeResult> {
+    const place = (await this.#find(id))?.place;
+    if (place === undefined) return { kind: "refused", why: "none" };
+    const { headers = [], body = new Uint8Array() } = change.response ?? {};
+    const head: ChangeHead = { id, event: eventOf(change), headers };
+    const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));
+    const { why, detail } = await response.json<ChangeAnswer>();
+    if (why !== null) return { kind: "refused", why };
+    return detail === null ? { kind: "forgotten" } : { kind: "changed", record: detailOf(detail, place.name) };
+  }
+
+  async counts(): Promise<readonly ShardCounts[]> {
+    const places = this.#places.listed;
+    const counts: ShardCounts[] = [];
+    for (let at = 0; at < places.length; at += SHARDS_AT_ONCE) {
+      const batch = places.slice(at, at + SHARDS_AT_ONCE);
+      counts.push(...(await Promise.all(batch.map((place) => this.#count(place)))));
+    }
+    return counts;
+  }
+
+  async #find(id: RecordId): Promise<{ readonly place: ShardPlace; readonly detail: RecordDetail } | null> {
+    for (const place of this.#places.of(keyHashOf(id))) {
+      const detail = await this.#calls(place).inspect(id);
+      if (detail !== null) return { place, detail: detailOf(detail, place.name) };
+    }
+    return null;
+  }
+
+  async #count(place: ShardPlace): Promise<ShardCounts> {
+    return { shard: place.name, ...(await this.#calls(place).counts()) };
+  }
+
+  #calls({ name, locationHint }: ShardPlace): Calls {
+    return operatorStub<KeyShard>(this.#namespace, name, locationHint);
+  }
+
+  #fetch({ name, locationHint }: ShardPlace, url: string, body: BodyInit): Promise<Response> {
+    const stub = this.#namespace.get(this.#namespace.idFromName(name), locationHint === null ? {} : { locationHint });
+    return stub.fetch(url, { method: "POST", body });
+  }
+}
+
+function eventOf({ action, by, reason, response }: ChangeRequest): OperatorEvent {
+  switch (action) {
+    case "release":
+    case "forget":
+      return { type: action, by, reason };
+    case "resolve":
+      if (response === null) throw new TypeError("resolve takes a response");
+      return { type: action, by, reason, status: response.status };
+  }
+}
+
+function summaryOf({ id, shard, key, route, record }: ListedRecord): RecordSummary {
+  const { state, attempt } = record;
+  const isCompleted = state === "completed";
+  return {
+    id,
+    shard,
+    key,
+    route,
+    state,
+    attempt: attempt.number,
+    startedAt: attempt.startedAt,
+    lockedUntil: attempt.lockedUntil,
+    expiresAt: state === "started" ? null : record.expiresAt,
+    status: isCompleted ? record.status : null,
+    responseKept: isCompleted ? record.kept : null,
+  };
+}
+
+function detailOf(detail: SeenDetail, shard: string): RecordDetail {
+  const { record, timeline, response } = detail;
+  const { fingerprint, policy } = record;
+  return { ...summaryOf({ ...detail, shard }), fingerprint, policy, timeline, response };
+}

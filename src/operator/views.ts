@@ -1,0 +1,49 @@
+// Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word.
+
+import type { EndReason, Happening } from "../core/timeline.ts";
+import type { EpochMs } from "../core/units.ts";
+import type { RecordDetail, RecordSummary } from "./operator.ts";
+
+export function viewSummary(record: RecordSummary): object {
+  const { startedAt, lockedUntil, expiresAt, ...rest } = record;
+  return { ...rest, ...times({ startedAt, lockedUntil, expiresAt }) };
+}
+
+export function viewDetail(record: RecordDetail): object {
+  const { fingerprint, policy, timeline, response, ...summary } = record;
+  return { ...viewSummary(summary), fingerprint, policy, timeline: timeline.map(viewHappening), response };
+}
+
+export function viewHappening(happening: Happening): object {
+  switch (happening.type) {
+    case "attempt": {
+      const { startedAt, endedAt, reason, ...rest } = happening;
+      return { ...rest, ...times({ startedAt, endedAt }), reason: reason === null ? null : viewReason(reason) };
+    }
+    case "verification":
+    case "change": {
+      const { at, ...rest } = happening;
+      return { ...rest, ...times({ at }) };
+    }
+  }
+}
+
+/** In the words of the problem codes; a status as `status-504`. */
+function viewReason(reason: EndReason): string {
+  switch (reason.kind) {
+    case "status":
+      return `status-${reason.status}`;
+    case "unreachable":
+      return "origin-unreachable";
+    case "dropped":
+      return "origin-dropped";
+    case "timed-out":
+      return "origin-timeout";
+  }
+}
+
+function times(values: Readonly<Record<string, EpochMs | null>>): object {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, at]) => [name, at === null ? null : new Date(at).toISOString()]),
+  );
+}

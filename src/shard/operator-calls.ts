@@ -1,0 +1,128 @@
+// What operators ask of a shard. Reads come through itty-durable's stub, with ids, enums and numbers alone; changes and
+// bodies, which are free text and bytes, come by `fetch` to fixed URLs, as exchanges do.
+
+import type { OperatorEvent, Unchangeable } from "../core/life-cycle.ts";
+import { type Happening, timelineOf } from "../core/timeline.ts";
+import { epochMs, type RecordId, recordId } from "../core/units.ts";
+import type { HeaderPairs } from "../http/headers.ts";
+import { decodeMessage } from "../http/message.ts";
+import { type ResponseHead, storedBytes } from "./answers.ts";
+import type { Exchanges } from "./exchange.ts";
+import type { Ledger } from "./ledger.ts";
+import { sizeOf } from "./response-rows.ts";
+import type { ListPage, ListQuery, RecordList, SeenRecord } from "./record-list.ts";
+
+/** Where changes and questions for bodies are sent. */
+export const CHANGE_URL = "https://key-shard/change";
+export const BODY_URL = "https://key-shard/body";
+
+/** A record, whole but for the bytes of its response. */
+export interface SeenDetail extends SeenRecord {
+  /** Oldest first. */
+  readonly timeline: readonly Happening[];
+  readonly response: {
+    readonly status: number;
+    readonly statusText: string;
+    readonly headers: HeaderPairs;
+    readonly sizeBytes: number;
+  } | null;
+}
+
+export interface Counts {
+  readonly inFlight: number;
+  readonly failed: number;
+  readonly unknown: number;
+  /** Of the database. */
+  readonly bytes: number;
+}
+
+/** A change on its way to the shard; the message's body is that of the response that `resolve` gives. */
+export interface ChangeHead {
+  readonly id: RecordId;
+  readonly event: OperatorEvent;
+  /** With `resolve` alone. */
+  readonly headers: HeaderPairs;
+}
+
+export interface ChangeAnswer {
+  /** `null`: it was changed. */
+  readonly why: Unchangeable | null;
+  /** As it stands now; `null` when there is none. */
+  readonly detail: SeenDetail | null;
+}
+
+export interface OperatorPorts {
+  readonly ledger: Ledger;
+  readonly list: RecordList;
+  readonly exchanges: Pick<Exchanges, "see" | "change">;
+  readonly databaseBytes: () => number;
+}
+
+export class OperatorCalls {
+  readonly #ports: OperatorPorts;
+
+  constructor(ports: OperatorPorts) {
+    this.#ports = ports;
+  }
+
+  list(query: ListQuery): ListPage {
+    const now = epochMs(Date.now());
+    return this.#ports.list.page(query, (id, record) => this.#ports.exchanges.see(id, record, now), now);
+  }
+
+  inspect(id: RecordId): SeenDetail | null {
+    const { ledger, exchanges } = this.#ports;
+    const now = epochMs(Date.now());
+    const entry = ledger.find(id);
+    const record = entry === null ? null : exchanges.see(id, entry.record, now);
+    if (entry === null || record === null) return null;
+    const { response } = entry;
+    // What is stored says how an attempt was lost; what is seen, that a living one was not.
+    const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, now);
+    const isKept = record.state === "completed" && response !== null;
+    const summary = isKept ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
+    return { id, ...ledger.label(id, entry.bucket), record, timeline, response: summary };
+  }
+
+  counts(): Counts {
+    const { ledger, list, exchanges, databaseBytes } = this.#ports;
+    const now = epochMs(Date.now());
+    const counts = { started: 0, completed: 0, ...list.countOpen(now) };
+    for (const { id, entry } of ledger.inFlight()) {
+      const record = exchanges.see(id, entry.record, now);
+      if (record !== null) counts[record.state] += 1;
+    }
+    const { started: inFlight, failed, unknown } = counts;
+    return { inFlight, failed, unknown, bytes: databaseBytes() };
+  }
+
+  async change(request: Request): Promise<Response> {
+    const { head, body: bytes } = decodeMessage<ChangeHead>(new Uint8Array(await request.arrayBuffer()));
+    const { id, event, headers } = head;
+    const body = { kind: "inline", bytes } as const;
+    const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
+    const why = this.#ports.exchanges.change(id, event, response);
+    if (why === null && event.type === "forget") {
+      // The record's own timeline is gone with it.
+      console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
+    }
+    const answer: ChangeAnswer = { why, detail: this.inspect(id) };
+    return Response.json(answer);
+  }
+
+  /** The bytes of the response that a record keeps; 404 when it keeps none. */
+  async body(request: Request): Promise<Response> {
+    const { ledger, exchanges } = this.#ports;
+    const id = recordId(await request.text());
+    const entry = ledger.find(id);
+    const record = entry === null ? null : exchanges.see(id, entry.record, epochMs(Date.now()));
+    const response = record?.state === "completed" ? (entry?.response ?? null) : null;
+    if (response === null) return new Response(null, { status: 404 });
+    const bytes = await storedBytes(response.body, ledger, 0);
+    return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes, { encodeBody: "manual" });
+  }
+}
+
+function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
+  return { status, statusText, headers };
+}

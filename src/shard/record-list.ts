@@ -1,0 +1,203 @@
+// The records of one shard, page by page, for operators: first those that are open (in flight, failed, unknown), then the
+// completed ones, newest bucket first. One call looks at a bounded number of rows, whatever it finds, so that no request
+// waits long behind it; every statement goes by a key.
+
+import type { IdempotencyRecord } from "../core/record.ts";
+import { type EpochMs, type RecordId, recordId } from "../core/units.ts";
+import { IN_FLIGHT, listBuckets } from "./buckets.ts";
+import type { Sql } from "./migrations.ts";
+import { type Label, readRecord, RECORD_COLUMNS, type RecordRow } from "./record-rows.ts";
+
+/** Ids, enums and numbers alone: it travels as JSON in a header (see itty.ts). */
+export interface ListQuery {
+  /** Which part of the shard: what is open, what is completed, or all records of one key. */
+  readonly section: "open" | "completed" | "key";
+  /** What the ids begin with: for the section `key`. */
+  readonly keyHash: string | null;
+  /** Empty: all. */
+  readonly states: readonly IdempotencyRecord["state"][];
+  /** The route's path, percent-encoded. */
+  readonly route: string | null;
+  readonly startedBefore: number | null;
+  /** Where to go on: the `at` of a record, or a page's `next`. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+/** A record as time has left it. */
+export interface SeenRecord extends Label {
+  readonly id: RecordId;
+  readonly record: IdempotencyRecord;
+}
+
+export interface ListPage {
+  readonly records: readonly (SeenRecord & { readonly at: string })[];
+  /** `null`: there is no more. */
+  readonly next: string | null;
+}
+
+/** The record as it stands now; `null` when it has expired. */
+export type See = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null;
+
+/** Rows that one call looks at, and one statement. */
+const MOST_ROWS = 4000;
+const ROWS_AT_ONCE = 500;
+
+/** Ids are hexadecimal, so these come before and after them all. */
+const BEFORE_IDS = "";
+const AFTER_IDS = "~";
+
+/** A stretch of rows in the order of a key: one bucket, or one state in the index of what is open. */
+interface Stretch {
+  readonly name: string;
+  readonly bucket: number;
+  readonly id: string;
+  readonly read: (bucket: number, id: string, limit: number) => readonly ListRow[];
+}
+
+interface ListRow extends RecordRow {
+  readonly key: string;
+  readonly route: string;
+}
+
+const COLUMNS = `${RECORD_COLUMNS}, key, route`;
+
+export class RecordList {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  page(query: ListQuery, see: See, now: EpochMs): ListPage {
+    const matches = filterOf(query);
+    const isFiltered = query.route !== null || query.startedBefore !== null;
+    const records: (SeenRecord & { at: string })[] = [];
+    let looked = 0;
+    for (const stretch of resumed(this.#stretches(query, now), query.after)) {
+      let { bucket, id } = stretch;
+      for (;;) {
+        const atOnce = isFiltered ? ROWS_AT_ONCE : query.limit - records.length;
+        const rows = stretch.read(bucket, id, atOnce);
+        for (const row of rows) {
+          ({ bucket, id } = row);
+          looked += 1;
+          const at = `${stretch.name}.${bucket}.${id}`;
+          const record = see(recordId(id), readRecord(row));
+          if (record !== null && matches(row, record)) {
+            records.push({ id: recordId(id), key: row.key, route: row.route, record, at });
+          }
+          if (records.length === query.limit || looked === MOST_ROWS) return { records, next: at };
+        }
+        if (rows.length < atOnce) break;
+      }
+    }
+    return { records, next: null };
+  }
+
+  /** How many records are failed, and unknown, besides those in flight. */
+  countOpen(now: EpochMs): { readonly failed: number; readonly unknown: number } {
+    const count = (state: "failed" | "unknown"): number =>
+      this.#sql
+        .exec<{ n: number }>(
+          "SELECT count(*) AS n FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND bucket > ? AND expires_at > ?",
+          state,
+          IN_FLIGHT,
+          now,
+        )
+        .one().n;
+    return { failed: count("failed"), unknown: count("unknown") };
+  }
+
+  #stretches({ section, keyHash, states }: ListQuery, now: EpochMs): readonly Stretch[] {
+    const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
+    switch (section) {
+      case "open": {
+        const open = (["failed", "unknown"] as const).filter(wants).map((state) => this.#open(state));
+        return [this.#bucket(IN_FLIGHT, null), ...open];
+      }
+      case "completed":
+        return this.#buckets(now).map((bucket) => this.#bucket(bucket, null));
+      case "key":
+        return [IN_FLIGHT, ...this.#buckets(now)].map((bucket) => this.#bucket(bucket, keyHash));
+    }
+  }
+
+  /** Newest first, without those of which everything has expired. */
+  #buckets(now: EpochMs): readonly number[] {
+    return listBuckets(this.#sql)
+      .filter((bucket) => bucket > now)
+      .toSorted((one, other) => other - one);
+  }
+
+  #bucket(of: number, prefix: string | null): Stretch {
+    const end = (prefix ?? "") + AFTER_IDS;
+    return {
+      name: "bucket",
+      bucket: of,
+      id: prefix ?? BEFORE_IDS,
+      read: (bucket, id, limit) =>
+        this.#sql
+          .exec<ListRow>(
+            `SELECT ${COLUMNS} FROM records WHERE bucket = ? AND id > ? AND id < ? ORDER BY id LIMIT ?`,
+            bucket,
+            id,
+            end,
+            limit,
+          )
+          .toArray(),
+    };
+  }
+
+  /** What is failed or unknown, but for what lies among those in flight. */
+  #open(state: "failed" | "unknown"): Stretch {
+    return {
+      name: state,
+      bucket: IN_FLIGHT,
+      id: AFTER_IDS,
+      read: (bucket, id, limit) =>
+        this.#sql
+          .exec<ListRow>(
+            `SELECT ${COLUMNS} FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND (bucket, id) > (?, ?) ORDER BY bucket, id LIMIT ?`,
+            state,
+            bucket,
+            id,
+            limit,
+          )
+          .toArray(),
+    };
+  }
+}
+
+/** From a position on. What has expired since, or come before it, is not gone back to. */
+function resumed(stretches: readonly Stretch[], after: string | null): readonly Stretch[] {
+  if (after === null) return stretches;
+  const [name = "", bucketText = "", id = ""] = after.split(".");
+  const bucket = Number(bucketText);
+  const isAhead = (stretch: Stretch): boolean => {
+    if (stretch.name !== name) return stretches.indexOf(stretch) > stretches.findIndex((one) => one.name === name);
+    // In flight first, then the newest.
+    return name !== "bucket" || bucket === IN_FLIGHT || (stretch.bucket !== IN_FLIGHT && stretch.bucket <= bucket);
+  };
+  const isHere = (stretch: Stretch): boolean =>
+    stretch.name === name && (name !== "bucket" || stretch.bucket === bucket);
+  return stretches.filter(isAhead).map((stretch) => (isHere(stretch) ? from(stretch, bucket, id) : stretch));
+}
+
+function from({ name, read }: Stretch, bucket: number, id: string): Stretch {
+  return { name, bucket, id, read };
+}
+
+function filterOf({
+  section,
+  states,
+  route,
+  startedBefore,
+}: ListQuery): (row: ListRow, now: IdempotencyRecord) => boolean {
+  const path = route === null ? null : decodeURIComponent(route);
+  return (row, { state }) =>
+    (states.length === 0 || states.includes(state)) &&
+    (section === "key" || (section === "completed") === (state === "completed")) &&
+    (path === null || row.route === path) &&
+    (startedBefore === null || row.started_at <= startedBefore);
+}

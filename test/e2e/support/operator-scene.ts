@@ -1,0 +1,84 @@
+// A gateway with tokens for operators, an origin behind it, and a client for the operator API that holds every answer
+// against the OpenAPI file.
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { expect } from "vitest";
+import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
+import { startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { type Answer, violationOf } from "./openapi.ts";
+import { type Client, clientOf } from "./scene.ts";
+
+export const ADMIN_TOKEN = randomBytes(32).toString("hex");
+export const READ_TOKEN = randomBytes(32).toString("hex");
+export const BASE = "/_onceway";
+
+export interface Ask {
+  /** ADMIN_TOKEN by default; `null` for none. */
+  readonly token?: string | null;
+  /** JSON. */
+  readonly body?: unknown;
+  /** Where it comes from, as Cloudflare would say it. */
+  readonly address?: string;
+}
+
+export interface Told extends Answer {
+  readonly text: string;
+}
+
+export interface OperatorScene extends Client {
+  readonly gateway: Gateway;
+  readonly origin: TestOrigin;
+  /** `path` begins below the operator path. */
+  ask(method: string, path: string, how?: Ask): Promise<Told>;
+  close(): Promise<void>;
+}
+
+type Vars = Parameters<typeof startWorkerd>[0]["vars"];
+
+export async function startOperatorScene(
+  settings: Vars["IDEMPOTENCY"],
+  routes: Vars["ROUTES"],
+  tokens: Readonly<Record<string, string>> = { ADMIN_TOKEN, READ_TOKEN },
+): Promise<OperatorScene> {
+  const origin = await startOrigin();
+  const vars = { IDEMPOTENCY: { origin: origin.url, ...settings }, ROUTES: routes, ...tokens };
+  const gateway = await startWorkerd({ stateDir: await makeStateDir(), vars });
+  return {
+    ...clientOf(gateway.url),
+    gateway,
+    origin,
+    async ask(method, path, how = {}) {
+      const told = await askGateway(gateway.url + BASE + path, method, how);
+      // Where the API is off there is no operation at all.
+      if (tokens["ADMIN_TOKEN"] !== undefined) {
+        expect(violationOf(method, path.split("?")[0] ?? "", told)).toBeNull();
+      }
+      return told;
+    },
+    async close() {
+      await gateway.stop();
+      await origin.close();
+      await rm(gateway.stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function askGateway(
+  url: string,
+  method: string,
+  { token = ADMIN_TOKEN, body, address = randomUUID() }: Ask,
+): Promise<Told> {
+  const headers = new Headers({ "cf-connecting-ip": address });
+  if (token !== null) headers.set("Authorization", `Bearer ${token}`);
+  const response = await fetch(url, {
+    method,
+    headers,
+    redirect: "manual",
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = (response.headers.get("content-type") ?? "").includes("json");
+  const json: unknown = isJson ? JSON.parse(text) : undefined;
+  return { status: response.status, headers: response.headers, text, json };
+}

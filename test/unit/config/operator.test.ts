@@ -1,0 +1,95 @@
+// Where operators come in, and with which secrets.
+
+import { describe, expect, it } from "vitest";
+
+import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { readConfig } from "../../../src/config/read.ts";
+import { configOf, PAYMENTS, problemsOf } from "./support.ts";
+
+const env = (operator_path?: unknown, more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
+  IDEMPOTENCY: operator_path === undefined ? {} : { operator_path },
+  ROUTES: [PAYMENTS],
+  ...more,
+});
+
+describe("operator_path", () => {
+  it("is /_onceway, or one or more plain segments", () => {
+    expect(configOf(env()).operatorPath).toBe("/_onceway");
+    for (const path of ["/ops", "/internal/v1.0/idempotency-keys", "/~a_b"]) {
+      expect(configOf(env(path)).operatorPath).toBe(path);
+    }
+  });
+
+  it.each([
+    "",
+    "/",
+    "ops",
+    "/ops/",
+    "//ops",
+    "/a b",
+    "/:ops",
+    "/*",
+    "/o%70s",
+    "/a/../b",
+    "/.",
+    7,
+    "/.well-known",
+    "/.well-known/idempotency/x",
+  ])("is not %s", (path) => {
+    expect(problemsOf(env(path)).map((one) => one.path)).toEqual(["IDEMPOTENCY.operator_path"]);
+  });
+
+  it("is the gateway's and no route's", () => {
+    const problems = problemsOf({ ROUTES: [{ ...PAYMENTS, operator_path: "/ops" }] });
+    expect(problems).toEqual([
+      { path: "ROUTES[0].operator_path", message: expect.stringContaining("[vars.IDEMPOTENCY]") },
+    ]);
+  });
+
+  it.each(["/_onceway", "/_onceway/x", "/_onceway/*"])(
+    "lets no request reach the route %s, which is a problem",
+    (path) => {
+      expect(problemsOf({ ROUTES: [{ path }] }).map((one) => one.path)).toEqual(["ROUTES[0].path"]);
+      expect(configOf(env("/ops", { ROUTES: [{ path }] })).routes).toHaveLength(1);
+    },
+  );
+
+  it("may be covered by a wide route", () => {
+    expect(configOf({ ROUTES: [{ path: "/*" }] }).routes).toHaveLength(1);
+    expect(configOf({ ROUTES: [{ path: "/_oncewayward" }] }).routes).toHaveLength(1);
+  });
+});
+
+describe("tokens", () => {
+  const ADMIN_TOKEN = "secret-of-an-admin-0123456789abc";
+  const READ_TOKEN = "secret-of-a-reader-0123456789abc";
+
+  it("are read, one or both, or none", () => {
+    expect(readConfig(env())).toMatchObject({ tokens: null });
+    expect(readConfig(env(undefined, { ADMIN_TOKEN }))).toMatchObject({ tokens: { admin: ADMIN_TOKEN, read: null } });
+    const both = readConfig(env(undefined, { ADMIN_TOKEN, READ_TOKEN }));
+    expect(both).toMatchObject({ tokens: { admin: ADMIN_TOKEN, read: READ_TOKEN } });
+  });
+
+  it.each([
+    ["too short", { ADMIN_TOKEN: ADMIN_TOKEN.slice(1) }, ["ADMIN_TOKEN"]],
+    ["empty", { ADMIN_TOKEN: "" }, ["ADMIN_TOKEN"]],
+    ["with a space", { ADMIN_TOKEN: `${ADMIN_TOKEN} x` }, ["ADMIN_TOKEN"]],
+    ["beyond ASCII", { ADMIN_TOKEN: `${ADMIN_TOKEN}é` }, ["ADMIN_TOKEN"]],
+    ["no text", { ADMIN_TOKEN: { secret: ADMIN_TOKEN } }, ["ADMIN_TOKEN"]],
+    ["to read, too short", { ADMIN_TOKEN, READ_TOKEN: "secret-of-a-reader" }, ["READ_TOKEN"]],
+    ["to read, without one to change", { READ_TOKEN }, ["READ_TOKEN"]],
+    ["the same twice", { ADMIN_TOKEN, READ_TOKEN: ADMIN_TOKEN }, ["READ_TOKEN"]],
+  ])("that are %s are a problem, which does not show them", (_name, secrets, paths) => {
+    const problems = problemsOf(env(undefined, secrets));
+    expect(problems.map((one) => one.path)).toEqual(paths);
+    expect(JSON.stringify(problems)).not.toContain("secret-of");
+  });
+
+  it("do not belong in a file", () => {
+    const [top] = checkWranglerConfig({ vars: env(undefined, { ADMIN_TOKEN, READ_TOKEN }) });
+    const found = (top?.problems ?? []).filter(({ path }) => path.endsWith("_TOKEN"));
+    expect(found.map(({ path }) => path)).toEqual(["ADMIN_TOKEN", "READ_TOKEN"]);
+    expect(JSON.stringify(top?.problems)).not.toContain("secret-of");
+  });
+});
