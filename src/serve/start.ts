@@ -59,7 +59,7 @@ async function health(address: string): Promise<number> {
 async function serve(options: ServeOptions): Promise<number> {
   const plan = readPlan(options);
   if (plan === null) return FAILED;
-  const signals = stopSignals();
+  const signals = stopSignals(process, () => performance.now());
   const stateDir = resolve(options.state);
   try {
     // Records hold what the origin told its clients.

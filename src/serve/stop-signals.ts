@@ -10,16 +10,17 @@ export interface StopSignals {
   readonly end: AbortSignal;
 }
 
-export function stopSignals(): StopSignals {
+/** `source` is the process; `nowMs` a clock that only goes forward. */
+export function stopSignals(source: Pick<NodeJS.EventEmitter, "on">, nowMs: () => number): StopSignals {
   const drain = new AbortController();
   const end = new AbortController();
   let firstAtMs = 0;
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-    process.on(signal, () => {
+    source.on(signal, () => {
       if (!drain.signal.aborted) {
-        firstAtMs = performance.now();
+        firstAtMs = nowMs();
         drain.abort(signal);
-      } else if (performance.now() - firstAtMs > SAME_REQUEST_MS) {
+      } else if (nowMs() - firstAtMs > SAME_REQUEST_MS) {
         end.abort(signal);
       }
     });

@@ -47,11 +47,13 @@ it("keeps, finds and erases records on the schema of a later version, and leaves
 it("takes a record of a kind that only a later version knows neither for none nor for another", async () => {
   await afterLaterCode((reopen, sql) => {
     const ledger = reopen();
-    const [known, later] = [freshId(), freshId()];
-    for (const id of [known, later]) ledger.save(id, null, completed(started()), response);
+    const [known, later, guarded] = [freshId(), freshId(), freshId()];
+    for (const id of [known, later, guarded]) ledger.save(id, null, completed(started()), response);
     sql.exec("UPDATE records SET state = 'later' WHERE id = ?", later);
+    sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", guarded);
     const fresh = reopen();
     expect(() => fresh.find(later)).toThrow("a record in an unknown state: later");
+    expect(() => fresh.find(guarded)).toThrow("a record with an unknown policy: later");
     expect(fresh.find(known)?.record.state).toBe("completed");
   });
 });
