@@ -1,8 +1,8 @@
 // `npm run serve` as a user starts it: a process, its output, its exit code, and the workerd that it started. Whatever is
-// still running at the end of a test is killed, by its own id.
+// still running on a test's own folder at its end is killed, process by process.
 
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "smol-toml";
@@ -27,7 +27,6 @@ export interface Listening {
   readonly workerd: number;
 }
 
-const started = new Set<number>();
 const folders = new Set<string>();
 
 export function serve(args: readonly string[], env: Readonly<Record<string, string>> = {}): ServeProcess {
@@ -38,23 +37,23 @@ export function serve(args: readonly string[], env: Readonly<Record<string, stri
   });
   const { pid } = child;
   if (pid === undefined) throw new Error("serve has no pid");
-  started.add(pid);
   let output = "";
   let hasExited = false;
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes: Buffer) => (output += bytes.toString()));
   const exited = new Promise<number | null>((resolve) => {
-    // Not "exit": what it printed last has to be read. Its workerd holds the pipes too, where that outlives it.
-    child.once("exit", (code) => {
+    child.once("exit", (code, signal) => {
       hasExited = true;
-      started.delete(pid);
-      setImmediate(() => resolve(code));
+      // The workerd of one that was killed lives on and holds its output open.
+      if (signal !== null) resolve(code);
     });
+    // All that it printed has been read.
+    child.once("close", (code) => resolve(code));
   });
   const announcements = (): readonly Listening[] =>
-    [...output.matchAll(/listening on (\S+), .* workerd is process (\d+)/g)].map(([, url = "", workerd]) => {
-      started.add(Number(workerd));
-      return { url, workerd: Number(workerd) };
-    });
+    [...output.matchAll(/listening on (\S+), .* workerd is process (\d+)/g)].map(([, url = "", workerd]) => ({
+      url,
+      workerd: Number(workerd),
+    }));
   return {
     pid,
     output: () => output,
@@ -76,10 +75,14 @@ export function serve(args: readonly string[], env: Readonly<Record<string, stri
   };
 }
 
-/** Kills what still runs and erases the folders; for `afterEach`. */
+/** Kills what still runs on a folder of this test, and erases the folders; for `afterEach`. */
 export async function cleanUp(): Promise<void> {
-  for (const pid of started) killNow(pid);
-  started.clear();
+  // By what stands on their command lines: a workerd whose supervisor is killed while it starts has told nobody its id.
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  for (const pid of pids) {
+    const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if ([...folders].some((folder) => commandLine.includes(`${folder}/`))) killNow(Number(pid));
+  }
   for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   folders.clear();
 }
