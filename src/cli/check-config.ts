@@ -1,13 +1,11 @@
 // `npm run check-config [FILE] [--env NAME]`: says whether a wrangler.toml can be deployed, and what it would protect.
 // Decides only how that is shown; the rules are those of the Worker itself (`src/config`). Must never change a file.
 
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-
-import { parse, TomlError } from "smol-toml";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
 import { describeConfig } from "../config/describe.ts";
+import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 const USAGE = `Usage: check-config [FILE] [--env NAME]
 
@@ -27,24 +25,16 @@ function main(): number {
     return OK;
   }
   const { file } = options;
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    console.error(`${file}: cannot be read (${error instanceof Error ? error.message : String(error)})`);
-    return UNUSABLE;
-  }
-  let toml: unknown;
-  try {
-    toml = parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const reason = error.message.split("\n")[0]?.replace("Invalid TOML document: ", "");
-    console.error(`${file}:${error.line}:${error.column}: not valid TOML: ${reason}`);
-    console.error("1 problem");
+  const read = readWranglerFile(file);
+  if (read.kind !== "read") {
+    console.error(read.message);
+    if (read.kind === "unreadable") return UNUSABLE;
+    console.error(problemCount(1));
     return PROBLEMS;
   }
-  const checked = checkWranglerConfig(toml).filter(({ name }) => options.env === undefined || name === options.env);
+  const checked = checkWranglerConfig(read.toml).filter(
+    ({ name }) => options.env === undefined || name === options.env,
+  );
   if (checked.length === 0) {
     console.error(`${file}: there is no [env.${options.env}]`);
     return UNUSABLE;
@@ -56,7 +46,7 @@ function report(file: string, checked: readonly CheckedEnvironment[]): number {
   const problems = checked.flatMap((environment) => environment.problems);
   if (problems.length > 0) {
     for (const { path, message } of problems) console.error(`${file}: ${path}: ${message}`);
-    console.error(problems.length === 1 ? "1 problem" : `${problems.length} problems`);
+    console.error(problemCount(problems.length));
     return PROBLEMS;
   }
   let routes = 0;

@@ -6,7 +6,7 @@ import type { Settings } from "./schema.ts";
 import { HOUR_MS, MEGABYTE, SECOND_MS } from "./units.ts";
 
 /** Members that stay undefined unless written: absence means something for them. */
-type Undefaulted = "origin" | "location_hint" | "verify";
+type Undefaulted = "origin" | "location_hint" | "jurisdiction" | "verify";
 
 /** Settings of which every member with a default is there. */
 export type FullSettings = Required<Omit<Settings, Undefaulted>> & Pick<Settings, Undefaulted>;

@@ -37,6 +37,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Route
     origin: originOf(settings),
     shards: settings.shards,
     locationHint: settings.location_hint ?? null,
+    jurisdiction: settings.jurisdiction ?? null,
     scope: settings.scope,
     key: settings.key,
     headers: settings.headers,

@@ -35,6 +35,9 @@ export type LocationHint =
   | "afr"
   | "me";
 
+/** Cloudflare's jurisdictions for objects (likewise): where they run and store, guaranteed; part of an object's id. */
+export type Jurisdiction = "eu" | "us" | "fedramp" | "fedramp-high";
+
 /** One protected route, with every setting that applies to it. */
 export interface Route {
   /** Where the route stands in the configuration, for messages: `ROUTES[0]`. */
@@ -46,6 +49,8 @@ export interface Route {
   readonly origin: Origin;
   readonly shards: Shards;
   readonly locationHint: LocationHint | null;
+  /** `null`: anywhere. */
+  readonly jurisdiction: Jurisdiction | null;
   /** Empty: the key alone names the record (`scope = ["none"]`). */
   readonly scope: readonly ScopePart[];
   /** `required`: a request without a key is refused. `optional`: it passes through unprotected. */

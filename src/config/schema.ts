@@ -14,7 +14,7 @@ import {
   MAX_TIMEOUT_MS,
   MAX_WAIT_MS,
 } from "./bounds.ts";
-import type { LocationHint, ScopePart } from "./resolved.ts";
+import type { Jurisdiction, LocationHint, ScopePart } from "./resolved.ts";
 import { choice, duration, headerNames, lowerCase, parsed, repeated } from "./schema-members.ts";
 import { sameName, size, statuses, whole } from "./schema-members.ts";
 import { fingerprintEntries, keyFormatEntries } from "./schema-tables.ts";
@@ -35,6 +35,8 @@ const LOCATION_HINTS = [
   "afr",
   "me",
 ] as const satisfies readonly LocationHint[];
+
+const JURISDICTIONS = ["eu", "us", "fedramp", "fedramp-high"] as const satisfies readonly Jurisdiction[];
 
 const SHARDS_MESSAGE = `must be a whole number from 1 to ${MAX_SHARDS}, or "per-key": write 64`;
 const METHODS_MESSAGE = 'must be a list of methods: write ["POST", "PATCH"]';
@@ -86,6 +88,12 @@ export const settingsEntries = {
     choice(
       "Where new shards are created: near the origin. Only a shard's first use counts. Default: near that request.",
       LOCATION_HINTS,
+    ),
+  ),
+  jurisdiction: v.exactOptional(
+    choice(
+      "Where shards run and keep their records, guaranteed. A change orphans live records. Default: anywhere.",
+      JURISDICTIONS,
     ),
   ),
   scope: v.exactOptional(

@@ -55,6 +55,8 @@ function isOverloaded(error: unknown): boolean {
 /** An origin's redirect is the client's to follow. Followed here, it would choose a URL of the shard. */
 const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
 
-function stubFor(namespace: DurableObjectNamespace, { locationHint }: Route, name: string): DurableObjectStub {
+function stubFor(everywhere: DurableObjectNamespace, route: Route, name: string): DurableObjectStub {
+  const { jurisdiction, locationHint } = route;
+  const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
   return namespace.get(namespace.idFromName(name), locationHint === null ? {} : { locationHint });
 }

@@ -1,5 +1,6 @@
 // The ledger's schema, as numbered steps. A step that has shipped never changes; a new one is added below it. SQLite
-// keeps the number of the last step taken.
+// keeps the number of the last step taken. Steps only ever add (columns that may be null, tables, indexes): after a
+// roll-back, older code runs on what a later one has migrated, and finds all that it knows where it was.
 
 /** The database of an object, as far as the ledger uses it. */
 export type Sql = Pick<SqlStorage, "exec">;

@@ -3,7 +3,7 @@
 
 import { BUILT_IN } from "../../src/config/defaults.ts";
 import type { GatewayVars } from "../support/gateway.ts";
-import type { Json } from "../support/wrangler.ts";
+import type { Json } from "../../src/serve/workerd-config.ts";
 import type { RoutePolicy } from "./history.ts";
 
 const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, waitMs: 600 } as const;

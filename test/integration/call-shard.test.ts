@@ -47,6 +47,11 @@ function standIn(...does: readonly (Error | Response)[]): StandIn {
   const stubs: StandIn["stubs"] = [];
   const namespace = {
     idFromName: (name: string) => ({ name }),
+    // Local workerd has none; on Cloudflare it is part of an object's id.
+    jurisdiction: (jurisdiction: string) => ({
+      ...namespace,
+      idFromName: (name: string) => ({ name: `${jurisdiction}/${name}` }),
+    }),
     get({ name }: { readonly name: string }, options: unknown) {
       const stub = stubs.push({ name, options });
       return {
@@ -142,6 +147,17 @@ describe("a call to a shard that fails", () => {
     }
   });
 });
+
+it.each([null, "eu", "fedramp-high"] as const)(
+  "goes to an object of the route's jurisdiction: %s",
+  async (jurisdiction) => {
+    const { namespace, stubs } = standIn(answer());
+    const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
+    expect((await shardCaller(namespace)(route, "key", parcel()))?.status).toBe(201);
+    const name = await shardName("key", route.shards);
+    expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
+  },
+);
 
 it("whose object is lost in mid-call is told that the attempt may be at work, and the origin is called once", async () => {
   const route = routeOf({ shards: "per-key" });

@@ -5,13 +5,13 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundleWorker } from "./bundle.ts";
+import { bundleWorker } from "../../src/serve/bundle.ts";
+import { workerdConfig } from "../../src/serve/workerd-config.ts";
+import type { Json } from "../../src/serve/workerd-config.ts";
 import { freePort, untilAnswers, untilRefused } from "./ports.ts";
 import { spawnGroup } from "./process-group.ts";
 import type { ProcessGroup } from "./process-group.ts";
-import { workerdConfig } from "./workerd-config.ts";
 import { gatewayMain, projectCompatibility, projectDir, spawnWrangler, writeWranglerToml } from "./wrangler.ts";
-import type { Json } from "./wrangler.ts";
 
 const READY_PATH = "/.well-known/idempotency";
 const READY_MS = 60_000;
@@ -87,13 +87,16 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
   const port = options.port ?? (await freePort());
   await mkdir(options.stateDir, { recursive: true });
   const workDir = await mkdtemp(join(tmpdir(), "onceway-workerd-"));
-  await cp(await bundleWorker(options.main ?? gatewayMain), workDir, { recursive: true });
+  const compatibility = projectCompatibility();
+  await cp(await bundleWorker(options.main ?? gatewayMain, compatibility), workDir, { recursive: true });
   const config = join(workDir, "gateway.capnp");
   const text = await workerdConfig({
     modulesDir: workDir,
     stateDir: options.stateDir,
-    port,
-    compatibility: projectCompatibility(),
+    address: `127.0.0.1:${port}`,
+    compatibility,
+    objects: [{ name: "KEY_SHARD", className: "KeyShard" }],
+    secrets: [],
     vars: { ...options.vars, ...options.bindings },
     extraBindings: options.extraBindings ?? [],
     extraServices: options.extraServices ?? [],

@@ -6,19 +6,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse, stringify } from "smol-toml";
+import type { Compatibility, Json } from "../../src/serve/workerd-config.ts";
 import { spawnGroup } from "./process-group.ts";
 import type { ProcessGroup } from "./process-group.ts";
 
 export const projectDir = fileURLToPath(new URL("../../", import.meta.url));
 export const gatewayMain = join(projectDir, "src/index.ts");
-
-/** What a variable of a Worker can be. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
-
-export interface Compatibility {
-  readonly date: string;
-  readonly flags: readonly string[];
-}
 
 /** Where the project's wrangler.toml has none. */
 const DEFAULT_COMPATIBILITY_DATE = "2026-10-01";

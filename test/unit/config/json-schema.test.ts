@@ -35,7 +35,7 @@ describe("the JSON Schema", () => {
 
   it("leaves out no setting that has a default", () => {
     const withoutDefault = Object.keys(settingsEntries).filter((name) => !Object.hasOwn(BUILT_IN, name));
-    expect(withoutDefault).toEqual(["origin", "location_hint", "verify"]);
+    expect(withoutDefault).toEqual(["origin", "location_hint", "jurisdiction", "verify"]);
   });
 
   it("needs no other file: an editor that cannot load one would check nothing", () => {

@@ -11,6 +11,7 @@ describe("defaults", () => {
       origin: { kind: "zone" },
       shards: 64,
       locationHint: null,
+      jurisdiction: null,
       scope: [{ kind: "header", name: "authorization" }],
       key: "required",
       headers: ["Idempotency-Key"],
@@ -44,6 +45,7 @@ describe("what a setting means", () => {
     [{ shards: 65_536 }, { shards: 65_536 }],
     [{ shards: "per-key" }, { shards: "per-key" }],
     [{ location_hint: "apac-se" }, { locationHint: "apac-se" }],
+    [{ jurisdiction: "eu" }, { jurisdiction: "eu" }],
     [
       { scope: ["header:X-Tenant", "cookie:Session", "ip"] },
       { scope: [{ kind: "header", name: "x-tenant" }, { kind: "cookie", name: "Session" }, { kind: "ip" }] },
@@ -114,6 +116,7 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ shards: 1.5 }, "write 64"],
     [{ shards: "many" }, "write 64"],
     [{ location_hint: "europe" }, 'location_hint: must be one of its values: write "wnam"'],
+    [{ jurisdiction: "de" }, 'jurisdiction: must be one of its values: write "eu"'],
     [{ key: "maybe" }, 'key: must be one of its values: write "required" or "optional"'],
     [{ unknown: "drop" }, 'unknown: must be one of its values: write "retry" or "hold"'],
     [{ duplicate: true }, 'duplicate: must be one of its values: write "reject" or "wait"'],

@@ -1,17 +1,35 @@
 // The Cap'n Proto configuration that runs a bundled Worker in `workerd serve`: its modules, its objects on disk, its
-// variables, and a network that may reach loopback, where the test origin is.
+// variables and secrets, and a network that may reach loopback and private addresses, where an origin may be. Must never
+// hold a secret's value: those come by the environment.
 
 import { readdir } from "node:fs/promises";
 import { extname } from "node:path";
-import type { Compatibility, Json } from "./wrangler.ts";
+
+/** What a variable of a Worker can be. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+export interface Compatibility {
+  readonly date: string;
+  readonly flags: readonly string[];
+}
+
+/** A binding to a class of objects of the Worker itself. */
+export interface ObjectBinding {
+  readonly name: string;
+  readonly className: string;
+}
 
 export interface WorkerdSetup {
   /** The modules, as `bundleWorker` leaves them. Cap'n Proto embeds by relative path only: put the text beside them. */
   readonly modulesDir: string;
   readonly stateDir: string;
-  readonly port: number;
+  /** Where to listen, as Cap'n Proto's library writes it: `127.0.0.1:8787`, `[::1]:8787`. */
+  readonly address: string;
   readonly compatibility: Compatibility;
+  readonly objects: readonly ObjectBinding[];
   readonly vars: Readonly<Record<string, Json>>;
+  /** Names of variables that the process finds in its environment. */
+  readonly secrets: readonly string[];
   /** Further entries of the bindings list, in Cap'n Proto text: `(name = "API", service = "api")`. */
   readonly extraBindings: readonly string[];
   /** Further services, in Cap'n Proto text. */
@@ -25,7 +43,12 @@ export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
       ? `(name = ${quote(name)}, text = ${quote(value)})`
       : `(name = ${quote(name)}, json = ${quote(JSON.stringify(value))})`,
   );
-  const bindings = [`(name = "KEY_SHARD", durableObjectNamespace = "KeyShard")`, ...variables, ...setup.extraBindings];
+  const secrets = setup.secrets.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
+  const objects = setup.objects.map(
+    ({ name, className }) => `(name = ${quote(name)}, durableObjectNamespace = ${quote(className)})`,
+  );
+  const bindings = [...objects, ...variables, ...secrets, ...setup.extraBindings];
+  const classes = [...new Set(setup.objects.map(({ className }) => className))];
   const flags = compatibility.flags.map(quote).join(", ");
   return `using Workerd = import "/workerd/workerd.capnp";
 
@@ -35,7 +58,7 @@ const config :Workerd.Config = (
     (name = "state", disk = (path = ${quote(setup.stateDir)}, writable = true)),
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
 ${setup.extraServices.map((service) => `    ${service},\n`).join("")}  ],
-  sockets = [(name = "http", address = "127.0.0.1:${setup.port}", http = (), service = "gateway")],
+  sockets = [(name = "http", address = ${quote(setup.address)}, http = (), service = "gateway")],
 );
 
 const gateway :Workerd.Worker = (
@@ -43,13 +66,18 @@ const gateway :Workerd.Worker = (
 ${(await modules(setup.modulesDir)).map((module) => `    ${module},\n`).join("")}  ],
   compatibilityDate = ${quote(compatibility.date)},
   compatibilityFlags = [${flags}],
-  durableObjectNamespaces = [(className = "KeyShard", uniqueKey = "onceway-KeyShard", enableSql = true)],
+  durableObjectNamespaces = [${classes.map(namespace).join(", ")}],
   durableObjectStorage = (localDisk = "state"),
   globalOutbound = "internet",
   bindings = [
 ${bindings.map((binding) => `    ${binding},\n`).join("")}  ],
 );
 `;
+}
+
+/** The unique key names the folder below the state's, and enters every object's id: it never changes. */
+function namespace(className: string): string {
+  return `(className = ${quote(className)}, uniqueKey = ${quote(`onceway-${className}`)}, enableSql = true)`;
 }
 
 /** The first module is the main one. */

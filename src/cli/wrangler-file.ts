@@ -1,0 +1,32 @@
+// Reads a wrangler.toml for the commands that check it. Decides how a file that cannot be used is told; knows no setting.
+
+import { readFileSync } from "node:fs";
+
+import { parse, TomlError, type TomlTable } from "smol-toml";
+
+/** `unreadable`: there is no such file, or it may not be read. `invalid`: it is no TOML. Messages name the file. */
+export type WranglerFile =
+  | { readonly kind: "read"; readonly toml: TomlTable }
+  | { readonly kind: "unreadable" | "invalid"; readonly message: string };
+
+export function readWranglerFile(file: string): WranglerFile {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { kind: "unreadable", message: `${file}: cannot be read (${reason})` };
+  }
+  try {
+    return { kind: "read", toml: parse(text) };
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const reason = error.message.split("\n")[0]?.replace("Invalid TOML document: ", "");
+    return { kind: "invalid", message: `${file}:${error.line}:${error.column}: not valid TOML: ${reason}` };
+  }
+}
+
+/** How many problems there are, in words. */
+export function problemCount(problems: number): string {
+  return problems === 1 ? "1 problem" : `${problems} problems`;
+}

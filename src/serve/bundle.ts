@@ -1,0 +1,72 @@
+// The Worker as wrangler would deploy it, bundled once per state of its sources and shared by all that run it: the folder
+// under `.wrangler/` is named after a digest of the sources and appears whole or not at all.
+
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+import { stringify } from "smol-toml";
+
+import type { Compatibility } from "./workerd-config.ts";
+
+const projectDir = fileURLToPath(new URL("../../", import.meta.url));
+
+/** A folder with `index.js` and the modules beside it. `main` is the Worker's entry, an absolute path. */
+export async function bundleWorker(main: string, compatibility: Compatibility): Promise<string> {
+  const cache = join(projectDir, ".wrangler/bundle");
+  const bundle = join(cache, await sourceDigest(main, compatibility));
+  if (existsSync(bundle)) return bundle;
+
+  await mkdir(cache, { recursive: true });
+  const fresh = await mkdtemp(join(cache, "building-"));
+  const workDir = await mkdtemp(join(tmpdir(), "onceway-bundle-"));
+  try {
+    await runWrangler(await writeToml(workDir, main, compatibility), fresh, workDir);
+    const entry = (await readdir(fresh)).find((name) => name.endsWith(".js"));
+    if (entry === undefined) throw new Error(`${main} cannot be bundled: wrangler wrote no module`);
+    if (entry !== "index.js") await rename(join(fresh, entry), join(fresh, "index.js"));
+    // Another process may have been faster; its bundle is as good.
+    await rename(fresh, bundle).catch((error: unknown) => {
+      if (!existsSync(bundle)) throw error;
+    });
+    return bundle;
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+    await rm(workDir, { recursive: true, force: true });
+  }
+}
+
+/** Only what decides about the bundle: neither variables nor routes have a place in it. */
+async function writeToml(dir: string, main: string, { date, flags }: Compatibility): Promise<string> {
+  const path = join(dir, "wrangler.toml");
+  const config = { name: "onceway", main, compatibility_date: date, compatibility_flags: [...flags] };
+  await writeFile(path, stringify(config));
+  return path;
+}
+
+async function runWrangler(config: string, outdir: string, cwd: string): Promise<void> {
+  const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
+  // A loader of the caller's (a test runner's, say) has no place in wrangler.
+  const env = { ...process.env, NODE_OPTIONS: "", NO_COLOR: "1", WRANGLER_HIDE_BANNER: "true" };
+  const quiet = { WRANGLER_SEND_METRICS: "false", WRANGLER_WRITE_LOGS: "false", CLOUDFLARE_TELEMETRY_DISABLED: "1" };
+  const args = [bin, "deploy", "--dry-run", "--config", config, "--outdir", outdir];
+  await promisify(execFile)(process.execPath, args, { cwd, env: { ...env, ...quiet } });
+}
+
+async function sourceDigest(main: string, compatibility: Compatibility): Promise<string> {
+  const hash = createHash("sha256").update(main).update(JSON.stringify(compatibility));
+  const folder = dirname(main);
+  const names = await readdir(folder, { recursive: true });
+  const sources = names
+    .filter((name) => [".ts", ".js", ".json", ".html", ".css", ".sql"].includes(extname(name)))
+    .toSorted();
+  const lockfile = await readFile(join(projectDir, "package-lock.json"));
+  hash.update(lockfile);
+  for (const name of sources) hash.update(`\n${name}\n`).update(await readFile(join(folder, name)));
+  return hash.digest("hex").slice(0, 16);
+}

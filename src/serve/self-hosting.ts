@@ -1,0 +1,123 @@
+// What a wrangler.toml means off Cloudflare: which of it plain workerd can carry, and which it cannot. What would change
+// who gets whose answer, or where a request goes, is a problem; what only makes less of it is a warning. Pure.
+
+import { dirname, resolve } from "node:path";
+
+import type { TomlTable } from "smol-toml";
+
+import type { CheckedEnvironment } from "../config/check-file.ts";
+import { isTable, type Table } from "../config/read-settings.ts";
+import type { Config, ConfigProblem, Origin } from "../config/resolved.ts";
+import type { Compatibility, Json, ObjectBinding } from "./workerd-config.ts";
+
+export interface SelfHosting {
+  /** The Worker's entry, an absolute path. */
+  readonly main: string;
+  readonly compatibility: Compatibility;
+  readonly vars: Readonly<Record<string, Json>>;
+  readonly objects: readonly ObjectBinding[];
+  /** Names that the file declares in `[secrets]`. */
+  readonly requiredSecrets: readonly string[];
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly string[];
+}
+
+/** `file` is the path of `toml`; `checked` the environment of it that is to run, without problems of its own. */
+export function selfHosting(
+  file: string,
+  toml: TomlTable,
+  { name, config }: Omit<CheckedEnvironment, "config"> & { readonly config: Config },
+): SelfHosting {
+  const own = name === null ? toml : tableOf(tableOf(toml["env"])[name]);
+  const prefix = name === null ? "" : `env.${name}.`;
+  const inherited = (member: string): unknown => own[member] ?? toml[member];
+  const main = inherited("main");
+  return {
+    main: resolve(dirname(file), typeof main === "string" ? main : "src/index.ts"),
+    compatibility: { date: dateOf(inherited("compatibility_date")), flags: textsOf(inherited("compatibility_flags")) },
+    vars: Object.fromEntries(Object.entries(tableOf(own["vars"])).map(([key, value]) => [key, jsonOf(value)])),
+    objects: objectsOf(own),
+    requiredSecrets: textsOf(tableOf(own["secrets"])["required"]),
+    problems: problemsOf(config).map(({ path, message }) => ({ path: prefix + path, message })),
+    warnings: bindingsNotCarried(own),
+  };
+}
+
+function problemsOf(config: Config): readonly ConfigProblem[] {
+  const problems = originProblems("IDEMPOTENCY", config.origin);
+  for (const { name, origin, scope, jurisdiction } of config.routes) {
+    if (!isSame(origin, config.origin)) problems.push(...originProblems(name, origin));
+    if (scope.some(({ kind }) => kind === "ip")) problems.push({ path: `${name}.scope`, message: IP_MESSAGE });
+    if (jurisdiction !== null) problems.push({ path: `${name}.jurisdiction`, message: JURISDICTION_MESSAGE });
+  }
+  return problems;
+}
+
+/** Only Cloudflare sets `CF-Connecting-IP` over what a client sends; here any client could claim any address. */
+const IP_MESSAGE =
+  "off Cloudflare nobody vouches for a client's address, so one could take another's answers: " +
+  'write a header that your own proxy sets and no client can, such as scope = ["header:x-real-ip"]';
+
+const JURISDICTION_MESSAGE =
+  "is Cloudflare's, and workerd has none; here all records lie in the state directory: leave it out of this environment";
+
+function originProblems(path: string, origin: Origin): ConfigProblem[] {
+  const write = 'write the URL of your API, such as origin = "http://127.0.0.1:3000"';
+  switch (origin.kind) {
+    case "url":
+      return [];
+    case "zone":
+      return [{ path: `${path}.origin`, message: `is missing, and off Cloudflare there is no zone: ${write}` }];
+    case "binding":
+      return [{ path: `${path}.origin`, message: `bindings to services exist on Cloudflare only: ${write}` }];
+  }
+}
+
+function isSame(one: Origin, other: Origin): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function objectsOf(own: Table): readonly ObjectBinding[] {
+  return tablesOf(tableOf(own["durable_objects"])["bindings"]).flatMap(({ name, class_name: className, script_name }) =>
+    typeof name === "string" && typeof className === "string" && script_name === undefined ? [{ name, className }] : [],
+  );
+}
+
+/** Every list of tables that name a binding, and what makes a Worker run without a request. */
+function bindingsNotCarried(own: Table): readonly string[] {
+  const lists = Object.entries(own).flatMap(([kind, value]) => {
+    const entries = [...tablesOf(value), ...tablesOf(tableOf(value)["producers"])];
+    return entries.flatMap(({ binding }) => (typeof binding === "string" ? [warning(kind, binding)] : []));
+  });
+  const runsByItself = ["triggers", "tail_consumers"].filter((member) => own[member] !== undefined);
+  return [...lists, ...runsByItself.map((member) => `${member}: exists on Cloudflare only, and is left out`)];
+}
+
+function warning(kind: string, binding: string): string {
+  const consequence =
+    binding === "BODIES" ? ": responses over max_response_body are passed on and not kept" : ", and is left out";
+  return `${kind}: ${binding} exists on Cloudflare only${consequence}`;
+}
+
+/** An unquoted date in TOML is a date object, whose text starts with the date. */
+function dateOf(value: unknown): string {
+  return value instanceof Date ? value.toISOString().slice(0, 10) : String(value);
+}
+
+/** What a TOML value is to the Worker: dates are text. */
+function jsonOf(value: unknown): Json {
+  const json: Json = JSON.parse(JSON.stringify(value));
+  return json;
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+function tableOf(value: unknown): Table {
+  return isTable(value) ? value : {};
+}
+
+function tablesOf(value: unknown): readonly Table[] {
+  return Array.isArray(value) ? value.filter(isTable) : [];
+}

@@ -1,0 +1,29 @@
+// What the signals to a server ask for: the first to finish what is in flight, a second one to end at once.
+
+/** On Ctrl-C a process under npm gets the signal twice, from the terminal and from npm; both are one request. */
+const SAME_REQUEST_MS = 1_000;
+
+export interface StopSignals {
+  /** Aborted: take no more, finish what is in flight. */
+  readonly drain: AbortSignal;
+  /** Aborted: end at once. */
+  readonly end: AbortSignal;
+}
+
+/** `source` is the process; `nowMs` a clock that only goes forward. */
+export function stopSignals(source: Pick<NodeJS.EventEmitter, "on">, nowMs: () => number): StopSignals {
+  const drain = new AbortController();
+  const end = new AbortController();
+  let firstAtMs = 0;
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    source.on(signal, () => {
+      if (!drain.signal.aborted) {
+        firstAtMs = nowMs();
+        drain.abort(signal);
+      } else if (nowMs() - firstAtMs > SAME_REQUEST_MS) {
+        end.abort(signal);
+      }
+    });
+  }
+  return { drain: drain.signal, end: end.signal };
+}

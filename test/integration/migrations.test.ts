@@ -1,0 +1,59 @@
+// A roll-back: this code on a ledger that a later one has migrated. Steps only ever add, so what this code knows is where
+// it was; what it does not know it never takes for something else.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { epochMs } from "../../src/core/units.ts";
+import { Ledger } from "../../src/shard/ledger.ts";
+import { completed, freshId, HOUR_MS, response, started } from "./support/records.ts";
+
+/** A ledger of this code, then what a later one may do to its schema. */
+function afterLaterCode<T>(run: (reopen: () => Ledger, sql: SqlStorage) => T): Promise<T> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  return runInDurableObject(stub, (_instance, { storage }) => {
+    const { sql } = storage;
+    const before = new Ledger(storage);
+    before.save(freshId(), null, started());
+    const steps = sql.exec<{ n: number }>("SELECT count(*) AS n FROM migrations").one().n;
+    sql.exec("ALTER TABLE records ADD COLUMN later TEXT");
+    sql.exec("CREATE TABLE later (id TEXT PRIMARY KEY) WITHOUT ROWID");
+    sql.exec("CREATE INDEX later_records ON records (later) WHERE later IS NOT NULL");
+    for (const step of [1, 2, 3]) sql.exec("INSERT INTO migrations VALUES (?)", steps + step);
+    return run(() => new Ledger(storage), sql);
+  });
+}
+
+it("keeps, finds and erases records on the schema of a later version, and leaves that schema alone", async () => {
+  await afterLaterCode((reopen, sql) => {
+    const schema = (): unknown => sql.exec("SELECT name, sql FROM sqlite_schema ORDER BY name").toArray();
+    const steps = (): unknown => sql.exec("SELECT step FROM migrations").toArray();
+    const before = [schema(), steps()];
+    const ledger = reopen();
+    const id = freshId();
+    const claim = started();
+    ledger.save(id, null, claim);
+    const done = completed(claim);
+    ledger.save(id, ledger.find(id), done, response);
+    const entry = reopen().find(id);
+    expect(entry?.record).toEqual(done);
+    expect(ledger.response(id, entry?.bucket ?? 0, done)).toEqual(response);
+    expect(ledger.inFlight()).toHaveLength(1);
+    expect(ledger.erase(epochMs(done.expiresAt + 24 * HOUR_MS), 10)).toBe(1);
+    expect(ledger.find(id)).toBeNull();
+    expect([schema(), steps()]).toEqual(before);
+  });
+});
+
+it("takes a record of a kind that only a later version knows neither for none nor for another", async () => {
+  await afterLaterCode((reopen, sql) => {
+    const ledger = reopen();
+    const [known, later, guarded] = [freshId(), freshId(), freshId()];
+    for (const id of [known, later, guarded]) ledger.save(id, null, completed(started()), response);
+    sql.exec("UPDATE records SET state = 'later' WHERE id = ?", later);
+    sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", guarded);
+    const fresh = reopen();
+    expect(() => fresh.find(later)).toThrow("a record in an unknown state: later");
+    expect(() => fresh.find(guarded)).toThrow("a record with an unknown policy: later");
+    expect(fresh.find(known)?.record.state).toBe("completed");
+  });
+});

@@ -1,0 +1,68 @@
+import { parse } from "smol-toml";
+import { describe, expect, it } from "vitest";
+
+import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { selfHosting, type SelfHosting } from "../../../src/serve/self-hosting.ts";
+
+const BASE = `
+main = "src/worker.ts"
+compatibility_date = 2026-10-01
+compatibility_flags = ["enable_request_signal"]
+durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
+migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
+`;
+
+function hosted(text: string, env: string | null = null): SelfHosting {
+  const toml = parse(BASE + text);
+  const checked = checkWranglerConfig(toml).find(({ name }) => name === env);
+  if (checked === undefined || checked.config === null) throw new Error(JSON.stringify(checked));
+  return selfHosting("/etc/onceway/wrangler.toml", toml, { ...checked, config: checked.config });
+}
+
+const ORIGIN = `vars.IDEMPOTENCY.origin = "http://127.0.0.1:3000"\n`;
+const ROUTE = `[[vars.ROUTES]]\npath = "/v1/pay"\n`;
+
+describe("a wrangler.toml off Cloudflare", () => {
+  it("gives what workerd needs", () => {
+    expect(hosted(`${ORIGIN}secrets.required = ["ADMIN_TOKEN"]\n${ROUTE}`)).toEqual({
+      main: "/etc/onceway/src/worker.ts",
+      compatibility: { date: "2026-10-01", flags: ["enable_request_signal"] },
+      vars: { IDEMPOTENCY: { origin: "http://127.0.0.1:3000" }, ROUTES: [{ path: "/v1/pay" }] },
+      objects: [{ name: "KEY_SHARD", className: "KeyShard" }],
+      requiredSecrets: ["ADMIN_TOKEN"],
+      problems: [],
+      warnings: [],
+    });
+  });
+
+  it("names an origin that is wrong for every route once", () => {
+    expect(hosted(`${ROUTE}[[vars.ROUTES]]\npath = "/v1/orders"\n`).problems.map(({ path }) => path)).toEqual([
+      "IDEMPOTENCY.origin",
+    ]);
+  });
+
+  it("takes no client's word for its address", () => {
+    const { problems } = hosted(`${ORIGIN}${ROUTE}scope = ["header:x-tenant", "ip"]\n`);
+    expect(problems).toMatchObject([{ path: "ROUTES[0].scope", message: expect.stringContaining("x-real-ip") }]);
+  });
+
+  it("warns of bindings that are not there, and of nothing that an environment does not inherit", () => {
+    const lists = `r2_buckets = [{ binding = "BODIES", bucket_name = "b" }]\nqueues.producers = [{ binding = "Q", queue = "q" }]\n`;
+    const text = `${lists}triggers.crons = ["* * * * *"]\n${ORIGIN}${ROUTE}
+[env.local]
+vars.IDEMPOTENCY = {}
+vars.ROUTES = [{ path = "/local" }]
+durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
+`;
+    expect(hosted(text).warnings).toEqual([
+      "r2_buckets: BODIES exists on Cloudflare only: responses over max_response_body are passed on and not kept",
+      "queues: Q exists on Cloudflare only, and is left out",
+      "triggers: exists on Cloudflare only, and is left out",
+    ]);
+    const local = hosted(text, "local");
+    expect(local.warnings).toEqual([]);
+    expect(local.vars["ROUTES"]).toEqual([{ path: "/local" }]);
+    expect(local.compatibility.date).toBe("2026-10-01");
+    expect(local.problems.map(({ path }) => path)).toEqual(["env.local.IDEMPOTENCY.origin"]);
+  });
+});
