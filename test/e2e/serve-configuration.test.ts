@@ -60,15 +60,15 @@ it("hands secrets to the Worker, and to nobody else: no output, no command line,
   const [fromFile, fromEnvironment] = ['s3cret "quoted" \\ file', "s3cret-environment"];
   const { dir, stateDir, args } = await writeDeployment({
     main: "teller.ts",
-    vars: { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/" }], ADMIN_TOKEN: "a variable" },
+    vars: { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/" }], TOKEN: "a variable" },
   });
   await writeFile(
     join(dir, "teller.ts"),
     `import { env } from "cloudflare:workers";
     export { KeyShard } from ${JSON.stringify(join(projectDir, "src/shard/key-shard.ts"))};
-    export default { fetch: () => Response.json([env.ADMIN_TOKEN, env.OTHER]) };`,
+    export default { fetch: () => Response.json([env.TOKEN, env.OTHER]) };`,
   );
-  await writeFile(join(dir, "secrets"), `ADMIN_TOKEN='${fromFile}'\n`);
+  await writeFile(join(dir, "secrets"), `TOKEN='${fromFile}'\n`);
   const gateway = serve([...args, "--secrets", join(dir, "secrets"), "--secret", "OTHER"], { OTHER: fromEnvironment });
   const { url, workerd } = await gateway.listening();
   expect(await (await fetch(url)).json()).toEqual([fromFile, fromEnvironment]);

@@ -153,8 +153,9 @@ it.each([null, "eu", "fedramp-high"] as const)(
   async (jurisdiction) => {
     const { namespace, stubs } = standIn(answer());
     const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
-    expect((await shardCaller(namespace)(route, "key", parcel()))?.status).toBe(201);
-    const name = await shardName("key", route.shards);
+    const sent = parcel();
+    expect((await shardCaller(namespace)(route, sent))?.status).toBe(201);
+    const name = shardName(sent.head.recordId, route.shards);
     expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
   },
 );

@@ -14,7 +14,7 @@ function afterLaterCode<T>(run: (reopen: () => Ledger, sql: SqlStorage) => T): P
     const { sql } = storage;
     const before = new Ledger(storage);
     before.save(freshId(), null, started());
-    const steps = sql.exec<{ n: number }>("SELECT count(*) AS n FROM migrations").one().n;
+    const steps = sql.exec<{ n: number }>("SELECT max(step) AS n FROM migrations").one().n;
     sql.exec("ALTER TABLE records ADD COLUMN later TEXT");
     sql.exec("CREATE TABLE later (id TEXT PRIMARY KEY) WITHOUT ROWID");
     sql.exec("CREATE INDEX later_records ON records (later) WHERE later IS NOT NULL");
@@ -33,10 +33,10 @@ it("keeps, finds and erases records on the schema of a later version, and leaves
     const claim = started();
     ledger.save(id, null, claim);
     const done = completed(claim);
-    ledger.save(id, ledger.find(id), done, response);
+    ledger.save(id, ledger.find(id), done, { response });
     const entry = reopen().find(id);
     expect(entry?.record).toEqual(done);
-    expect(ledger.response(id, entry?.bucket ?? 0, done)).toEqual(response);
+    expect(entry?.response).toEqual(response);
     expect(ledger.inFlight()).toHaveLength(1);
     expect(ledger.erase(epochMs(done.expiresAt + 24 * HOUR_MS), 10)).toBe(1);
     expect(ledger.find(id)).toBeNull();
@@ -48,7 +48,7 @@ it("takes a record of a kind that only a later version knows neither for none no
   await afterLaterCode((reopen, sql) => {
     const ledger = reopen();
     const [known, later, guarded] = [freshId(), freshId(), freshId()];
-    for (const id of [known, later, guarded]) ledger.save(id, null, completed(started()), response);
+    for (const id of [known, later, guarded]) ledger.save(id, null, completed(started()), { response });
     sql.exec("UPDATE records SET state = 'later' WHERE id = ?", later);
     sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", guarded);
     const fresh = reopen();
