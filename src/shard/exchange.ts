@@ -12,17 +12,18 @@ import {
   step,
   type Unchangeable,
 } from "../core/life-cycle.ts";
-import type { Problem } from "../core/problem.ts";
+import type { ClientProblem } from "../core/problem.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { remember } from "../core/timeline.ts";
+import { remember, verdictOf } from "../core/timeline.ts";
 import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
-import { problemResponse } from "../http/problem-response.ts";
+import { timed, waited } from "../traffic/timing.ts";
+import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
 import { firstAnswer, replay } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
-import { POLL_MS } from "./ending.ts";
+import { POLL_MS, refuse, type Told } from "./ending.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Attachments, Entry, Ledger, StoredResponse } from "./ledger.ts";
 import { type LivingAttempt, waitFor } from "./living-attempt.ts";
@@ -36,6 +37,9 @@ const ASK_AGAIN_MS = 10_000;
 
 /** The longest time that a timer takes. */
 const FOR_EVER_MS = 2 ** 31 - 1;
+
+/** An object's connections that may wait for response headers; further calls are queued (platform limit). */
+const CALLS_AT_ONCE = 6;
 
 type Stepped = Step & { readonly entry: Entry | null };
 
@@ -53,6 +57,7 @@ export interface ExchangePorts {
   readonly sync: () => Promise<void>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   readonly heartbeat: Heartbeat;
+  readonly watch: Watch;
 }
 
 export class Exchanges {
@@ -61,6 +66,7 @@ export class Exchanges {
   /** The attempts that this instance runs right now. */
   readonly #living = new Map<RecordId, LivingAttempt>();
   readonly #verifications: Verifications;
+  #crowded = 0;
 
   constructor(ports: ExchangePorts) {
     this.#ports = ports;
@@ -71,26 +77,47 @@ export class Exchanges {
     });
   }
 
+  /** How many attempts this instance runs right now. */
+  get callsInFlight(): number {
+    return this.#living.size;
+  }
+
+  /** How many attempts have begun while as many others ran as the platform lets call at once: theirs may have waited. */
+  get crowded(): number {
+    return this.#crowded;
+  }
+
   /** Answers one request. */
   async run(head: ExchangeHead, body: RequestBody): Promise<Response> {
+    const observed = this.#ports.watch.begin(head);
     const claim = { started: false };
     try {
-      return await this.#answer(head, (record) => {
+      const told = await this.#answer(head, observed, (record) => {
         claim.started = true;
-        return this.#start(head, body, record);
+        return this.#start(head, body, record, observed);
       });
+      return this.#told(observed, told);
     } catch (error) {
       if (!claim.started) throw error;
       // Not thrown: the origin may have been called, so nobody may take this for a shard that did nothing.
       console.error({ message: "exchange failed", reason: String(error) });
-      return refuse(head, { code: "store-unavailable" });
+      return this.#told(observed, refuse(head, { code: "store-unavailable" }));
     } finally {
       // An attempt releases the body itself, at its end.
       if (!claim.started) body.release();
     }
   }
 
-  async #answer(head: ExchangeHead, start: (record: Started) => Promise<Response>): Promise<Response> {
+  /** Answers one that cannot be run. */
+  refuse(head: ExchangeHead, problem: ClientProblem): Response {
+    return this.#told(this.#ports.watch.begin(head), refuse(head, problem));
+  }
+
+  #told(observed: Observed, { response, outcome }: Told): Response {
+    return this.#ports.watch.told(observed, response, outcome);
+  }
+
+  async #answer(head: ExchangeHead, observed: Observed, start: (record: Started) => Promise<Told>): Promise<Told> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     let hasAsked = false;
     let nextId = head.attemptId;
@@ -103,8 +130,10 @@ export class Exchanges {
           return start(reply.record);
         case "replay": {
           const stored = this.#ledger.response(recordId, entry?.bucket ?? 0, reply.record);
-          const replayed = await replay(stored, reply.record, head, this.#ledger);
-          return replayed ?? refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
+          const response = await replay(stored, reply.record, head, this.#ledger);
+          observed.attempt = reply.record.attempt.number;
+          if (response !== null) return { response, outcome: "replay" };
+          return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
         }
         case "in-flight": {
           const living = this.#living.get(recordId);
@@ -113,7 +142,8 @@ export class Exchanges {
           if (isOwn) nextId = attemptId(crypto.randomUUID());
           const duplicate = isOwn ? "attach" : head.duplicate;
           const attached = duplicate === "attach" ? living?.attempt.attach(head) : null;
-          if (attached) return attached;
+          observed.attempt = reply.record.attempt.number;
+          if (attached) return { response: attached, outcome: "attached" };
           const left = isOwn ? FOR_EVER_MS : giveUpAt - now;
           if (living === undefined || left <= 0) {
             const untilRetry = reply.retryFrom - now;
@@ -122,8 +152,10 @@ export class Exchanges {
               retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
             });
           }
-          const refusal = await waitFor(living, duplicate, left);
-          if (refusal !== null) return firstAnswer(refusal, refusal.bytes, head.echo, null);
+          const refusal = await waited(observed, waitFor(living, duplicate, left));
+          if (refusal !== null) {
+            return { response: firstAnswer(refusal, refusal.bytes, head.echo, null), outcome: "refused" };
+          }
           continue;
         }
         case "not-kept":
@@ -135,7 +167,7 @@ export class Exchanges {
             return refuse(head, { code: "outcome-unknown", retryAfterMs });
           }
           hasAsked = true;
-          await this.#verifications.run(recordId, reply.record.policy, head.verification);
+          await waited(observed, this.#verifications.run(recordId, reply.record.policy, head.verification));
           continue;
         }
         case "mismatch":
@@ -196,6 +228,11 @@ export class Exchanges {
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
     if (result.record !== before) {
+      const verdict = before === null ? null : verdictOf(before, event, now);
+      if (verdict !== null) {
+        const route = attachments.label?.route ?? this.#ledger.describe(id, entry?.bucket ?? 0).label.route;
+        this.#ports.watch.traffic.verdict(route, verdict);
+      }
       const history = remember(entry?.history ?? [], before, event, result.record, now);
       this.#ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
@@ -217,27 +254,39 @@ export class Exchanges {
     return this.#living.get(id)?.attempt.id === record.attempt.id;
   }
 
-  #start(head: ExchangeHead, body: RequestBody, record: Started): Promise<Response> {
-    const { recordId } = head;
+  #start(head: ExchangeHead, body: RequestBody, record: Started, observed: Observed): Promise<Told> {
+    const { recordId, key, route } = head;
+    observed.attempt = record.attempt.number;
+    observed.attemptId = record.attempt.id;
+    this.#ports.watch.traffic.attempt(route, record.attempt.number);
+    if (this.#living.size >= CALLS_AT_ONCE) this.#crowded += 1;
+    const label = { key, route };
     const attempt = new Attempt(head, record, {
       bodies: this.#ledger.bodies,
       remote: this.#ledger.remote,
       sync: this.#ports.sync,
-      step: (event, attachments) => this.#step(recordId, event, record.policy, epochMs(Date.now()), attachments),
+      step: (event, attachments) =>
+        this.#step(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
     });
-    const ended = this.#runToEnd(attempt, head, body, record);
+    const ended = this.#runToEnd(attempt, head, body, record, observed);
     this.#living.set(recordId, { attempt, ended });
     // The client may leave: the attempt runs on, and its result is kept (G5).
     this.#ports.waitUntil(ended);
     return attempt.answer;
   }
 
-  async #runToEnd(attempt: Attempt, head: ExchangeHead, body: RequestBody, record: Started): Promise<Refusal | null> {
+  async #runToEnd(
+    attempt: Attempt,
+    head: ExchangeHead,
+    body: RequestBody,
+    record: Started,
+    observed: Observed,
+  ): Promise<Refusal | null> {
     const { reachability, target, heartbeat } = this.#ports;
     const stop = heartbeat.begin(record.policy.lockMs / 2, () => this.#renew(head.recordId, record));
     const request = originRequest(head, body, record.attempt.number);
     try {
-      return await attempt.run(() => callOrigin(request, target(request.origin), reachability));
+      return await attempt.run(() => timed(observed, callOrigin(request, target(request.origin), reachability)));
     } finally {
       stop();
       // A record that expired under it may have another attempt by now.
@@ -250,8 +299,4 @@ export class Exchanges {
   #renew(id: RecordId, { attempt, policy }: Started): void {
     this.#step(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
   }
-}
-
-function refuse(head: ExchangeHead, problem: Problem): Response {
-  return problemResponse(problem, head.echo);
 }

@@ -7,6 +7,8 @@ import { doDueWork } from "../../src/shard/due-work.ts";
 import { type ExchangePorts, Exchanges } from "../../src/shard/exchange.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
+import { Traffic } from "../../src/traffic/traffic.ts";
+import { Watch } from "../../src/traffic/watch.ts";
 import type { Disk } from "./disk.ts";
 import { REACHABILITY, storageOn } from "./stand-ins.ts";
 
@@ -46,6 +48,7 @@ export class Shard {
       sync,
       waitUntil: () => undefined,
       heartbeat: new Heartbeat(() => Promise.resolve()),
+      watch: new Watch("shard", new Traffic(), null),
     });
   }
 
