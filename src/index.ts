@@ -1,13 +1,19 @@
 // What the platform calls: the Worker and the object class. The configuration is read once, when the Worker starts, so
 // that its problems stand in the log before the first request does.
 
-import { env } from "cloudflare:workers";
+import { env, waitUntil } from "cloudflare:workers";
 import { createApp, createRefusingApp } from "./app.ts";
-import { readConfig } from "./config/read.ts";
+import { type ConfigReading, readConfig } from "./config/read.ts";
 import { createOperatorApi } from "./operator/api.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
+import { ShardPlaces } from "./operator/shards.ts";
+import { TrafficReader } from "./operator/traffic-reader.ts";
 import { shardCaller } from "./shard/call-shard.ts";
+import { datasetIn } from "./shard/dataset.ts";
+import { HandOver } from "./shard/hand-over.ts";
 import { originTarget } from "./shard/origin-target.ts";
+import { Traffic } from "./traffic/traffic.ts";
+import { Watch } from "./traffic/watch.ts";
 
 export { KeyShard } from "./shard/key-shard.ts";
 
@@ -16,13 +22,28 @@ const read = readConfig(bindings);
 if (!read.ok) {
   for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
 }
-const handle = read.ok
-  ? createApp(
-      read.config,
-      { callShard: shardCaller(env.KEY_SHARD), target: (origin) => originTarget(origin, bindings) },
-      createOperatorApi(read.config.operatorPath, read.tokens, new ShardOperator(env.KEY_SHARD, read.config.routes)),
-    )
-  : createRefusingApp(read.problems);
+const handle = read.ok ? appOf(read) : createRefusingApp(read.problems);
+
+function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>): ReturnType<typeof createApp> {
+  const namespace = env.KEY_SHARD;
+  const traffic = new Traffic();
+  const shards = new ShardPlaces(config.routes).counting;
+  const handOver = new HandOver({
+    shard: () => namespace.get(namespace.idFromName(shards[0].name)),
+    traffic,
+    waitUntil,
+  });
+  const reader = new TrafficReader({ namespace, shards, flush: () => handOver.flush() });
+  return createApp(
+    config,
+    {
+      callShard: shardCaller(namespace),
+      target: (origin) => originTarget(origin, bindings),
+      watch: new Watch("worker", traffic, datasetIn(bindings), () => handOver.counted()),
+    },
+    createOperatorApi(config.operatorPath, tokens, new ShardOperator(namespace, config.routes), reader),
+  );
+}
 
 export default {
   fetch: (request: Request) => handle(request),

@@ -33,5 +33,7 @@ export const BUILT_IN: FullSettings = {
   omit_headers: ["set-cookie"],
   forward_key: { kind: "client" },
   on_store_failure: "closed",
+  log: "errors",
+  server_timing: false,
   methods: ["POST", "PATCH"],
 };

@@ -59,6 +59,8 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Route
     maxResponseBodyBytes: settings.max_response_body,
     omitHeaders: settings.omit_headers,
     forwardKey: settings.forward_key,
+    log: settings.log,
+    serverTiming: settings.server_timing,
   };
 }
 

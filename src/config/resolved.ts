@@ -87,6 +87,10 @@ export interface Route {
   /** Names of response headers that a replay leaves out; lower case. */
   readonly omitHeaders: readonly string[];
   readonly forwardKey: ForwardKey;
+  /** Which exchanges are logged: all, those with trouble, or none. */
+  readonly log: "all" | "errors" | "none";
+  /** Whether answers say where their time went. */
+  readonly serverTiming: boolean;
 }
 
 export interface Config {

@@ -218,6 +218,18 @@ export const settingsEntries = {
       parsed(parseForwardKey),
     ),
   ),
+  log: v.exactOptional(
+    choice(
+      'Which exchanges are logged, one line each: "all", "errors" (in doubt, lost, or failed), or "none". Default "errors".',
+      ["all", "errors", "none"],
+    ),
+  ),
+  server_timing: v.exactOptional(
+    v.pipe(
+      v.boolean("must be true or false: write true"),
+      v.description("Whether answers say in Server-Timing where their time went. Default false."),
+    ),
+  ),
   methods: v.exactOptional(
     v.pipe(
       v.array(

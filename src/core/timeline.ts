@@ -11,6 +11,11 @@ export type EndReason =
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "unreachable" | "dropped" | "timed-out" };
 
+/** How attempts end. `lost`: the lock ended, and nobody had heard of it. */
+export const ATTEMPT_VERDICTS = ["result", "refused", "ambiguous", "lost"] as const;
+
+export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
+
 export type Happening =
   | {
       readonly type: "attempt";
@@ -18,8 +23,7 @@ export type Happening =
       readonly startedAt: EpochMs;
       /** `null` while it runs. Of a lost one, the end of its lock. */
       readonly endedAt: EpochMs | null;
-      /** `lost`: its lock ended, and nobody had heard of it. */
-      readonly verdict: "result" | "refused" | "ambiguous" | "lost" | null;
+      readonly verdict: AttemptVerdict | null;
       readonly reason: EndReason | null;
       /** The status of a result. */
       readonly status: number | null;
@@ -85,6 +89,27 @@ export function timelineOf(
   }
 }
 
+/** How the attempt of `before` has ended, when `event` changes its record; `null` when it has not. */
+export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): AttemptVerdict | null {
+  if (lostAttempt(before, event, now) !== null) return "lost";
+  switch (event.type) {
+    case "refused":
+    case "ambiguous":
+      return event.type;
+    case "result":
+      return event.verified ? null : "result";
+    case "absent":
+    case "release":
+    case "resolve":
+    case "forget":
+    case "request":
+    case "renew":
+    case "verify":
+    case "look":
+      return null;
+  }
+}
+
 /** A first attempt begins a record; every other one has the number of the one before and one. */
 function isNewRecord(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   return after?.state === "started" && after.attempt.number === 1 && after.attempt.id !== before.attempt.id;
@@ -126,7 +151,7 @@ function running({ number, startedAt }: Attempt): Happening {
 function ended(
   { number, startedAt }: Attempt,
   endedAt: EpochMs,
-  verdict: "result" | "refused" | "ambiguous" | "lost",
+  verdict: AttemptVerdict,
 ): Extract<Happening, { type: "attempt" }> {
   return { type: "attempt", attempt: number, startedAt, endedAt, verdict, reason: null, status: null };
 }

@@ -6,6 +6,7 @@ import type { Origin } from "../config/resolved.ts";
 import type { Policy } from "../core/record.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
+import type { Telemetry } from "../traffic/watch.ts";
 import type { Rest } from "./body.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
@@ -67,6 +68,8 @@ export interface ExchangeHead {
   readonly call: OriginCall;
   /** `null` where the route asks nobody. */
   readonly verification: Verification | null;
+  /** What is to be said of this exchange, and the trace that it belongs to. */
+  readonly telemetry: Telemetry;
 }
 
 export type ExchangeMessage = Message<ExchangeHead>;

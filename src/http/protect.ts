@@ -2,7 +2,11 @@
 // keeps the key. Nothing goes out before the whole request has been found good.
 
 import type { Origin, Route } from "../config/resolved.ts";
+import { outcomeOf } from "../core/outcome.ts";
+import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, durationMs } from "../core/units.ts";
+import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
+import type { Observed, Telemetry, Watch } from "../traffic/watch.ts";
 import { type BoundedBody, ByteReader, joinBytes, readBounded, readWhole, type Rest } from "./body.ts";
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
@@ -27,6 +31,8 @@ export interface Ports {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that is not there. */
   readonly target: (origin: Origin) => Fetcher | null;
+  /** What this isolate answers alone is said there; of all else the shard tells. */
+  readonly watch: Watch;
 }
 
 /** The alarm waits for the answer, and the platform gives it 15 minutes in all. */
@@ -43,16 +49,22 @@ export async function protect(
   ports: Ports,
   replays: ReplayMemory,
 ): Promise<Response | null> {
+  const { watch } = ports;
+  const observed = watch.begin({ route: route.path, recordId: null, telemetry: telemetryOf(request.headers, route) });
+  const refuse = (problem: ClientProblem): Response =>
+    watch.told(observed, problemResponse(problem, null), outcomeOf(problem.code));
   const parsed = parseKey(request.headers, route.headers, route.keyFormat);
   switch (parsed.kind) {
     case "absent":
-      return route.key === "optional"
-        ? null
-        : problemResponse({ code: "key-missing", header: route.headers[0] ?? ECHO_HEADER }, null);
+      if (route.key === "required") {
+        return refuse({ code: "key-missing", header: route.headers[0] ?? ECHO_HEADER });
+      }
+      watch.passed(route.path);
+      return null;
     case "invalid":
-      return problemResponse({ code: "key-invalid", reason: parsed.reason }, null);
+      return refuse({ code: "key-invalid", reason: parsed.reason });
     case "key":
-      return exchange(request, url, route, parsed, ports, replays);
+      return exchange(request, url, route, parsed, ports, replays, observed);
   }
 }
 
@@ -69,14 +81,18 @@ async function exchange(
   key: Key,
   ports: Ports,
   replays: ReplayMemory,
+  observed: Observed,
 ): Promise<Response> {
+  const { watch } = ports;
+  const refuse = (problem: ClientProblem): Response =>
+    watch.told(observed, problemResponse(problem, key.raw), outcomeOf(problem.code));
   const unreadable = unreadablePart(request.headers, route.scope);
   if (unreadable !== null) {
     const reason = `The value of ${unreadable}, which tells whose key it is, is not UTF-8.`;
-    return problemResponse({ code: "request-invalid", reason }, key.raw);
+    return refuse({ code: "request-invalid", reason });
   }
   const tooLarge = (rest: Rest): Promise<Response> =>
-    endAfter(problemResponse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, key.raw), drain(rest));
+    endAfter(refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }), drain(rest));
   const comparesNone = route.fingerprint.body === "none";
   const length = declaredLength(request.headers);
   // Where bodies are not compared they only flow through, so their size is of no matter.
@@ -88,24 +104,29 @@ async function exchange(
   const body = await (isSmall ? readWhole(request) : readBounded(request.body, bound)).catch(() => null);
   if (body === null) {
     const reason = "The request's body broke off or is malformed.";
-    return problemResponse({ code: "request-invalid", reason }, key.raw);
+    return refuse({ code: "request-invalid", reason });
   }
   if (body.kind === "over" && bound < WHOLE_BODY_BYTES) {
     return tooLarge(body.rest);
   }
-  const parcel = await parcelFor(request, url, route, key, body);
+  const parcel = await parcelFor(request, url, route, key, body, observed);
   const { head } = parcel;
+  observed.recordId = head.recordId;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
   const isPlain = parcel.rest === null && head.lastEventId === null;
   const known = isPlain ? replays.find(head, Date.now()) : null;
-  if (known !== null) return known;
+  if (known !== null) return watch.told(observed, known, "replay");
   const response = await ports.callShard(route, parcel);
   if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
   // What has been read of a stream cannot be sent anywhere else.
   if (route.onStoreFailure === "open" && parcel.rest === null) {
-    return forwardUnprotected(parcel, ports.target(route.origin));
+    return watch.told(observed, await forwardUnprotected(parcel, ports.target(route.origin)), "unprotected");
   }
-  return problemResponse({ code: "store-unavailable" }, key.raw);
+  return refuse({ code: "store-unavailable" });
+}
+
+function telemetryOf(headers: Headers, { log, serverTiming }: Route): Telemetry {
+  return { log, serverTiming, trace: parseTraceparent(headers.get(TRACEPARENT_HEADER)) };
 }
 
 function declaredLength(headers: Headers): number | null {
@@ -113,7 +134,14 @@ function declaredLength(headers: Headers): number | null {
   return value !== null && /^\d+$/.test(value) ? Number(value) : null;
 }
 
-async function parcelFor(request: Request, url: URL, route: Route, key: Key, body: BoundedBody): Promise<Parcel> {
+async function parcelFor(
+  request: Request,
+  url: URL,
+  route: Route,
+  key: Key,
+  body: BoundedBody,
+  { log, serverTiming, trace }: Telemetry,
+): Promise<Parcel> {
   const parts: FingerprintParts = {
     method: request.method,
     path: url.pathname,
@@ -155,21 +183,25 @@ async function parcelFor(request: Request, url: URL, route: Route, key: Key, bod
         origin: route.origin,
         method: request.method,
         url: originUrl(route.origin, url),
-        headers: forwardedHeaders(request.headers, route, key),
+        headers: forwardedHeaders(request.headers, route, key, trace),
         hasBody: request.body !== null,
       },
       verification: verificationOf(request, url, route, key),
+      telemetry: { log, serverTiming, trace },
     },
     body: begun,
     rest: body.kind === "whole" ? null : body.rest,
   };
 }
 
-function forwardedHeaders(headers: Headers, route: Route, key: Key): HeaderPairs {
+/** But for `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
+function forwardedHeaders(headers: Headers, route: Route, key: Key, trace: Trace | null): HeaderPairs {
   const { forwardKey, origin } = route;
   const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));
   const mark = loopMark(origin, headers);
-  const drop = new Set([...(forwardKey.kind === "client" ? [] : keyNames), ...(mark === null ? [] : [LOOP_HEADER])]);
+  const drop = new Set([TRACEPARENT_HEADER, ...(forwardKey.kind === "client" ? [] : keyNames)]);
+  if (trace === null) drop.add(TRACESTATE_HEADER);
+  if (mark !== null) drop.add(LOOP_HEADER);
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
@@ -187,7 +219,7 @@ function verificationOf(request: Request, url: URL, route: Route, key: Key): Ver
     origin: isPath ? origin : { kind: "url", url: target },
     url: isPath ? originUrl(origin, new URL(target, url)) : target,
     // The caller's own, so that the origin tells nobody of another's operation; but for what belongs to the body.
-    headers: forwardedHeaders(request.headers, route, key).filter(
+    headers: forwardedHeaders(request.headers, route, key, null).filter(
       ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
     ),
     timeoutMs: Math.min(route.timeoutMs, MOST_VERIFICATION_MS),

@@ -13,9 +13,11 @@ import { problemResponse } from "../http/problem-response.ts";
 import { OperatorAuth, type Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
+import { EXPOSITION_TYPE } from "./exposition.ts";
 import openapi from "./openapi.json";
 import type { Operator } from "./operator.ts";
-import { viewDetail, viewSummary } from "./views.ts";
+import type { TrafficReader } from "./traffic-reader.ts";
+import { viewDetail, viewExchange, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 interface Variables {
@@ -28,14 +30,24 @@ const MOST_REQUEST_BYTES = 4 << 20;
 const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
 
 /** `tokens` is `null` where operators are not let in: then there is nothing here. */
-export function createOperatorApi(path: string, tokens: Tokens | null, operator: Operator): Handle {
-  const app = tokens === null ? new Hono<Variables>() : operatorApp(path, new OperatorAuth(tokens), operator);
+export function createOperatorApi(
+  path: string,
+  tokens: Tokens | null,
+  operator: Operator,
+  reader: TrafficReader,
+): Handle {
+  const app = tokens === null ? new Hono<Variables>() : operatorApp(path, new OperatorAuth(tokens), operator, reader);
   app.notFound(() => refuse({ code: "operator-not-found" }));
   return async (request) => guarded(await app.fetch(request));
 }
 
 /** Each route with its method as it stands in openapi.json, for the test that compares them. */
-export function operatorApp(path: string, auth: OperatorAuth, operator: Operator): Hono<Variables> {
+export function operatorApp(
+  path: string,
+  auth: OperatorAuth,
+  operator: Operator,
+  reader: TrafficReader,
+): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
   app.use(async (context, next) => {
     const { headers } = context.req.raw;
@@ -52,6 +64,14 @@ export function operatorApp(path: string, auth: OperatorAuth, operator: Operator
     const sum = (of: "inFlight" | "failed" | "unknown"): number =>
       shards.reduce((total, shard) => total + shard[of], 0);
     return context.json({ inFlight: sum("inFlight"), failed: sum("failed"), unknown: sum("unknown"), shards });
+  });
+  app.get("/metrics", async () => {
+    return new Response(await reader.metrics(), { headers: { "Content-Type": EXPOSITION_TYPE } });
+  });
+  app.get("/recent", async (context) => {
+    const recent = await reader.recent(context.req.query("after") ?? null);
+    if (recent === null) return invalid("after is no cursor that this feed has given: begin without one.");
+    return context.json({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);

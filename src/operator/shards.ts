@@ -26,6 +26,12 @@ export class ShardPlaces {
     );
   }
 
+  /** All that may have counted something. Where nothing is listed, one that keeps no records counts for the isolates. */
+  get counting(): readonly [ShardPlace, ...ShardPlace[]] {
+    const [first = { name: "shard-0-of-1", locationHint: null }, ...others] = this.listed;
+    return [first, ...others];
+  }
+
   /** Where the records of a key can be, by what their ids begin with. */
   of(keyHash: string): readonly ShardPlace[] {
     return this.#groups.map(({ shards, locationHint }) => ({ name: shardName(keyHash, shards), locationHint }));

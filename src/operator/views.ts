@@ -1,7 +1,9 @@
 // Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word.
 
 import type { EndReason, Happening } from "../core/timeline.ts";
-import type { EpochMs } from "../core/units.ts";
+import { type EpochMs, recordId } from "../core/units.ts";
+import { keyHashOf } from "../http/record-name.ts";
+import type { ExchangeReport } from "../traffic/traffic.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
 
 export function viewSummary(record: RecordSummary): object {
@@ -26,6 +28,22 @@ export function viewHappening(happening: Happening): object {
       return { ...rest, ...times({ at }) };
     }
   }
+}
+
+/** `keyHash` is what logs call the key by. */
+export function viewExchange(report: ExchangeReport): object {
+  const { at, recordId: id, route, outcome, status, attempt, durationMs, originMs } = report;
+  return {
+    at: new Date(at).toISOString(),
+    route,
+    keyHash: id === null ? null : keyHashOf(recordId(id)),
+    recordId: id,
+    outcome,
+    status,
+    attempt,
+    durationMs: Math.round(durationMs),
+    originMs: originMs === null ? null : Math.round(originMs),
+  };
 }
 
 /** In the words of the problem codes; a status as `status-504`. */

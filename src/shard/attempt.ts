@@ -7,7 +7,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
 import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
-import { Ending, type StepRecord } from "./ending.ts";
+import { Ending, type StepRecord, type Told } from "./ending.ts";
 import type { StoredBody } from "./response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "./overflow.ts";
@@ -72,7 +72,7 @@ export class Attempt {
   }
 
   /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
-  get answer(): Promise<Response> {
+  get answer(): Promise<Told> {
     return this.#ending.answer;
   }
 
@@ -132,7 +132,7 @@ export class Attempt {
     }
     const { bytes } = body;
     const passed = body.kind === "whole" ? bytes : continued(bytes, response);
-    this.#ending.tell(firstAnswer(response, passed, this.#head.echo, null));
+    this.#ending.tell(firstAnswer(response, passed, this.#head.echo, null), type);
     return body.kind === "whole" && type === "refused" ? { ...response, bytes } : null;
   }
 
@@ -243,7 +243,7 @@ export class Attempt {
       record = this.#ending.result(status, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
-    this.#ending.tell(firstAnswer(response, bytes, this.#head.echo, expiresAt));
+    this.#ending.tell(firstAnswer(response, bytes, this.#head.echo, expiresAt), "first");
   }
 
   #giveUp(response: OriginResponse): void {
@@ -261,7 +261,7 @@ export class Attempt {
   #begin(response: OriginResponse, spool: Spool): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    this.#ending.tell(firstAnswer(response, spool.reader(response.length), this.#head.echo, null));
+    this.#ending.tell(firstAnswer(response, spool.reader(response.length), this.#head.echo, null), "first");
     this.#begun.resolve();
   }
 }

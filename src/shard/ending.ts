@@ -2,7 +2,8 @@
 // what would contradict the record is never told.
 
 import type { LifeCycleEvent, Step } from "../core/life-cycle.ts";
-import type { Problem } from "../core/problem.ts";
+import { type Outcome, outcomeOf } from "../core/outcome.ts";
+import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import type { EndReason } from "../core/timeline.ts";
 import { type AttemptEnd, judge } from "../core/verdict.ts";
@@ -14,6 +15,16 @@ import type { StoredResponse } from "./response-rows.ts";
 /** One step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
 
+/** An answer, and what it is. */
+export interface Told {
+  readonly response: Response;
+  readonly outcome: Outcome;
+}
+
+export function refuse({ echo }: ExchangeHead, problem: ClientProblem): Told {
+  return { response: problemResponse(problem, echo), outcome: outcomeOf(problem.code) };
+}
+
 /** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
 export const POLL_MS = 1000;
 
@@ -21,7 +32,7 @@ export class Ending {
   readonly #head: ExchangeHead;
   readonly #record: Started;
   readonly #step: StepRecord;
-  readonly #answer = Promise.withResolvers<Response>();
+  readonly #answer = Promise.withResolvers<Told>();
 
   constructor(head: ExchangeHead, record: Started, step: StepRecord) {
     this.#head = head;
@@ -30,16 +41,16 @@ export class Ending {
   }
 
   /** What the client hears; whatever is told first. */
-  get answer(): Promise<Response> {
+  get answer(): Promise<Told> {
     return this.#answer.promise;
   }
 
-  tell(response: Response): void {
-    this.#answer.resolve(response);
+  tell(response: Response, outcome: Outcome): void {
+    this.#answer.resolve({ response, outcome });
   }
 
-  refuse(problem: Problem): void {
-    this.tell(problemResponse(problem, this.#head.echo));
+  refuse(problem: ClientProblem): void {
+    this.#answer.resolve(refuse(this.#head, problem));
   }
 
   /** The store failed: nothing is told that a later retry could contradict. */

@@ -12,20 +12,21 @@ import {
   step,
   type Unchangeable,
 } from "../core/life-cycle.ts";
-import type { Problem } from "../core/problem.ts";
+import type { ClientProblem } from "../core/problem.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { remember } from "../core/timeline.ts";
+import { remember, verdictOf } from "../core/timeline.ts";
 import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
-import { problemResponse } from "../http/problem-response.ts";
+import { timed, waited } from "../traffic/timing.ts";
+import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
 import { firstAnswer, replay } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
-import { POLL_MS } from "./ending.ts";
+import { POLL_MS, refuse, type Told } from "./ending.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Attachments, Entry, Ledger } from "./ledger.ts";
-import { type LivingAttempt, waitFor } from "./living-attempt.ts";
+import { LivingAttempts, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
@@ -56,13 +57,14 @@ export interface ExchangePorts {
   readonly waitUntil: (promise: Promise<unknown>) => void;
   readonly heartbeat: Heartbeat;
   readonly timers: Timers;
+  readonly watch: Watch;
 }
 
 export class Exchanges {
   readonly #ports: ExchangePorts;
   readonly #ledger: Ledger;
   /** The attempts that this instance runs right now. */
-  readonly #living = new Map<RecordId, LivingAttempt>();
+  readonly living = new LivingAttempts();
   readonly #verifications: Verifications;
 
   constructor(ports: ExchangePorts) {
@@ -76,24 +78,35 @@ export class Exchanges {
 
   /** Answers one request. */
   async run(head: ExchangeHead, body: RequestBody): Promise<Response> {
+    const observed = this.#ports.watch.begin(head);
     const claim = { started: false };
     try {
-      return await this.#answer(head, (record) => {
+      const told = await this.#answer(head, observed, (record) => {
         claim.started = true;
-        return this.#start(head, body, record);
+        return this.#start(head, body, record, observed);
       });
+      return this.#told(observed, told);
     } catch (error) {
       if (!claim.started) throw error;
       // Not thrown: the origin may have been called, so nobody may take this for a shard that did nothing.
       console.error({ message: "exchange failed", reason: String(error) });
-      return refuse(head, { code: "store-unavailable" });
+      return this.#told(observed, refuse(head, { code: "store-unavailable" }));
     } finally {
       // An attempt releases the body itself, at its end.
       if (!claim.started) body.release();
     }
   }
 
-  async #answer(head: ExchangeHead, start: (record: Started) => Promise<Response>): Promise<Response> {
+  /** Answers one that cannot be run. */
+  refuse(head: ExchangeHead, problem: ClientProblem): Response {
+    return this.#told(this.#ports.watch.begin(head), refuse(head, problem));
+  }
+
+  #told(observed: Observed, { response, outcome }: Told): Response {
+    return this.#ports.watch.told(observed, response, outcome);
+  }
+
+  async #answer(head: ExchangeHead, observed: Observed, start: (record: Started) => Promise<Told>): Promise<Told> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     let hasAsked = false;
     let nextId = head.attemptId;
@@ -106,17 +119,20 @@ export class Exchanges {
           return start(reply.record);
         case "replay": {
           const stored = entry?.response ?? null;
-          const replayed = stored === null ? null : await replay(stored, reply.record, head, this.#ledger);
-          return replayed ?? refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
+          const response = stored === null ? null : await replay(stored, reply.record, head, this.#ledger);
+          observed.attempt = reply.record.attempt.number;
+          if (response !== null) return { response, outcome: "replay" };
+          return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
         }
         case "in-flight": {
-          const living = this.#living.get(recordId);
+          const living = this.living.get(recordId);
           // This very request, delivered once more after its caller lost the way to its answer, waits for that.
           const isOwn = living?.attempt.id === head.attemptId;
           if (isOwn) nextId = attemptId(crypto.randomUUID());
           const duplicate = isOwn ? "attach" : head.duplicate;
           const attached = duplicate === "attach" ? living?.attempt.attach(head) : null;
-          if (attached) return attached;
+          observed.attempt = reply.record.attempt.number;
+          if (attached) return { response: attached, outcome: "attached" };
           const left = isOwn ? FOR_EVER_MS : giveUpAt - now;
           if (living === undefined || left <= 0) {
             const untilRetry = reply.retryFrom - now;
@@ -125,8 +141,10 @@ export class Exchanges {
               retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
             });
           }
-          const refusal = await waitFor(living, duplicate, left);
-          if (refusal !== null) return firstAnswer(refusal, refusal.bytes, head.echo, null);
+          const refusal = await waited(observed, waitFor(living, duplicate, left));
+          if (refusal !== null) {
+            return { response: firstAnswer(refusal, refusal.bytes, head.echo, null), outcome: "refused" };
+          }
           continue;
         }
         case "not-kept":
@@ -138,7 +156,7 @@ export class Exchanges {
             return refuse(head, { code: "outcome-unknown", retryAfterMs });
           }
           hasAsked = true;
-          await this.#verifications.run(recordId, reply.record.policy, head.verification);
+          await waited(observed, this.#verifications.run(recordId, reply.record.policy, head.verification));
           continue;
         }
         case "mismatch":
@@ -179,7 +197,7 @@ export class Exchanges {
     const entry = this.#ledger.find(id);
     if (entry === null) return "none";
     // Also one that has said its word and is not done with its body.
-    if (this.#living.has(id)) return "in-flight";
+    if (this.living.get(id) !== undefined) return "in-flight";
     const { reply } = this.#step(id, event, entry.record.policy, epochMs(Date.now()), { response });
     return reply.type === "unchangeable" ? reply.why : null;
   }
@@ -199,6 +217,11 @@ export class Exchanges {
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
     if (result.record !== before) {
+      const verdict = before === null ? null : verdictOf(before, event, now);
+      if (verdict !== null) {
+        const route = attachments.label?.route ?? this.#ledger.label(id, entry?.bucket ?? 0).route;
+        this.#ports.watch.traffic.verdict(route, verdict);
+      }
       const history = remember(entry?.history ?? [], before, event, result.record, now);
       this.#ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
@@ -217,45 +240,50 @@ export class Exchanges {
   /** Whether the attempt lives whose lock has ended. */
   #outlives(id: RecordId, record: IdempotencyRecord, now: EpochMs): record is Started {
     if (record.state !== "started" || deadlineOf(record) > now) return false;
-    return this.#living.get(id)?.attempt.id === record.attempt.id;
+    return this.living.get(id)?.attempt.id === record.attempt.id;
   }
 
-  #start(head: ExchangeHead, body: RequestBody, record: Started): Promise<Response> {
-    const { recordId } = head;
+  #start(head: ExchangeHead, body: RequestBody, record: Started, observed: Observed): Promise<Told> {
+    const { recordId, key, route } = head;
+    observed.attempt = record.attempt.number;
+    observed.attemptId = record.attempt.id;
+    this.#ports.watch.traffic.attempt(route, record.attempt.number);
+    const label = { key, route };
     const attempt = new Attempt(head, record, {
       bodies: this.#ledger.bodies,
       remote: this.#ledger.remote,
       sync: this.#ports.sync,
       timers: this.#ports.timers,
-      step: (event, attachments) => this.#step(recordId, event, record.policy, epochMs(Date.now()), attachments),
+      step: (event, attachments) =>
+        this.#step(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
     });
-    const ended = this.#runToEnd(attempt, head, body, record);
-    this.#living.set(recordId, { attempt, ended });
+    const ended = this.#runToEnd(attempt, head, body, record, observed);
+    this.living.add(recordId, { attempt, ended });
     // The client may leave: the attempt runs on, and its result is kept (G5).
     this.#ports.waitUntil(ended);
     return attempt.answer;
   }
 
-  async #runToEnd(attempt: Attempt, head: ExchangeHead, body: RequestBody, record: Started): Promise<Refusal | null> {
+  async #runToEnd(
+    attempt: Attempt,
+    head: ExchangeHead,
+    body: RequestBody,
+    record: Started,
+    observed: Observed,
+  ): Promise<Refusal | null> {
     const { target, heartbeat } = this.#ports;
-    const stop = heartbeat.begin(record.policy.lockMs / 2, () => this.#renew(head.recordId, record));
+    const renewal = { type: "renew", attemptId: record.attempt.id } as const;
+    // Well before it ends.
+    const stop = heartbeat.begin(record.policy.lockMs / 2, () => {
+      this.#step(head.recordId, renewal, record.policy, epochMs(Date.now()));
+    });
     const request = originRequest(head, body, record.attempt.number);
     try {
-      return await attempt.run(() => callOrigin(request, target(request.origin), this.#ports));
+      return await attempt.run(() => timed(observed, callOrigin(request, target(request.origin), this.#ports)));
     } finally {
       stop();
-      // A record that expired under it may have another attempt by now.
-      if (this.#living.get(head.recordId)?.attempt === attempt) this.#living.delete(head.recordId);
+      this.living.remove(head.recordId, attempt);
       body.release();
     }
   }
-
-  /** Renews the lock of a living attempt well before it ends. */
-  #renew(id: RecordId, { attempt, policy }: Started): void {
-    this.#step(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
-  }
-}
-
-function refuse(head: ExchangeHead, problem: Problem): Response {
-  return problemResponse(problem, head.echo);
 }

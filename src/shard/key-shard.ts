@@ -4,14 +4,19 @@
 
 import { epochMs, recordId } from "../core/units.ts";
 import { decodeMessage, type ExchangeHead } from "../http/message.ts";
-import { problemResponse } from "../http/problem-response.ts";
+import type { OutcomeCounts } from "../traffic/route-counters.ts";
+import { type ExchangeReport, Traffic, type TrafficBatch } from "../traffic/traffic.ts";
+import { Watch } from "../traffic/watch.ts";
 import { Alarm } from "./alarm.ts";
+import { AlarmLag } from "./alarm-lag.ts";
+import { datasetIn } from "./dataset.ts";
 import { doDueWork } from "./due-work.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchange.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
 import { Ledger } from "./ledger.ts";
 import { originTarget } from "./origin-target.ts";
+import type { ShardNumbers } from "./shard-numbers.ts";
 import { BODY_URL, CHANGE_URL, type Counts, OperatorCalls, type SeenDetail } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./record-list.ts";
@@ -23,11 +28,14 @@ import { receive } from "./upload.ts";
 export const EXCHANGE_URL = "https://key-shard/exchange";
 export const UPLOAD_URL = "https://key-shard/upload";
 
+/** Where an isolate hands over what it has counted. */
+export const TRAFFIC_URL = "https://key-shard/traffic";
+
 /** Where an object calls itself, to be kept in memory. */
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that an operator calls; no other can be called from outside the object. */
-const OPERATOR_CALLS = ["list", "inspect", "counts"];
+const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic"];
 
 /** What is known of the origins is no secret of one shard: all that share an isolate learn from each other. */
 const origins: Origins = new Map();
@@ -37,6 +45,8 @@ export class KeyShard extends ittyDurable() {
   readonly #alarm: Alarm;
   readonly #exchanges: Exchanges;
   readonly #operator: OperatorCalls;
+  readonly #traffic = new Traffic();
+  readonly #alarmLag = new AlarmLag();
 
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     super(state, {});
@@ -55,6 +65,7 @@ export class KeyShard extends ittyDurable() {
       },
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
+      watch: new Watch(state.id.name ?? "", this.#traffic, datasetIn(env)),
     });
     this.#operator = new OperatorCalls({
       ledger: this.#ledger,
@@ -84,6 +95,11 @@ export class KeyShard extends ittyDurable() {
         return this.#operator.change(request);
       case BODY_URL:
         return this.#operator.body(request);
+      case TRAFFIC_URL: {
+        const batch: TrafficBatch = await request.json();
+        this.#traffic.add(batch, Date.now());
+        return new Response(null, { status: 204 });
+      }
       case ALIVE_URL:
         return new Response(null, { status: 204 });
       default:
@@ -94,13 +110,14 @@ export class KeyShard extends ittyDurable() {
   async #upload({ body }: Request): Promise<Response> {
     if (body === null) throw new TypeError("an upload without a body");
     const reception = await receive(body, this.#ledger.bodies);
-    if ("problem" in reception) return problemResponse(reception.problem, reception.head.echo);
+    if ("problem" in reception) return this.#exchanges.refuse(reception.head, reception.problem);
     return this.#exchanges.run(reception.head, reception.body);
   }
 
   async alarm(info?: AlarmInvocationInfo): Promise<void> {
     const now = epochMs(Date.now());
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
+    this.#alarmLag.came(now - firedFor);
     await doDueWork({ exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm }, now, firedFor);
   }
 
@@ -117,6 +134,24 @@ export class KeyShard extends ittyDurable() {
   /** Operator call. */
   counts(): Counts {
     return this.#operator.counts();
+  }
+
+  /** Operator call: all numbers of this object. */
+  numbers(): ShardNumbers {
+    const { count: callsInFlight, crowded } = this.#exchanges.living;
+    const { numbers: routes } = this.#traffic;
+    const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
+    return { routes, callsInFlight, crowded, alarm: this.#alarmLag.told, ...held };
+  }
+
+  /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */
+  recent(after: number, upTo: number): readonly ExchangeReport[] {
+    return this.#traffic.recent(after, upTo);
+  }
+
+  /** Operator call: counts by route, outcome and minute. */
+  traffic(): readonly OutcomeCounts[] {
+    return this.#traffic.outcomes(Date.now());
   }
 }
 

@@ -96,6 +96,17 @@ export class OperatorCalls {
     return { inFlight, failed, unknown, bytes: databaseBytes() };
   }
 
+  /** How long ago the oldest attempt that is in flight began; 0 where there is none. */
+  oldestMs(): number {
+    const { ledger, exchanges } = this.#ports;
+    const now = epochMs(Date.now());
+    const ages = ledger
+      .inFlight()
+      .filter(({ id, entry }) => exchanges.see(id, entry.record, now)?.state === "started")
+      .map(({ entry }) => now - entry.record.attempt.startedAt);
+    return Math.max(0, ...ages);
+  }
+
   async change(request: Request): Promise<Response> {
     const { head, body: bytes } = decodeMessage<ChangeHead>(new Uint8Array(await request.arrayBuffer()));
     const { id, event, headers } = head;

@@ -7,6 +7,7 @@ import { ByteReader } from "../http/body.ts";
 import { ATTEMPT_HEADER, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
+import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { Due, Timers } from "./timers.ts";
@@ -47,8 +48,13 @@ export interface OriginRequest {
 export function originRequest(head: ExchangeHead, body: RequestBody, attempt: number): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
   const { timeoutMs, idleTimeoutMs } = head;
-  const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt)]];
+  const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt)], ...traceHeaders(head)];
   return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs };
+}
+
+/** The attempt as the parent of what the origin does; nothing where the request is part of no trace. */
+function traceHeaders({ telemetry: { trace }, attemptId }: ExchangeHead): HeaderPairs {
+  return trace === null ? [] : [[TRACEPARENT_HEADER, traceparentOf(trace, attemptId)]];
 }
 
 /** What a call needs of its shard. */

@@ -2,7 +2,7 @@
 // a client that leaves nor a slow origin can cut it; it is never in memory at once. Where the route compares no bodies,
 // it only flows through: then a client that leaves cuts it, and the attempt is ambiguous.
 
-import type { Problem } from "../core/problem.ts";
+import type { ClientProblem } from "../core/problem.ts";
 import { fingerprintDigested } from "../http/fingerprint.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
@@ -16,7 +16,7 @@ export interface Received {
   readonly body: RequestBody;
 }
 
-export type Reception = Received | { readonly head: ExchangeHead; readonly problem: Problem };
+export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
 export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies): Promise<Reception> {
   const message = new MessageReader(stream);

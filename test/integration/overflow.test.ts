@@ -8,6 +8,8 @@ import { readConfig } from "../../src/config/read.ts";
 import { encodeMessage } from "../../src/http/message.ts";
 import { EXCHANGE_URL, KeyShard } from "../../src/shard/key-shard.ts";
 import { originTarget } from "../../src/shard/origin-target.ts";
+import { Traffic } from "../../src/traffic/traffic.ts";
+import { Watch } from "../../src/traffic/watch.ts";
 import { type Failure, FailingBucket } from "./support/failing-bucket.ts";
 
 /** Two parts and a half, as the gateway cuts them. */
@@ -48,6 +50,7 @@ async function withBucket(failure: Failure, run: (bench: Bench) => Promise<void>
     const handle = createApp(config, {
       callShard: (_route, parcel) =>
         shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(parcel) })),
+      watch: new Watch("worker", new Traffic(), null),
       target: (to) => originTarget(to, bindings),
     });
     const headers = { "Idempotency-Key": crypto.randomUUID() };

@@ -128,6 +128,7 @@ describe("message", () => {
               mismatchStatus: 422,
               omitHeaders: [],
               call: { origin: { kind: "zone" as const }, method: "POST", url: text, headers, hasBody: true },
+              telemetry: { log: "none" as const, serverTiming: false, trace: null },
               verification: null,
             },
             body,

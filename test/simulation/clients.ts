@@ -56,6 +56,7 @@ export function headFor(
       headers: [],
       hasBody: false,
     },
+    telemetry: { log: "none", serverTiming: false, trace: null },
     verification:
       plan.unknown === "verify"
         ? {

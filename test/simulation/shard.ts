@@ -8,6 +8,8 @@ import { type ExchangePorts, Exchanges } from "../../src/shard/exchange.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import { Timers } from "../../src/shard/timers.ts";
+import { Traffic } from "../../src/traffic/traffic.ts";
+import { Watch } from "../../src/traffic/watch.ts";
 import type { Disk } from "./disk.ts";
 import { REACHABILITY, storageOn } from "./stand-ins.ts";
 
@@ -49,6 +51,7 @@ export class Shard {
       waitUntil: () => undefined,
       heartbeat: new Heartbeat(timers, () => Promise.resolve()),
       timers,
+      watch: new Watch("shard", new Traffic(), null),
     });
   }
 

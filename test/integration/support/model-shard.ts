@@ -108,6 +108,7 @@ export class ModelShard {
         headers: [],
         hasBody: false,
       },
+      telemetry: { log: "none", serverTiming: false, trace: null },
       verification: null,
     };
     const body = encodeMessage({ head, body: new Uint8Array() });

@@ -142,6 +142,7 @@ export function headOf(
             idleTimeoutMs: 20_000,
             maxBytes: 1 << 20,
           },
+    telemetry: { log: "none", serverTiming: false, trace: null },
     ...changes,
   };
 }

@@ -33,6 +33,8 @@ describe("defaults", () => {
       maxResponseBodyBytes: 10_000_000,
       omitHeaders: ["set-cookie"],
       forwardKey: { kind: "client" },
+      log: "errors",
+      serverTiming: false,
     });
   });
 });
@@ -86,6 +88,8 @@ describe("what a setting means", () => {
     [{ omit_headers: ["X-Request-Id"] }, { omitHeaders: ["x-request-id"] }],
     [{ forward_key: "none" }, { forwardKey: { kind: "none" } }],
     [{ forward_key: "charge" }, { forwardKey: { kind: "step", step: "charge" } }],
+    [{ log: "all" }, { log: "all" }],
+    [{ server_timing: true }, { serverTiming: true }],
     [{ methods: ["PUT", "DELETE"] }, { methods: ["PUT", "DELETE"] }],
   ])("%j", (settings, resolved) => {
     expect(routeOf(settings)).toMatchObject(resolved);
@@ -120,6 +124,8 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ key: "maybe" }, 'key: must be one of its values: write "required" or "optional"'],
     [{ unknown: "drop" }, 'unknown: must be one of its values: write "retry" or "hold"'],
     [{ duplicate: true }, 'duplicate: must be one of its values: write "reject" or "wait"'],
+    [{ log: true }, 'log: must be one of its values: write "all" or "errors" or "none"'],
+    [{ server_timing: "no" }, "server_timing: must be true or false: write true"],
     [{ scope: "ip" }, 'scope: must be a list: write ["header:authorization"]'],
     [{ scope: [] }, "scope: must say whose key it is"],
     [{ scope: ["none", "ip"] }, 'scope: "none" stands only alone: write ["none"]'],

@@ -1,0 +1,85 @@
+// What came of one exchange, as its client saw it: the one list of words that metrics, logs and the operator's views share.
+
+import type { ClientProblemCode } from "./problem.ts";
+
+export const OUTCOMES = [
+  /** The origin's result, told to who started the attempt. */
+  "first",
+  /** From the record. */
+  "replay",
+  /** The first answer while it still came, followed live. */
+  "attached",
+  /** The origin's answer, passed on: it did not act. */
+  "refused",
+  /** The origin's answer, passed on: it may have acted. */
+  "ambiguous",
+  "in-flight",
+  "mismatch",
+  "outcome-unknown",
+  "not-kept",
+  "key-missing",
+  "key-invalid",
+  "request-invalid",
+  "body-too-large",
+  "origin-unreachable",
+  "origin-dropped",
+  "origin-timeout",
+  "store-unavailable",
+  "configuration-invalid",
+  /** Sent to the origin although its record could not be reached (`on_store_failure = "open"`). */
+  "unprotected",
+  /** Without a key, where the route asks for none. */
+  "passed-through",
+] as const;
+
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** The outcome of an exchange that the gateway answers with a problem. */
+export function outcomeOf(code: ClientProblemCode): Outcome {
+  switch (code) {
+    case "key-reused":
+      return "mismatch";
+    case "response-not-kept":
+      return "not-kept";
+    case "key-missing":
+    case "key-invalid":
+    case "request-invalid":
+    case "in-flight":
+    case "outcome-unknown":
+    case "body-too-large":
+    case "origin-unreachable":
+    case "origin-dropped":
+    case "origin-timeout":
+    case "store-unavailable":
+    case "configuration-invalid":
+      return code;
+  }
+}
+
+/** Whether somebody has to look: an effect is in doubt, an answer is lost, or the gateway or its origin fails. */
+export function isTrouble(outcome: Outcome): boolean {
+  switch (outcome) {
+    case "ambiguous":
+    case "outcome-unknown":
+    case "not-kept":
+    case "origin-unreachable":
+    case "origin-dropped":
+    case "origin-timeout":
+    case "store-unavailable":
+    case "configuration-invalid":
+    case "unprotected":
+      return true;
+    case "first":
+    case "replay":
+    case "attached":
+    case "refused":
+    case "in-flight":
+    case "mismatch":
+    case "key-missing":
+    case "key-invalid":
+    case "request-invalid":
+    case "body-too-large":
+    case "passed-through":
+      return false;
+  }
+}

@@ -1,0 +1,124 @@
+// The metrics: which there are, with unit and meaning (README, "Metrics and traces"), made of what the shards say when they
+// are asked. Names end as Prometheus wants it: base units, `_total` for counters.
+
+import { OUTCOMES } from "../core/outcome.ts";
+import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
+import type { ShardNumbers } from "../shard/shard-numbers.ts";
+import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
+import type { RouteNumbers } from "../traffic/route-counters.ts";
+import type { Family, MetricType, Sample } from "./exposition.ts";
+
+/** What one shard says; `null` when it could not be asked. */
+export interface AskedShard {
+  readonly shard: string;
+  readonly numbers: ShardNumbers | null;
+}
+
+export function metricFamilies(shards: readonly AskedShard[]): readonly Family[] {
+  const answered = shards.flatMap(({ shard, numbers }) => (numbers === null ? [] : [{ shard, numbers }]));
+  const ofShards = (
+    name: string,
+    type: MetricType,
+    help: string,
+    value: (numbers: ShardNumbers) => number,
+  ): Family => ({
+    name: `onceway_${name}`,
+    type,
+    help,
+    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
+  });
+  const ofRoutes = (
+    name: string,
+    type: MetricType,
+    help: string,
+    samples: (labels: { readonly shard: string; readonly route: string }, numbers: RouteNumbers) => readonly Sample[],
+  ): Family => ({
+    name: `onceway_${name}`,
+    type,
+    help,
+    samples: answered.flatMap(({ shard, numbers }) =>
+      numbers.routes.flatMap((route) => samples({ shard, route: route.route }, route)),
+    ),
+  });
+  return [
+    ofRoutes("requests_total", "counter", "Requests answered, by route and outcome.", (labels, { requests }) =>
+      counted(OUTCOMES, requests).map(([outcome, count]) => sample({ ...labels, outcome }, count)),
+    ),
+    ofRoutes("attempts_total", "counter", "Attempts begun: the first of a record, or again.", (labels, { attempts }) =>
+      counted(["first", "again"], attempts).map(([kind, count]) => sample({ ...labels, kind }, count)),
+    ),
+    ofRoutes("verdicts_total", "counter", "Attempts ended, by verdict.", (labels, { verdicts }) =>
+      counted(ATTEMPT_VERDICTS, verdicts).map(([verdict, count]) => sample({ ...labels, verdict }, count)),
+    ),
+    ofRoutes(
+      "origin_seconds",
+      "histogram",
+      "From the call to the origin to the headers of its response.",
+      (labels, { origin }) => histogram(labels, origin),
+    ),
+    ofRoutes(
+      "gateway_seconds",
+      "histogram",
+      "Time of an exchange in its shard without the origin's, and without waiting for others.",
+      (labels, { gateway }) => histogram(labels, gateway),
+    ),
+    ofShards("calls_in_flight", "gauge", "Attempts that run now.", ({ callsInFlight }) => callsInFlight),
+    ofShards(
+      "calls_crowded_total",
+      "counter",
+      "Attempts begun while six or more others ran: the platform may have queued their calls.",
+      ({ crowded }) => crowded,
+    ),
+    {
+      name: "onceway_records",
+      type: "gauge",
+      help: "Records that wait for something, by state.",
+      samples: answered.flatMap(({ shard, numbers: { inFlight: started, failed, unknown } }) =>
+        Object.entries({ started, failed, unknown }).map(([state, count]) => sample({ shard, state }, count)),
+      ),
+    },
+    ofShards(
+      "oldest_attempt_seconds",
+      "gauge",
+      "Age of the oldest attempt in flight; 0 without one.",
+      ({ oldestMs }) => oldestMs / 1000,
+    ),
+    ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
+    ofShards("alarms_total", "counter", "Alarms that have come.", ({ alarm }) => alarm.count),
+    ofShards("alarm_lag_seconds", "gauge", "How late the last alarm came.", ({ alarm }) => alarm.lagMs / 1000),
+    ofShards(
+      "alarm_lag_max_seconds",
+      "gauge",
+      "How late the latest alarm came since the shard is in memory.",
+      ({ alarm }) => alarm.maxLagMs / 1000,
+    ),
+    {
+      name: "onceway_shard_up",
+      type: "gauge",
+      help: "Whether the shard could be asked.",
+      samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
+    },
+  ];
+}
+
+function sample(labels: Sample["labels"], value: number, suffix = ""): Sample {
+  return { suffix, labels, value };
+}
+
+/** Only what has come: a counter that has never counted is no line in every scrape of every shard. */
+function counted<T extends string>(names: readonly T[], counts: readonly number[]): readonly (readonly [T, number])[] {
+  return names.flatMap((name, at) => {
+    const count = counts[at] ?? 0;
+    return count === 0 ? [] : [[name, count] as const];
+  });
+}
+
+function histogram(labels: Sample["labels"], { counts, sumMs }: HistogramCounts): readonly Sample[] {
+  let sum = 0;
+  const buckets = counts.map((count, at) => {
+    const bound = BOUNDS_MS[at];
+    sum += count;
+    return sample({ ...labels, le: bound === undefined ? "+Inf" : String(bound / 1000) }, sum, "_bucket");
+  });
+  return sum === 0 ? [] : [...buckets, sample(labels, sumMs / 1000, "_sum"), sample(labels, sum, "_count")];
+}

@@ -1,0 +1,126 @@
+// The traffic that one object, or one isolate, has seen: counts by route, and the latest exchanges. Plain additions in memory;
+// what is said of them is made when somebody asks.
+
+import type { Outcome } from "../core/outcome.ts";
+import type { AttemptVerdict } from "../core/timeline.ts";
+import { type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
+
+/** One exchange that is over. */
+export interface ExchangeReport {
+  /** When its request came, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The path of its route, as configured. */
+  readonly route: string;
+  /** `null` where the request has no valid key. */
+  readonly recordId: string | null;
+  readonly outcome: Outcome;
+  readonly status: number;
+  /** The number of the attempt that was started, or whose answer this is; `null` where there is none. */
+  readonly attempt: number | null;
+  /** Until the answer was ready to be told. */
+  readonly durationMs: number;
+  /** Of that, from the call to the origin until the headers of its response; `null` where it was not called. */
+  readonly originMs: number | null;
+  /** Of that, waiting for the attempt of another request. */
+  readonly waitedMs: number;
+}
+
+/** What an isolate hands over to a shard. */
+export interface TrafficBatch {
+  readonly routes: readonly RouteNumbers[];
+  readonly exchanges: readonly ExchangeReport[];
+}
+
+/** How many exchanges are remembered: a page of them for somebody who looks, whatever the number of shards. */
+const MOST_EXCHANGES = 100;
+
+const MINUTE_MS = 60_000;
+
+export class Traffic {
+  #routes = new Map<string, RouteCounters>();
+  /** A ring; the times at which they were counted stand beside them and never decrease. */
+  #exchanges: ExchangeReport[] = [];
+  #countedAt: number[] = [];
+  #next = 0;
+  #latest = 0;
+
+  get isEmpty(): boolean {
+    return this.#routes.size === 0;
+  }
+
+  exchange(report: ExchangeReport, now: number): void {
+    const { route, outcome, durationMs, originMs, waitedMs } = report;
+    const counters = this.#countersOf(route);
+    counters.request(outcome, minuteOf(now));
+    // Nothing was sent, so nothing was waited for.
+    if (originMs !== null && outcome !== "origin-unreachable") counters.origin(originMs);
+    counters.gateway(Math.max(0, durationMs - (originMs ?? 0) - waitedMs));
+    this.#remember(report, now);
+  }
+
+  /** One that went to the origin without a key, and is none of the gateway's answers. */
+  passed(route: string, now: number): void {
+    this.#countersOf(route).request("passed-through", minuteOf(now));
+  }
+
+  attempt(route: string, number: number): void {
+    this.#countersOf(route).attempt(number);
+  }
+
+  verdict(route: string, verdict: AttemptVerdict): void {
+    this.#countersOf(route).verdict(verdict);
+  }
+
+  get numbers(): readonly RouteNumbers[] {
+    return [...this.#routes.values()].map(({ numbers }) => numbers);
+  }
+
+  outcomes(now: number): readonly OutcomeCounts[] {
+    return [...this.#routes.values()].flatMap((counters) => counters.outcomes(minuteOf(now)));
+  }
+
+  /** Those that were counted after `after` and not after `upTo`, oldest first. */
+  recent(after: number, upTo: number): readonly ExchangeReport[] {
+    const inOrder = [...this.#exchanges.keys()].map((at) => (this.#next + at) % this.#exchanges.length);
+    return inOrder.flatMap((at) => {
+      const countedAt = this.#countedAt[at] ?? 0;
+      const report = this.#exchanges[at];
+      return report !== undefined && countedAt > after && countedAt <= upTo ? [report] : [];
+    });
+  }
+
+  /** All of it, and begins anew. */
+  take(): TrafficBatch {
+    const batch = { routes: this.numbers, exchanges: this.recent(-1, Number.POSITIVE_INFINITY) };
+    this.#routes = new Map();
+    this.#exchanges = [];
+    this.#countedAt = [];
+    this.#next = 0;
+    return batch;
+  }
+
+  add({ routes, exchanges }: TrafficBatch, now: number): void {
+    for (const numbers of routes) this.#countersOf(numbers.route).add(numbers, minuteOf(now));
+    for (const report of exchanges) this.#remember(report, now);
+  }
+
+  #remember(report: ExchangeReport, now: number): void {
+    this.#latest = Math.max(this.#latest, now);
+    this.#exchanges[this.#next] = report;
+    this.#countedAt[this.#next] = this.#latest;
+    this.#next = (this.#next + 1) % MOST_EXCHANGES;
+  }
+
+  #countersOf(route: string): RouteCounters {
+    let counters = this.#routes.get(route);
+    if (counters === undefined) {
+      counters = new RouteCounters(route);
+      this.#routes.set(route, counters);
+    }
+    return counters;
+  }
+}
+
+function minuteOf(now: number): number {
+  return Math.floor(now / MINUTE_MS);
+}
