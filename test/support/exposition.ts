@@ -45,7 +45,7 @@ export function parseExposition(text: string): readonly Metric[] {
     const suffix = SUFFIXES.find((one) => family.type === "histogram" && name === family.name + one) ?? "";
     if (name !== family.name + suffix || (family.type === "histogram") !== (suffix !== "")) fail("not of its family");
     const labels = parseLabels(inner, fail);
-    const identity = `${name}${JSON.stringify(Object.entries(labels).toSorted(([one], [other]) => (one < other ? -1 : 1)))}`;
+    const identity = `${name}${JSON.stringify(Object.entries(labels).map(String).toSorted())}`;
     if (seen.has(identity)) fail("the sample comes twice");
     seen.add(identity);
     metrics.push({ name, labels, value: value === "+Inf" ? Infinity : Number(value) });
