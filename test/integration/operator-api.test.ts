@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import openapi from "../../src/operator/openapi.json";
 import { operatorApp } from "../../src/operator/api.ts";
 import { MOST_FAILURES, OperatorAuth } from "../../src/operator/auth.ts";
+import { TrafficReader } from "../../src/operator/traffic-reader.ts";
 import { ShardOperator } from "../../src/operator/shard-operator.ts";
 import { env } from "cloudflare:test";
 import { version } from "../../package.json";
@@ -11,7 +12,9 @@ import { version } from "../../package.json";
 const tokens = { admin: "a".repeat(32), read: "r".repeat(32) };
 
 it("every route of the code stands in the file, and every operation of the file is a route", () => {
-  const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(env.KEY_SHARD, []));
+  const namespace = env.KEY_SHARD;
+  const reader = new TrafficReader({ namespace, shards: [], flush: () => Promise.resolve() });
+  const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
   const routes = app.routes
     // What looks at the token, before all of them.
     .filter(({ method }) => method !== "ALL")
