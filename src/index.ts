@@ -27,13 +27,15 @@ const handle = read.ok ? appOf(read) : createRefusingApp(read.problems);
 function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>): ReturnType<typeof createApp> {
   const namespace = env.KEY_SHARD;
   const traffic = new Traffic();
-  const shards = new ShardPlaces(config.routes).counting;
+  const places = new ShardPlaces(config.routes);
+  const shards = places.counting;
+  const keepRecords = places.listed.length > 0;
   const handOver = new HandOver({
     shard: () => namespace.get(namespace.idFromName(shards[0].name)),
     traffic,
     waitUntil,
   });
-  const reader = new TrafficReader({ namespace, shards, flush: () => handOver.flush() });
+  const reader = new TrafficReader({ namespace, shards, keepRecords, flush: () => handOver.flush() });
   return createApp(
     config,
     {

@@ -14,19 +14,27 @@ export interface AskedShard {
   readonly numbers: ShardNumbers | null;
 }
 
-export function metricFamilies(shards: readonly AskedShard[]): readonly Family[] {
+interface Answered {
+  readonly shard: string;
+  readonly numbers: ShardNumbers;
+}
+
+/**
+ * `keepRecords` is false where every key has an object of its own, which cannot be asked: then what is held by those that can
+ * is nothing, and is not told as if it were all.
+ */
+export function metricFamilies(shards: readonly AskedShard[], keepRecords: boolean): readonly Family[] {
   const answered = shards.flatMap(({ shard, numbers }) => (numbers === null ? [] : [{ shard, numbers }]));
-  const ofShards = (
-    name: string,
-    type: MetricType,
-    help: string,
-    value: (numbers: ShardNumbers) => number,
-  ): Family => ({
-    name: `onceway_${name}`,
-    type,
-    help,
-    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
-  });
+  const up: Family = {
+    name: "onceway_shard_up",
+    type: "gauge",
+    help: "Whether the shard could be asked.",
+    samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
+  };
+  return [...trafficFamilies(answered), ...(keepRecords ? shardFamilies(answered) : []), up];
+}
+
+function trafficFamilies(answered: readonly Answered[]): readonly Family[] {
   const ofRoutes = (
     name: string,
     type: MetricType,
@@ -62,6 +70,22 @@ export function metricFamilies(shards: readonly AskedShard[]): readonly Family[]
       "Time of an exchange in its shard without the origin's, and without waiting for others.",
       (labels, { gateway }) => histogram(labels, gateway),
     ),
+  ];
+}
+
+function shardFamilies(answered: readonly Answered[]): readonly Family[] {
+  const ofShards = (
+    name: string,
+    type: MetricType,
+    help: string,
+    value: (numbers: ShardNumbers) => number,
+  ): Family => ({
+    name: `onceway_${name}`,
+    type,
+    help,
+    samples: answered.map(({ shard, numbers }) => sample({ shard }, value(numbers))),
+  });
+  return [
     ofShards("calls_in_flight", "gauge", "Attempts that run now.", ({ callsInFlight }) => callsInFlight),
     ofShards(
       "calls_crowded_total",
@@ -92,12 +116,6 @@ export function metricFamilies(shards: readonly AskedShard[]): readonly Family[]
       "How late the latest alarm came since the shard is in memory.",
       ({ alarm }) => alarm.maxLagMs / 1000,
     ),
-    {
-      name: "onceway_shard_up",
-      type: "gauge",
-      help: "Whether the shard could be asked.",
-      samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
-    },
   ];
 }
 

@@ -13,6 +13,8 @@ import type { ShardPlace } from "./shards.ts";
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
   readonly shards: readonly ShardPlace[];
+  /** Whether records lie in these. */
+  readonly keepRecords: boolean;
   /** Hands over what this isolate has counted, so that it is among what is read. */
   readonly flush: () => Promise<void>;
 }
@@ -44,7 +46,7 @@ export class TrafficReader {
   async metrics(): Promise<string> {
     const asked = await this.#ask((shard) => shard.numbers());
     const shards = asked.map(({ shard, said }): AskedShard => ({ shard, numbers: said }));
-    return exposition(metricFamilies(shards));
+    return exposition(metricFamilies(shards, this.#ports.keepRecords));
   }
 
   /** What has come since `cursor`; the latest without one. `null` when it is none that was given here. */

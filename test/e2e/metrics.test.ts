@@ -110,6 +110,21 @@ describe("the metrics", () => {
     expect(byLabel(metrics, "onceway_requests_total", "/waits/*", "outcome")).toEqual({ first: 1, replay: 1 });
   });
 
+  it("count with an object for each key what Workers answer, and tell nothing of what these objects hold", async () => {
+    const own = await startOperatorScene({ shards: "per-key" }, [{ path: "/own/*" }]);
+    try {
+      const key = freshKey();
+      for (let time = 0; time < 4; time += 1) await own.send({ path: "/own/a", key });
+      await own.send({ path: "/own/a" });
+      const metrics = await scrape(own);
+      // The first two came from the object, which nobody can ask.
+      expect(byLabel(metrics, "onceway_requests_total", "/own/*", "outcome")).toEqual({ replay: 2, "key-missing": 1 });
+      expect(metrics.filter(({ name }) => /records|size|alarm/.test(name))).toEqual([]);
+    } finally {
+      await own.close();
+    }
+  });
+
   it("count an attempt as lost when its process was killed, and begin at zero with the new one", async () => {
     const own = await startOperatorScene({ shards: 1, timeout: "500ms", lock: "600ms" }, [
       { path: "/lost/*", unknown: "hold" },
