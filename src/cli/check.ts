@@ -1,0 +1,85 @@
+// `onceway check [FILE]`, and `npm run check-config`: says whether a wrangler.toml can be deployed, and what it would
+// protect. Decides only how that is shown; the rules are those of the Worker itself (`src/config`). Must never change a file.
+
+import { readFileSync } from "node:fs";
+
+import type { Command } from "commander";
+import { parse, TomlError } from "smol-toml";
+
+import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
+import { describeConfig } from "../config/describe.ts";
+import type { ConfigProblem } from "../config/resolved.ts";
+import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
+
+export function defineCheck(command: Command): Command {
+  return command
+    .summary("check the gateway's configuration in a wrangler.toml")
+    .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
+    .usage("[FILE] [--env NAME] [--json]")
+    .argument("[FILE]", "what to check", "wrangler.toml")
+    .option("--env <NAME>", "check only this environment")
+    .option("--json", "print one JSON object: {file, ok, problems: [{path, message}], environments: [{name, routes}]}")
+    .addHelpText("after", "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read or the arguments are wrong.")
+    .action((file: string, options: CheckOptions) => {
+      const checked = checkText(readText(file)).filter(({ name }) => options.env === undefined || name === options.env);
+      if (checked.length === 0) throw new Failure(UNUSABLE, `${file}: there is no [env.${options.env}]`);
+      if (options.json === true) reportJson(file, checked);
+      else report(file, checked);
+    });
+}
+
+interface CheckOptions {
+  readonly env?: string;
+  readonly json?: boolean;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const advice = file === "wrangler.toml" ? '; name the file, or write one with "npx onceway init"' : "";
+    throw new Failure(UNUSABLE, `${file}: cannot be read (${messageOf(error)})${advice}`);
+  }
+}
+
+/** What a file with this text would run. Text that is not TOML has that as its only problem, at its line and column. */
+export function checkText(text: string): readonly CheckedEnvironment[] {
+  try {
+    return checkWranglerConfig(parse(text));
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const reason = error.message.split("\n")[0]?.replace("Invalid TOML document: ", "");
+    const problem = { path: `${error.line}:${error.column}`, message: `not valid TOML: ${reason}` };
+    return [{ name: null, config: null, problems: [problem] }];
+  }
+}
+
+export function problemsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {
+  return checked.flatMap((environment) => environment.problems);
+}
+
+function report(file: string, checked: readonly CheckedEnvironment[]): void {
+  const problems = problemsOf(checked);
+  if (problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems).join("\n"));
+  let routes = 0;
+  for (const { name, config } of checked) {
+    if (config === null) continue;
+    routes += config.routes.length;
+    console.log(`${name === null ? "top level" : `env.${name}`}\n${describeConfig(config)}\n`);
+  }
+  const places = checked.length === 1 ? "1 environment" : `${checked.length} environments`;
+  console.log(`${file}: fine, ${routes === 1 ? "1 protected route" : `${routes} protected routes`} in ${places}`);
+}
+
+/** One line for each problem, and how many there are. */
+export function problemLines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  return [...problems.map(({ path, message }) => `${file}:${/^\d/.test(path) ? "" : " "}${path}: ${message}`), count];
+}
+
+function reportJson(file: string, checked: readonly CheckedEnvironment[]): void {
+  const problems = problemsOf(checked);
+  const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes ?? null }));
+  console.log(JSON.stringify({ file, ok: problems.length === 0, problems, environments }));
+  if (problems.length > 0) process.exitCode = REFUSED;
+}
