@@ -54,7 +54,8 @@ function readTarget(target: string): URL {
   return url;
 }
 
-function readHeader(line: string): HeaderLine {
+/** "name: value" as a pair; throws a Failure where it is none. */
+export function readHeader(line: string): HeaderLine {
   const colon = line.indexOf(":");
   const name = parseHeaderName(line.slice(0, Math.max(colon, 0)));
   if (colon < 0 || !name.ok) {
