@@ -12,6 +12,7 @@ import { connect, operatorCommand, type OperatorOptions } from "./operator-optio
 import { Failure, UNUSABLE } from "./outcome.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
+import { fromNow } from "./times.ts";
 import { readBytes, readHeader } from "./try-request.ts";
 
 interface ChangeOptions extends OperatorOptions, RecordChoice {
@@ -31,7 +32,8 @@ export function defineRelease(command: Command): Command {
     .description("Says that the operation did not take effect: the next request with this key starts a new attempt.");
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     const { client, recordId, reason } = await prepare(id, options);
-    report(await client.release(recordId, reason), options);
+    const record = await client.release(recordId, reason);
+    report(record, releaseText(record, Date.now()), options);
   });
 }
 
@@ -50,7 +52,8 @@ export function defineResolve(command: Command): Command {
     const body = options.bodyFile === undefined ? Buffer.from(options.body ?? "") : readBytes(options.bodyFile);
     const headers = options.header.map(readHeader);
     const { client, recordId, reason } = await prepare(id, options);
-    report(await client.resolve(recordId, reason, { status: options.status, headers, body }), options);
+    const record = await client.resolve(recordId, reason, { status: options.status, headers, body });
+    report(record, `resolved: requests with this key get this ${options.status} from now on`, options);
   });
 }
 
@@ -90,8 +93,17 @@ function whyNoReason(value: string | undefined): string | undefined {
   return (value ?? "").trim() === "" ? "The record keeps it: write a few words." : undefined;
 }
 
-function report(record: RecordDetail, { json }: OperatorOptions): void {
-  console.log(json === true ? JSON.stringify(record) : recordText(record, Date.now(), lookOf(process.stdout)));
+/** The released attempt may still be at work at the origin, so the next one waits for its lock to end. */
+function releaseText({ attempt, lockedUntil }: RecordDetail, now: number): string {
+  const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock has ended` : "";
+  return `released: a request with this key starts attempt ${attempt + 1}${when}`;
+}
+
+function report(record: RecordDetail, gist: string, { json }: OperatorOptions): void {
+  const look = lookOf(process.stdout);
+  console.log(
+    json === true ? JSON.stringify(record) : `${look.paint("green", gist)}\n\n${recordText(record, Date.now(), look)}`,
+  );
 }
 
 function readStatus(value: string): number {

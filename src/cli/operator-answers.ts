@@ -24,7 +24,8 @@ const summaryEntries = {
 
 export const summarySchema = v.object(summaryEntries);
 
-const eventSchema = v.variant("type", [
+const eventSchema = v.union([
+  v.object({ type: v.literal("verification"), attempt: v.number(), at: isoTime, answer: v.string() }),
   v.object({
     type: v.literal("attempt"),
     attempt: v.number(),
@@ -55,14 +56,15 @@ export const recordSchema = v.object({
 
 export const pageSchema = v.object({ records: v.array(summarySchema), cursor: v.nullable(v.string()) });
 
-const exchangeSchema = v.object({
+export const exchangeSchema = v.object({
   at: isoTime,
   route: v.string(),
-  keyHash: v.string(),
-  recordId: v.string(),
+  /** Null where a request had no key that could name a record. */
+  keyHash: v.nullable(v.string()),
+  recordId: v.nullable(v.string()),
   outcome: v.string(),
   status: v.number(),
-  attempt: v.number(),
+  attempt: v.nullable(v.number()),
   durationMs: v.number(),
   originMs: v.nullable(v.number()),
 });

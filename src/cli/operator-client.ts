@@ -95,7 +95,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     const where = v.getDotPath(issue) ?? "the whole";
     throw new Failure(
       UNUSABLE,
-      `${base}${path} answers what this version does not understand (${where}: ${issue.message}): use the command line of the gateway's own version.`,
+      `${base} answers, but not as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +
+        "gateway, use the command line of that gateway's version.",
     );
   }
 

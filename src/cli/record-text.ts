@@ -37,9 +37,18 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
   ].join("\n");
 }
 
+const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {
+  done: "it took effect",
+  absent: "it did not take effect",
+};
+
 function eventLines(event: TimelineEvent): readonly string[] {
   if (event.type === "change") {
     return [`${readableTime(event.at)}  ${event.action} by ${printable(event.by)}: ${printable(event.reason)}`];
+  }
+  if (event.type === "verification") {
+    const answer = VERIFICATION_ANSWERS[event.answer] ?? printable(event.answer);
+    return [`${readableTime(event.at)}  the origin, asked about attempt ${event.attempt}: ${answer}`];
   }
   const begun = `${readableTime(event.startedAt)}  attempt ${event.attempt} began`;
   if (event.endedAt === null) return [begun];

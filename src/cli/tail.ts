@@ -67,11 +67,13 @@ export function exchangeLine(exchange: Exchange, look: Look): string {
   const style = OUTCOME_STYLES[outcome] ?? "yellow";
   return [
     new Date(at).toISOString().slice(11, 23),
-    look.paint(style, printable(outcome).padEnd(17)),
+    look.paint(style, printable(outcome).padEnd(21)),
     String(status),
-    `#${attempt}`,
+    attempt === null ? "  " : `#${attempt}`,
     took.padEnd(24),
     printable(route),
-    look.paint("dim", recordId),
-  ].join("  ");
+    recordId === null ? "" : look.paint("dim", recordId),
+  ]
+    .join("  ")
+    .trimEnd();
 }

@@ -154,6 +154,16 @@ describe("where nothing protects", () => {
     expect(await scene.origin.effects(key)).toBe(2);
   });
 
+  it("does not take an origin's own problem for the gateway's", async () => {
+    const key = freshKey();
+    const headers: [string, string][] = [["Content-Type", "application/problem+json"]];
+    const body = JSON.stringify({ type: "/busy", code: "in-flight", detail: "Busy." });
+    await scene.origin.behave({ key }, { status: 409, headers, body });
+    const { verdict, answers } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
+    expect(verdict).toBe("no-gateway");
+    expect(answers.map(({ problem }) => problem)).toEqual([null, null]);
+  });
+
   it("is not deceived by an origin that repeats the key", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { headers: [["Idempotency-Key", key]] });

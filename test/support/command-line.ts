@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { projectDir } from "./wrangler.ts";
 
 export interface CommandOutcome {
@@ -14,6 +15,8 @@ export interface CommandOutcome {
 export interface RunningCommand {
   /** Resolves when stdout holds the text; rejects when the process ends before. */
   printed(text: string): Promise<void>;
+  /** The same for stderr. */
+  complained(text: string): Promise<void>;
   /** Ctrl-C. */
   interrupt(): void;
   readonly outcome: Promise<CommandOutcome>;
@@ -34,20 +37,20 @@ export function startOnceway(args: readonly string[], env: Readonly<Record<strin
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   const outcome = once(child, "close").then(() => ({ code: child.exitCode ?? -1, stdout, stderr }));
+  const until = (stream: Readable, has: () => boolean): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (has()) resolve();
+      };
+      stream.on("data", look);
+      look();
+      void outcome.then(() => reject(new Error(`ended before it printed what was awaited:\n${stdout}${stderr}`)));
+    });
   return {
     outcome,
+    printed: (text) => until(child.stdout, () => stdout.includes(text)),
+    complained: (text) => until(child.stderr, () => stderr.includes(text)),
     interrupt: () => void child.kill("SIGINT"),
-    printed: (text) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (stdout.includes(text)) resolve();
-        };
-        child.stdout.on("data", look);
-        look();
-        void outcome.then(() =>
-          reject(new Error(`ended without printing ${JSON.stringify(text)}:\n${stdout}${stderr}`)),
-        );
-      }),
   };
 }
 

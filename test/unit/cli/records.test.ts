@@ -39,6 +39,7 @@ const detail: RecordDetail = {
       reason: "origin-timeout",
       status: null,
     },
+    { type: "verification", attempt: 1, at: "2026-11-21T08:31:00.000Z", answer: "absent" },
     { type: "change", action: "release", at: "2026-11-21T08:34:00.000Z", by: "admin", reason: "not in\nthe books" },
   ],
   response: null,
@@ -78,6 +79,7 @@ describe("recordText", () => {
         "timeline",
         "  2026-11-21 08:30:00.000Z  attempt 1 began",
         "  2026-11-21 08:30:30.000Z  attempt 1 ambiguous after 30s: origin-timeout",
+        "  2026-11-21 08:31:00.000Z  the origin, asked about attempt 1: it did not take effect",
         "  2026-11-21 08:34:00.000Z  release by admin: not in\\u{a}the books",
       ].join("\n"),
     );
@@ -115,9 +117,20 @@ describe("exchangeLine", () => {
 
   it("tells how long the origin took, where it was called", () => {
     expect(exchangeLine(exchange, plainLook)).toBe(
-      `08:30:00.123  first              201  #1  12 ms (origin 10 ms)      /v1/payments/*  ${ID}`,
+      `08:30:00.123  first                  201  #1  12 ms (origin 10 ms)      /v1/payments/*  ${ID}`,
     );
     expect(exchangeLine({ ...exchange, outcome: "replay", originMs: null }, plainLook)).not.toContain("origin");
+    const keyless = {
+      outcome: "key-missing",
+      status: 400,
+      attempt: null,
+      keyHash: null,
+      recordId: null,
+      originMs: null,
+    };
+    expect(exchangeLine({ ...exchange, ...keyless }, plainLook)).toBe(
+      "08:30:00.123  key-missing            400      12 ms                     /v1/payments/*",
+    );
   });
 });
 
