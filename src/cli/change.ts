@@ -4,7 +4,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { askText, openDialogue } from "./ask.ts";
-import { collect } from "./collect.ts";
+import { collect, readBytes, readHeader } from "./arguments.ts";
 import { lookOf } from "./look.ts";
 import type { RecordDetail } from "./operator-answers.ts";
 import type { OperatorClient } from "./operator-client.ts";
@@ -13,7 +13,6 @@ import { Failure, UNUSABLE } from "./outcome.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
 import { fromNow } from "./times.ts";
-import { readBytes, readHeader } from "./try-request.ts";
 
 interface ChangeOptions extends OperatorOptions, RecordChoice {
   readonly reason?: string;

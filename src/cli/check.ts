@@ -1,15 +1,13 @@
 // `onceway check [FILE]`, and `npm run check-config`: says whether a wrangler.toml can be deployed, and what it would
 // protect. Decides only how that is shown; the rules are those of the Worker itself (`src/config`). Must never change a file.
 
-import { readFileSync } from "node:fs";
-
 import type { Command } from "commander";
-import { parse, TomlError } from "smol-toml";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
 import { describeConfig } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
-import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
+import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
+import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
   return command
@@ -20,12 +18,7 @@ export function defineCheck(command: Command): Command {
     .option("--env <NAME>", "check only this environment")
     .option("--json", "print one JSON object: {file, ok, problems: [{path, message}], environments: [{name, routes}]}")
     .addHelpText("after", "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read or the arguments are wrong.")
-    .action((file: string, options: CheckOptions) => {
-      const checked = checkText(readText(file)).filter(({ name }) => options.env === undefined || name === options.env);
-      if (checked.length === 0) throw new Failure(UNUSABLE, `${file}: there is no [env.${options.env}]`);
-      if (options.json === true) reportJson(file, checked);
-      else report(file, checked);
-    });
+    .action(check);
 }
 
 interface CheckOptions {
@@ -33,25 +26,21 @@ interface CheckOptions {
   readonly json?: boolean;
 }
 
-function readText(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const advice = file === "wrangler.toml" ? '; name the file, or write one with "npx onceway init"' : "";
-    throw new Failure(UNUSABLE, `${file}: cannot be read (${messageOf(error)})${advice}`);
+function check(file: string, options: CheckOptions): void {
+  const read = readWranglerFile(file);
+  if (read.kind !== "read") {
+    const { kind, message } = read;
+    if (kind === "unreadable") throw new Failure(UNUSABLE, `${message}; "npx onceway init" writes one`);
+    if (options.json !== true) throw new Failure(REFUSED, `${message}\n${problemCount(1)}`);
+    printJson(file, [{ path: "", message }], []);
+    return;
   }
-}
-
-/** What a file with this text would run. Text that is not TOML has that as its only problem, at its line and column. */
-export function checkText(text: string): readonly CheckedEnvironment[] {
-  try {
-    return checkWranglerConfig(parse(text));
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const reason = error.message.split("\n")[0]?.replace("Invalid TOML document: ", "");
-    const problem = { path: `${error.line}:${error.column}`, message: `not valid TOML: ${reason}` };
-    return [{ name: null, config: null, problems: [problem] }];
-  }
+  const checked = checkWranglerConfig(read.toml).filter(
+    ({ name }) => options.env === undefined || name === options.env,
+  );
+  if (checked.length === 0) throw new Failure(UNUSABLE, `${file}: there is no [env.${options.env}]`);
+  if (options.json === true) printJson(file, problemsOf(checked), checked);
+  else report(file, checked);
 }
 
 export function problemsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {
@@ -73,12 +62,10 @@ function report(file: string, checked: readonly CheckedEnvironment[]): void {
 
 /** One line for each problem, and how many there are. */
 export function problemLines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
-  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
-  return [...problems.map(({ path, message }) => `${file}:${/^\d/.test(path) ? "" : " "}${path}: ${message}`), count];
+  return [...problems.map(({ path, message }) => `${file}: ${path}: ${message}`), problemCount(problems.length)];
 }
 
-function reportJson(file: string, checked: readonly CheckedEnvironment[]): void {
-  const problems = problemsOf(checked);
+function printJson(file: string, problems: readonly ConfigProblem[], checked: readonly CheckedEnvironment[]): void {
   const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes ?? null }));
   console.log(JSON.stringify({ file, ok: problems.length === 0, problems, environments }));
   if (problems.length > 0) process.exitCode = REFUSED;

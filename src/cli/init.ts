@@ -6,9 +6,11 @@ import { dirname, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { type Command, Option } from "commander";
+import { parse } from "smol-toml";
 
+import { checkWranglerConfig } from "../config/check-file.ts";
 import { askYes, openDialogue } from "./ask.ts";
-import { checkText, problemLines, problemsOf } from "./check.ts";
+import { problemLines, problemsOf } from "./check.ts";
 import { wranglerToml } from "./init-file.ts";
 import {
   askWhatIsMissing,
@@ -19,7 +21,7 @@ import {
   whyNoOrigin,
   whyNoPaths,
 } from "./init-questions.ts";
-import { collect } from "./collect.ts";
+import { collect } from "./arguments.ts";
 import { columns } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
 
@@ -74,7 +76,7 @@ async function init(file: string, options: InitOptions): Promise<void> {
   const answers = dialogue === null ? withDefaults(given) : await askWhatIsMissing(given, dialogue);
   const text = wranglerToml({ ...answers, sourceDir: sourceDirFrom(file) });
   // Each answer may be sound and the whole still not: the checker has the last word.
-  const problems = problemsOf(checkText(text));
+  const problems = problemsOf(checkWranglerConfig(parse(text)));
   if (problems.length > 0) {
     throw new Failure(UNUSABLE, ["Nothing was written, because of", ...problemLines(file, problems)].join("\n"));
   }

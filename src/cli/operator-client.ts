@@ -15,7 +15,7 @@ import {
 } from "./operator-answers.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
-import { parseJson } from "./sighting.ts";
+import { parseJson } from "./json.ts";
 
 /** Under the gateway's URL, unless that has a path of its own (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";

@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
 import { EXIT_CODES, Failure, UNUSABLE } from "./outcome.ts";
-import { readBytes } from "./try-request.ts";
+import { readBytes } from "./arguments.ts";
 
 export interface OperatorOptions {
   readonly url?: URL;

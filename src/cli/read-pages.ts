@@ -14,6 +14,7 @@ export async function* readPages(
   client: OperatorClient,
   filter: RecordFilter,
   limit: number,
+  pageLimit = MAX_PAGE,
 ): AsyncGenerator<readonly RecordSummary[], { readonly hasMore: boolean }> {
   const progress = startProgress();
   let read = 0;
@@ -21,7 +22,7 @@ export async function* readPages(
   let pages = 0;
   try {
     do {
-      const page = await client.list(filter, Math.min(limit - read, MAX_PAGE), cursor);
+      const page = await client.list(filter, Math.min(limit - read, pageLimit), cursor);
       cursor = page.cursor;
       pages += 1;
       const records = page.records.slice(0, limit - read);

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 
+import { parseJson } from "./json.ts";
 import { headerOf, type Answer } from "./send.ts";
 
 /** A problem that the gateway itself made (README, "The contract"). */
@@ -42,12 +43,4 @@ function problemOf(answer: Answer): GatewayProblem | null {
   if (!parsed.success) return null;
   const { code, detail } = parsed.output;
   return { code, detail, retryAfter: headerOf(answer, "retry-after") };
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

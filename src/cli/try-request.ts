@@ -1,11 +1,10 @@
 // Makes the request that `onceway try` sends from its arguments. Decides what is usable; sends nothing.
 
-import { readFileSync } from "node:fs";
-
-import { parseHeaderName, parseMethod } from "../config/values.ts";
-import { Failure, messageOf, UNUSABLE } from "./outcome.ts";
+import { parseMethod } from "../config/values.ts";
+import { readBytes, readHeader } from "./arguments.ts";
+import { parseJson } from "./json.ts";
+import { Failure, UNUSABLE } from "./outcome.ts";
 import type { HeaderLine, OutgoingRequest } from "./send.ts";
-import { parseJson } from "./sighting.ts";
 
 export interface TryArguments {
   readonly method: string;
@@ -54,35 +53,10 @@ function readTarget(target: string): URL {
   return url;
 }
 
-/** "name: value" as a pair; throws a Failure where it is none. */
-export function readHeader(line: string): HeaderLine {
-  const colon = line.indexOf(":");
-  const name = parseHeaderName(line.slice(0, Math.max(colon, 0)));
-  if (colon < 0 || !name.ok) {
-    throw new Failure(UNUSABLE, `${JSON.stringify(line)} is no header: write --header 'name: value'`);
-  }
-  const value = line.slice(colon + 1).trim();
-  if (/[^\t\u0020-\u007e\u0080-\u00ff]/.test(value)) {
-    throw new Failure(
-      UNUSABLE,
-      `The value of ${name.value} has characters that no header may carry: write it in ASCII`,
-    );
-  }
-  return [name.value, value];
-}
-
 /** A file keeps a credential out of the list of processes. */
 function fileLines(argument: string): readonly string[] {
   return readBytes(argument.slice(1))
     .toString()
     .split(/\r?\n/)
     .filter((line) => line.trim() !== "");
-}
-
-export function readBytes(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new Failure(UNUSABLE, `${file}: cannot be read (${messageOf(error)})`);
-  }
 }

@@ -7,7 +7,7 @@ import type { Command } from "commander";
 
 import { parseDuration } from "../config/units.ts";
 import { askYes, openDialogue } from "./ask.ts";
-import { collect } from "./collect.ts";
+import { collect } from "./arguments.ts";
 import { lookOf } from "./look.ts";
 import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./outcome.ts";
 import { fetchPolicy } from "./policy.ts";

@@ -4,10 +4,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wranglerToml } from "../../src/cli/init-file.ts";
 import { askWhatIsMissing } from "../../src/cli/init-questions.ts";
-import { checkText } from "../../src/cli/check.ts";
+import { checkWranglerConfig } from "../../src/config/check-file.ts";
 import { runOnceway } from "../support/command-line.ts";
 import { spawnWrangler } from "../support/wrangler.ts";
 
@@ -42,7 +43,7 @@ describe("the written file", () => {
 
   it.each(["retry", "hold"] as const)("says what unknown = %s means", (unknown) => {
     const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, sourceDir: "./src" };
-    const [checked] = checkText(wranglerToml(plan));
+    const [checked] = checkWranglerConfig(parse(wranglerToml(plan)));
     expect(checked?.problems).toEqual([]);
     expect(checked?.config?.routes[0]?.unknown).toBe(unknown);
   });
