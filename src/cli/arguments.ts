@@ -1,0 +1,38 @@
+// Reads the arguments that more than one command has: what may be repeated, headers, files.
+
+import { readFileSync } from "node:fs";
+
+import { parseHeaderName } from "../config/values.ts";
+import { Failure, messageOf, UNUSABLE } from "./outcome.ts";
+import type { HeaderLine } from "./send.ts";
+
+/** The values of an option that may be repeated, in their order. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** "name: value" as a pair; throws a Failure where it is none. */
+export function readHeader(line: string): HeaderLine {
+  const colon = line.indexOf(":");
+  const name = parseHeaderName(line.slice(0, Math.max(colon, 0)));
+  if (colon < 0 || !name.ok) {
+    throw new Failure(UNUSABLE, `${JSON.stringify(line)} is no header: write --header 'name: value'`);
+  }
+  const value = line.slice(colon + 1).trim();
+  if (/[^\t\u0020-\u007e\u0080-\u00ff]/.test(value)) {
+    throw new Failure(
+      UNUSABLE,
+      `The value of ${name.value} has characters that no header may carry: write it in ASCII`,
+    );
+  }
+  return [name.value, value];
+}
+
+/** Throws a Failure where the file cannot be read. */
+export function readBytes(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Failure(UNUSABLE, `${file}: cannot be read (${messageOf(error)})`);
+  }
+}

@@ -1,0 +1,41 @@
+// Questions to the person at the terminal. They go to stderr, so that what a command prints on stdout stays whole.
+
+import type { Readable, Writable } from "node:stream";
+
+import { confirm, isCancel, select, text, type SelectOptions, type TextOptions } from "@clack/prompts";
+
+import { Failure, UNUSABLE } from "./outcome.ts";
+
+export interface Dialogue {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** Null where nobody can answer: a script, a pipe. */
+export function openDialogue(): Dialogue | null {
+  return process.stdin.isTTY && process.stderr.isTTY ? { input: process.stdin, output: process.stderr } : null;
+}
+
+export async function askText(dialogue: Dialogue, options: TextOptions): Promise<string> {
+  const answer = await text({ ...options, ...dialogue });
+  if (isCancel(answer)) throw cancelled();
+  return answer;
+}
+
+export async function askChoice<T extends string>(dialogue: Dialogue, options: SelectOptions<T>): Promise<T> {
+  const answer = await select<T>({ ...options, ...dialogue });
+  if (isCancel(answer)) throw cancelled();
+  return answer;
+}
+
+/** "No" is what Enter alone says. */
+export async function askYes(dialogue: Dialogue, message: string): Promise<boolean> {
+  const answer = await confirm({ message, initialValue: false, ...dialogue });
+  if (isCancel(answer)) throw cancelled();
+  return answer;
+}
+
+/** Ctrl-C or Escape. */
+function cancelled(): Failure {
+  return new Failure(UNUSABLE, "Cancelled: nothing was done.");
+}

@@ -1,0 +1,111 @@
+// `onceway release`, `resolve` and `forget`: what an operator decides about a record. Every decision has a reason, which
+// the record keeps; what is allowed is decided by the gateway.
+
+import { type Command, InvalidArgumentError } from "commander";
+
+import { askText, openDialogue } from "./ask.ts";
+import { collect, readBytes, readHeader } from "./arguments.ts";
+import { lookOf } from "./look.ts";
+import type { RecordDetail } from "./operator-answers.ts";
+import type { OperatorClient } from "./operator-client.ts";
+import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { Failure, UNUSABLE } from "./outcome.ts";
+import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
+import { recordText } from "./record-text.ts";
+import { fromNow } from "./times.ts";
+
+interface ChangeOptions extends OperatorOptions, RecordChoice {
+  readonly reason?: string;
+}
+
+interface ResolveOptions extends ChangeOptions {
+  readonly status: number;
+  readonly header: readonly string[];
+  readonly body?: string;
+  readonly bodyFile?: string;
+}
+
+export function defineRelease(command: Command): Command {
+  command
+    .summary("let a key be tried again")
+    .description("Says that the operation did not take effect: the next request with this key starts a new attempt.");
+  return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
+    const { client, recordId, reason } = await prepare(id, options);
+    const record = await client.release(recordId, reason);
+    report(record, releaseText(record, Date.now()), options);
+  });
+}
+
+export function defineResolve(command: Command): Command {
+  command
+    .summary("settle a record with a response")
+    .description("Says that the operation took effect, and with what response: retries get that one from now on.")
+    .requiredOption("--status <N>", "of the response: 201", readStatus)
+    .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collect, [])
+    .option("--body <TEXT>", "the response's body (default: empty)")
+    .option("--body-file <FILE>", "the same from a file, byte for byte");
+  return changeCommand(command).action(async (id: string | undefined, options: ResolveOptions) => {
+    if (options.body !== undefined && options.bodyFile !== undefined) {
+      throw new Failure(UNUSABLE, "There is one body: give --body or --body-file.");
+    }
+    const body = options.bodyFile === undefined ? Buffer.from(options.body ?? "") : readBytes(options.bodyFile);
+    const headers = options.header.map(readHeader);
+    const { client, recordId, reason } = await prepare(id, options);
+    const record = await client.resolve(recordId, reason, { status: options.status, headers, body });
+    report(record, `resolved: requests with this key get this ${options.status} from now on`, options);
+  });
+}
+
+export function defineForget(command: Command): Command {
+  command
+    .summary("erase a record")
+    .description(
+      "Erases a record with its response: the next request with this key is a first one, and calls the origin.",
+    );
+  return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
+    const { client, recordId, reason } = await prepare(id, options);
+    await client.forget(recordId, reason);
+    console.log(options.json === true ? JSON.stringify({ id: recordId, forgotten: true }) : `forgotten: ${recordId}`);
+  });
+}
+
+function changeCommand(command: Command): Command {
+  withRecordArgument(command).option("--reason <TEXT>", "why; the record keeps it (asked for on a terminal)");
+  return operatorCommand(command, "print what the API answers");
+}
+
+async function prepare(
+  id: string | undefined,
+  options: ChangeOptions,
+): Promise<{ readonly client: OperatorClient; readonly recordId: string; readonly reason: string }> {
+  const client = connect(options);
+  // Before the first question and the first call: a script learns at once what is missing.
+  const dialogue = openDialogue();
+  const given = options.reason?.trim() ?? "";
+  if (given === "" && dialogue === null) throw new Failure(UNUSABLE, 'Why? Give --reason "…": the record keeps it.');
+  const recordId = await pickRecord(client, id, options);
+  if (given !== "" || dialogue === null) return { client, recordId, reason: given };
+  return { client, recordId, reason: (await askText(dialogue, { message: "Why?", validate: whyNoReason })).trim() };
+}
+
+function whyNoReason(value: string | undefined): string | undefined {
+  return (value ?? "").trim() === "" ? "The record keeps it: write a few words." : undefined;
+}
+
+/** The released attempt may still be at work at the origin, so the next one waits for its lock to end. */
+function releaseText({ attempt, lockedUntil }: RecordDetail, now: number): string {
+  const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock has ended` : "";
+  return `released: a request with this key starts attempt ${attempt + 1}${when}`;
+}
+
+function report(record: RecordDetail, gist: string, { json }: OperatorOptions): void {
+  const look = lookOf(process.stdout);
+  console.log(
+    json === true ? JSON.stringify(record) : `${look.paint("green", gist)}\n\n${recordText(record, Date.now(), look)}`,
+  );
+}
+
+function readStatus(value: string): number {
+  if (!/^[2-5]\d\d$/.test(value)) throw new InvalidArgumentError("Write a status from 200 to 599.");
+  return Number(value);
+}

@@ -1,0 +1,72 @@
+// `onceway check [FILE]`, and `npm run check-config`: says whether a wrangler.toml can be deployed, and what it would
+// protect. Decides only how that is shown; the rules are those of the Worker itself (`src/config`). Must never change a file.
+
+import type { Command } from "commander";
+
+import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
+import { describeConfig } from "../config/describe.ts";
+import type { ConfigProblem } from "../config/resolved.ts";
+import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
+import { problemCount, readWranglerFile } from "./wrangler-file.ts";
+
+export function defineCheck(command: Command): Command {
+  return command
+    .summary("check the gateway's configuration in a wrangler.toml")
+    .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
+    .usage("[FILE] [--env NAME] [--json]")
+    .argument("[FILE]", "what to check", "wrangler.toml")
+    .option("--env <NAME>", "check only this environment")
+    .option("--json", "print one JSON object: {file, ok, problems: [{path, message}], environments: [{name, routes}]}")
+    .addHelpText("after", "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read or the arguments are wrong.")
+    .action(check);
+}
+
+interface CheckOptions {
+  readonly env?: string;
+  readonly json?: boolean;
+}
+
+function check(file: string, options: CheckOptions): void {
+  const read = readWranglerFile(file);
+  if (read.kind !== "read") {
+    const { kind, message } = read;
+    if (kind === "unreadable") throw new Failure(UNUSABLE, `${message}; "npx onceway init" writes one`);
+    if (options.json !== true) throw new Failure(REFUSED, `${message}\n${problemCount(1)}`);
+    printJson(file, [{ path: "", message }], []);
+    return;
+  }
+  const checked = checkWranglerConfig(read.toml).filter(
+    ({ name }) => options.env === undefined || name === options.env,
+  );
+  if (checked.length === 0) throw new Failure(UNUSABLE, `${file}: there is no [env.${options.env}]`);
+  if (options.json === true) printJson(file, problemsOf(checked), checked);
+  else report(file, checked);
+}
+
+export function problemsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {
+  return checked.flatMap((environment) => environment.problems);
+}
+
+function report(file: string, checked: readonly CheckedEnvironment[]): void {
+  const problems = problemsOf(checked);
+  if (problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems).join("\n"));
+  let routes = 0;
+  for (const { name, config } of checked) {
+    if (config === null) continue;
+    routes += config.routes.length;
+    console.log(`${name === null ? "top level" : `env.${name}`}\n${describeConfig(config)}\n`);
+  }
+  const places = checked.length === 1 ? "1 environment" : `${checked.length} environments`;
+  console.log(`${file}: fine, ${routes === 1 ? "1 protected route" : `${routes} protected routes`} in ${places}`);
+}
+
+/** One line for each problem, and how many there are. */
+export function problemLines(file: string, problems: readonly ConfigProblem[]): readonly string[] {
+  return [...problems.map(({ path, message }) => `${file}: ${path}: ${message}`), problemCount(problems.length)];
+}
+
+function printJson(file: string, problems: readonly ConfigProblem[], checked: readonly CheckedEnvironment[]): void {
+  const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes ?? null }));
+  console.log(JSON.stringify({ file, ok: problems.length === 0, problems, environments }));
+  if (problems.length > 0) process.exitCode = REFUSED;
+}

@@ -1,0 +1,75 @@
+// The wrangler.toml that `onceway init` writes, as text: commented, and as little as a gateway needs. Pure; whether what
+// it was given makes sense is decided by the checker, on the text.
+
+import { LEAST_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
+
+export interface GatewayPlan {
+  /** The Worker's name. */
+  readonly name: string;
+  readonly origin: string;
+  /** Path patterns, in the order in which they are matched. */
+  readonly routes: readonly string[];
+  readonly unknown: "retry" | "hold";
+  /** Where the gateway's `src` folder is, seen from the file. */
+  readonly sourceDir: string;
+}
+
+export function wranglerToml({ name, origin, routes, unknown, sourceDir }: GatewayPlan): string {
+  return `#:schema ${sourceDir}/config/wrangler.schema.json
+
+# An idempotency gateway in front of ${origin.replaceAll(/\s/g, " ")}.
+# "npx onceway check" checks this file; the README explains every setting.
+
+name = ${quote(name)}
+main = ${quote(`${sourceDir}/index.ts`)}
+
+# Not earlier: from this date on an attempt outlives its client. Never add the flag "request_signal_passthrough",
+# which would take that back.
+compatibility_date = ${quote(LEAST_COMPATIBILITY_DATE)}
+compatibility_flags = ["enable_request_signal"] # an object learns that its caller has gone
+
+# Every record lives in one of these objects.
+[[durable_objects.bindings]]
+name = "KEY_SHARD"
+class_name = "KeyShard"
+
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["KeyShard"]
+
+[observability]
+enabled = true
+
+# Defaults for every route; each route may override each of them.
+[vars.IDEMPOTENCY]
+origin = ${quote(origin)} # requests that no route protects go there too
+# location_hint = "weur" # near the origin: wnam enam sam weur eeur apac oc afr me
+scope = ["header:authorization"] # the same key of another customer is another record
+timeout = "30s" # until the origin's headers
+lock = "40s" # exceeds timeout: an attempt must have ended before the next may start
+retention = "24h" # as long as clients may retry
+unknown = ${quote(unknown)} # ${UNKNOWN_COMMENTS[unknown]}
+
+# Routes are matched in order; the first that matches counts.
+${routes.map(routeTable).join("\n")}`;
+}
+
+const UNKNOWN_COMMENTS = {
+  retry: 'when an attempt\'s outcome is unknown, try once more after its lock; "hold" leaves it to you',
+  hold: 'when an attempt\'s outcome is unknown, never try again on a guess; "retry" tries again after its lock',
+} as const;
+
+function routeTable(path: string): string {
+  return `
+[[vars.ROUTES]]
+path = ${quote(path)}
+# methods = ["POST", "PATCH"]
+# key = "optional" # while clients are being moved: without a key a request passes unprotected
+# duplicate = "wait" # for the first answer, rather than 409 while it runs
+`;
+}
+
+/** A JSON string is a basic string of TOML. */
+function quote(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,75 @@
+// `onceway ls`: lists records, as a table or as one JSON object per line.
+
+import { type Command, InvalidArgumentError } from "commander";
+
+import { parseDuration } from "../config/units.ts";
+import { lookOf } from "./look.ts";
+import { type RecordSummary, STATES } from "./operator-answers.ts";
+import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { readPages } from "./read-pages.ts";
+import { recordsTable } from "./records-table.ts";
+
+const DEFAULT_LIMIT = 100;
+
+interface LsOptions extends OperatorOptions {
+  readonly state?: readonly string[];
+  readonly route?: string;
+  readonly olderThan?: string;
+  readonly key?: string;
+  readonly limit: number;
+  readonly all?: boolean;
+}
+
+export function defineLs(command: Command): Command {
+  command
+    .summary("list records")
+    .description("Lists the records that a gateway keeps, from all its shards.")
+    .option("--state <STATES>", `only these: ${STATES.join(", ")}; separated by commas, may be repeated`, readStates)
+    .option("--route <PATH>", "only those of this route, its path as configured")
+    .option("--older-than <DURATION>", "only those whose attempt began longer ago: 5m", readDuration)
+    .option("--key <KEY>", "only those of this idempotency key")
+    .option("--limit <N>", "how many to list", readLimit, DEFAULT_LIMIT)
+    .option("--all", "list them all");
+  return operatorCommand(command, "print one JSON object per line, each a record as the API gives it").action(ls);
+}
+
+async function ls(options: LsOptions): Promise<void> {
+  const client = connect(options);
+  const filter = {
+    states: options.state ?? [],
+    ...(options.route === undefined ? {} : { route: options.route }),
+    ...(options.olderThan === undefined ? {} : { olderThan: options.olderThan }),
+    ...(options.key === undefined ? {} : { key: options.key }),
+  };
+  const pages = readPages(client, filter, options.all === true ? Number.POSITIVE_INFINITY : options.limit);
+  const records: RecordSummary[] = [];
+  let page = await pages.next();
+  for (; page.done !== true; page = await pages.next()) {
+    // Written as they come: there may be millions.
+    if (options.json === true) process.stdout.write(page.value.map((record) => `${JSON.stringify(record)}\n`).join(""));
+    else records.push(...page.value);
+  }
+  if (options.json !== true) {
+    console.log(records.length === 0 ? "no records" : recordsTable(records, Date.now(), lookOf(process.stdout)));
+  }
+  if (page.value.hasMore) process.stderr.write(`There may be more: --limit ${options.limit * 10}, or --all.\n`);
+}
+
+function readStates(value: string, before: readonly string[] = []): readonly string[] {
+  const states = value.split(",");
+  const known: readonly string[] = STATES;
+  const wrong = states.find((state) => !known.includes(state));
+  if (wrong !== undefined) throw new InvalidArgumentError(`Write one or more of ${STATES.join(", ")}.`);
+  return [...before, ...states];
+}
+
+function readDuration(value: string): string {
+  const parsed = parseDuration(value);
+  if (!parsed.ok) throw new InvalidArgumentError(`It ${parsed.message}.`);
+  return value;
+}
+
+function readLimit(value: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError("Write a whole number of 1 or more.");
+  return Number(value);
+}

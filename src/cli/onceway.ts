@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+// `npx onceway`: the gateway's command line. Says which commands there are; each stands in a file of its own.
+// Runs from the checkout with the Node that `npm ci` installs: npx puts it first on the path.
+
+import { defineForget, defineRelease, defineResolve } from "./change.ts";
+import { defineCheck } from "./check.ts";
+import { defineInit } from "./init.ts";
+import { defineLs } from "./ls.ts";
+import { newCommand, run } from "./run.ts";
+import { defineShow } from "./show.ts";
+import { defineTail } from "./tail.ts";
+import { defineTry } from "./try.ts";
+
+const program = newCommand("onceway")
+  .description("Makes, checks and operates an idempotency gateway.")
+  .addHelpText(
+    "after",
+    "\nls, show, release, resolve, forget and tail talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+  );
+
+program.commandsGroup("Set up and try:");
+defineInit(program.command("init"));
+defineCheck(program.command("check"));
+defineTry(program.command("try"));
+program.commandsGroup("Operate:");
+defineLs(program.command("ls"));
+defineShow(program.command("show"));
+defineRelease(program.command("release"));
+defineResolve(program.command("resolve"));
+defineForget(program.command("forget"));
+defineTail(program.command("tail"));
+
+await run(program, process.argv.slice(2));

@@ -1,0 +1,153 @@
+// Calls the operator API of a gateway: one method for each call, with checked answers. Whatever goes wrong becomes a
+// Failure that says what to do. The token goes to the gateway that was named and nowhere else: no redirect is followed.
+
+import * as v from "valibot";
+
+import {
+  forgottenSchema,
+  pageSchema,
+  problemSchema,
+  recentSchema,
+  type RecentExchanges,
+  type RecordDetail,
+  type RecordPage,
+  recordSchema,
+} from "./operator-answers.ts";
+import { printable } from "./look.ts";
+import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
+import { parseJson } from "./json.ts";
+
+/** Under the gateway's URL, unless that has a path of its own (`operator_path`). */
+const DEFAULT_PATH = "/_onceway";
+const TIMEOUT_MS = 30_000;
+
+/** The gateway understood, and says no. */
+export class Refusal extends Failure {
+  /** Whether the same call may be answered later: throttled, or a shard that cannot be reached. */
+  readonly isPassing: boolean;
+
+  constructor(message: string, status: number) {
+    super(REFUSED, message);
+    this.isPassing = status === 429 || status >= 500;
+  }
+}
+
+export interface RecordFilter {
+  readonly states: readonly string[];
+  readonly route?: string;
+  /** A duration as text: "5m". */
+  readonly olderThan?: string;
+  readonly key?: string;
+}
+
+export interface Resolution {
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: Buffer;
+}
+
+export interface OperatorClient {
+  /** One page; go on with its cursor until that is null. A page may be empty and still have one. */
+  list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
+  record(id: string): Promise<RecordDetail>;
+  /** The stored response's bytes. */
+  body(id: string): Promise<Buffer>;
+  release(id: string, reason: string): Promise<RecordDetail>;
+  resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
+  forget(id: string, reason: string): Promise<void>;
+  /** What came after the cursor; null for what is still remembered. */
+  recent(after: string | null, signal?: AbortSignal): Promise<RecentExchanges>;
+}
+
+export function operatorClient(gateway: URL, token: string): OperatorClient {
+  const base = `${gateway.origin}${gateway.pathname === "/" ? DEFAULT_PATH : gateway.pathname.replace(/\/+$/, "")}`;
+
+  async function call(path: string, change?: object, signal?: AbortSignal): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(base + path, {
+        redirect: "manual",
+        signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal === undefined ? [] : [signal])]),
+        headers: {
+          Authorization: `Bearer ${token}`,
+          ...(change === undefined ? {} : { "Content-Type": "application/json" }),
+        },
+        ...(change === undefined ? {} : { method: "POST", body: JSON.stringify(change) }),
+      });
+    } catch (error) {
+      const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : messageOf(error);
+      throw new Failure(UNUSABLE, `${base} cannot be reached (${cause}): check --url, and that the gateway runs.`);
+    }
+    if (!response.ok) throw await refusal(response, base);
+    return response;
+  }
+
+  async function read<Schema extends v.GenericSchema>(
+    schema: Schema,
+    path: string,
+    change?: object,
+    signal?: AbortSignal,
+  ): Promise<v.InferOutput<Schema>> {
+    const response = await call(path, change, signal);
+    const parsed = v.safeParse(schema, parseJson(await response.text()));
+    if (parsed.success) return parsed.output;
+    const [issue] = parsed.issues;
+    const where = v.getDotPath(issue) ?? "the whole";
+    throw new Failure(
+      UNUSABLE,
+      `${base} answers, but not as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +
+        "gateway, use the command line of that gateway's version.",
+    );
+  }
+
+  return {
+    list: (filter, limit, cursor) => read(pageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
+    record: (id) => read(recordSchema, `/records/${id}`),
+    body: async (id) => Buffer.from(await (await call(`/records/${id}/body`)).arrayBuffer()),
+    release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
+    resolve: (id, reason, { status, headers, body }) =>
+      read(recordSchema, `/records/${id}/resolve`, {
+        reason,
+        response: { status, headers, bodyBase64: body.toString("base64") },
+      }),
+    forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
+    recent: (after, signal) =>
+      read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),
+  };
+}
+
+function queryOf(
+  { states, route, olderThan, key }: RecordFilter,
+  limit: number,
+  cursor: string | null,
+): URLSearchParams {
+  const query = new URLSearchParams({ limit: String(limit) });
+  if (states.length > 0) query.set("state", states.join(","));
+  if (route !== undefined) query.set("route", route);
+  if (olderThan !== undefined) query.set("older_than", olderThan);
+  if (key !== undefined) query.set("key", key);
+  if (cursor !== null) query.set("cursor", cursor);
+  return query;
+}
+
+async function refusal(response: Response, base: string): Promise<Failure> {
+  const problem = v.safeParse(problemSchema, parseJson(await response.text()));
+  const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
+  if (!isProblem || !problem.success) {
+    const advice =
+      response.status === 404
+        ? 'Nothing is there unless the secret ADMIN_TOKEN is set ("npx wrangler secret put ADMIN_TOKEN"); check --url, too.'
+        : "Check --url: it names the gateway.";
+    return new Failure(UNUSABLE, `No operator API at ${base}: it answers ${response.status}. ${advice}`);
+  }
+  const { code, detail } = problem.output;
+  const retryAfter = response.headers.get("retry-after");
+  const wait = retryAfter === null ? "" : ` Try again in ${retryAfter} s.`;
+  const advice = ADVICE[code] === undefined ? "" : ` ${ADVICE[code]}`;
+  return new Refusal(printable(`${code}: ${detail}${wait}${advice}`), response.status);
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  "operator-unauthorized": "Check the token in ONCEWAY_TOKEN or --token-file.",
+  "operator-forbidden": "This needs the gateway's ADMIN_TOKEN.",
+};

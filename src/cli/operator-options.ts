@@ -1,0 +1,56 @@
+// The options that every operator command has: which gateway, and the token. The token is never an argument, which the
+// list of processes would show.
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+import { operatorClient, type OperatorClient } from "./operator-client.ts";
+import { EXIT_CODES, Failure, UNUSABLE } from "./outcome.ts";
+import { readBytes } from "./arguments.ts";
+
+export interface OperatorOptions {
+  readonly url?: URL;
+  readonly tokenFile?: string;
+  readonly json?: boolean;
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+export function operatorCommand(command: Command, jsonHelp: string): Command {
+  return command
+    .addOption(
+      new Option("--url <URL>", "the gateway, https://api.example.com").env("ONCEWAY_URL").argParser(readGateway),
+    )
+    .option("--token-file <FILE>", "holds the operator's token (default: the environment's ONCEWAY_TOKEN)")
+    .option("--json", jsonHelp)
+    .addHelpText("after", `\n${EXIT_CODES}`);
+}
+
+/** Throws a Failure that says what is missing. */
+export function connect({ url, tokenFile }: OperatorOptions): OperatorClient {
+  if (url === undefined)
+    throw new Failure(UNUSABLE, "Which gateway? Give --url https://api.example.com, or set ONCEWAY_URL.");
+  const where = tokenFile === undefined ? "ONCEWAY_TOKEN" : tokenFile;
+  const token = tokenFile === undefined ? process.env["ONCEWAY_TOKEN"] : readBytes(tokenFile).toString();
+  if (token === undefined || token.trim() === "") {
+    throw new Failure(
+      UNUSABLE,
+      `${where} holds no token: set ONCEWAY_TOKEN, or name a file with --token-file, to the gateway's ADMIN_TOKEN or READ_TOKEN.`,
+    );
+  }
+  if (!/^[\u0021-\u007e]+$/.test(token.trim())) {
+    throw new Failure(UNUSABLE, `The token in ${where} must be one line of visible ASCII characters.`);
+  }
+  if (url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
+    process.stderr.write(`Warning: the token goes to ${url.host} unencrypted: write https.\n`);
+  }
+  return operatorClient(url, token.trim());
+}
+
+function readGateway(value: string): URL {
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError("Write https://api.example.com.");
+  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
+    throw new InvalidArgumentError("It may have a path, but no query, fragment or credentials.");
+  }
+  return url;
+}

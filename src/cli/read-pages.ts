@@ -1,0 +1,55 @@
+// Reads a list of records through its cursors, as many as are wanted, and says on a terminal how far it is.
+
+import type { RecordSummary } from "./operator-answers.ts";
+import type { OperatorClient, RecordFilter } from "./operator-client.ts";
+
+/** The API's own bound. */
+const MAX_PAGE = 500;
+
+/** Before that nobody wonders. */
+const QUIET_MS = 1_000;
+
+/** Pages until `limit` records are read or there are no more; the last one is cut to fit. Empty pages are left out. */
+export async function* readPages(
+  client: OperatorClient,
+  filter: RecordFilter,
+  limit: number,
+  pageLimit = MAX_PAGE,
+): AsyncGenerator<readonly RecordSummary[], { readonly hasMore: boolean }> {
+  const progress = startProgress();
+  let read = 0;
+  let cursor: string | null = null;
+  let pages = 0;
+  try {
+    do {
+      const page = await client.list(filter, Math.min(limit - read, pageLimit), cursor);
+      cursor = page.cursor;
+      pages += 1;
+      const records = page.records.slice(0, limit - read);
+      read += records.length;
+      progress.clear();
+      if (records.length > 0) yield records;
+      progress.show(`${read} records, ${pages} pages …`);
+    } while (cursor !== null && read < limit);
+  } finally {
+    progress.clear();
+  }
+  return { hasMore: cursor !== null };
+}
+
+/** A line on stderr that is rewritten in place; silent where stderr is no terminal. */
+function startProgress(): { show(text: string): void; clear(): void } {
+  const startedAt = Date.now();
+  let isShown = false;
+  return {
+    show(text) {
+      if (!process.stderr.isTTY || Date.now() - startedAt < QUIET_MS) return;
+      process.stderr.write(`\r\u001b[K${text}`);
+      isShown = true;
+    },
+    clear() {
+      if (isShown) process.stderr.write("\r\u001b[K");
+      isShown = false;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+// One record in full, for a person who has to decide what becomes of it: what is known, its history as a timeline, and
+// what can be done. Pure.
+
+import { formatDuration, formatSize } from "../config/units.ts";
+import { columns, type Look, printable } from "./look.ts";
+import type { RecordDetail, TimelineEvent } from "./operator-answers.ts";
+import { STATE_STYLES } from "./records-table.ts";
+import { fromNow, readableTime, roughDuration } from "./times.ts";
+
+export function recordText(record: RecordDetail, now: number, look: Look): string {
+  const { policy } = record;
+  const when = (iso: string): string => `${readableTime(iso)} (${fromNow(iso, now)})`;
+  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}`;
+  const facts: readonly (readonly [string, string])[] = [
+    ["key", record.key],
+    ["route", `${record.route} (${rules})`],
+    ["state", `${record.state}, attempt ${record.attempt}`],
+    ["locked until", when(record.lockedUntil)],
+    ["expires", record.expiresAt === null ? "not yet settled" : when(record.expiresAt)],
+    ["fingerprint", record.fingerprint],
+    ["shard", record.shard],
+  ];
+  const [, , state] = facts;
+  const lines = columns(facts.map(([name, value]) => [name, printable(value)]));
+  return [
+    look.paint("bold", record.id),
+    ...lines.map((line) => {
+      const isState = state !== undefined && line.startsWith(state[0]);
+      return `  ${isState ? line.replace(record.state, look.paint(STATE_STYLES[record.state], record.state)) : line}`;
+    }),
+    "",
+    look.paint("bold", "timeline"),
+    ...record.timeline.flatMap(eventLines).map((line) => `  ${line}`),
+    "",
+    ...responseLines(record, look),
+    ...adviceLines(record, look),
+  ].join("\n");
+}
+
+const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {
+  done: "it took effect",
+  absent: "it did not take effect",
+};
+
+function eventLines(event: TimelineEvent): readonly string[] {
+  if (event.type === "change") {
+    return [`${readableTime(event.at)}  ${event.action} by ${printable(event.by)}: ${printable(event.reason)}`];
+  }
+  if (event.type === "verification") {
+    const answer = VERIFICATION_ANSWERS[event.answer] ?? printable(event.answer);
+    return [`${readableTime(event.at)}  the origin, asked about attempt ${event.attempt}: ${answer}`];
+  }
+  const begun = `${readableTime(event.startedAt)}  attempt ${event.attempt} began`;
+  if (event.endedAt === null) return [begun];
+  const took = roughDuration(Date.parse(event.endedAt) - Date.parse(event.startedAt));
+  const status = event.status === null ? "" : `, status ${event.status}`;
+  const reason = event.reason === null ? "" : `: ${printable(event.reason)}`;
+  const verdict = event.verdict === null ? "ended" : event.verdict;
+  return [begun, `${readableTime(event.endedAt)}  attempt ${event.attempt} ${verdict} after ${took}${status}${reason}`];
+}
+
+function responseLines({ response, responseKept }: RecordDetail, look: Look): readonly string[] {
+  if (response === null) {
+    return [look.paint("bold", responseKept === false ? "response not kept" : "no response")];
+  }
+  const { status, statusText, headers, sizeBytes } = response;
+  const kept = responseKept === false ? ", its body not kept" : "";
+  return [
+    look.paint("bold", "response"),
+    `  ${printable(`${status} ${statusText}`.trimEnd())}, ${formatSize(sizeBytes)}${kept}`,
+    ...headers.map(([name, value]) => `  ${look.paint("dim", printable(`${name}: ${value}`))}`),
+  ];
+}
+
+/** Who reads this about an unknown outcome wants to end it. */
+function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[] {
+  if (state !== "unknown") return [];
+  return [
+    "",
+    look.paint("bold", "find out at the origin whether it took effect, then"),
+    `  if it did not:  npx onceway release ${id} --reason "…"`,
+    `  if it did:      npx onceway resolve ${id} --status 201 --body "…" --reason "…"`,
+  ];
+}

@@ -1,0 +1,61 @@
+// Records as a table that fits the terminal. Ids are to be copied, so they are never cut: where a line has no room for
+// one, it stands on a line of its own. Pure.
+
+import { columns, type Look, printable, shorten, type Style } from "./look.ts";
+import type { RecordSummary } from "./operator-answers.ts";
+import { fromNow } from "./times.ts";
+
+const HEADINGS = ["STATE", "STATUS", "TRIES", "BEGAN", "ROUTE", "KEY"];
+const ID_LENGTH = 64;
+const GAP = 2;
+
+/** Below this, cutting says nothing any more. */
+const LEAST_TEXT = 12;
+
+export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
+  started: "cyan",
+  failed: "yellow",
+  unknown: "red",
+  completed: "green",
+};
+
+export function recordsTable(records: readonly RecordSummary[], now: number, look: Look): string {
+  const cells = records.map((record) => [
+    record.state,
+    record.status === null ? "" : String(record.status),
+    String(record.attempt),
+    fromNow(record.startedAt, now),
+    printable(record.route),
+    printable(record.key),
+  ]);
+  const natural = Math.max(...columns([HEADINGS, ...cells]).map((line) => line.length));
+  const isWide = natural + GAP + ID_LENGTH <= look.width;
+  const lines = columns(fit([HEADINGS, ...cells], natural - look.width));
+  const textWidth = Math.max(...lines.map((line) => line.length));
+  return lines
+    .map((line, index) => {
+      const record = records[index - 1];
+      if (record === undefined) return look.paint("dim", isWide ? `${line.padEnd(textWidth + GAP)}ID` : line);
+      const painted = line.replace(record.state, look.paint(STATE_STYLES[record.state], record.state));
+      const padding = " ".repeat(textWidth - line.length + GAP);
+      return isWide ? `${painted}${padding}${record.id}` : `${painted}\n  ${look.paint("dim", record.id)}`;
+    })
+    .join("\n");
+}
+
+/** Takes what is too much from the two columns that hold free text, first from the wider. */
+function fit(rows: readonly (readonly string[])[], excess: number): readonly (readonly string[])[] {
+  if (excess <= 0) return rows;
+  const widthOf = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  const [route, key] = [HEADINGS.indexOf("ROUTE"), HEADINGS.indexOf("KEY")];
+  let [routeWidth, keyWidth] = [widthOf(route), widthOf(key)];
+  for (let left = excess; left > 0 && Math.max(routeWidth, keyWidth) > LEAST_TEXT; left -= 1) {
+    if (routeWidth > keyWidth) routeWidth -= 1;
+    else keyWidth -= 1;
+  }
+  return rows.map((row) =>
+    row.map((cell, column) =>
+      column === route ? shorten(cell, routeWidth) : column === key ? shorten(cell, keyWidth) : cell,
+    ),
+  );
+}

@@ -1,0 +1,33 @@
+// Runs a command line made with commander: turns every way in which it can end into an exit code and at most one message
+// on stderr. Knows no command.
+
+import { Command, CommanderError } from "commander";
+
+import { Failure, OK, UNUSABLE } from "./outcome.ts";
+
+/** A command that reports wrong usage instead of ending the process; so do the subcommands that are made from it. */
+export function newCommand(name: string): Command {
+  return new Command(name).exitOverride().showHelpAfterError(`(${name} --help says more)`);
+}
+
+/** Sets the process's exit code; whatever a command did not foresee is thrown on, as a bug. */
+export async function run(command: Command, args: readonly string[]): Promise<void> {
+  // Whoever read the output has gone (`onceway tail | head`): that is no error.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit(OK);
+  });
+  try {
+    await command.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // commander has said what is wrong; its own code for that is 1.
+      process.exitCode = error.exitCode === 0 ? OK : UNUSABLE;
+    } else if (error instanceof Failure) {
+      process.stderr.write(`${error.message}\n`);
+      process.exitCode = error.exitCode;
+    } else {
+      throw error;
+    }
+  }
+}

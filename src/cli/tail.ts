@@ -1,0 +1,79 @@
+// `onceway tail`: follows a gateway's exchanges until Ctrl-C. A gateway that cannot be reached for a while is waited for.
+
+import { setTimeout as pause } from "node:timers/promises";
+
+import type { Command } from "commander";
+
+import { lookOf, type Look, printable, type Style } from "./look.ts";
+import type { Exchange, RecentExchanges } from "./operator-answers.ts";
+import { type OperatorClient, Refusal } from "./operator-client.ts";
+import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { Failure } from "./outcome.ts";
+
+const POLL_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
+export function defineTail(command: Command): Command {
+  command
+    .summary("follow exchanges live")
+    .description("Shows the exchanges that a gateway remembers, then each new one, until Ctrl-C.");
+  return operatorCommand(command, "print one JSON object per line, each an exchange as the API gives it").action(tail);
+}
+
+async function tail(options: OperatorOptions): Promise<void> {
+  const client = connect(options);
+  const look = lookOf(process.stdout);
+  // The first call has to work: whoever mistyped the URL wants to know.
+  let recent = await client.recent(null);
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort();
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  for (;;) {
+    for (const exchange of recent.exchanges) {
+      console.log(options.json === true ? JSON.stringify(exchange) : exchangeLine(exchange, look));
+    }
+    if (stopping.signal.aborted) return;
+    await wait(POLL_MS, stopping.signal);
+    const next = await follow(client, recent.cursor, stopping.signal);
+    if (next === null) return;
+    recent = next;
+  }
+}
+
+/** Tries until it gets an answer; null when it is to stop. */
+async function follow(client: OperatorClient, cursor: string, signal: AbortSignal): Promise<RecentExchanges | null> {
+  for (let waitMs = POLL_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
+    try {
+      return await client.recent(cursor, signal);
+    } catch (error) {
+      if (signal.aborted) return null;
+      if (!(error instanceof Failure) || (error instanceof Refusal && !error.isPassing)) throw error;
+      if (waitMs === POLL_MS) process.stderr.write(`${error.message} Trying again …\n`);
+      await wait(waitMs, signal);
+    }
+  }
+}
+
+async function wait(ms: number, signal: AbortSignal): Promise<void> {
+  await pause(ms, undefined, { signal }).catch(() => undefined);
+}
+
+const OUTCOME_STYLES: Readonly<Record<string, Style>> = { first: "green", replay: "cyan" };
+
+/** Pure. Columns of a fixed width: what comes next is not known yet. */
+export function exchangeLine(exchange: Exchange, look: Look): string {
+  const { at, outcome, status, attempt, durationMs, originMs, route, recordId } = exchange;
+  const took = `${Math.round(durationMs)} ms${originMs === null ? "" : ` (origin ${Math.round(originMs)} ms)`}`;
+  const style = OUTCOME_STYLES[outcome] ?? "yellow";
+  return [
+    new Date(at).toISOString().slice(11, 23),
+    look.paint(style, printable(outcome).padEnd(21)),
+    String(status),
+    attempt === null ? "  " : `#${attempt}`,
+    took.padEnd(24),
+    printable(route),
+    recordId === null ? "" : look.paint("dim", recordId),
+  ]
+    .join("  ")
+    .trimEnd();
+}

@@ -1,0 +1,77 @@
+// What `onceway try` prints: one line for each request that it sent, then the verdict. Pure.
+
+import { columns, type Look, printable } from "./look.ts";
+import type { Answer } from "./send.ts";
+import { sight } from "./sighting.ts";
+import type { Verdict } from "./verdict.ts";
+
+export interface Trial {
+  readonly method: string;
+  readonly url: string;
+  readonly key: string;
+  /** First, the same again, changed: as many as were sent. */
+  readonly answers: readonly Answer[];
+  readonly verdict: Verdict;
+}
+
+export function trialText({ method, url, key, answers, verdict }: Trial, look: Look): string {
+  const { works, happened, advice } = verdict;
+  const [gist = "", ...others] = happened.map(printable);
+  const lines = columns(answers.map((answer, index) => answerCells(answer, index)));
+  return [
+    look.paint("bold", `${method} ${url}`),
+    look.paint("dim", `key ${printable(key)}`),
+    ...lines.map((line) => `  ${line}`),
+    "",
+    works ? look.paint("green", `✓ ${gist}`) : look.paint("red", `✗ ${gist}`),
+    ...others.map((sentence) => `  ${sentence}`),
+    ...(advice === null ? [] : [`  ${look.paint("yellow", "→")} ${printable(advice)}`]),
+  ].join("\n");
+}
+
+const ORDINALS = ["first", "the same again", "changed body"];
+
+function answerCells(answer: Answer, index: number): readonly string[] {
+  const { echoed, replayed, unprotected, expires, problem } = sight(answer);
+  const marks = [
+    problem === null ? "" : `the gateway's problem ${problem.code}`,
+    replayed ? "replayed" : "",
+    unprotected ? "unprotected" : "",
+    expires === null ? "" : `kept until ${expires}`,
+    echoed || problem !== null ? "" : "no sign of a gateway",
+  ];
+  return [
+    ORDINALS[index] ?? "",
+    printable(`${answer.status} ${answer.statusText}`.trimEnd()),
+    `${answer.durationMs.toFixed(0)} ms`,
+    `${answer.body.length} bytes`,
+    printable(marks.filter((mark) => mark !== "").join(", ")),
+  ];
+}
+
+/** For scripts: one object. */
+export function trialJson({ method, url, key, answers, verdict }: Trial): object {
+  return {
+    method,
+    url,
+    key,
+    verdict: verdict.code,
+    works: verdict.works,
+    happened: verdict.happened,
+    advice: verdict.advice,
+    answers: answers.map((answer) => {
+      const { echoed, replayed, unprotected, expires, problem } = sight(answer);
+      const { status, durationMs, body } = answer;
+      return {
+        status,
+        durationMs: Math.round(durationMs),
+        bodyBytes: body.length,
+        echoed,
+        replayed,
+        unprotected,
+        expires,
+        problem: problem?.code ?? null,
+      };
+    }),
+  };
+}

@@ -1,0 +1,62 @@
+// Makes the request that `onceway try` sends from its arguments. Decides what is usable; sends nothing.
+
+import { parseMethod } from "../config/values.ts";
+import { readBytes, readHeader } from "./arguments.ts";
+import { parseJson } from "./json.ts";
+import { Failure, UNUSABLE } from "./outcome.ts";
+import type { HeaderLine, OutgoingRequest } from "./send.ts";
+
+export interface TryArguments {
+  readonly method: string;
+  readonly data?: string;
+  readonly header: readonly string[];
+  readonly key: string;
+  readonly keyHeader: string;
+}
+
+/** Throws a Failure that says what to write instead. */
+export function buildRequest(target: string, { method, data, header, key, keyHeader }: TryArguments): OutgoingRequest {
+  const url = readTarget(target);
+  const parsedMethod = parseMethod(method.toUpperCase());
+  if (!parsedMethod.ok)
+    throw new Failure(UNUSABLE, `--method ${method} needs no protection: write POST, PATCH, PUT or DELETE`);
+  const headers = header
+    .flatMap((argument) => (argument.startsWith("@") ? fileLines(argument) : [argument]))
+    .map(readHeader);
+  const isKeyHeader = ([name]: HeaderLine): boolean => name.toLowerCase() === keyHeader.toLowerCase();
+  if (headers.some(isKeyHeader)) throw new Failure(UNUSABLE, "--header names the key: give it with --key");
+  headers.push(readHeader(`${keyHeader}: ${key}`));
+  const body = data === undefined ? null : data.startsWith("@") ? readBytes(data.slice(1)) : Buffer.from(data);
+  if (body !== null && !headers.some(([name]) => name.toLowerCase() === "content-type")) {
+    const isJson = parseJson(body.toString()) !== undefined;
+    headers.push(["Content-Type", isJson ? "application/json" : "text/plain"]);
+  }
+  return { method: parsedMethod.value, url, headers, body };
+}
+
+/** The same but for its body: as JSON another value, as bytes other bytes. */
+export function withOtherBody(request: OutgoingRequest): OutgoingRequest {
+  const text = request.body?.toString() ?? "";
+  const value = parseJson(text);
+  const body = value === undefined ? `${text} onceway-try` : JSON.stringify({ "onceway-try": value });
+  return { ...request, body: Buffer.from(body) };
+}
+
+function readTarget(target: string): URL {
+  const url = URL.parse(target);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new Failure(UNUSABLE, `${target}: must be an http or https URL: write https://api.example.com/v1/payments`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new Failure(UNUSABLE, "URL must not carry credentials: send them with --header @FILE");
+  }
+  return url;
+}
+
+/** A file keeps a credential out of the list of processes. */
+function fileLines(argument: string): readonly string[] {
+  return readBytes(argument.slice(1))
+    .toString()
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== "");
+}

@@ -1,0 +1,108 @@
+// `onceway try URL`: the fastest way to see whether a deployed gateway works. Sends a real request twice with one key, so
+// it warns first: where no gateway stands, the origin acts twice.
+
+import { randomUUID } from "node:crypto";
+
+import type { Command } from "commander";
+
+import { parseDuration } from "../config/units.ts";
+import { askYes, openDialogue } from "./ask.ts";
+import { collect } from "./arguments.ts";
+import { lookOf } from "./look.ts";
+import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./outcome.ts";
+import { fetchPolicy } from "./policy.ts";
+import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
+import { sight } from "./sighting.ts";
+import { trialJson, trialText } from "./try-report.ts";
+import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
+import { judge } from "./verdict.ts";
+
+const POLICY_MS = 5_000;
+
+export function defineTry(command: Command): Command {
+  return command
+    .summary("send a request twice, and say what happened")
+    .description(
+      "Sends a real request to URL, then the same again with the same key, and says whether the second one was answered\n" +
+        "from the record. Behind a gateway the operation takes effect once; where there is none, twice.",
+    )
+    .argument("<URL>", "of an operation behind the gateway")
+    .option("-X, --method <METHOD>", "", "POST")
+    .option("-d, --data <TEXT>", "the body, or @FILE; JSON is sent as application/json, anything else as text/plain")
+    .option("-H, --header <HEADER>", "'name: value', or @FILE with one on each line; may be repeated", collect, [])
+    .option("--key <KEY>", "the idempotency key (default: a new one)")
+    .option("--key-header <NAME>", "the header that carries it", "Idempotency-Key")
+    .option("--mismatch", "when the replay is right, also send the same key with another body: it must be refused")
+    .option("--timeout <DURATION>", "how long to wait for each answer", "60s")
+    .option("-y, --yes", "do not ask before sending")
+    .option("--json", "print one JSON object: {verdict, works, happened, advice, answers, ...}")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 the request is protected, 1 it is not, or that is not proved, 2 wrong arguments, not confirmed,\n" +
+        "or no answer.",
+    )
+    .action(tryUrl);
+}
+
+interface TryOptions extends Omit<TryArguments, "key"> {
+  readonly key?: string;
+  readonly mismatch?: boolean;
+  readonly timeout: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+async function tryUrl(target: string, options: TryOptions): Promise<void> {
+  const timeout = parseDuration(options.timeout);
+  if (!timeout.ok) throw new Failure(UNUSABLE, `--timeout ${timeout.message}`);
+  const key = options.key ?? randomUUID();
+  const request = buildRequest(target, { ...options, key });
+  const policy = await fetchPolicy(request.url, POLICY_MS);
+  await confirmSending(request, policy !== null, options.yes === true);
+
+  const { method, url } = request;
+  const first = await send("first", request, timeout.value);
+  // What the gateway itself refused has told all that there is to tell.
+  const second = sight(first).problem === null ? await send("second", request, timeout.value) : null;
+  const evidence = { method, path: url.pathname, first, second, changed: null, policy };
+  let verdict = judge(evidence);
+  let changed: Answer | null = null;
+  // Only where the gateway is proved to look at the record: elsewhere it would be one more effect.
+  if (options.mismatch === true && verdict.code === "protected" && second !== null && sight(second).replayed) {
+    changed = await send("changed", withOtherBody(request), timeout.value);
+    verdict = judge({ ...evidence, changed });
+  }
+
+  const answers = [first, second, changed].filter((answer) => answer !== null);
+  const trial = { method, url: url.href, key, answers, verdict };
+  if (options.json === true) console.log(JSON.stringify(trialJson(trial)));
+  else console.log(trialText(trial, lookOf(process.stdout)));
+  process.exitCode = verdict.works ? OK : REFUSED;
+}
+
+async function confirmSending({ method, url }: OutgoingRequest, hasPolicy: boolean, isSure: boolean): Promise<void> {
+  if (isSure) return;
+  const where = hasPolicy
+    ? `A gateway answers at ${url.host}. Where it protects this path, the operation takes effect once; otherwise twice.`
+    : `No gateway shows itself at ${url.host} (no policy): without one, the operation takes effect TWICE.`;
+  const warning = `This sends ${method} ${url.href} twice, for real. ${where}`;
+  const dialogue = openDialogue();
+  if (dialogue === null)
+    throw new Failure(UNUSABLE, `${warning}\nNothing was sent: add --yes if that is what you want.`);
+  if (!(await askYes(dialogue, `${warning} Send it?`))) throw new Failure(UNUSABLE, "Nothing was sent.");
+}
+
+async function send(which: string, request: OutgoingRequest, timeoutMs: number): Promise<Answer> {
+  try {
+    return await sendOnce(request, timeoutMs);
+  } catch (error) {
+    const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
+    const advice = isRefused
+      ? "Nobody listens there: check the URL, and that the gateway runs."
+      : "It may have reached the origin and taken effect.";
+    throw new Failure(
+      UNUSABLE,
+      `${request.url.origin}: no whole answer to the ${which} request (${messageOf(error)}). ${advice}`,
+    );
+  }
+}

@@ -1,0 +1,199 @@
+// What two identical requests, sent one after the other with the same key, prove about the gateway before them: one
+// verdict with its reasons, for people and for scripts. Pure: it is given what came back.
+
+import { BUILT_IN } from "../config/defaults.ts";
+import type { Policy } from "./policy.ts";
+import type { Answer } from "./send.ts";
+import { sight, type Sighting } from "./sighting.ts";
+
+export type VerdictCode =
+  /** The second request did not reach the origin. */
+  | "protected"
+  /** The second request was answered from a record, but not with the same status and bytes. */
+  | "replay-differs"
+  /** A gateway stands there, and this request goes past it. */
+  | "route-not-protected"
+  | "no-gateway"
+  /** The gateway forwards without protection, since its store fails. */
+  | "store-fails-open"
+  /** The origin said that it did not act, so it was rightly asked again: this proves nothing. */
+  | "not-kept"
+  /** The gateway refused the request itself. */
+  | "problem"
+  /** Another request with the same key was not told apart. */
+  | "mismatch-accepted";
+
+export interface Verdict {
+  readonly code: VerdictCode;
+  /** Whether the request is proved to be protected. */
+  readonly works: boolean;
+  /** What happened, in sentences; the first is the gist. */
+  readonly happened: readonly string[];
+  readonly advice: string | null;
+}
+
+export interface Evidence {
+  readonly method: string;
+  readonly path: string;
+  readonly first: Answer;
+  /** Null when the gateway refused the first. */
+  readonly second: Answer | null;
+  /** The answer to the same key with another body; null when it was not sent. */
+  readonly changed: Answer | null;
+  readonly policy: Policy | null;
+}
+
+export function judge(evidence: Evidence): Verdict {
+  const { first, second, changed } = evidence;
+  const firstSight = sight(first);
+  if (firstSight.problem !== null) return refusedByGateway(firstSight.problem.code, firstSight.problem.detail);
+  if (second === null) throw new TypeError("an answer that is no problem of the gateway has a second one");
+  const secondSight = sight(second);
+  if (firstSight.unprotected || secondSight.unprotected) return failsOpen();
+  if (secondSight.replayed) {
+    if (first.status !== second.status || !first.body.equals(second.body)) return replayDiffers(first, second);
+    return changed === null ? replays(evidence, firstSight) : judgeChanged(evidence, changed);
+  }
+  if (secondSight.problem !== null) return heldBack(first, secondSight.problem.code, secondSight.problem.detail);
+  if (!firstSight.echoed && !secondSight.echoed) return unseen(evidence);
+  return repeated(evidence);
+}
+
+function replays({ policy }: Evidence, first: Sighting): Verdict {
+  const gist = first.replayed
+    ? "This key had been used before: both requests got the first answer of that time, byte for byte, and the origin was not called."
+    : "The second request got the first one's answer, byte for byte, and the origin was called once.";
+  const whose =
+    "No policy is published at /.well-known/idempotency, so the replay may be the work of something other than Onceway.";
+  return { code: "protected", works: true, happened: policy === null ? [gist, whose] : [gist], advice: null };
+}
+
+function judgeChanged(evidence: Evidence, changed: Answer): Verdict {
+  const verdict = replays(evidence, sight(evidence.first));
+  const { problem, replayed } = sight(changed);
+  if (problem?.code === "key-reused") {
+    const sentence = `The same key with another body was refused with ${changed.status} key-reused, as it must be.`;
+    return { ...verdict, happened: [...verdict.happened, sentence] };
+  }
+  if (replayed) {
+    const sentence =
+      'The same key with another body got the first answer too: right only with fingerprint.body = "none".';
+    return { ...verdict, happened: [...verdict.happened, sentence] };
+  }
+  return {
+    code: "mismatch-accepted",
+    works: false,
+    happened: [
+      ...verdict.happened,
+      `The same key with another body was answered with ${changed.status}, and not refused.`,
+    ],
+    advice: "Look at the route's fingerprint setting, and whether the first answer is kept long enough (retention).",
+  };
+}
+
+function replayDiffers(first: Answer, second: Answer): Verdict {
+  const what =
+    first.status === second.status
+      ? `the bodies differ (${first.body.length} and ${second.body.length} bytes)`
+      : `the statuses differ (${first.status} and ${second.status})`;
+  return {
+    code: "replay-differs",
+    works: false,
+    happened: [`The second answer is marked as a replay, but ${what}.`],
+    advice: "Something between here and the gateway changes answers: look for a proxy that compresses or rewrites.",
+  };
+}
+
+/** The second request met the record of the first and was not let through. */
+function heldBack(first: Answer, code: string, detail: string): Verdict {
+  return {
+    code: "protected",
+    works: true,
+    happened: [
+      `The second request did not reach the origin, but there is no answer to replay: ${code}. ${detail}`,
+      `The first one's answer was ${first.status}.`,
+    ],
+    advice: ADVICE[code] ?? null,
+  };
+}
+
+function failsOpen(): Verdict {
+  return {
+    code: "store-fails-open",
+    works: false,
+    happened: [
+      "The gateway could not reach the record and forwarded without protection (Idempotency-Unprotected): the origin may have acted twice.",
+    ],
+    advice: 'Look at the gateway\'s log; on_store_failure = "closed" refuses instead.',
+  };
+}
+
+function refusedByGateway(code: string, detail: string): Verdict {
+  return {
+    code: "problem",
+    works: false,
+    happened: [`The gateway answered with a problem of its own, ${code}: ${detail}`],
+    advice: ADVICE[code] ?? null,
+  };
+}
+
+/** Neither answer has a mark of a gateway. */
+function unseen({ method, path, policy, first }: Evidence): Verdict {
+  const twice = `The request was sent twice and nothing held the second one back: the origin acted twice, if it acted at all (it answered ${first.status}).`;
+  if (policy === null) {
+    return {
+      code: "no-gateway",
+      works: false,
+      happened: [`No Onceway here: no answer repeats the key. ${twice}`],
+      advice: "Check the URL, and that the gateway is deployed in front of it (routes in wrangler.toml).",
+    };
+  }
+  const routes = policy.routes.map((route) => `${route.methods.join(",")} ${route.path}`).join("; ");
+  return {
+    code: "route-not-protected",
+    works: false,
+    happened: [`A gateway is here, but no route of it protects ${method} ${path}. ${twice}`, `It protects: ${routes}.`],
+    advice: `Add [[vars.ROUTES]] with path = ${JSON.stringify(path)} and methods = ["${method}"], and deploy.`,
+  };
+}
+
+/** The key is repeated, and yet the origin was asked again. */
+function repeated({ first, policy }: Evidence): Verdict {
+  const notReplayed = policy?.routes.flatMap((route) => [...route.notReplayed.refused, ...route.notReplayed.ambiguous]);
+  const isNoResult = (notReplayed ?? [...BUILT_IN.refused, ...BUILT_IN.ambiguous]).includes(first.status);
+  if (isNoResult) {
+    return {
+      code: "not-kept",
+      works: false,
+      happened: [
+        `The origin answered ${first.status}, which says that it did not act, so the key stayed free and the origin was asked again: this proves nothing yet.`,
+      ],
+      advice: "Try again when the origin answers with a result.",
+    };
+  }
+  return {
+    code: "no-gateway",
+    works: false,
+    happened: [
+      `The key is repeated, but the second answer (not marked as a replay) comes from the origin again: it acted twice.`,
+    ],
+    advice: "If the origin repeats the key itself, no Onceway is here. Check the URL and the deployment.",
+  };
+}
+
+/** What the operator does about a problem; what the client does is in its detail. */
+const ADVICE: Readonly<Record<string, string>> = {
+  "key-missing": "The route reads the key from another header: name it with --key-header.",
+  "key-invalid": "Choose a key of the route's format with --key.",
+  "key-reused": "Leave --key out: every try then has a fresh key.",
+  "request-invalid": "Check the URL and the headers.",
+  "in-flight": "Wait until the first attempt has ended, or look at it: npx onceway show --key KEY.",
+  "outcome-unknown": "Look at the record: npx onceway show --key KEY. Then release or resolve it.",
+  "response-not-kept": "Raise max_response_body for the route, or bind an R2 bucket as BODIES.",
+  "body-too-large": "Send less, or raise max_request_body for the route.",
+  "origin-unreachable": "Check `origin` in wrangler.toml, and that the API is running.",
+  "origin-dropped": "The gateway works; look at why the API drops connections.",
+  "origin-timeout": "The gateway works; look at why the API is slow, or raise `timeout` and `lock`.",
+  "store-unavailable": "Try again; if it stays, look at the gateway's log.",
+  "configuration-invalid": "Run npx onceway check, mend what it names, and deploy.",
+};

@@ -1,0 +1,62 @@
+// `onceway` as a user runs it: a real process of the project's Node, its output and its exit code.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { projectDir } from "./wrangler.ts";
+
+export interface CommandOutcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCommand {
+  /** Resolves when stdout holds the text; rejects when the process ends before. */
+  printed(text: string): Promise<void>;
+  /** The same for stderr. */
+  complained(text: string): Promise<void>;
+  /** Ctrl-C. */
+  interrupt(): void;
+  readonly outcome: Promise<CommandOutcome>;
+}
+
+const NODE = join(projectDir, "node_modules/.bin/node");
+const SCRIPT = join(projectDir, "src/cli/onceway.ts");
+
+/** Variables of the test's own shell never reach it, and nobody sits at its terminal. */
+export function startOnceway(args: readonly string[], env: Readonly<Record<string, string>> = {}): RunningCommand {
+  const child = spawn(NODE, [SCRIPT, ...args], {
+    cwd: projectDir,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH: process.env["PATH"], ...env },
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const outcome = once(child, "close").then(() => ({ code: child.exitCode ?? -1, stdout, stderr }));
+  const until = (stream: Readable, has: () => boolean): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (has()) resolve();
+      };
+      stream.on("data", look);
+      look();
+      void outcome.then(() => reject(new Error(`ended before it printed what was awaited:\n${stdout}${stderr}`)));
+    });
+  return {
+    outcome,
+    printed: (text) => until(child.stdout, () => stdout.includes(text)),
+    complained: (text) => until(child.stderr, () => stderr.includes(text)),
+    interrupt: () => void child.kill("SIGINT"),
+  };
+}
+
+export function runOnceway(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CommandOutcome> {
+  return startOnceway(args, env).outcome;
+}

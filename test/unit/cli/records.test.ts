@@ -1,0 +1,161 @@
+// How records and exchanges look: pure functions, given the time, the width and the paint.
+
+import { describe, expect, it } from "vitest";
+import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
+import type { RecordDetail, RecordSummary } from "../../../src/cli/operator-answers.ts";
+import { recordText } from "../../../src/cli/record-text.ts";
+import { recordsTable } from "../../../src/cli/records-table.ts";
+import { exchangeLine } from "../../../src/cli/tail.ts";
+import { fromNow, roughDuration } from "../../../src/cli/times.ts";
+
+const NOW = Date.parse("2026-11-21T08:35:00.000Z");
+const ID = "0123456789abcdef".repeat(4);
+
+const summary: RecordSummary = {
+  id: ID,
+  shard: "shard-3-of-64",
+  key: "8e03978e-40d5-43e8-bc93-6894a57f9324",
+  route: "/v1/payments/*",
+  state: "unknown",
+  attempt: 1,
+  startedAt: "2026-11-21T08:30:00.000Z",
+  lockedUntil: "2026-11-21T08:30:40.000Z",
+  expiresAt: "2026-11-22T08:30:40.000Z",
+  status: null,
+  responseKept: null,
+};
+
+const detail: RecordDetail = {
+  ...summary,
+  fingerprint: "ab".repeat(32),
+  policy: { unknown: "hold", lockMs: 40_000, retentionMs: 86_400_000 },
+  timeline: [
+    {
+      type: "attempt",
+      attempt: 1,
+      startedAt: "2026-11-21T08:30:00.000Z",
+      endedAt: "2026-11-21T08:30:30.000Z",
+      verdict: "ambiguous",
+      reason: "origin-timeout",
+      status: null,
+    },
+    { type: "verification", attempt: 1, at: "2026-11-21T08:31:00.000Z", answer: "absent" },
+    { type: "change", action: "release", at: "2026-11-21T08:34:00.000Z", by: "admin", reason: "not in\nthe books" },
+  ],
+  response: null,
+};
+
+const narrow: Look = { ...plainLook, width: 80 };
+
+describe("recordsTable", () => {
+  it("has one line for each record where the terminal is wide, the whole id included", () => {
+    expect(recordsTable([summary], NOW, plainLook).split("\n")).toEqual([
+      "STATE    STATUS  TRIES  BEGAN   ROUTE           KEY                                   ID",
+      `unknown          1      5m ago  /v1/payments/*  8e03978e-40d5-43e8-bc93-6894a57f9324  ${ID}`,
+    ]);
+  });
+
+  it("puts ids on lines of their own where there is no room, and never cuts one", () => {
+    const long = { ...summary, route: `/v1/${"long/".repeat(20)}`, key: "k".repeat(255) };
+    const lines = recordsTable([summary, long], NOW, narrow).split("\n");
+    expect(lines).toHaveLength(5);
+    expect(lines.filter((line) => line.trim() === ID)).toHaveLength(2);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    expect(lines[3]).toMatch(/^unknown .* \/v1\/long\/.*… +k+…$/);
+  });
+
+  it("keeps its columns where the state is painted", () => {
+    const painted: Look = { ...plainLook, paint: (style, text) => `<${style}>${text}</>` };
+    const [, line] = recordsTable([summary], NOW, painted).split("\n");
+    expect(line).toMatch(/^<red>unknown<\/> {10}1 /);
+  });
+});
+
+describe("recordText", () => {
+  it("tells the history in the order of time, and what to do about an unknown outcome", () => {
+    const text = recordText(detail, NOW, plainLook);
+    expect(text).toContain(
+      [
+        "timeline",
+        "  2026-11-21 08:30:00.000Z  attempt 1 began",
+        "  2026-11-21 08:30:30.000Z  attempt 1 ambiguous after 30s: origin-timeout",
+        "  2026-11-21 08:31:00.000Z  the origin, asked about attempt 1: it did not take effect",
+        "  2026-11-21 08:34:00.000Z  release by admin: not in\\u{a}the books",
+      ].join("\n"),
+    );
+    expect(text).toContain('route         /v1/payments/* (unknown = "hold", lock 40s, retention 24h)');
+    expect(text).toContain("expires       2026-11-22 08:30:40.000Z (in 23h)");
+    expect(text).toContain(`npx onceway release ${ID} --reason`);
+    expect(text).toContain(`npx onceway resolve ${ID} --status 201`);
+  });
+
+  it("shows a response by its status, size and headers, and advises nothing", () => {
+    const response = {
+      status: 201,
+      statusText: "Created",
+      headers: [["content-type", "application/json"]] as [string, string][],
+      sizeBytes: 57,
+    };
+    const text = recordText({ ...detail, state: "completed", responseKept: true, response }, NOW, plainLook);
+    expect(text).toContain("response\n  201 Created, 57B\n  content-type: application/json");
+    expect(text).not.toContain("npx onceway");
+  });
+});
+
+describe("exchangeLine", () => {
+  const exchange = {
+    at: "2026-11-21T08:30:00.123Z",
+    route: "/v1/payments/*",
+    keyHash: "ab".repeat(16),
+    recordId: ID,
+    outcome: "first",
+    status: 201,
+    attempt: 1,
+    durationMs: 12.4,
+    originMs: 10.2,
+  };
+
+  it("tells how long the origin took, where it was called", () => {
+    expect(exchangeLine(exchange, plainLook)).toBe(
+      `08:30:00.123  first                  201  #1  12 ms (origin 10 ms)      /v1/payments/*  ${ID}`,
+    );
+    expect(exchangeLine({ ...exchange, outcome: "replay", originMs: null }, plainLook)).not.toContain("origin");
+    const keyless = {
+      outcome: "key-missing",
+      status: 400,
+      attempt: null,
+      keyHash: null,
+      recordId: null,
+      originMs: null,
+    };
+    expect(exchangeLine({ ...exchange, ...keyless }, plainLook)).toBe(
+      "08:30:00.123  key-missing            400      12 ms                     /v1/payments/*",
+    );
+  });
+});
+
+describe("text from outside", () => {
+  it("cannot steer the terminal", () => {
+    expect(printable("a\u001b[2Jb\u009bc\u202ed\r")).toBe("a\\u{1b}[2Jb\\u{9b}c\\u{202e}d\\u{d}");
+  });
+
+  it("is shortened with a sign", () => {
+    expect([shorten("abcd", 4), shorten("abcde", 4)]).toEqual(["abcd", "abc…"]);
+  });
+});
+
+describe("times", () => {
+  it.each([
+    [0, "0ms"],
+    [999, "999ms"],
+    [1_000, "1s"],
+    [59_999, "59s"],
+    [90 * 60_000, "1h"],
+    [86_400_000, "1d"],
+  ])("%i ms are %s", (ms, text) => expect(roughDuration(ms)).toBe(text));
+
+  it("are told from now", () => {
+    expect(fromNow("2026-11-21T08:34:59.000Z", NOW)).toBe("1s ago");
+    expect(fromNow("2026-11-21T08:36:00.000Z", NOW)).toBe("in 1m");
+  });
+});
