@@ -57,9 +57,6 @@ export async function listRecords(
       const stopped = isCut ? (taken.at(-1)?.at ?? "") : page.next;
       if (stopped !== null) return { records, cursor: writeCursor(leg, stopped) };
       at += 1;
-      const next = legs[at];
-      if (next === undefined) return { records, cursor: null };
-      if (records.length === limit) return { records, cursor: writeCursor(next, "") };
     }
     after = null;
   }
