@@ -37,6 +37,7 @@ export function createOperatorApi(path: string, tokens: Tokens | null, operator:
 /** Each route with its method as it stands in openapi.json, for the test that compares them. */
 export function operatorApp(path: string, auth: OperatorAuth, operator: Operator): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
+  // What needs no token would have to stand above this.
   app.use(async (context, next) => {
     const { headers } = context.req.raw;
     const address = headers.get("cf-connecting-ip") ?? "local";
