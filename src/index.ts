@@ -11,6 +11,7 @@ import { TrafficReader } from "./operator/traffic-reader.ts";
 import { shardCaller } from "./shard/call-shard.ts";
 import { datasetIn } from "./shard/dataset.ts";
 import { HandOver } from "./shard/hand-over.ts";
+import { shardStub } from "./shard/shard-stub.ts";
 import { originTarget } from "./shard/origin-target.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { Watch } from "./traffic/watch.ts";
@@ -31,7 +32,7 @@ function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>
   const shards = places.counting;
   const keepRecords = places.listed.length > 0;
   const handOver = new HandOver({
-    shard: () => namespace.get(namespace.idFromName(shards[0].name)),
+    shard: () => shardStub(namespace, shards[0]),
     traffic,
     waitUntil,
   });

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { demoConfiguration } from "./configuration.ts";
+import { demoConfiguration, demoSecrets } from "./configuration.ts";
 import { demoExamples, ownOriginExamples } from "./examples.ts";
 import { startDemoOrigin } from "./origin.ts";
 import type { DemoOrigin } from "./origin.ts";
@@ -70,6 +70,8 @@ await mkdir(wranglerDir, { recursive: true });
 const workDir = await mkdtemp(join(wranglerDir, "demo-"));
 const configPath = join(workDir, "wrangler.toml");
 await writeFile(configPath, demoConfiguration({ projectDir, originUrl, isOwnOrigin: ownOrigin !== null }));
+// Where wrangler looks for secrets: beside the configuration.
+await writeFile(join(workDir, ".dev.vars"), demoSecrets(process.env), { mode: 0o600 });
 // Each origin has its own records: an answer of one must not be replayed for another.
 const stateName = ownOrigin === null ? "demo" : originUrl.replaceAll(/[^a-z0-9.-]+/gi, "_");
 const stateDir = join(wranglerDir, "demo-state", stateName);

@@ -49,6 +49,7 @@ export function operatorApp(
   reader: TrafficReader,
 ): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
+  // What needs no token would have to stand above this.
   app.use(async (context, next) => {
     const { headers } = context.req.raw;
     const address = headers.get("cf-connecting-ip") ?? "local";

@@ -2,7 +2,7 @@
 // order, the first one alone and then more at a time, until it is full; the cursor says where it stopped.
 
 import type { RecordFilter } from "./operator.ts";
-import type { ShardPlace } from "./shards.ts";
+import { type ShardPlace, shardTitle } from "../shard/naming.ts";
 import type { ListPage, ListQuery, SeenRecord } from "../shard/record-list.ts";
 
 /** How many shards are asked at a time, at most. The platform opens six connections; the others wait for a moment. */
@@ -52,14 +52,11 @@ export async function listRecords(
     );
     for (const { leg, page } of pages) {
       const taken = page.records.slice(0, limit - records.length);
-      records.push(...taken.map((record) => ({ ...record, shard: leg.place.name })));
+      records.push(...taken.map((record) => ({ ...record, shard: shardTitle(leg.place) })));
       const isCut = taken.length < page.records.length;
       const stopped = isCut ? (taken.at(-1)?.at ?? "") : page.next;
       if (stopped !== null) return { records, cursor: writeCursor(leg, stopped) };
       at += 1;
-      const next = legs[at];
-      if (next === undefined) return { records, cursor: null };
-      if (records.length === limit) return { records, cursor: writeCursor(next, "") };
     }
     after = null;
   }
@@ -77,7 +74,7 @@ export function sectionsFor({ key, states }: RecordFilter): readonly Section[] {
 
 /** `<section>~<shard>~<where in it>`; the last is empty at its beginning. */
 function writeCursor({ section, place }: Leg, after: string): string {
-  return `${section}~${place.name}~${after}`;
+  return `${section}~${shardTitle(place)}~${after}`;
 }
 
 const CURSOR = /^(open|completed|key)~([a-z0-9-]{1,64})~((?:bucket|failed|unknown)\.\d{1,16}\.[0-9a-f~-]{1,64})?$/;
@@ -86,7 +83,7 @@ function readCursor(
   cursor: string,
   legs: readonly Leg[],
 ): { readonly at: number; readonly after: string | null } | null {
-  const [, section, name, after = ""] = CURSOR.exec(cursor) ?? [];
-  const at = legs.findIndex((leg) => leg.section === section && leg.place.name === name);
+  const [, section, title, after = ""] = CURSOR.exec(cursor) ?? [];
+  const at = legs.findIndex((leg) => leg.section === section && shardTitle(leg.place) === title);
   return at === -1 ? null : { at, after: after === "" ? null : after };
 }

@@ -5,13 +5,15 @@ import type { OperatorEvent } from "../core/life-cycle.ts";
 import type { RecordId } from "../core/units.ts";
 import { encodeMessage } from "../http/message.ts";
 import { keyHash, keyHashOf } from "../http/record-name.ts";
-import { operatorStub, type Remote } from "../shard/itty.ts";
+import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";
 import { type ListedRecord, listRecords, sectionsFor } from "./list.ts";
 import type { ChangeRequest, ChangeResult, Operator, RecordDetail, RecordFilter, RecordPage } from "./operator.ts";
 import type { RecordSummary, ShardCounts } from "./operator.ts";
-import { type ShardPlace, ShardPlaces } from "./shards.ts";
+import { type ShardPlace, shardTitle } from "../shard/naming.ts";
+import { shardStub } from "../shard/shard-stub.ts";
+import { ShardPlaces } from "./shards.ts";
 
 /** Shards that are counted at a time. */
 const SHARDS_AT_ONCE = 16;
@@ -68,7 +70,7 @@ export class ShardOperator implements Operator {
     const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
     if (why !== null) return { kind: "refused", why };
-    return detail === null ? { kind: "forgotten" } : { kind: "changed", record: detailOf(detail, place.name) };
+    return detail === null ? { kind: "forgotten" } : { kind: "changed", record: detailOf(detail, shardTitle(place)) };
   }
 
   async counts(): Promise<readonly ShardCounts[]> {
@@ -84,22 +86,21 @@ export class ShardOperator implements Operator {
   async #find(id: RecordId): Promise<{ readonly place: ShardPlace; readonly detail: RecordDetail } | null> {
     for (const place of this.#places.of(keyHashOf(id))) {
       const detail = await this.#calls(place).inspect(id);
-      if (detail !== null) return { place, detail: detailOf(detail, place.name) };
+      if (detail !== null) return { place, detail: detailOf(detail, shardTitle(place)) };
     }
     return null;
   }
 
   async #count(place: ShardPlace): Promise<ShardCounts> {
-    return { shard: place.name, ...(await this.#calls(place).counts()) };
+    return { shard: shardTitle(place), ...(await this.#calls(place).counts()) };
   }
 
-  #calls({ name, locationHint }: ShardPlace): Calls {
-    return operatorStub<KeyShard>(this.#namespace, name, locationHint);
+  #calls(place: ShardPlace): Calls {
+    return operatorCalls<KeyShard>(shardStub(this.#namespace, place));
   }
 
-  #fetch({ name, locationHint }: ShardPlace, url: string, body: BodyInit): Promise<Response> {
-    const stub = this.#namespace.get(this.#namespace.idFromName(name), locationHint === null ? {} : { locationHint });
-    return stub.fetch(url, { method: "POST", body });
+  #fetch(place: ShardPlace, url: string, body: BodyInit): Promise<Response> {
+    return shardStub(this.#namespace, place).fetch(url, { method: "POST", body });
   }
 }
 

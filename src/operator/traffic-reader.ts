@@ -2,13 +2,14 @@
 // any of it; a shard that cannot be asked is left out, and the metrics say so.
 
 import { OUTCOMES } from "../core/outcome.ts";
-import { operatorStub, type Remote } from "../shard/itty.ts";
+import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import type { OutcomeCounts } from "../traffic/route-counters.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
 import { exposition } from "./exposition.ts";
 import { type AskedShard, metricFamilies } from "./metrics.ts";
-import type { ShardPlace } from "./shards.ts";
+import { type ShardPlace, shardTitle } from "../shard/naming.ts";
+import { shardStub } from "../shard/shard-stub.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
@@ -83,11 +84,9 @@ export class TrafficReader {
     for (let at = 0; at < shards.length; at += SHARDS_AT_ONCE) {
       const some = shards.slice(at, at + SHARDS_AT_ONCE);
       const said = await Promise.all(
-        some.map(({ name, locationHint }) =>
-          question(operatorStub<KeyShard>(namespace, name, locationHint)).catch(() => null),
-        ),
+        some.map((place) => question(operatorCalls<KeyShard>(shardStub(namespace, place))).catch(() => null)),
       );
-      said.forEach((one, index) => asked.push({ shard: some[index]?.name ?? "", said: one }));
+      some.forEach((place, index) => asked.push({ shard: shardTitle(place), said: said[index] ?? null }));
     }
     return asked;
   }

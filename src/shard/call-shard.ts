@@ -1,23 +1,24 @@
 // The Worker's way to a shard. A call that fails is made again, by a new stub, with the same attempt id: the shard runs
 // an attempt once, however often it is delivered. What still fails is told as such, and nothing is sent anywhere.
 
-import type { Route } from "../config/resolved.ts";
 import { endAfter } from "../http/drain.ts";
 import { encodeMessage } from "../http/message.ts";
 import { streamMessage } from "../http/message-stream.ts";
 import type { CallShard } from "../http/protect.ts";
 import { EXCHANGE_URL, UPLOAD_URL } from "./key-shard.ts";
 import { shardName } from "./naming.ts";
+import { shardStub } from "./shard-stub.ts";
 
 /** Before the second try, and before the third: an object that was reset begins anew within a few milliseconds. */
 const PAUSES_MS = [50, 250];
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   return async (route, parcel) => {
-    const name = shardName(parcel.head.recordId, route.shards);
+    const { jurisdiction, locationHint } = route;
+    const place = { name: shardName(parcel.head.recordId, route.shards), jurisdiction, locationHint };
     // A stub that has failed stays broken (platform rule), so each try has its own.
     const call = (url: string, body: BodyInit): Promise<Response> =>
-      stubFor(namespace, route, name).fetch(url, { ...OPTIONS, body });
+      shardStub(namespace, place).fetch(url, { ...OPTIONS, body });
     try {
       if (parcel.rest === null) {
         const message = encodeMessage(parcel);
@@ -54,9 +55,3 @@ function isOverloaded(error: unknown): boolean {
 
 /** An origin's redirect is the client's to follow. Followed here, it would choose a URL of the shard. */
 const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
-
-function stubFor(everywhere: DurableObjectNamespace, route: Route, name: string): DurableObjectStub {
-  const { jurisdiction, locationHint } = route;
-  const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
-  return namespace.get(namespace.idFromName(name), locationHint === null ? {} : { locationHint });
-}

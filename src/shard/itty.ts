@@ -30,15 +30,9 @@ export type Remote<T> = {
   readonly [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 };
 
-/** A stub for the operator's calls to one object, which is made near `locationHint` if it is not there yet. */
-export function operatorStub<T>(
-  namespace: DurableObjectNamespace,
-  name: string,
-  locationHint: DurableObjectLocationHint | null,
-): Remote<T> {
-  const hinted = {
-    idFromName: (text: string) => namespace.idFromName(text),
-    get: (id: DurableObjectId) => namespace.get(id, locationHint === null ? {} : { locationHint }),
-  };
-  return proxyDurable(hinted, { parse: true }).get(name) as Remote<T>;
+/** The operator's calls to one object. */
+export function operatorCalls<T>(stub: DurableObjectStub): Remote<T> {
+  // The library wants a namespace, of which it asks for one name.
+  const namespace = { idFromName: (name: string) => name, get: () => stub };
+  return proxyDurable(namespace, { parse: true }).get("") as Remote<T>;
 }

@@ -39,9 +39,9 @@ export interface ListPage {
 /** The record as it stands now; `null` when it has expired. */
 export type See = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null;
 
-/** Rows that one call looks at, and one statement. */
+/** Rows that one call looks at, and one statement that filters. */
 const MOST_ROWS = 4000;
-const ROWS_AT_ONCE = 500;
+const ROWS_AT_ONCE = 1000;
 
 /** Ids are hexadecimal, so these come before and after them all. */
 const BEFORE_IDS = "";
@@ -52,7 +52,15 @@ interface Stretch {
   readonly name: string;
   readonly bucket: number;
   readonly id: string;
-  readonly read: (bucket: number, id: string, limit: number) => readonly ListRow[];
+  /** The next rows after a place, `limit` at most. */
+  readonly read: (bucket: number, id: string, limit: number) => Slice;
+}
+
+interface Slice {
+  readonly rows: readonly ListRow[];
+  readonly looked: number;
+  /** Where to go on; `null` at the end of the stretch. */
+  readonly end: { readonly bucket: number; readonly id: string } | null;
 }
 
 interface ListRow extends RecordRow {
@@ -71,25 +79,23 @@ export class RecordList {
 
   page(query: ListQuery, see: See, now: EpochMs): ListPage {
     const matches = filterOf(query);
-    const isFiltered = query.route !== null || query.startedBefore !== null;
     const records: (SeenRecord & { at: string })[] = [];
     let looked = 0;
     for (const stretch of resumed(this.#stretches(query, now), query.after)) {
       let { bucket, id } = stretch;
       for (;;) {
-        const atOnce = isFiltered ? ROWS_AT_ONCE : query.limit - records.length;
-        const rows = stretch.read(bucket, id, atOnce);
+        const { rows, end, looked: more } = stretch.read(bucket, id, query.limit - records.length);
         for (const row of rows) {
-          ({ bucket, id } = row);
-          looked += 1;
-          const at = `${stretch.name}.${bucket}.${id}`;
-          const record = see(recordId(id), readRecord(row));
-          if (record !== null && matches(row, record)) {
-            records.push({ id: recordId(id), key: row.key, route: row.route, record, at });
-          }
-          if (records.length === query.limit || looked === MOST_ROWS) return { records, next: at };
+          const record = see(recordId(row.id), readRecord(row));
+          if (record === null || !matches(row, record)) continue;
+          const at = `${stretch.name}.${row.bucket}.${row.id}`;
+          records.push({ id: recordId(row.id), key: row.key, route: row.route, record, at });
+          if (records.length === query.limit) return { records, next: at };
         }
-        if (rows.length < atOnce) break;
+        if (end === null) break;
+        ({ bucket, id } = end);
+        looked += more;
+        if (looked >= MOST_ROWS) return { records, next: `${stretch.name}.${bucket}.${id}` };
       }
     }
     return { records, next: null };
@@ -109,17 +115,18 @@ export class RecordList {
     return { failed: count("failed"), unknown: count("unknown") };
   }
 
-  #stretches({ section, keyHash, states }: ListQuery, now: EpochMs): readonly Stretch[] {
+  #stretches(query: ListQuery, now: EpochMs): readonly Stretch[] {
+    const { section, states } = query;
     const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
     switch (section) {
       case "open": {
         const open = (["failed", "unknown"] as const).filter(wants).map((state) => this.#open(state));
-        return [this.#bucket(IN_FLIGHT, null), ...open];
+        return [this.#bucket(IN_FLIGHT, query), ...open];
       }
       case "completed":
-        return this.#buckets(now).map((bucket) => this.#bucket(bucket, null));
+        return this.#buckets(now).map((bucket) => this.#bucket(bucket, query));
       case "key":
-        return [IN_FLIGHT, ...this.#buckets(now)].map((bucket) => this.#bucket(bucket, keyHash));
+        return [IN_FLIGHT, ...this.#buckets(now)].map((bucket) => this.#bucket(bucket, query));
     }
   }
 
@@ -130,13 +137,11 @@ export class RecordList {
       .toSorted((one, other) => other - one);
   }
 
-  #bucket(of: number, prefix: string | null): Stretch {
-    const end = (prefix ?? "") + AFTER_IDS;
-    return {
-      name: "bucket",
-      bucket: of,
-      id: prefix ?? BEFORE_IDS,
-      read: (bucket, id, limit) =>
+  #bucket(of: number, { keyHash, route, startedBefore }: ListQuery): Stretch {
+    const [first, end] = [keyHash ?? BEFORE_IDS, (keyHash ?? "") + AFTER_IDS];
+    const isFiltered = route !== null || startedBefore !== null;
+    const read = (bucket: number, id: string, limit: number): Slice =>
+      sliceOf(
         this.#sql
           .exec<ListRow>(
             `SELECT ${COLUMNS} FROM records WHERE bucket = ? AND id > ? AND id < ? ORDER BY id LIMIT ?`,
@@ -146,16 +151,43 @@ export class RecordList {
             limit,
           )
           .toArray(),
+        limit,
+      );
+    const filter = (bucket: number, id: string): Slice => {
+      const last = this.#idAfter(bucket, id, end);
+      const rows = this.#sql
+        .exec<ListRow>(
+          `SELECT ${COLUMNS} FROM records WHERE bucket = ?1 AND id > ?2 AND id <= ?3 AND (?4 IS NULL OR route = ?4) AND (?5 IS NULL OR started_at <= ?5) ORDER BY id`,
+          bucket,
+          id,
+          last ?? end,
+          route === null ? null : decodeURIComponent(route),
+          startedBefore,
+        )
+        .toArray();
+      return { rows, looked: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
     };
+    return { name: "bucket", bucket: of, id: first, read: isFiltered ? filter : read };
   }
 
-  /** What is failed or unknown, but for what lies among those in flight. */
+  /** The last id of as many as are looked at in one statement; `null` where there are not so many. */
+  #idAfter(bucket: number, id: string, end: string): string | null {
+    const [row] = this.#sql
+      .exec<{ id: string }>(
+        "SELECT id FROM records WHERE bucket = ? AND id > ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?",
+        bucket,
+        id,
+        end,
+        ROWS_AT_ONCE - 1,
+      )
+      .toArray();
+    return row?.id ?? null;
+  }
+
+  /** What is failed or unknown, but for what lies among those in flight. Few: what is filtered, is so one by one. */
   #open(state: "failed" | "unknown"): Stretch {
-    return {
-      name: state,
-      bucket: IN_FLIGHT,
-      id: AFTER_IDS,
-      read: (bucket, id, limit) =>
+    const read = (bucket: number, id: string, limit: number): Slice =>
+      sliceOf(
         this.#sql
           .exec<ListRow>(
             `SELECT ${COLUMNS} FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND (bucket, id) > (?, ?) ORDER BY bucket, id LIMIT ?`,
@@ -165,8 +197,14 @@ export class RecordList {
             limit,
           )
           .toArray(),
-    };
+        limit,
+      );
+    return { name: state, bucket: IN_FLIGHT, id: AFTER_IDS, read };
   }
+}
+
+function sliceOf(rows: readonly ListRow[], limit: number): Slice {
+  return { rows, looked: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
 }
 
 /** From a position on. What has expired since, or come before it, is not gone back to. */

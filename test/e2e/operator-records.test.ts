@@ -14,6 +14,7 @@ beforeAll(async () => {
     { path: "/hold/*", unknown: "hold" },
     { path: "/retry/*" },
     { path: "/other/*", shards: 3 },
+    { path: "/large/*", max_response_body: 1000 },
   ]);
 });
 afterAll(() => scene.close());
@@ -155,6 +156,21 @@ describe("a change", () => {
     await scene.origin.release(key);
     expect((await first).body.toString()).toBe("first");
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ timeline: [{ verdict: "result" }] });
+  });
+
+  it("is refused while an attempt still reads its answer, though that is settled", async () => {
+    const key = freshKey();
+    const chunks = ["x".repeat(5000), "y"];
+    const first = scene.send({ path: "/large/report", key, behave: { status: 201, chunks, holdBody: 1 } });
+    await until(async () => ((await list(`key=${key}&state=completed`)).length === 1 ? true : null), "the result");
+    const forget = `/records/${await idOf(key)}/forget`;
+    expect((await scene.ask("POST", forget, { body: { reason: "hurry" } })).status).toBe(409);
+    await scene.origin.release(key);
+    expect((await first).body.toString()).toBe(chunks.join(""));
+    await until(async () => {
+      const { status } = await scene.ask("POST", forget, { body: { reason: "done" } });
+      return status === 200 ? true : null;
+    }, "its end");
   });
 
   it("never takes the place of a first answer; that can only be forgotten", async () => {

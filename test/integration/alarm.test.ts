@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { epochMs, type RecordId } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
-import { operatorStub } from "../../src/shard/itty.ts";
+import { operatorCalls } from "../../src/shard/itty.ts";
 import type { KeyShard } from "../../src/shard/key-shard.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import { completed, freshId, policy, response, started } from "./support/records.ts";
@@ -119,7 +119,7 @@ describe("operator calls", () => {
     const id = freshId();
     const record = started();
     await leaveBehind(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name)), [[id, record]]);
-    const shard = operatorStub<KeyShard>(env.KEY_SHARD, name, null);
+    const shard = operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name)));
     expect(await shard.inspect(id)).toMatchObject({ id, record });
   });
 

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import type { OperatorEvent } from "../../src/core/life-cycle.ts";
 import { epochMs, type RecordId } from "../../src/core/units.ts";
 import { encodeMessage } from "../../src/http/message.ts";
-import { operatorStub } from "../../src/shard/itty.ts";
+import { operatorCalls } from "../../src/shard/itty.ts";
 import type { KeyShard } from "../../src/shard/key-shard.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer } from "../../src/shard/operator-calls.ts";
 import { again, headOf, heldAnswer, messageOf, ShardBench } from "./support/shard-bench.ts";
@@ -18,8 +18,8 @@ class OperatedBench extends ShardBench {
     this.#name = name;
   }
 
-  get operator(): ReturnType<typeof operatorStub<KeyShard>> {
-    return operatorStub<KeyShard>(env.KEY_SHARD, this.#name, null);
+  get operator(): ReturnType<typeof operatorCalls<KeyShard>> {
+    return operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name)));
   }
 
   async change(id: RecordId, event: OperatorEvent, body = new Uint8Array()): Promise<ChangeAnswer> {

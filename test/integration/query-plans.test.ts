@@ -63,6 +63,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   for (const section of ["open", "completed", "key"] as const) {
     const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
     list.page(query, (_id, record) => record, NOW);
+    list.page({ ...query, route: "/", startedBefore: NOW }, (_id, record) => record, NOW);
   }
   ledger.nextDeadline();
   ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);

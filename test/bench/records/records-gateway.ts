@@ -20,9 +20,14 @@ export async function withOrigin<T>(use: (url: string) => Promise<T>): Promise<T
   }
 }
 
-export function startGateway(originUrl: string, stateDir: string, shards: number): Promise<Gateway> {
+export function startGateway(
+  originUrl: string,
+  stateDir: string,
+  shards: number,
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<Gateway> {
   const settings = { origin: originUrl, shards, scope: ["none"] };
-  return startWorkerd({ stateDir, vars: { IDEMPOTENCY: settings, ROUTES: [{ path: PATH }] } });
+  return startWorkerd({ stateDir, vars: { IDEMPOTENCY: settings, ROUTES: [{ path: PATH }], ...secrets } });
 }
 
 /** A folder that is gone afterwards; in memory where asked for. */

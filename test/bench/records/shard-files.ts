@@ -88,6 +88,7 @@ export interface LoadJob {
   readonly to: number;
   readonly ageMs: number;
   readonly bodyBytes?: number;
+  readonly isMixed?: boolean;
 }
 
 /** Runs the jobs in two processes. Tells what has been loaded, as it is. */

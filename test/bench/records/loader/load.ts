@@ -19,7 +19,11 @@ export interface Load {
   readonly bodyBytes?: number;
   /** How long ago they were completed. */
   readonly ageMs: number;
+  /** Whether one in `RARE` has another route, and one in `RARE` has an outcome that nobody knows. */
+  readonly isMixed?: boolean;
 }
+
+const RARE = 500;
 
 /** In one transaction: what is lost at most when the loader is stopped, and done again. */
 const AT_ONCE = 20_000;
@@ -27,7 +31,7 @@ const AT_ONCE = 20_000;
 export type LoaderMessage = { readonly loaded: number } | { readonly done: true };
 
 function load(
-  { file, template, ids, seed, from, to, ageMs, bodyBytes }: Load,
+  { file, template, ids, seed, from, to, ageMs, bodyBytes, isMixed = false }: Load,
   tell: (message: LoaderMessage) => void,
 ): void {
   const storage = new FileStorage(file);
@@ -40,21 +44,34 @@ function load(
     if (stored === null) throw new Error(`${file} has no response to copy`);
     const body = { kind: "inline", bytes: new Uint8Array(bodyBytes ?? 0).fill(1) } as const;
     const response = bodyBytes === undefined ? stored : { ...stored, body };
-    const save = (id: string, before: Entry | null): void => {
-      const copy = {
-        ...record,
-        attempt: { ...record.attempt, id: attemptId(randomUUID()) },
-        completedAt: epochMs(record.completedAt - ageMs),
-        expiresAt: epochMs(record.expiresAt - ageMs),
-      };
-      ledger.save(recordId(id), before, copy, { response });
+    const save = (id: string, before: Entry | null, number = 1): void => {
+      const attempt = { ...record.attempt, id: attemptId(randomUUID()) };
+      const expiresAt = epochMs(record.expiresAt - ageMs);
+      const label = { key: id.slice(0, 32), route: isMixed && number % RARE === 1 ? "/rare" : "/act" };
+      if (isMixed && number % RARE === 0) {
+        const { fingerprint } = record;
+        const policy = { ...record.policy, unknown: "hold" } as const;
+        const open = {
+          state: "unknown",
+          fingerprint,
+          attempt,
+          policy,
+          expiresAt,
+          verifyAt: null,
+          verifications: 0,
+        } as const;
+        ledger.save(recordId(id), before, open, { label });
+      } else {
+        const copy = { ...record, attempt, completedAt: epochMs(record.completedAt - ageMs), expiresAt };
+        ledger.save(recordId(id), before, copy, { response, label });
+      }
     };
     // Those may be there from before.
     storage.transaction(() => ids.forEach((id) => save(id, ledger.find(recordId(id)))));
     for (let at = from; at < to; at += AT_ONCE) {
       const end = Math.min(to, at + AT_ONCE);
       storage.transaction(() => {
-        for (let number = at; number < end; number += 1) save(hash("sha256", `${seed}/${number}`), null);
+        for (let number = at; number < end; number += 1) save(hash("sha256", `${seed}/${number}`), null, number);
       });
       tell({ loaded: end - at });
     }

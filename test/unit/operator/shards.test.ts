@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { readConfig } from "../../../src/config/read.ts";
+import { ShardPlaces } from "../../../src/operator/shards.ts";
+import { shardTitle } from "../../../src/shard/naming.ts";
+
+function placesOf(...routes: readonly object[]): ShardPlaces {
+  const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example", shards: 2 }, ROUTES: routes });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return new ShardPlaces(read.config.routes);
+}
+
+it("operators see the shards of each number and of each jurisdiction once, under names of their own", () => {
+  const places = placesOf(
+    { path: "/a" },
+    { path: "/b" },
+    { path: "/c", jurisdiction: "eu" },
+    { path: "/d", shards: 1 },
+  );
+  expect(places.listed.map(shardTitle).toSorted()).toEqual([
+    "shard-0-of-1",
+    "shard-0-of-2",
+    "shard-0-of-2-eu",
+    "shard-1-of-2",
+    "shard-1-of-2-eu",
+  ]);
+  const hash = "00000001".padEnd(32, "0");
+  expect(places.of(hash).map(shardTitle).toSorted()).toEqual(["shard-0-of-1", "shard-1-of-2", "shard-1-of-2-eu"]);
+});
+
+it("an object for each key is found by its key alone", () => {
+  const places = placesOf({ path: "/a", shards: "per-key" });
+  expect(places.listed).toEqual([]);
+  expect(places.of("f".repeat(32)).map(shardTitle)).toEqual([`key-${"f".repeat(32)}`]);
+});
