@@ -8,7 +8,8 @@ import type { Tokens } from "../config/read-tokens.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Change } from "../core/timeline.ts";
 import { recordId } from "../core/units.ts";
-import { readBounded } from "../http/body.ts";
+import { ByteReader, readBounded } from "../http/body.ts";
+import { drain, endAfter } from "../http/drain.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { OperatorAuth, type Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
@@ -116,10 +117,16 @@ async function change(
   auth: OperatorAuth,
   operator: Operator,
 ): Promise<Response> {
-  if (context.get("role") !== "admin") return refuse(auth.forbid());
-  const body = await readBounded(context.req.raw.body, MOST_REQUEST_BYTES).catch(() => null);
+  const stream = context.req.raw.body;
+  if (context.get("role") !== "admin") {
+    const refusal = refuse(auth.forbid());
+    return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
+  }
+  const body = await readBounded(stream, MOST_REQUEST_BYTES).catch(() => null);
   if (body === null) return invalid("The request's body broke off.");
-  if (body.kind === "over") return refuse({ code: "body-too-large", limitBytes: MOST_REQUEST_BYTES });
+  if (body.kind === "over") {
+    return endAfter(refuse({ code: "body-too-large", limitBytes: MOST_REQUEST_BYTES }), drain(body.rest));
+  }
   const parsed = parseChange(action, body.bytes);
   if (!parsed.ok) return invalid(parsed.reason);
   if (!isRecordId(context)) return refuse({ code: "record-not-found" });

@@ -119,6 +119,15 @@ describe("with a token that may only read", () => {
   });
 });
 
+it("who holds a token hears why a request was refused, however much of it was still to come", async () => {
+  const body = { reason: "x".repeat(30 << 20) };
+  for (const action of ["release", "resolve", "forget"]) {
+    const path = `/records/${id}/${action}`;
+    expect((await scene.ask("POST", path, { token: READ_TOKEN, body })).status).toBe(403);
+    expect((await scene.ask("POST", path, { body })).status).toBe(413);
+  }
+});
+
 it("no answer is kept by anybody, guessed at, or open to another site", async () => {
   for (const token of [ADMIN_TOKEN, READ_TOKEN, null]) {
     for (const [method, path] of requests().filter(([name]) => name !== "POST")) {

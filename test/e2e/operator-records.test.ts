@@ -265,3 +265,22 @@ describe("the list", () => {
     }
   });
 });
+
+it("where every key has an object of its own, records are found by their key, and not listed", async () => {
+  const own = await startOperatorScene({ shards: "per-key", scope: ["header:authorization"] }, [{ path: "/*" }]);
+  try {
+    const key = freshKey();
+    for (const caller of ["a", "b"]) await own.send({ path: "/x", key, headers: [["Authorization", caller]] });
+    const refused = await own.ask("GET", "/records");
+    expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
+    const { records } = v.parse(pageSchema, (await own.ask("GET", `/records?key=${key}`)).json);
+    expect(records).toHaveLength(2);
+    const [first, second] = records.map(({ id }) => id);
+    await own.ask("POST", `/records/${first}/forget`, { body: { reason: "one caller's" } });
+    expect((await own.ask("GET", `/records/${first}`)).status).toBe(404);
+    expect((await own.ask("GET", `/records/${second}`)).json).toMatchObject({ key, state: "completed" });
+    expect((await own.ask("GET", "/drain")).json).toEqual({ inFlight: 0, failed: 0, unknown: 0, shards: [] });
+  } finally {
+    await own.close();
+  }
+});
