@@ -34,5 +34,5 @@ export type Remote<T> = {
 export function operatorCalls<T>(stub: DurableObjectStub): Remote<T> {
   // The library wants a namespace, of which it asks for one name.
   const namespace = { idFromName: (name: string) => name, get: () => stub };
-  return proxyDurable(namespace, { parse: true }).get("") as Remote<T>;
+  return proxyDurable(namespace, { parse: true }).get("shard") as Remote<T>;
 }
