@@ -277,7 +277,7 @@ export class Exchanges {
     const stop = heartbeat.begin(record.policy.lockMs / 2, () => {
       this.#step(head.recordId, renewal, record.policy, epochMs(Date.now()));
     });
-    const request = originRequest(head, body, record.attempt.number);
+    const request = originRequest(head, body, record.attempt);
     try {
       return await attempt.run(() => timed(observed, callOrigin(request, target(request.origin), this.#ports)));
     } finally {

@@ -2,6 +2,7 @@
 // nothing that the client does reaches it. Both deadlines are enforced here: an attempt never outlives them unseen.
 
 import type { Origin } from "../config/resolved.ts";
+import type { Attempt } from "../core/record.ts";
 import type { AttemptEnd } from "../core/verdict.ts";
 import { ByteReader } from "../http/body.ts";
 import { ATTEMPT_HEADER, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
@@ -45,16 +46,16 @@ export interface OriginRequest {
 }
 
 /** What goes to the origin: the client's request, and which attempt it is. */
-export function originRequest(head: ExchangeHead, body: RequestBody, attempt: number): OriginRequest {
+export function originRequest(head: ExchangeHead, body: RequestBody, attempt: Attempt): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
   const { timeoutMs, idleTimeoutMs } = head;
-  const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt)], ...traceHeaders(head)];
+  const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
   return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs };
 }
 
 /** The attempt as the parent of what the origin does; nothing where the request is part of no trace. */
-function traceHeaders({ telemetry: { trace }, attemptId }: ExchangeHead): HeaderPairs {
-  return trace === null ? [] : [[TRACEPARENT_HEADER, traceparentOf(trace, attemptId)]];
+function traceHeaders({ telemetry: { trace } }: ExchangeHead, { id }: Attempt): HeaderPairs {
+  return trace === null ? [] : [[TRACEPARENT_HEADER, traceparentOf(trace, id)]];
 }
 
 /** What a call needs of its shard. */
