@@ -83,6 +83,30 @@ describe("the numbers of a shard", () => {
   });
 });
 
+describe("a trace", () => {
+  it("has a span for each attempt, also where one request leads to two", async () => {
+    const bench = new ShardBench();
+    const parents: (string | null)[] = [];
+    const held = heldAnswer(() => new Response("busy", { status: 503 }));
+    bench.origin = (request, number) => {
+      parents.push(request.headers.get("traceparent"));
+      return number === 1 ? held.origin(request, number) : new Response("{}", { status: 201 });
+    };
+    const trace = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", flags: "01" };
+    const head = headOf({ telemetry: { log: "none", serverTiming: false, trace } });
+    const first = bench.send(messageOf(head));
+    await bench.called(1);
+    // Delivered once more, it waits for itself; its next attempt is another one.
+    const second = bench.send(messageOf(head));
+    held.release();
+    await Promise.all([first, second]);
+    await bench.send(messageOf(again(head)));
+    expect(parents.length).toBeGreaterThan(1);
+    expect(new Set(parents).size).toBe(parents.length);
+    for (const parent of parents) expect(parent).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/);
+  });
+});
+
 describe("what an isolate has counted", () => {
   function isolate(name: string): {
     readonly traffic: Traffic;
