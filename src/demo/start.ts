@@ -76,6 +76,9 @@ const stateDir = join(wranglerDir, "demo-state", stateName);
 process.stdout.write(
   port === wantedPort ? "Starting the gateway …\n" : `Port ${wantedPort} is taken. Starting the gateway on ${port} …\n`,
 );
+// A secret, as in a deployment, and another at every start: a demo's token is of no use tomorrow.
+const adminToken = randomBytes(16).toString("hex");
+await writeFile(join(workDir, ".dev.vars"), `ADMIN_TOKEN=${adminToken}\n`);
 const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port });
 
 const stopping = new AbortController();
@@ -92,6 +95,8 @@ if (await wrangler.ready()) {
   process.stdout.write(`
 Onceway   ${urls.gateway}
 in front of ${originUrl}
+console   ${urls.gateway}/_onceway
+token     ${adminToken}
 
 ${examples}
 

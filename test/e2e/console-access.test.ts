@@ -92,6 +92,20 @@ describe("signing in", () => {
     expect(cookie).not.toContain(ADMIN_TOKEN);
   });
 
+  it("behind a proxy that ends TLS sets a cookie that is this host's alone, and takes no other", async () => {
+    const headers = { "X-Forwarded-Proto": "https", Origin: scene.gateway.url };
+    const body = new URLSearchParams({ "operator-token": ADMIN_TOKEN });
+    const url = `${scene.gateway.url}${CONSOLE}/sign-in`;
+    const response = await fetch(url, { method: "POST", headers, body, redirect: "manual" });
+    const cookie = response.headers.get("set-cookie") ?? "";
+    expect(cookie).toMatch(/^__Host-onceway=[^;]+; Max-Age=28800; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
+    const [pair = ""] = cookie.split(";");
+    const at = async (Cookie: string) =>
+      (await fetch(scene.gateway.url + BASE, { headers: { ...headers, Cookie }, redirect: "manual" })).status;
+    expect(await at(pair)).toBe(200);
+    expect(await at(pair.replace("__Host-", ""))).toBe(303);
+  });
+
   it("refuses a wrong token and says so", async () => {
     const { page, close } = await openConsole(browser, scene);
     await page.goto(BASE);

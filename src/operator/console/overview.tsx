@@ -55,8 +55,8 @@ export function Overview({ view, inFlight, waiting, shards, rates }: OverviewPro
       </div>
       <dl class="tiles" id="counts" data-live>
         <Tile name="In flight" count={total.inFlight} says="calls to the origin" />
-        <Tile name="Waiting for a decision" count={total.unknown} says="outcome unknown" alert={total.unknown > 0} />
-        <Tile name="Failed" count={total.failed} says="a retry starts again" />
+        <Tile name="Unknown" count={total.unknown} says="wait for a decision" alert={total.unknown > 0} />
+        <Tile name="Failed" count={total.failed} says="may be tried again" />
         <div>
           <dt>Stored</dt>
           <dd class="n">{size(total.bytes)}</dd>

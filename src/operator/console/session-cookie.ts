@@ -9,9 +9,8 @@ import { SESSION_MS } from "./session.ts";
 const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** Whether a token and a session may travel on this connection. */
-export function isPrivate(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === "https:" || LOOPBACK.has(hostname);
+export function isPrivate(c: Context): boolean {
+  return isEncrypted(c) || LOOPBACK.has(new URL(c.req.url).hostname);
 }
 
 export function sessionCookie(c: Context): string | undefined {
@@ -34,6 +33,10 @@ function attributes(c: Context) {
   return { path: "/", httpOnly: true, sameSite: "Strict", secure: isEncrypted(c) } as const;
 }
 
+/**
+ * A proxy in front may end the encryption, and says so. Whoever says so without one gets a cookie that their browser does not
+ * keep.
+ */
 function isEncrypted(c: Context): boolean {
-  return new URL(c.req.url).protocol === "https:";
+  return new URL(c.req.url).protocol === "https:" || c.req.header("X-Forwarded-Proto") === "https";
 }

@@ -16,7 +16,7 @@ export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth }: Con
     const next = ownPath(paths, wanted);
     const refuse = (status: number, error: string, headers = {}) =>
       show(<SignIn paths={paths} error={error} next={next} isFromElsewhere={false} />, status, headers);
-    if (!isPrivate(c.req.url)) return refuse(403, "This connection is not encrypted. Open the console over https.");
+    if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
     const token = (given ?? "").trim();
     const address = c.req.header("CF-Connecting-IP") ?? "local";
     const admission = await auth.admitToken(token, address, Date.now());
