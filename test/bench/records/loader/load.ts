@@ -40,6 +40,7 @@ function load(
     if (stored === null) throw new Error(`${file} has no response to copy`);
     const body = { kind: "inline", bytes: new Uint8Array(bodyBytes ?? 0).fill(1) } as const;
     const response = bodyBytes === undefined ? stored : { ...stored, body };
+    const { route } = ledger.label(recordId(template), entry.bucket);
     const save = (id: string, before: Entry | null): void => {
       const copy = {
         ...record,
@@ -47,7 +48,8 @@ function load(
         completedAt: epochMs(record.completedAt - ageMs),
         expiresAt: epochMs(record.expiresAt - ageMs),
       };
-      ledger.save(recordId(id), before, copy, { response });
+      // As long as a UUID; nobody looks it up.
+      ledger.save(recordId(id), before, copy, { response, label: { key: id.slice(0, 36), route } });
     };
     // Those may be there from before.
     storage.transaction(() => ids.forEach((id) => save(id, ledger.find(recordId(id)))));
