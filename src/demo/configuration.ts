@@ -56,6 +56,15 @@ scope = ["header:authorization"]
 ${isOwnOrigin ? OWN_ROUTES : DEMO_ROUTES}`;
 }
 
+/** The operators' tokens, where the environment has them. */
+export function demoSecrets(env: Readonly<Record<string, string | undefined>>): string {
+  const lines = ["ADMIN_TOKEN", "READ_TOKEN"].flatMap((name) => {
+    const value = env[name];
+    return value === undefined || value === "" ? [] : [`${name}=${quote(value)}\n`];
+  });
+  return lines.join("");
+}
+
 /** The demo runs under the rules that a deployment runs under. */
 function compatibilityDate(projectDir: string): string {
   const date = parse(readFileSync(join(projectDir, "wrangler.toml"), "utf8"))["compatibility_date"];

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { demoConfiguration } from "./configuration.ts";
+import { demoConfiguration, demoSecrets } from "./configuration.ts";
 import { demoExamples, ownOriginExamples } from "./examples.ts";
 import { startDemoOrigin } from "./origin.ts";
 import type { DemoOrigin } from "./origin.ts";
@@ -76,9 +76,10 @@ const stateDir = join(wranglerDir, "demo-state", stateName);
 process.stdout.write(
   port === wantedPort ? "Starting the gateway …\n" : `Port ${wantedPort} is taken. Starting the gateway on ${port} …\n`,
 );
-// A secret, as in a deployment, and another at every start: a demo's token is of no use tomorrow.
-const adminToken = randomBytes(16).toString("hex");
-await writeFile(join(workDir, ".dev.vars"), `ADMIN_TOKEN=${adminToken}\n`);
+// Where wrangler looks for secrets: beside the configuration. A token that nobody chose is another at every start.
+const given = process.env["ADMIN_TOKEN"] ?? "";
+const adminToken = given === "" ? randomBytes(16).toString("hex") : given;
+await writeFile(join(workDir, ".dev.vars"), demoSecrets({ ...process.env, ADMIN_TOKEN: adminToken }), { mode: 0o600 });
 const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port });
 
 const stopping = new AbortController();
@@ -96,7 +97,7 @@ if (await wrangler.ready()) {
 Onceway   ${urls.gateway}
 in front of ${originUrl}
 console   ${urls.gateway}/_onceway
-token     ${adminToken}
+token     ${given === "" ? adminToken : "ADMIN_TOKEN, as given"}
 
 ${examples}
 
