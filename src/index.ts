@@ -4,7 +4,7 @@
 import { env, waitUntil } from "cloudflare:workers";
 import { createApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
-import { createOperatorApi } from "./operator/api.ts";
+import { createOperate } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
@@ -44,7 +44,7 @@ function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>
       target: (origin) => originTarget(origin, bindings),
       watch: new Watch("worker", traffic, datasetIn(bindings), () => handOver.counted()),
     },
-    createOperatorApi(config.operatorPath, tokens, new ShardOperator(namespace, config.routes), reader),
+    createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
   );
 }
 

@@ -22,6 +22,10 @@ path = "/v1/slow"
 
 [[vars.ROUTES]]
 path = "/v1/flaky"
+
+[[vars.ROUTES]]
+path = "/v1/lost"
+unknown = "hold"          # what the console is for
 `;
 
 /** An API of the user's own: whatever comes with a key is protected, all else passes through. */

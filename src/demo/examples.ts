@@ -44,6 +44,11 @@ ${post("/v1/slow", "slow", "{}")}
 sleep 3
 ${post("/v1/slow", "slow", "{}")}
 
+# In doubt: the origin acts, and its answer is lost. 502, then 409 outcome-unknown ...
+${post("/v1/lost", "lost", '{"amount":700}')}
+${post("/v1/lost", "lost", '{"amount":700}')}
+# ... until you decide in the console (its address and token stand above): resolve it there, and send it again.
+
 # All counters of the origin; its page: ${origin}/
 curl -s ${origin}/v1/counters`;
 }

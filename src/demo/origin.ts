@@ -31,6 +31,8 @@ interface Answer {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The connection breaks instead. */
+  readonly isLost?: boolean;
 }
 
 interface Demo {
@@ -94,6 +96,7 @@ const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["/v1/orders", (demo, call) => create(demo, call)],
   ["/v1/slow", answerSlowly],
   ["/v1/flaky", failFirst],
+  ["/v1/lost", (demo, call) => ({ ...create(demo, call), isLost: true })],
 ]);
 
 async function pay(demo: Demo, call: Call): Promise<Answer> {
@@ -155,7 +158,8 @@ function parseJson(body: string): unknown {
   }
 }
 
-function send(response: ServerResponse, { status, body, headers }: Answer): void {
+function send(response: ServerResponse, { status, body, headers, isLost = false }: Answer): void {
+  if (isLost) return void response.destroy();
   response.writeHead(status, { "Content-Type": "application/json", ...headers });
   response.end(`${JSON.stringify(body)}\n`);
 }

@@ -78,6 +78,10 @@ const stateDir = join(wranglerDir, "demo-state", stateName);
 process.stdout.write(
   port === wantedPort ? "Starting the gateway …\n" : `Port ${wantedPort} is taken. Starting the gateway on ${port} …\n`,
 );
+// Where wrangler looks for secrets: beside the configuration. A token that nobody chose is another at every start.
+const given = process.env["ADMIN_TOKEN"] ?? "";
+const adminToken = given === "" ? randomBytes(16).toString("hex") : given;
+await writeFile(join(workDir, ".dev.vars"), demoSecrets({ ...process.env, ADMIN_TOKEN: adminToken }), { mode: 0o600 });
 const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port });
 
 const stopping = new AbortController();
@@ -94,6 +98,8 @@ if (await wrangler.ready()) {
   process.stdout.write(`
 Onceway   ${urls.gateway}
 in front of ${originUrl}
+console   ${urls.gateway}/_onceway
+token     ${given === "" ? adminToken : "ADMIN_TOKEN, as given"}
 
 ${examples}
 

@@ -4,14 +4,13 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { version } from "../../package.json";
-import type { Tokens } from "../config/read-tokens.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Change } from "../core/timeline.ts";
 import { recordId } from "../core/units.ts";
 import { ByteReader, readBounded } from "../http/body.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import { OperatorAuth, type Role } from "./auth.ts";
+import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
@@ -30,14 +29,14 @@ const MOST_REQUEST_BYTES = 4 << 20;
 
 const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
 
-/** `tokens` is `null` where operators are not let in: then there is nothing here. */
+/** `auth` is `null` where operators are not let in: then there is nothing here. */
 export function createOperatorApi(
   path: string,
-  tokens: Tokens | null,
+  auth: OperatorAuth | null,
   operator: Operator,
   reader: TrafficReader,
 ): Handle {
-  const app = tokens === null ? new Hono<Variables>() : operatorApp(path, new OperatorAuth(tokens), operator, reader);
+  const app = auth === null ? new Hono<Variables>() : operatorApp(path, auth, operator, reader);
   app.notFound(() => refuse({ code: "operator-not-found" }));
   return async (request) => guarded(await app.fetch(request));
 }

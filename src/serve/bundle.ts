@@ -63,7 +63,7 @@ async function sourceDigest(main: string, compatibility: Compatibility): Promise
   const folder = dirname(main);
   const names = await readdir(folder, { recursive: true });
   const sources = names
-    .filter((name) => [".ts", ".js", ".json", ".html", ".css", ".sql"].includes(extname(name)))
+    .filter((name) => [".ts", ".tsx", ".js", ".json", ".html", ".css", ".sql"].includes(extname(name)))
     .toSorted();
   const lockfile = await readFile(join(projectDir, "package-lock.json"));
   hash.update(lockfile);

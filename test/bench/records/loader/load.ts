@@ -44,10 +44,11 @@ function load(
     if (stored === null) throw new Error(`${file} has no response to copy`);
     const body = { kind: "inline", bytes: new Uint8Array(bodyBytes ?? 0).fill(1) } as const;
     const response = bodyBytes === undefined ? stored : { ...stored, body };
+    const { route } = ledger.label(recordId(template), entry.bucket);
     const save = (id: string, before: Entry | null, number = 1): void => {
       const attempt = { ...record.attempt, id: attemptId(randomUUID()) };
       const expiresAt = epochMs(record.expiresAt - ageMs);
-      const label = { key: id.slice(0, 32), route: isMixed && number % RARE === 1 ? "/rare" : "/act" };
+      const label = { key: id.slice(0, 36), route: isMixed && number % RARE === 1 ? "/rare" : route };
       if (isMixed && number % RARE === 0) {
         const { fingerprint } = record;
         const policy = { ...record.policy, unknown: "hold" } as const;

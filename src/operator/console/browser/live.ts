@@ -1,0 +1,139 @@
+// Keeps a page of the console current: counts its times on, and takes over what the server renders anew in its live
+// regions. Without it every page works the same, as of when it was loaded.
+
+import { relative } from "./duration.ts";
+
+const REFRESH_MS = 2000;
+const GIVE_UP_MS = 10_000;
+
+const state = document.getElementById("live-state");
+const news = document.getElementById("news");
+const pause = document.getElementById("live-pause");
+
+/** The server's clock against the browser's: durations are the server's. */
+let aheadMs = 0;
+let isPaused = false;
+/** Whether nothing more can come without signing in. */
+let isOver = false;
+let lostAt = 0;
+let timer = 0;
+
+const serverNow = (): number => Date.now() + aheadMs;
+
+function readClock(from: Document): void {
+  aheadMs = Number(from.documentElement.dataset["now"]) - Date.now();
+}
+
+function tick(): void {
+  for (const element of document.querySelectorAll<HTMLElement>("[data-at]")) {
+    const text = relative(element.dataset["rel"], Number(element.dataset["at"]), serverNow());
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+function say(text: string, kind: string): void {
+  if (state === null || state.textContent === text) return;
+  state.textContent = text;
+  state.dataset["kind"] = kind;
+}
+
+/** What a region says, apart from the times that count on by themselves. */
+function essence(region: Element): string {
+  return region.innerHTML.replace(/(data-at="\d+"[^>]*>)[^<]*/g, "$1");
+}
+
+/** Somebody writes, or reads with the mouse: what is under their hands stays. */
+function isInUse(region: Element): boolean {
+  const selection = getSelection();
+  if (selection !== null && !selection.isCollapsed && selection.containsNode(region, true)) return true;
+  return [...region.querySelectorAll("form")].some(
+    (form) =>
+      form.contains(document.activeElement) ||
+      [...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("input, textarea")].some((field) =>
+        field instanceof HTMLInputElement && field.type === "checkbox"
+          ? field.checked !== field.defaultChecked
+          : field.value !== field.defaultValue,
+      ),
+  );
+}
+
+function focusable(root: Element, like: Element): HTMLElement | undefined {
+  const wanted = like.getAttribute("href") ?? like.id;
+  return [...root.querySelectorAll<HTMLElement>("a, button, summary, [tabindex]")].find(
+    (element) => (element.getAttribute("href") ?? element.id) === wanted,
+  );
+}
+
+function takeOver(next: Document): void {
+  for (const region of document.querySelectorAll("[data-live]")) {
+    const fresh = next.getElementById(region.id);
+    if (fresh === null || essence(fresh) === essence(region) || isInUse(region)) continue;
+    const focused = region.contains(document.activeElement) ? document.activeElement : null;
+    for (const details of region.querySelectorAll("details[open]")) {
+      next.getElementById(details.id)?.setAttribute("open", "");
+    }
+    region.replaceChildren(...fresh.childNodes);
+    if (focused !== null) focusable(region, focused)?.focus({ preventScroll: true });
+  }
+  const said = next.body.dataset["news"] ?? "";
+  if (news !== null && said !== (document.body.dataset["news"] ?? "")) news.textContent = said;
+  document.body.dataset["news"] = said;
+  document.title = next.title;
+}
+
+async function refresh(): Promise<void> {
+  const response = await fetch(document.body.dataset["from"] ?? location.href, {
+    cache: "no-store",
+    headers: { Accept: "text/html" },
+    redirect: "manual",
+    signal: AbortSignal.timeout(GIVE_UP_MS),
+  });
+  if (response.type === "opaqueredirect") {
+    isOver = true;
+    return say("Your session has ended. Load the page to sign in again.", "lost");
+  }
+  const next = new DOMParser().parseFromString(await response.text(), "text/html");
+  if (next.documentElement.dataset["now"] === undefined) throw new Error(`no page: ${response.status}`);
+  lostAt = 0;
+  readClock(next);
+  // Paused meanwhile: nothing moves any more.
+  if (isPaused) return;
+  takeOver(next);
+  tick();
+  say("Live", "live");
+}
+
+async function loop(): Promise<void> {
+  try {
+    await refresh();
+  } catch {
+    if (lostAt === 0) lostAt = Date.now();
+    const since = new Date(lostAt).toISOString().slice(11, 19);
+    if (!isPaused) say(`Connection lost at ${since} UTC. Trying again …`, "lost");
+  }
+  schedule(REFRESH_MS);
+}
+
+function schedule(afterMs: number): void {
+  clearTimeout(timer);
+  if (isPaused || isOver || document.hidden) return;
+  timer = setTimeout(() => void loop(), afterMs);
+}
+
+pause?.addEventListener("click", () => {
+  isPaused = !isPaused;
+  pause.textContent = isPaused ? "Resume" : "Pause";
+  say(isPaused ? "Paused" : "Live", isPaused ? "paused" : "live");
+  schedule(0);
+});
+document.addEventListener("visibilitychange", () => schedule(0));
+
+if (document.querySelector("[data-live]") !== null) {
+  readClock(document);
+  say("Live", "live");
+  document.getElementById("live")?.removeAttribute("hidden");
+  setInterval(() => {
+    if (!isPaused && !document.hidden) tick();
+  }, 1000);
+  schedule(REFRESH_MS);
+}

@@ -1,0 +1,165 @@
+// What an administrator may do to a record, as forms: those that the life cycle allows in the record's state. Each says what
+// follows from it, and asks for a reason and an explicit yes.
+
+import type { Child } from "hono/jsx";
+import type { Change } from "../../core/timeline.ts";
+import type { RecordDetail } from "../operator.ts";
+import { FormToken } from "./page.tsx";
+import type { View } from "./view.ts";
+
+/** What somebody has typed, given back with the errors that it has. */
+export interface Draft {
+  readonly action: Change;
+  readonly errors: readonly string[];
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+interface ChangeFormsProps {
+  readonly view: View;
+  readonly record: RecordDetail;
+  readonly draft: Draft | null;
+}
+
+export function ChangeForms({ view, record, draft }: ChangeFormsProps) {
+  const changes = possibleChanges(record, view.now);
+  if (changes.length === 0) {
+    return (
+      <p class="empty">
+        Nothing can be changed while an attempt may be at work: attempts never overlap. Wait until it ends, or its lock
+        does.
+      </p>
+    );
+  }
+  return (
+    <div class="decide">
+      {changes.map((action) => (
+        <details id={`${action}-form`} open={draft?.action === action || (action === "resolve" && draft === null)}>
+          <summary>
+            <strong>{TITLES[action]}</strong> <span class="soft">{SUMMARIES[action]}</span>
+          </summary>
+          <ChangeForm view={view} record={record} action={action} draft={draft?.action === action ? draft : null} />
+        </details>
+      ))}
+    </div>
+  );
+}
+
+interface ChangeFormProps extends ChangeFormsProps {
+  readonly action: Change;
+}
+
+function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
+  const id = (name: string): string => `${action}-${name}`;
+  const errorsId = draft === null ? undefined : id("errors");
+  return (
+    <form method="post" action={view.paths.change(record.id, action)} aria-describedby={errorsId}>
+      <FormToken view={view} />
+      {draft === null ? null : (
+        <div class="note error" role="alert" id={errorsId}>
+          {draft.errors.map((error) => (
+            <p>{error}</p>
+          ))}
+        </div>
+      )}
+      {action === "resolve" ? <ResponseFields id={id} fields={draft?.fields ?? {}} /> : null}
+      <Field id={id("reason")} label="Reason" hint="Kept in the record's timeline.">
+        <input
+          id={id("reason")}
+          name="reason"
+          required
+          maxlength={1000}
+          autocomplete="off"
+          value={draft?.fields["reason"]}
+        />
+      </Field>
+      <label class="check">
+        <input type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[action]}
+      </label>
+      <button class={action === "resolve" ? "main" : undefined}>{BUTTONS[action]}</button>
+    </form>
+  );
+}
+
+interface ResponseFieldsProps {
+  readonly id: (name: string) => string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+function ResponseFields({ id, fields }: ResponseFieldsProps) {
+  return (
+    <>
+      <Field id={id("status")} label="Status">
+        <input
+          id={id("status")}
+          name="status"
+          type="number"
+          min="200"
+          max="599"
+          required
+          value={fields["status"] ?? "201"}
+        />
+      </Field>
+      <Field id={id("headers")} label="Headers" hint="One on each line, as name: value.">
+        <textarea id={id("headers")} name="headers" rows={2} class="mono" spellcheck={false}>
+          {fields["headers"] ?? "content-type: application/json"}
+        </textarea>
+      </Field>
+      <Field id={id("body")} label="Body">
+        <textarea id={id("body")} name="body" rows={5} class="mono" spellcheck={false}>
+          {fields["body"] ?? ""}
+        </textarea>
+      </Field>
+    </>
+  );
+}
+
+interface FieldProps {
+  readonly id: string;
+  readonly label: string;
+  readonly hint?: string;
+  readonly children: Child;
+}
+
+function Field({ id, label, hint, children }: FieldProps) {
+  return (
+    <div class="field">
+      <label for={id}>
+        {label} {hint === undefined ? null : <span class="soft small">{hint}</span>}
+      </label>
+      {children}
+    </div>
+  );
+}
+
+/** As `operate` in the life cycle decides; what it refuses all the same, it refuses with its reason. */
+export function possibleChanges({ state, lockedUntil }: RecordDetail, now: number): readonly Change[] {
+  switch (state) {
+    case "started":
+      return [];
+    case "completed":
+      return ["forget"];
+    case "failed":
+    case "unknown":
+      return lockedUntil > now ? ["resolve", "release"] : ["resolve", "release", "forget"];
+  }
+}
+
+const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;
+
+const SUMMARIES = {
+  resolve: "It took effect: give it its response.",
+  release: "It did not take effect: let it be tried again.",
+  forget: "Erase the record.",
+} as const;
+
+const CONFIRMATIONS = {
+  resolve: "I have seen at the origin that it took effect. Every retry gets this response from now on.",
+  release: "I have seen at the origin that it did not take effect. The next request reaches the origin again.",
+  forget: "The next request with this key is taken for a first one and reaches the origin.",
+} as const;
+
+const BUTTONS = {
+  resolve: "Resolve with this response",
+  release: "Release the key",
+  forget: "Forget the record",
+} as const;

@@ -1,0 +1,63 @@
+// The console: the operator's view and means, as web pages. Rendered by the server, usable without its script, and open to
+// nobody without a session. It stands on the same `Operator` as the API and decides nothing itself.
+
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { csrf } from "hono/csrf";
+import { HTTPException } from "hono/http-exception";
+import { SCRIPT, STYLE } from "./assets.ts";
+import { show } from "./answer.ts";
+import { changeRoutes } from "./change.tsx";
+import { guard, type Signed } from "./guard.ts";
+import { pageRoutes } from "./pages.tsx";
+import type { ConsolePorts } from "./ports.ts";
+import { consoleHeaders } from "./secure-headers.ts";
+import { signingIn } from "./signing-in.tsx";
+import { Message } from "./sign-in.tsx";
+import { pathsBelow } from "./view.ts";
+
+/** A response that an operator types or pastes; larger ones go through the API. */
+const LARGEST_FORM_BYTES = 1_048_576;
+
+export function createConsole(ports: ConsolePorts): Hono<Signed> {
+  const paths = pathsBelow(ports.basePath);
+  const app = new Hono<Signed>();
+  app.use(consoleHeaders);
+  for (const [path, text, type] of [
+    [paths.style, STYLE.text, "text/css"],
+    [paths.script, SCRIPT.text, "text/javascript"],
+  ] as const) {
+    app.get(path, (c) =>
+      c.body(text, 200, { "Content-Type": `${type}; charset=utf-8`, "Cache-Control": "max-age=31536000, immutable" }),
+    );
+  }
+  app.use(async (c, next) => {
+    await next();
+    c.header("Cache-Control", "no-store");
+  });
+  const say = (status: 403 | 404 | 413 | 503, title: string, text: string) =>
+    show(<Message paths={paths} title={title} text={text} />, status);
+  app.use(
+    bodyLimit({
+      maxSize: LARGEST_FORM_BYTES,
+      onError: () => say(413, "Too large", "A form may have one MiB. Larger responses go through the API."),
+    }),
+  );
+  app.onError((error) => {
+    if (error instanceof HTTPException)
+      return say(
+        403,
+        "Not from here",
+        "This form was not sent by the console itself. Nothing was changed. Open the console and try again.",
+      );
+    console.error({ message: "the console failed", reason: String(error) });
+    return say(503, "No answer", "A shard did not answer. Nothing is known to be lost: load the page again.");
+  });
+  app.notFound(() => say(404, "Not found", "There is no such page or record. A record may have expired."));
+  app.use(csrf());
+  signingIn(app, paths, ports);
+  app.use(guard(paths, ports));
+  pageRoutes(app, paths, ports);
+  changeRoutes(app, paths, ports);
+  return app;
+}

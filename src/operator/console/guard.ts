@@ -1,0 +1,29 @@
+// Nobody without a session sees anything; who is asked for the token comes back to where they wanted to go.
+
+import { createMiddleware } from "hono/factory";
+import type { ConsolePorts } from "./ports.ts";
+import { readSession } from "./session.ts";
+import { sessionCookie } from "./session-cookie.ts";
+import type { Paths, View } from "./view.ts";
+
+/** What the handlers behind the guard know. */
+export interface Signed {
+  readonly Variables: { readonly view: View };
+}
+
+export function guard(paths: Paths, { tokens }: ConsolePorts) {
+  return createMiddleware<Signed>(async (c, proceed) => {
+    const now = Date.now();
+    const viewer = await readSession(sessionCookie(c), tokens, now);
+    if (viewer === null) {
+      const { pathname, search } = new URL(c.req.url);
+      const isForm = c.req.method === "POST";
+      // A form's own address shows nothing; the record's, of which it is a part, does.
+      const next = isForm ? pathname.replace(/\/[a-z]+$/, "") : pathname + search;
+      const query = new URLSearchParams({ next, ...(isForm ? { ended: "" } : {}) });
+      return c.redirect(`${paths.signIn}?${query.toString()}`, 303);
+    }
+    c.set("view", { paths, viewer, now });
+    return proceed();
+  });
+}

@@ -1,0 +1,176 @@
+// The first page: what runs, what waits for somebody, how the traffic goes, where it lies.
+
+import type { RecordSummary, ShardCounts } from "../operator.ts";
+import { Page } from "./page.tsx";
+import { grouped, Rates } from "./rates.tsx";
+import { COLUMNS, RecordsTable } from "./records-table.tsx";
+import { ShardsTable, size } from "./shards-table.tsx";
+import type { RouteRates } from "./traffic.ts";
+import type { View } from "./view.ts";
+
+export interface OverviewProps {
+  readonly view: View;
+  /** Longest running first; the first of them. */
+  readonly inFlight: readonly RecordSummary[];
+  readonly waiting: readonly RecordSummary[];
+  readonly shards: readonly ShardCounts[];
+  readonly rates: readonly RouteRates[];
+}
+
+/** What the overview shows of the shards: those with most to do. */
+const SHOWN_SHARDS = 5;
+
+export function Overview({ view, inFlight, waiting, shards, rates }: OverviewProps) {
+  const { paths } = view;
+  const total = totalOf(shards, inFlight, waiting);
+  const busiest = shards
+    .filter((shard) => restless(shard) > 0)
+    .toSorted((one, other) => restless(other) - restless(one))
+    .slice(0, SHOWN_SHARDS);
+  const undecided =
+    total.unknown === 0
+      ? "Nothing waits for a decision"
+      : `${total.unknown} ${total.unknown === 1 ? "record waits" : "records wait"} for a decision`;
+  return (
+    <Page
+      view={view}
+      place="overview"
+      title={total.unknown === 0 ? "Overview" : `(${total.unknown}) Overview`}
+      news={undecided}
+    >
+      <div class="head">
+        <h1>Overview</h1>
+        <form class="find" method="get" action={paths.records} role="search">
+          <input
+            name="key"
+            type="search"
+            aria-label="Idempotency key"
+            placeholder="Idempotency key"
+            required
+            autocomplete="off"
+            spellcheck={false}
+          />
+          <button>Search</button>
+        </form>
+      </div>
+      <dl class="tiles" id="counts" data-live>
+        <Tile name="In flight" count={total.inFlight} says="calls to the origin" />
+        <Tile name="Unknown" count={total.unknown} says="wait for a decision" alert={total.unknown > 0} />
+        <Tile name="Failed" count={total.failed} says="may be tried again" />
+        <div>
+          <dt>Stored</dt>
+          <dd class="n">{size(total.bytes)}</dd>
+          <dd class="soft small">{shards.length === 0 ? "one object per key" : `in ${shards.length} shards`}</dd>
+        </div>
+      </dl>
+
+      <section class="card" id="waiting" data-live>
+        <div class="head">
+          <h2 id="waiting-title">Waits for a decision</h2>
+          <More shown={waiting.length} of={total.unknown} href={paths.listed({ state: "unknown" })} />
+        </div>
+        {waiting.length === 0 ? (
+          <p class="empty">
+            Nothing to decide. A key comes here when its attempt may or may not have taken effect, on a route with{" "}
+            <code>unknown = "hold"</code>.
+          </p>
+        ) : (
+          <RecordsTable
+            view={view}
+            records={waiting}
+            columns={[COLUMNS.route, COLUMNS.attempt, COLUMNS.waiting, COLUMNS.expires]}
+            labelledBy="waiting-title"
+          />
+        )}
+      </section>
+
+      <section class="card" id="in-flight" data-live>
+        <div class="head">
+          <h2 id="in-flight-title">In flight</h2>
+          <More shown={inFlight.length} of={total.inFlight} href={paths.listed({ state: "started" })} />
+        </div>
+        {inFlight.length === 0 ? (
+          <p class="empty">No call to the origin is open.</p>
+        ) : (
+          <RecordsTable
+            view={view}
+            records={inFlight}
+            columns={[COLUMNS.route, COLUMNS.attempt, COLUMNS.running, COLUMNS.locked]}
+            labelledBy="in-flight-title"
+          />
+        )}
+      </section>
+
+      <section class="card" id="rates" data-live>
+        <div class="head">
+          <h2 id="rates-title">Replays and conflicts by route</h2>
+        </div>
+        <Rates rates={rates} />
+      </section>
+
+      <section class="card" id="shards" data-live>
+        <div class="head">
+          <h2 id="shards-title">Shards with most to do</h2>
+          <a class="small" href={paths.shards}>
+            All shards
+          </a>
+        </div>
+        {busiest.length === 0 ? (
+          <p class="empty">Every shard is quiet: nothing in flight, unknown or failed.</p>
+        ) : (
+          <ShardsTable shards={busiest} labelledBy="shards-title" />
+        )}
+      </section>
+    </Page>
+  );
+}
+
+interface TileProps {
+  readonly name: string;
+  readonly count: number;
+  readonly says: string;
+  readonly alert?: boolean;
+}
+
+function Tile({ name, count, says, alert = false }: TileProps) {
+  return (
+    <div class={alert ? "alert" : undefined}>
+      <dt>{name}</dt>
+      <dd class="n">{grouped(count)}</dd>
+      <dd class="soft small">{says}</dd>
+    </div>
+  );
+}
+
+function More({ shown, of, href }: { readonly shown: number; readonly of: number; readonly href: string }) {
+  return of > shown ? (
+    <a class="small" href={href}>
+      All {grouped(of)}
+    </a>
+  ) : null;
+}
+
+function restless({ inFlight, unknown, failed }: ShardCounts): number {
+  return inFlight + unknown + failed;
+}
+
+/** Where every key has an object of its own, nothing can be counted but what is listed. */
+function totalOf(
+  shards: readonly ShardCounts[],
+  inFlight: readonly RecordSummary[],
+  waiting: readonly RecordSummary[],
+): Omit<ShardCounts, "shard"> {
+  const sum = (of: (shard: ShardCounts) => number): number => shards.reduce((total, shard) => total + of(shard), 0);
+  return {
+    inFlight: Math.max(
+      inFlight.length,
+      sum((shard) => shard.inFlight),
+    ),
+    unknown: Math.max(
+      waiting.length,
+      sum((shard) => shard.unknown),
+    ),
+    failed: sum((shard) => shard.failed),
+    bytes: sum((shard) => shard.bytes),
+  };
+}

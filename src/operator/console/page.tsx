@@ -1,0 +1,115 @@
+// The frame of every page: where one is, who one is, whether what is shown is current.
+
+import { html } from "hono/html";
+import type { Child } from "hono/jsx";
+import type { View } from "./view.ts";
+
+interface DocumentProps {
+  readonly title: string;
+  readonly styleSrc: string;
+  readonly scriptSrc?: string;
+  readonly now?: number;
+  /** Said aloud when it changes while the page is open. */
+  readonly news?: string | undefined;
+  readonly from?: string | undefined;
+  readonly children: Child;
+}
+
+export function Document({ title, styleSrc, scriptSrc, now, news, from, children }: DocumentProps) {
+  return html`<!doctype html>${(
+      <html lang="en" data-now={now}>
+        <head>
+          <meta charset="utf-8" />
+          <title>{`${title} · Onceway`}</title>
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="color-scheme" content="light dark" />
+          <link rel="stylesheet" href={styleSrc} />
+          <link rel="icon" href="data:," />
+          {scriptSrc === undefined ? null : <script type="module" src={scriptSrc} />}
+        </head>
+        <body data-news={news} data-from={from}>
+          {children}
+        </body>
+      </html>
+    )}`;
+}
+
+export type Place = "overview" | "records" | "shards" | null;
+
+interface PageProps {
+  readonly view: View;
+  readonly title: string;
+  readonly place: Place;
+  readonly news?: string;
+  /** Where this page is rendered anew, where that is not its own address: a refused form has none that shows something. */
+  readonly from?: string;
+  readonly children: Child;
+}
+
+export function Page({ view, title, place, news, from, children }: PageProps) {
+  const { paths, viewer, now } = view;
+  const link = (name: string, href: string, its: Place): Child => (
+    <a href={href} aria-current={its === place ? "page" : undefined}>
+      {name}
+    </a>
+  );
+  return (
+    <Document title={title} styleSrc={paths.style} scriptSrc={paths.script} now={now} news={news ?? ""} from={from}>
+      <a class="skip unseen" href="#main">
+        Skip to content
+      </a>
+      <header class="bar">
+        <div>
+          <Brand href={paths.overview} />
+          <nav aria-label="Console">
+            {link("Overview", paths.overview, "overview")}
+            {link("Records", paths.records, "records")}
+            {link("Shards", paths.shards, "shards")}
+          </nav>
+          <div class="who">
+            <div id="live" hidden>
+              <span id="live-state" role="status" />
+              <button type="button" class="quiet" id="live-pause">
+                Pause
+              </button>
+            </div>
+            <span class="soft small role">{viewer.role === "admin" ? "Administrator" : "Read only"}</span>
+            <form method="post" action={paths.signOut}>
+              <FormToken view={view} />
+              <button class="quiet">Sign out</button>
+            </form>
+          </div>
+        </div>
+      </header>
+      <p id="news" class="unseen" role="status" />
+      <main id="main" tabindex={-1}>
+        {children}
+      </main>
+    </Document>
+  );
+}
+
+export function FormToken({ view }: { readonly view: View }) {
+  return <input type="hidden" name="token" value={view.viewer.formToken} />;
+}
+
+/** Many come in, one goes through. */
+export function Brand({ href }: { readonly href: string }) {
+  return (
+    <a class="brand" href={href}>
+      <svg
+        width="22"
+        height="22"
+        viewBox="0 0 22 22"
+        fill="none"
+        stroke="currentColor"
+        stroke-width="2"
+        stroke-linecap="round"
+        aria-hidden="true"
+      >
+        <path d="M2 4c5 0 5 7 9 7M2 18c5 0 5-7 9-7M2 11h18M16 7l4 4-4 4" />
+      </svg>
+      Onceway
+    </a>
+  );
+}

@@ -1,0 +1,90 @@
+// The pages that only show.
+
+import type { Hono } from "hono";
+import { recordId } from "../../core/units.ts";
+import type { Operator, RecordState, RecordSummary } from "../operator.ts";
+import { show } from "./answer.ts";
+import { readFilter } from "./filter.ts";
+import type { Signed } from "./guard.ts";
+import { Overview } from "./overview.tsx";
+import type { ConsolePorts } from "./ports.ts";
+import { RecordPage } from "./record.tsx";
+import { Records } from "./records.tsx";
+import { Shards } from "./shards.tsx";
+import { ratesOf } from "./traffic.ts";
+import type { Paths } from "./view.ts";
+
+/** The overview shows the first few of what it looks at; the list shows all. */
+const LOOKED_AT = 100;
+const SHOWN = 6;
+
+/** What a page may be told to say, by the name that its address carries: never text from there. */
+const DONE = {
+  release: "Released. The next request with this key reaches the origin again.",
+  resolve: "Resolved. Every retry gets this response from now on.",
+  forget: "Forgotten. The next request with this key is a first one.",
+} as const;
+
+export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {
+  app.get(paths.overview, async (c) => {
+    const [shards, counts] = await Promise.all([operator.counts(), traffic()]);
+    // Most of the time there is nothing to list, and a page that refreshes itself asks no shard for it.
+    const [inFlight, waiting] = await Promise.all([
+      shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started") : [],
+      shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown") : [],
+    ]);
+    const props = { shards, rates: ratesOf(counts), inFlight, waiting };
+    return show(<Overview view={c.var.view} {...props} />);
+  });
+
+  app.get(paths.shards, async (c) => show(<Shards view={c.var.view} shards={await operator.counts()} />));
+
+  app.get(paths.records, async (c) => {
+    const search = new URL(c.req.url).searchParams;
+    const filter = readFilter(search);
+    const { request } = filter;
+    const listed = request === null ? null : await operator.list(request.filter, request.limit, request.cursor);
+    const problem = filter.problem ?? (listed === null ? "This page of the list is no more. Search again." : null);
+    return show(
+      <Records
+        view={c.var.view}
+        filter={{ ...filter, problem }}
+        listed={listed}
+        routes={routes}
+        isFirstPage={request?.cursor === null}
+        isPerKey={operator.isPerKey}
+        done={doneOf(search)}
+      />,
+      problem === null ? 200 : 400,
+    );
+  });
+
+  app.get(`${paths.records}/:id{[0-9a-f]{64}}`, async (c) => {
+    const record = await operator.inspect(recordId(c.req.param("id")));
+    if (record === null) return c.notFound();
+    const done = doneOf(new URL(c.req.url).searchParams);
+    return show(<RecordPage view={c.var.view} record={record} draft={null} done={done} />);
+  });
+
+  app.get(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {
+    if (c.var.view.viewer.role !== "admin") return c.notFound();
+    const body = await operator.body(recordId(c.req.param("id")));
+    if (body === null) return c.notFound();
+    // Never shown by the browser: it is the origin's, and stands on the console's own address.
+    return c.body(body, 200, {
+      "Content-Type": "application/octet-stream",
+      "Content-Disposition": 'attachment; filename="body"',
+    });
+  });
+}
+
+async function oldest(operator: Operator, state: RecordState): Promise<readonly RecordSummary[]> {
+  const filter = { states: [state], route: null, olderThanMs: null, key: null };
+  const page = await operator.list(filter, LOOKED_AT, null);
+  return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
+}
+
+function doneOf(search: URLSearchParams): string | null {
+  const name = search.get("done");
+  return name === "release" || name === "resolve" || name === "forget" ? DONE[name] : null;
+}

@@ -1,0 +1,63 @@
+// How often each route's requests are replays or conflicts, as bars with their figures beside them.
+
+import type { RouteRates } from "./traffic.ts";
+
+/** The busiest; the metrics have all. */
+const SHOWN_ROUTES = 8;
+
+export function Rates({ rates }: { readonly rates: readonly RouteRates[] }) {
+  if (rates.length === 0) {
+    return <p class="empty">No protected request yet. Send one with an Idempotency-Key, and its route appears here.</p>;
+  }
+  return (
+    <table class="cards bars" aria-labelledby="rates-title">
+      <thead>
+        <tr>
+          <th scope="col">Route</th>
+          <th scope="col" class="num">
+            Requests
+          </th>
+          <th scope="col">Replays</th>
+          <th scope="col">Conflicts</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rates.slice(0, SHOWN_ROUTES).map(({ route, requests, replays, conflicts }) => (
+          <tr>
+            <th scope="row" class="mono">
+              {route}
+            </th>
+            <td class="num" data-label="Requests">
+              {grouped(requests)}
+            </td>
+            <td data-label="Replays">
+              <Rate kind="replays" count={replays} of={requests} />
+            </td>
+            <td data-label="Conflicts">
+              <Rate kind="conflicts" count={conflicts} of={requests} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Rate({ kind, count, of }: { readonly kind: string; readonly count: number; readonly of: number }) {
+  const percent = of === 0 ? 0 : (100 * count) / of;
+  return (
+    <div class="rate">
+      <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+        <rect class={kind} width={percent.toFixed(1)} height="10" />
+      </svg>
+      <span>
+        {percent.toFixed(1)} % <span class="soft small">({grouped(count)})</span>
+      </span>
+    </div>
+  );
+}
+
+/** `12 345` would break in two; a narrow no-break space does not. */
+export function grouped(count: number): string {
+  return String(count).replaceAll(/\B(?=(\d{3})+$)/g, "\u202f");
+}

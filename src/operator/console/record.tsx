@@ -1,0 +1,172 @@
+// One record: what it is, what has happened to it, what it answers, what may be done about it.
+
+import type { RecordDetail, ResponseSummary } from "../operator.ts";
+import { formatDuration } from "./browser/duration.ts";
+import { ChangeForms, type Draft } from "./change-forms.tsx";
+import { Page } from "./page.tsx";
+import { size } from "./shards-table.tsx";
+import { State } from "./state.tsx";
+import { Time } from "./time.tsx";
+import { Timeline } from "./timeline.tsx";
+import type { View } from "./view.ts";
+
+export interface RecordPageProps {
+  readonly view: View;
+  readonly record: RecordDetail;
+  /** A change that was not made, and why. */
+  readonly draft: Draft | null;
+  /** What has just been done. */
+  readonly done: string | null;
+}
+
+export function RecordPage({ view, record, draft, done }: RecordPageProps) {
+  const { key, state } = record;
+  return (
+    <Page
+      view={view}
+      place="records"
+      title={`${key}: ${state}`}
+      news={`State: ${state}`}
+      from={view.paths.record(record.id)}
+    >
+      {done === null ? null : (
+        <p class="note completed" role="status">
+          {done}
+        </p>
+      )}
+      <div class="head" id="record-head" data-live>
+        <h1 class="mono">{key}</h1>
+        <State state={state} />
+      </div>
+      <p class={`note ${state}`} id="meaning" data-live>
+        {meaning(record)}
+      </p>
+      <div class="columns">
+        <div>
+          {" "}
+          <section class="card" id="timeline" data-live>
+            <div class="head">
+              <h2>Timeline</h2>
+            </div>
+            <Timeline timeline={record.timeline} now={view.now} />
+          </section>
+          <section class="card" id="decide" data-live>
+            <div class="head">
+              <h2>Decide</h2>
+            </div>
+            {view.viewer.role === "admin" ? (
+              <ChangeForms view={view} record={record} draft={draft} />
+            ) : (
+              <p class="empty">You are signed in with the read-only token. Changes need the administrator's.</p>
+            )}
+          </section>
+        </div>
+        <div>
+          {" "}
+          <section class="card" id="response" data-live>
+            <div class="head">
+              <h2>Response</h2>
+              {record.response !== null && view.viewer.role === "admin" ? (
+                <a class="small" href={view.paths.body(record.id)} download>
+                  Body, {size(record.response.sizeBytes)}
+                </a>
+              ) : null}
+            </div>
+            {record.response === null ? (
+              <p class="empty">{noResponse(record)}</p>
+            ) : (
+              <Response response={record.response} />
+            )}
+          </section>
+          <section class="card" id="facts" data-live>
+            <div class="head">
+              <h2>Facts</h2>
+            </div>
+            <Facts record={record} now={view.now} />
+          </section>
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+/** What the state means for whoever looks. */
+function meaning({ state, attempt, policy }: RecordDetail): string {
+  switch (state) {
+    case "started":
+      return `Attempt ${attempt} is in flight. It ends with the origin's answer, or at the latest when its lock does.`;
+    case "unknown":
+      return policy.unknown === "verify"
+        ? `Attempt ${attempt} may have taken effect. The origin is being asked; you may decide before it answers.`
+        : `Attempt ${attempt} may have taken effect, and nobody knows. Retries are refused until you look at the origin and decide.`;
+    case "failed":
+      return `Attempt ${attempt} left no result. The next request with this key starts attempt ${attempt + 1}.`;
+    case "completed":
+      return "The operation took effect once. Every retry gets its first answer.";
+  }
+}
+
+function noResponse({ responseKept, status }: RecordDetail): string {
+  return responseKept === false
+    ? `The origin answered ${status ?? ""}, with a response too large to keep. Retries get 409 response-not-kept.`
+    : "None yet.";
+}
+
+function Response({ response }: { readonly response: ResponseSummary }) {
+  const { status, statusText, headers } = response;
+  return (
+    <dl class="facts mono">
+      <dt>status</dt>
+      <dd>
+        {status} {statusText}
+      </dd>
+      {headers.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+function Facts({ record, now }: { readonly record: RecordDetail; readonly now: number }) {
+  const { id, shard, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
+  return (
+    <dl class="facts">
+      <dt>Route</dt>
+      <dd class="mono">{route}</dd>
+      <dt>Attempt</dt>
+      <dd>
+        {attempt}, <Time at={startedAt} now={now} />
+      </dd>
+      {record.state === "started" ? (
+        <>
+          <dt>Lock ends</dt>
+          <dd>
+            <Time at={lockedUntil} now={now} rel="in" />
+          </dd>
+        </>
+      ) : null}
+      {expiresAt === null ? null : (
+        <>
+          <dt>Erased</dt>
+          <dd>
+            <Time at={expiresAt} now={now} rel="in" />
+          </dd>
+        </>
+      )}
+      <dt>Policy</dt>
+      <dd>
+        unknown = "{policy.unknown}", lock {formatDuration(policy.lockMs)}, retention{" "}
+        {formatDuration(policy.retentionMs)}
+      </dd>
+      <dt>Shard</dt>
+      <dd class="mono">{shard}</dd>
+      <dt>Record</dt>
+      <dd class="mono">{id}</dd>
+      <dt>Fingerprint</dt>
+      <dd class="mono">{fingerprint}</dd>
+    </dl>
+  );
+}

@@ -1,0 +1,78 @@
+// A list of records: a table, and on a phone a list of cards.
+
+import type { Child } from "hono/jsx";
+import type { RecordSummary } from "../operator.ts";
+import { State } from "./state.tsx";
+import { Time } from "./time.tsx";
+import type { View } from "./view.ts";
+
+export interface Column {
+  readonly name: string;
+  readonly class?: string;
+  readonly cell: (record: RecordSummary, now: number) => Child;
+}
+
+export const COLUMNS = {
+  route: { name: "Route", class: "route", cell: ({ route }) => <span class="mono">{route}</span> },
+  state: { name: "State", cell: ({ state }) => <State state={state} /> },
+  attempt: { name: "Attempt", class: "num", cell: ({ attempt }) => attempt },
+  status: { name: "Status", class: "num", cell: ({ status }) => status ?? "–" },
+  began: { name: "Attempt began", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  running: {
+    name: "Running for",
+    class: "when",
+    cell: ({ startedAt }, now) => <Time at={startedAt} now={now} rel="for" />,
+  },
+  locked: {
+    name: "Lock ends",
+    class: "when",
+    cell: ({ lockedUntil }, now) => <Time at={lockedUntil} now={now} rel="in" />,
+  },
+  waiting: { name: "In doubt since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  expires: {
+    name: "Erased",
+    class: "when",
+    cell: ({ expiresAt }, now) => (expiresAt === null ? "–" : <Time at={expiresAt} now={now} rel="in" />),
+  },
+} as const satisfies Readonly<Record<string, Column>>;
+
+interface RecordsTableProps {
+  readonly view: View;
+  readonly records: readonly RecordSummary[];
+  readonly columns: readonly Column[];
+  /** The id of the heading that names it. */
+  readonly labelledBy: string;
+}
+
+export function RecordsTable({ view, records, columns, labelledBy }: RecordsTableProps) {
+  return (
+    <table class="cards" aria-labelledby={labelledBy}>
+      <thead>
+        <tr>
+          <th scope="col">Idempotency key</th>
+          {columns.map((column) => (
+            <th scope="col" class={column.class}>
+              {column.name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {records.map((record) => (
+          <tr>
+            <th scope="row">
+              <a class="mono" href={view.paths.record(record.id)}>
+                {record.key}
+              </a>
+            </th>
+            {columns.map((column) => (
+              <td class={column.class} data-label={column.name}>
+                {column.cell(record, view.now)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

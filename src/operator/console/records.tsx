@@ -1,0 +1,118 @@
+// The list of records: filtered, searched by key, page after page.
+
+import type { RecordPage as Listed, RecordState } from "../operator.ts";
+import type { ReadFilter } from "./filter.ts";
+import { Page } from "./page.tsx";
+import { COLUMNS, RecordsTable } from "./records-table.tsx";
+import type { View } from "./view.ts";
+
+export interface RecordsProps {
+  readonly view: View;
+  /** As it was typed. */
+  readonly filter: ReadFilter;
+  /** `null` where the filter cannot be read. */
+  readonly listed: Listed | null;
+  /** Of the configuration. */
+  readonly routes: readonly string[];
+  readonly isFirstPage: boolean;
+  /** Every key has an object of its own: records are found by their key alone. */
+  readonly isPerKey: boolean;
+  readonly done: string | null;
+}
+
+const STATES: readonly RecordState[] = ["started", "unknown", "failed", "completed"];
+
+export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, done }: RecordsProps) {
+  const { query, problem } = filter;
+  const states = query["state"]?.split(",") ?? [];
+  return (
+    <Page view={view} place="records" title="Records">
+      {done === null ? null : (
+        <p class="note completed" role="status">
+          {done}
+        </p>
+      )}
+      <h1 id="records-title">Records</h1>
+      <form class="filter card" method="get" action={view.paths.records} role="search">
+        <div class="field wide">
+          <label for="key">Idempotency key</label>
+          <input
+            id="key"
+            name="key"
+            type="search"
+            value={query["key"]}
+            autocomplete="off"
+            spellcheck={false}
+            class="mono"
+          />
+        </div>
+        <div class="field wide">
+          <label for="route">Route</label>
+          <select id="route" name="route">
+            <option value="">All routes</option>
+            {routes.map((route) => (
+              <option value={route} selected={route === query["route"]}>
+                {route}
+              </option>
+            ))}
+          </select>
+        </div>
+        <div class="field">
+          <label for="older_than">Older than</label>
+          <input id="older_than" name="older_than" placeholder="5m" value={query["older_than"]} autocomplete="off" />
+        </div>
+        <button class="main">Search</button>
+        <fieldset>
+          <legend>State</legend>
+          {STATES.map((state) => (
+            <label class="check">
+              <input type="checkbox" name="state" value={state} checked={states.includes(state)} /> {state}
+            </label>
+          ))}
+        </fieldset>
+        {problem === null ? null : (
+          <p class="note error" role="alert">
+            {problem}
+          </p>
+        )}
+      </form>
+      {listed === null ? null : (
+        <section class="card" id="records" data-live>
+          {listed.records.length === 0 ? (
+            <p class="empty">{nothing(filter, isPerKey, listed.cursor !== null)}</p>
+          ) : (
+            <RecordsTable
+              view={view}
+              records={listed.records}
+              columns={[COLUMNS.route, COLUMNS.state, COLUMNS.attempt, COLUMNS.began, COLUMNS.status, COLUMNS.expires]}
+              labelledBy="records-title"
+            />
+          )}
+          <nav class="pages" aria-label="Pages">
+            {isFirstPage ? null : (
+              <a class="button" href={view.paths.listed(query)}>
+                First page
+              </a>
+            )}
+            {listed.cursor === null ? null : (
+              <a class="button" rel="next" href={view.paths.listed({ ...query, cursor: listed.cursor })}>
+                Next page
+              </a>
+            )}
+          </nav>
+        </section>
+      )}
+    </Page>
+  );
+}
+
+function nothing({ query }: ReadFilter, isPerKey: boolean, hasMore: boolean): string {
+  if (hasMore) return "No match in this part of the shards. Go on with the next page.";
+  if (isPerKey && query["key"] === undefined)
+    return "Every key has an object of its own, so records are found by their key alone. Search for one.";
+  if (Object.keys(query).length === 0) return "No record yet. Every protected request that comes with a key makes one.";
+  if (query["key"] !== undefined) {
+    return "No such record. The key has to be whole, as the client sent it; it may also have expired, or never have arrived.";
+  }
+  return "No record matches. Leave out a condition.";
+}

@@ -1,0 +1,42 @@
+// Where a browser keeps its session. Over https the cookie's name binds it to this host, to encrypted connections and to the
+// whole host (RFC 6265bis, section 4.1.3.2), so that no other host can plant one. Over plain http there is a session on the
+// machine itself only, under another name: neither is ever taken for the other.
+
+import type { Context } from "hono";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { SESSION_MS } from "./session.ts";
+
+const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Whether a token and a session may travel on this connection. */
+export function isPrivate(c: Context): boolean {
+  return isEncrypted(c) || LOOPBACK.has(new URL(c.req.url).hostname);
+}
+
+export function sessionCookie(c: Context): string | undefined {
+  return isEncrypted(c) ? getCookie(c, NAME, "host") : getCookie(c, NAME);
+}
+
+export function setSessionCookie(c: Context, value: string): void {
+  const lasting = { ...attributes(c), maxAge: SESSION_MS / 1000 };
+  if (isEncrypted(c)) setCookie(c, NAME, value, { ...lasting, prefix: "host" });
+  else setCookie(c, NAME, value, lasting);
+}
+
+export function dropSessionCookie(c: Context): void {
+  deleteCookie(c, isEncrypted(c) ? `__Host-${NAME}` : NAME, attributes(c));
+}
+
+const NAME = "onceway";
+
+function attributes(c: Context) {
+  return { path: "/", httpOnly: true, sameSite: "Strict", secure: isEncrypted(c) } as const;
+}
+
+/**
+ * A proxy in front may end the encryption, and says so. Whoever says so without one gets a cookie that their browser does not
+ * keep.
+ */
+function isEncrypted(c: Context): boolean {
+  return new URL(c.req.url).protocol === "https:" || c.req.header("X-Forwarded-Proto") === "https";
+}

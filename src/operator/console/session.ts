@@ -1,0 +1,63 @@
+// Who is signed in: a value that the browser keeps and cannot make. It is signed with the operator's token itself, so that a
+// new token ends the sessions of the old one, and holds nothing that would serve anywhere else.
+//
+//   admin.1795267816000.4f0c….mac      role, end, a random name, HMAC-SHA-256 of them
+
+import type { Tokens } from "../../config/read-tokens.ts";
+import type { Role } from "../auth.ts";
+import type { Viewer } from "./view.ts";
+
+/** A working day. There is no renewal: whoever is still there signs in again. */
+export const SESSION_MS = 8 * 3_600_000;
+
+export async function beginSession(role: Role, tokens: Tokens, now: number): Promise<string> {
+  const token = tokenOf(tokens, role);
+  if (token === null) throw new TypeError("nobody has this role");
+  const name = hex(crypto.getRandomValues(new Uint8Array(16)));
+  const claims = `${role}.${now + SESSION_MS}.${name}`;
+  return `${claims}.${await sign(token, "session", claims)}`;
+}
+
+/** `null`: none, or one that has ended, or that nobody here has signed. */
+export async function readSession(value: string | undefined, tokens: Tokens, now: number): Promise<Viewer | null> {
+  const [, role, end, name, mac] =
+    /^(admin|reader)\.(\d{1,15})\.([0-9a-f]{32})\.([0-9a-f]{64})$/.exec(value ?? "") ?? [];
+  if ((role !== "admin" && role !== "reader") || mac === undefined || Number(end) <= now) return null;
+  const token = tokenOf(tokens, role);
+  const claims = `${role}.${end}.${name}`;
+  if (token === null || !(await isSigned(token, "session", claims, mac))) return null;
+  return { role, formToken: await sign(token, "form", claims) };
+}
+
+function tokenOf({ admin, read }: Tokens, role: Role): string | null {
+  return role === "admin" ? admin : read;
+}
+
+type Purpose = "session" | "form";
+
+async function sign(token: string, purpose: Purpose, claims: string): Promise<string> {
+  return hex(new Uint8Array(await crypto.subtle.sign("HMAC", await keyOf(token), message(purpose, claims))));
+}
+
+/** In a time that does not depend on where the two differ. */
+async function isSigned(token: string, purpose: Purpose, claims: string, mac: string): Promise<boolean> {
+  return crypto.subtle.verify("HMAC", await keyOf(token), bytesOf(mac), message(purpose, claims));
+}
+
+/** What is signed for one purpose is worth nothing for another. */
+function message(purpose: Purpose, claims: string): Uint8Array {
+  return new TextEncoder().encode(`onceway console ${purpose}\n${claims}`);
+}
+
+function keyOf(token: string): Promise<CryptoKey> {
+  const bytes = new TextEncoder().encode(token);
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+}
+
+function bytesOf(hexadecimal: string): Uint8Array {
+  return Uint8Array.from(hexadecimal.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+function hex(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,59 @@
+// From a token to a session, and out again.
+
+import type { Hono } from "hono";
+import { show } from "./answer.ts";
+import type { Signed } from "./guard.ts";
+import type { ConsolePorts } from "./ports.ts";
+import { textFields } from "./text-fields.ts";
+import { beginSession } from "./session.ts";
+import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
+import { SignIn } from "./sign-in.tsx";
+import type { Paths } from "./view.ts";
+
+export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth }: ConsolePorts): void {
+  app.post(paths.signIn, async (c) => {
+    const { next: wanted, "operator-token": given } = textFields(await c.req.formData());
+    const next = ownPath(paths, wanted);
+    const refuse = (status: number, error: string, headers = {}) =>
+      show(<SignIn paths={paths} error={error} next={next} isFromElsewhere={false} />, status, headers);
+    if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
+    const token = (given ?? "").trim();
+    const address = c.req.header("CF-Connecting-IP") ?? "local";
+    const admission = await auth.admitToken(token, address, Date.now());
+    if (admission.kind === "admitted") {
+      setSessionCookie(c, await beginSession(admission.role, tokens, Date.now()));
+      return c.redirect(next, 303);
+    }
+    if (admission.problem.code !== "operator-throttled") {
+      return refuse(403, "This is neither the ADMIN_TOKEN nor the READ_TOKEN.");
+    }
+    const seconds = Math.max(1, Math.ceil(admission.problem.retryAfterMs / 1000));
+    const error = `Too many wrong tokens from your address. Try again in ${seconds} s.`;
+    return refuse(429, error, { "Retry-After": String(seconds) });
+  });
+  app.get(paths.signIn, (c) => {
+    const next = ownPath(paths, c.req.query("next"));
+    const error =
+      c.req.query("ended") === undefined
+        ? null
+        : "Your session has ended, and nothing was changed. Sign in and send the form again.";
+    // A link on another site brings no cookie that is strict, whether or not there is a session.
+    const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
+    return show(<SignIn paths={paths} error={error} next={next} isFromElsewhere={isFromElsewhere} />);
+  });
+  // Whoever can send this form is at the console: it needs no token, and works when the session has ended.
+  app.post(paths.signOut, (c) => {
+    dropSessionCookie(c);
+    return c.redirect(paths.overview, 303);
+  });
+}
+
+/** Never to another place than the console: what the form says may come from anywhere. */
+function ownPath(paths: Paths, wanted: string | undefined): string {
+  if (wanted === undefined || !URL.canParse(wanted, ORIGIN)) return paths.overview;
+  const { origin, pathname, search } = new URL(wanted, ORIGIN);
+  const isOwn = origin === ORIGIN && (pathname === paths.overview || pathname.startsWith(`${paths.overview}/console/`));
+  return isOwn && pathname !== paths.signIn ? pathname + search : paths.overview;
+}
+
+const ORIGIN = "https://console.invalid";

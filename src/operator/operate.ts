@@ -1,0 +1,37 @@
+// Where operators come in: the API, and beside it the console. Both count the wrong tokens of an address together.
+
+import type { Config } from "../config/resolved.ts";
+import type { Tokens } from "../config/read-tokens.ts";
+import { createOperatorApi } from "./api.ts";
+import { OperatorAuth } from "./auth.ts";
+import { createConsole } from "./console/console.tsx";
+import type { Operator } from "./operator.ts";
+import type { TrafficReader } from "./traffic-reader.ts";
+
+type Handle = (request: Request) => Response | Promise<Response>;
+
+/** `tokens` is `null` where operators are not let in: then there is nothing here. */
+export function createOperate(
+  { operatorPath, routes }: Config,
+  tokens: Tokens | null,
+  operator: Operator,
+  reader: TrafficReader,
+): Handle {
+  if (tokens === null) return createOperatorApi(operatorPath, null, operator, reader);
+  const auth = new OperatorAuth(tokens);
+  const api = createOperatorApi(operatorPath, auth, operator, reader);
+  const paths = [...new Set(routes.map(({ path }) => path))];
+  const console = createConsole({
+    basePath: operatorPath,
+    operator,
+    traffic: () => reader.traffic(),
+    routes: paths,
+    tokens,
+    auth,
+  });
+  return (request) => {
+    const { pathname } = new URL(request.url);
+    const isConsoles = pathname === operatorPath || pathname.startsWith(`${operatorPath}/console/`);
+    return isConsoles ? console.fetch(request) : api(request);
+  };
+}

@@ -1,0 +1,218 @@
+// Every page of the console in a browser: accessible in light, in dark and on a phone, silent in the browser's log, asking
+// nobody but the gateway, current without being loaded again, and unmoved by what keys and responses contain.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { launchChromium } from "../support/chromium.ts";
+import { freshKey } from "../support/http.ts";
+import { HOLD, makeUnknown, openConsole, signIn, startConsoleScene } from "./support/console.ts";
+import { BASE, type OperatorScene } from "./support/operator-scene.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const CONSOLE = `${BASE}/console`;
+
+let browser: Browser;
+let scene: OperatorScene;
+const keys = { unknown: freshKey(), failed: freshKey(), completed: freshKey(), started: freshKey() };
+beforeAll(async () => {
+  [browser, scene] = await Promise.all([launchChromium(), startConsoleScene()]);
+  await scene.send({ path: HOLD, key: keys.unknown, behave: { drop: "after-effect" } });
+  await scene.send({ path: "/retry", key: keys.failed, behave: { status: 503 } });
+  await scene.send({ path: HOLD, key: keys.completed });
+  await scene.send({ path: HOLD, key: keys.completed });
+  scene.open({ path: "/retry", key: keys.started, behave: { hold: true } });
+  await scene.origin.arrived(keys.started);
+});
+afterAll(async () => {
+  await scene.origin.release();
+  await browser.close();
+  await scene.close();
+});
+
+/** Signed in: every page, each in a state that shows all of its parts. */
+async function forEachPage(page: Page, use: (name: string) => Promise<void>): Promise<void> {
+  await page.goto(BASE);
+  await use("sign in");
+  await signIn(page);
+  await use("overview");
+  await page.goto(`${CONSOLE}/shards`);
+  await use("shards");
+  await page.goto(`${CONSOLE}/records?older_than=1ms`);
+  await use("records");
+  await page.goto(`${CONSOLE}/records?key=nobody-has-this-key`);
+  await use("no record");
+  for (const [state, key] of Object.entries(keys)) {
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })");
+    await use(`record, ${state}`);
+  }
+}
+
+const SETTINGS: Readonly<Record<string, BrowserContextOptions>> = {
+  "in light": { colorScheme: "light" },
+  "in dark": { colorScheme: "dark" },
+  "on a phone": { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
+  "with large text and little motion": {
+    viewport: { width: 640, height: 480 },
+    deviceScaleFactor: 2,
+    reducedMotion: "reduce",
+  },
+};
+
+describe.each(Object.entries(SETTINGS))("every page %s", (_name, options) => {
+  it("is accessible, fits, and gives the browser nothing to complain of", async () => {
+    const { page, complaints, close } = await openConsole(browser, scene, options);
+    const width = options.viewport?.width ?? 1280;
+    const found: unknown[] = [];
+    await forEachPage(page, async (name) => {
+      await page.evaluate(AXE);
+      const violations: unknown = await page.evaluate(
+        "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`))",
+      );
+      if (JSON.stringify(violations) !== "[]") found.push({ name, violations });
+      expect(await page.evaluate("document.documentElement.scrollWidth"), `${name}: width`).toBeLessThanOrEqual(width);
+    });
+    expect(found).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});
+
+describe("a page that is open", () => {
+  it("shows a new unknown record without being loaded again, says it, and keeps the focus where it is", async () => {
+    const own = await startConsoleScene();
+    const { page, complaints, close } = await openConsole(browser, own);
+    await signIn(page);
+    await page.evaluate("globalThis.isTheSame = true");
+    const first = freshKey();
+    await own.send({ path: HOLD, key: first, behave: { drop: "after-effect" } });
+    const link = page.locator("#waiting").getByRole("link", { name: first });
+    await link.focus();
+    const key = await makeUnknown(own);
+    await page.locator("#waiting").getByRole("link", { name: key }).waitFor();
+    expect(await page.evaluate("document.activeElement.textContent")).toBe(first);
+    expect(await page.locator("#counts .alert .n").textContent()).toBe("2");
+    expect(await page.locator("#news").textContent()).toBe("2 records wait for a decision");
+    expect(await page.title()).toBe("(2) Overview · Onceway");
+    expect(await page.evaluate("globalThis.isTheSame")).toBe(true);
+    expect(complaints).toEqual([]);
+    await close();
+    await own.close();
+  });
+
+  it("counts on while a call is in flight", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const running = page.locator("#in-flight time span").first();
+    const before = Number.parseInt((await running.textContent()) ?? "", 10);
+    await expect
+      .poll(async () => Number.parseInt((await running.textContent()) ?? "", 10), { timeout: 10_000 })
+      .toBeGreaterThan(before);
+    await close();
+  });
+
+  it("asks nothing while it is paused, and says when the connection is lost and when it is back", async () => {
+    const own = await startConsoleScene();
+    const { page, close } = await openConsole(browser, own);
+    await signIn(page);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("Paused").waitFor();
+    await own.gateway.stop();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText(/^Connection lost at .* UTC\. Trying again …$/).waitFor();
+    const again = await own.gateway.restart();
+    await page.locator("#live-state[data-kind=live]").waitFor();
+    expect(await page.getByRole("status").first().textContent()).toBe("Live");
+    await close();
+    await again.stop();
+    await own.close();
+  });
+
+  it("leaves alone what somebody is writing", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    const reason = page.locator("#resolve-form").getByLabel("Reason");
+    await reason.fill("Half a sen");
+    const id = page.url().split("/").at(-1) ?? "";
+    await scene.ask("POST", `/records/${id}/release`, { body: { reason: "Meanwhile, by the API" } });
+    await page.getByText("Meanwhile, by the API").waitFor();
+    expect(await reason.inputValue()).toBe("Half a sen");
+    await close();
+  });
+});
+
+describe("what others write", () => {
+  it("is shown as text: keys, headers, reasons", async () => {
+    const evil = `<script>document.title='owned'</script><img/src=x>'"&amp;`;
+    const { page, complaints, close } = await openConsole(browser, scene);
+    await signIn(page);
+    await scene.send({ path: HOLD, key: evil, behave: { drop: "after-effect" } });
+    await page.locator("#waiting").getByRole("link", { name: evil }).click();
+    await page.getByRole("heading", { name: evil }).waitFor();
+    const form = page.locator("#resolve-form");
+    await form.getByLabel("Headers").fill(`x-evil: ${evil}`);
+    await form.getByLabel("Reason").fill(evil);
+    await form.getByRole("checkbox").check();
+    await form.getByRole("button").click();
+    await page.locator("#record-head .completed").waitFor();
+    expect(await page.locator("#timeline .said").textContent()).toBe(evil);
+    expect(await page.locator("#response").textContent()).toContain(evil);
+    expect(await page.locator("img").count()).toBe(0);
+    expect(await page.title()).toBe(`${evil}: completed · Onceway`);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});
+
+describe("the overview", () => {
+  it("takes less than 30 kB with its style sheet and script, however much there is to show", async () => {
+    const own = await startConsoleScene();
+    const many = Array.from({ length: 12 }, freshKey);
+    await Promise.all(many.map((key) => own.send({ path: HOLD, key, behave: { drop: "after-effect" } })));
+    await Promise.all(
+      many.map(async (key) => {
+        own.open({ path: "/retry", key: `2-${key}`, behave: { hold: true } });
+        await own.origin.arrived(`2-${key}`);
+      }),
+    );
+    const { page, close } = await openConsole(browser, own);
+    await signIn(page);
+    expect(await page.locator("#waiting tbody tr").count()).toBe(6);
+    expect(await page.locator("#in-flight tbody tr").count()).toBe(6);
+    const addresses = await page.evaluate<string[]>(
+      "[location.href, ...[...document.querySelectorAll('link[rel=stylesheet], script')].map((one) => one.href ?? one.src)]",
+    );
+    expect(addresses).toHaveLength(3);
+    const responses = await Promise.all(addresses.map((address) => page.context().request.get(address)));
+    const bodies = await Promise.all(responses.map((response) => response.body()));
+    expect(bodies.reduce((sum, body) => sum + body.byteLength, 0)).toBeLessThan(30_000);
+    await close();
+    await own.close();
+  });
+
+  it("allows nothing but its own style sheet, script and forms", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    const response = await page.goto(BASE);
+    const headers = response?.headers() ?? {};
+    expect(headers["content-security-policy"]).toBe(
+      "default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; img-src data:; script-src 'self'; style-src 'self'",
+    );
+    expect(headers).toMatchObject({
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+      "cross-origin-opener-policy": "same-origin",
+    });
+    expect(headers).not.toHaveProperty("strict-transport-security");
+    await close();
+  });
+});

@@ -1,0 +1,59 @@
+// An operator in front of the console: a page of a real browser that notes whatever it should not have to complain about.
+
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { freshKey } from "../../support/http.ts";
+import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "./operator-scene.ts";
+
+export const HOLD = "/pay";
+
+/** A console that is asked for nothing it may not show makes no complaint. */
+export interface Operated {
+  readonly page: Page;
+  /** Errors of scripts, violations of the content security policy, requests to other hosts. */
+  readonly complaints: readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+/** `lock`: as long as a test keeps a call in flight, and no longer than it waits for the next attempt. */
+export function startConsoleScene(lock: "6s" | "10m" = "10m"): Promise<OperatorScene> {
+  const timeout = lock === "6s" ? "5s" : "9m";
+  return startOperatorScene({ shards: 4, scope: ["none"], timeout, lock }, [
+    { path: HOLD, unknown: "hold" },
+    { path: "/retry" },
+  ]);
+}
+
+export async function openConsole(
+  browser: Browser,
+  scene: OperatorScene,
+  options: BrowserContextOptions = {},
+): Promise<Operated> {
+  const context = await browser.newContext({ baseURL: scene.gateway.url, ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    const isOwn = request.url().startsWith(`${scene.gateway.url}/`) || request.url().startsWith("data:");
+    if (!isOwn) complaints.push(`asked for ${request.url()}`);
+  });
+  return { page, complaints, close: () => context.close() };
+}
+
+export async function signIn(page: Page, token = ADMIN_TOKEN): Promise<void> {
+  await page.goto(BASE);
+  await page.getByLabel("Operator token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+}
+
+/** A key whose attempt was in flight when the origin was killed. */
+export async function makeUnknown(scene: OperatorScene, key = freshKey()): Promise<string> {
+  const call = scene.open({ path: HOLD, key, behave: { hold: true } });
+  await scene.origin.arrived(key);
+  await scene.origin.close();
+  await call.response;
+  return key;
+}
