@@ -14,7 +14,6 @@ import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
-import openapi from "./openapi.json";
 import type { Operator } from "./operator.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 import { viewDetail, viewExchange, viewSummary } from "./views.ts";
@@ -59,7 +58,6 @@ export function operatorApp(
     return next();
   });
   app.get("/health", (context) => context.json({ status: "ok", version }));
-  app.get("/openapi.json", (context) => context.json({ ...openapi, servers: [{ url: path }] }));
   app.get("/drain", async (context) => {
     const shards = await operator.counts();
     const sum = (of: "inFlight" | "failed" | "unknown"): number =>
