@@ -70,8 +70,6 @@ await mkdir(wranglerDir, { recursive: true });
 const workDir = await mkdtemp(join(wranglerDir, "demo-"));
 const configPath = join(workDir, "wrangler.toml");
 await writeFile(configPath, demoConfiguration({ projectDir, originUrl, isOwnOrigin: ownOrigin !== null }));
-// Where wrangler looks for secrets: beside the configuration.
-await writeFile(join(workDir, ".dev.vars"), demoSecrets(process.env), { mode: 0o600 });
 // Each origin has its own records: an answer of one must not be replayed for another.
 const stateName = ownOrigin === null ? "demo" : originUrl.replaceAll(/[^a-z0-9.-]+/gi, "_");
 const stateDir = join(wranglerDir, "demo-state", stateName);
