@@ -2,24 +2,18 @@
 // writes a row before the call and the answer into it after the call. No scope, no fingerprint, no deadline, no alarm, no
 // duplicates, no header left out, nothing for a client who leaves.
 
+import { shardOf } from "./shard-of.ts";
+
 interface Env {
   readonly ORIGIN: string;
   readonly KEY_SHARD: DurableObjectNamespace;
 }
 
-const SHARDS = 64;
 const ids = new Map<number, DurableObjectId>();
-
-/** FNV-1a. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ (text.codePointAt(at) ?? 0), 0x01000193);
-  return value >>> 0;
-}
 
 export default {
   fetch(request: Request, { KEY_SHARD }: Env): Promise<Response> {
-    const shard = hash(request.headers.get("idempotency-key") ?? "") % SHARDS;
+    const shard = shardOf(request.headers.get("idempotency-key") ?? "");
     const id = ids.get(shard) ?? KEY_SHARD.idFromName(String(shard));
     ids.set(shard, id);
     return KEY_SHARD.get(id).fetch(request);

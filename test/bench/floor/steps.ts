@@ -11,10 +11,12 @@ import type { Completed, Policy, Started } from "../../../src/core/record.ts";
 import { attemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
 import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
 import { type HeaderPairs, headersOf, requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
+import { decodeMessage, encodeMessage } from "../../../src/http/message.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
 import { Ledger } from "../../../src/shard/ledger.ts";
 import { Timers } from "../../../src/shard/timers.ts";
+import { shardOf } from "./shard-of.ts";
 
 interface Env {
   readonly ORIGIN: string;
@@ -31,8 +33,6 @@ interface Head {
   readonly headers: HeaderPairs;
 }
 
-const SHARDS = 64;
-const LENGTH_BYTES = 4;
 const TIMEOUT_MS = 30_000;
 const POLICY: Policy = { unknown: "retry", lockMs: durationMs(40_000), retentionMs: durationMs(86_400_000) };
 const NONE: ReadonlySet<string> = new Set();
@@ -53,26 +53,10 @@ export default {
           ]);
     const pairs = STEP < 5 ? [...headers] : requestHeaders(headers, NONE);
     const head: Head = { id, key, fingerprint: print, url: ORIGIN + pathname + search, method, headers: pairs };
-    const shard = KEY_SHARD.idFromName(String(hash(key) % SHARDS));
-    return KEY_SHARD.get(shard).fetch("https://shard/", { method: "POST", body: encode(head, body) });
+    const shard = KEY_SHARD.idFromName(String(shardOf(key)));
+    return KEY_SHARD.get(shard).fetch("https://shard/", { method: "POST", body: encodeMessage({ head, body }) });
   },
 };
-
-/** FNV-1a. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ (text.codePointAt(at) ?? 0), 0x01000193);
-  return value >>> 0;
-}
-
-function encode(head: Head, body: Uint8Array): Uint8Array {
-  const json = new TextEncoder().encode(JSON.stringify(head));
-  const bytes = new Uint8Array(LENGTH_BYTES + json.byteLength + body.byteLength);
-  new DataView(bytes.buffer).setUint32(0, json.byteLength);
-  bytes.set(json, LENGTH_BYTES);
-  bytes.set(body, LENGTH_BYTES + json.byteLength);
-  return bytes;
-}
 
 export class KeyShard {
   readonly #sql: SqlStorage;
@@ -89,12 +73,8 @@ export class KeyShard {
   }
 
   async fetch(request: Request): Promise<Response> {
-    const bytes = new Uint8Array(await request.arrayBuffer());
-    const bodyAt = LENGTH_BYTES + new DataView(bytes.buffer).getUint32(0);
-    const head: Head = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
-    return this.#step < 4
-      ? this.#withFloorRow(head, bytes.subarray(bodyAt))
-      : this.#withRecord(head, bytes.subarray(bodyAt));
+    const { head, body } = decodeMessage<Head>(new Uint8Array(await request.arrayBuffer()));
+    return this.#step < 4 ? this.#withFloorRow(head, body) : this.#withRecord(head, body);
   }
 
   async #withFloorRow(head: Head, body: Uint8Array): Promise<Response> {

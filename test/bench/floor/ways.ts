@@ -8,6 +8,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { type HeaderPairs, headersOf } from "../../../src/http/headers.ts";
+import { shardOf } from "./shard-of.ts";
 
 interface Env {
   readonly ORIGIN: string;
@@ -28,15 +29,7 @@ interface Answer {
   readonly body: ArrayBuffer;
 }
 
-const SHARDS = 64;
 const HEAD = "x-head";
-
-/** FNV-1a. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ (text.codePointAt(at) ?? 0), 0x01000193);
-  return value >>> 0;
-}
 
 function headOf(request: Request, origin: string): Head {
   const { pathname, search } = new URL(request.url);
@@ -48,7 +41,7 @@ function headOf(request: Request, origin: string): Head {
 export default {
   async fetch(request: Request, { KEY_SHARD, ORIGIN, WAY }: Env): Promise<Response> {
     const head = headOf(request, ORIGIN);
-    const shard = KEY_SHARD.get(KEY_SHARD.idFromName(String(hash(head.key) % SHARDS)));
+    const shard = KEY_SHARD.get(KEY_SHARD.idFromName(String(shardOf(head.key))));
     switch (WAY) {
       case "rpc": {
         const { status, headers, body } = await shard.answer(head, await request.arrayBuffer());
