@@ -92,6 +92,10 @@ async function refresh(): Promise<void> {
     isOver = true;
     return say("Your session has ended. Load the page to sign in again.", "lost");
   }
+  if (response.status === 404) {
+    isOver = true;
+    return say("This record is no more: it has expired, or was forgotten.", "lost");
+  }
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
   if (next.documentElement.dataset["now"] === undefined) throw new Error(`no page: ${response.status}`);
   lostAt = 0;
