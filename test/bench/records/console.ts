@@ -66,7 +66,14 @@ async function tenthPage(page: Page, base: string): Promise<string> {
 async function load(stateDir: string, origin: string, records: number): Promise<void> {
   const shards = await makeShards(() => startGateway(origin, stateDir, SHARDS), SHARDS);
   const to = Math.ceil(records / SHARDS);
-  const jobs = shards.map(({ file, shard, template }) => ({ file, template, seed: shard, to, ageMs: 0, isMixed: true }));
+  const jobs = shards.map(({ file, shard, template }) => ({
+    file,
+    template,
+    seed: shard,
+    to,
+    ageMs: 0,
+    isMixed: true,
+  }));
   const bar = new ProgressBar("load ", to * SHARDS, 0);
   let done = 0;
   await loadAll(jobs, (loaded) => {
