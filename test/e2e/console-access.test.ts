@@ -253,11 +253,17 @@ describe("a forged form", () => {
     for (const form of [RELEASE, { ...RELEASE, token: "" }, { ...RELEASE, token: other }]) {
       expect((await send(`${path}/release`, { cookie, form })).status).toBe(403);
     }
+    const headers = { Cookie: cookie, "Content-Type": "application/json" };
+    const json = await fetch(`${scene.gateway.url}${path}/release`, { method: "POST", headers, body: "{}" });
+    expect(json.status).toBe(403);
     expect(await stateOf(path)).toBe("unknown");
     const token = formTokenIn((await send(path, { cookie })).text);
     expect((await send(`${path}/release`, { cookie, form: { ...RELEASE, token }, origin: null })).status).toBe(403);
     expect((await send(`${path}/release`, { cookie, form: { ...RELEASE, token } })).status).toBe(303);
     expect(await stateOf(path)).toBe("failed");
+    // An address cannot make the console say what was not done.
+    expect((await send(`${path}?done=release`, { cookie })).text).toContain("Released.");
+    expect((await send(`${path}?done=resolve`, { cookie })).text).not.toContain("Resolved.");
   });
 });
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../support/chromium.ts";
 import { freshKey } from "../support/http.ts";
 import { HOLD, makeUnknown, openConsole, signIn, startConsoleScene } from "./support/console.ts";
-import { BASE, type OperatorScene } from "./support/operator-scene.ts";
+import { BASE, type OperatorScene, startOperatorScene } from "./support/operator-scene.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CONSOLE = `${BASE}/console`;
@@ -104,9 +104,10 @@ describe("a page that is open", () => {
     await own.close();
   });
 
-  it("counts on while a call is in flight", async () => {
+  it("counts on while a call is in flight, also without a connection", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
+    await page.context().setOffline(true);
     const running = page.locator("#in-flight time span").first();
     const before = Number.parseInt((await running.textContent()) ?? "", 10);
     await expect
@@ -142,10 +143,52 @@ describe("a page that is open", () => {
     const reason = page.locator("#resolve-form").getByLabel("Reason");
     await reason.fill("Half a sen");
     const id = page.url().split("/").at(-1) ?? "";
-    await scene.ask("POST", `/records/${id}/release`, { body: { reason: "Meanwhile, by the API" } });
+    // It would take the form away.
+    const body = { reason: "Meanwhile, by the API", response: { status: 201 } };
+    expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
     await page.getByText("Meanwhile, by the API").waitFor();
     expect(await reason.inputValue()).toBe("Half a sen");
+    await reason.fill("");
+    await page.locator("h1").click();
+    await page.locator("#resolve-form").waitFor({ state: "detached" });
     await close();
+  });
+});
+
+describe("a record that is no more", () => {
+  it("is said to be so while its page is open, and its address is a page that says so", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const key = freshKey();
+    await scene.send({ path: HOLD, key });
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    const id = page.url().split("/").at(-1) ?? "";
+    expect((await scene.ask("POST", `/records/${id}/forget`, { body: { reason: "A test" } })).status).toBe(200);
+    await page.getByText("This record is no more: it has expired, or was forgotten.").waitFor();
+    expect((await page.reload())?.status()).toBe(404);
+    await page.getByRole("heading", { name: "Not found" }).waitFor();
+    await close();
+  });
+});
+
+describe("with an object for each key", () => {
+  it("the overview says that nothing can be listed, and a key is found all the same", async () => {
+    const own = await startOperatorScene({ shards: "per-key", scope: ["none"] }, [{ path: HOLD, unknown: "hold" }]);
+    const key = freshKey();
+    await own.send({ path: HOLD, key, behave: { drop: "after-effect" } });
+    const { page, complaints, close } = await openConsole(browser, own);
+    await signIn(page);
+    await page.getByText("those cannot be listed. Search a record by its key.").waitFor();
+    expect(await page.locator("#counts").count()).toBe(0);
+    await page.getByRole("searchbox").fill(key);
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.locator("#records").getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+    await own.close();
   });
 });
 

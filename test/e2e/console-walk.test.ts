@@ -80,7 +80,8 @@ describe("a key in doubt", () => {
       const key = await makeUnknown(scene);
       const { page, complaints, close } = await openConsole(browser, scene);
       await page.goto(BASE);
-      // The token's field has the focus.
+      // A field that takes the token without a click; the browser may focus it a moment after the page is there.
+      await page.locator("#operator-token:focus").waitFor();
       await page.keyboard.type(ADMIN_TOKEN);
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();

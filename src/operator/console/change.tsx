@@ -29,7 +29,7 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
         403,
       );
     }
-    const fields = textFields(await c.req.formData());
+    const fields = await textFields(c.req.raw);
     if (!(await timingSafeEqual(fields["token"] ?? "", viewer.formToken))) {
       return show(
         <Message

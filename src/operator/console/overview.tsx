@@ -15,18 +15,16 @@ export interface OverviewProps {
   readonly waiting: readonly RecordSummary[];
   readonly shards: readonly ShardCounts[];
   readonly rates: readonly RouteRates[];
+  /** Every key has an object of its own: nothing can be counted or listed. */
+  readonly isPerKey: boolean;
 }
 
 /** What the overview shows of the shards: those with most to do. */
 const SHOWN_SHARDS = 5;
 
-export function Overview({ view, inFlight, waiting, shards, rates }: OverviewProps) {
+export function Overview({ view, inFlight, waiting, shards, rates, isPerKey }: OverviewProps) {
   const { paths } = view;
-  const total = totalOf(shards, inFlight, waiting);
-  const busiest = shards
-    .filter((shard) => restless(shard) > 0)
-    .toSorted((one, other) => restless(other) - restless(one))
-    .slice(0, SHOWN_SHARDS);
+  const total = totalOf(shards);
   const undecided =
     total.unknown === 0
       ? "Nothing waits for a decision"
@@ -53,6 +51,35 @@ export function Overview({ view, inFlight, waiting, shards, rates }: OverviewPro
           <button>Search</button>
         </form>
       </div>
+      {isPerKey ? (
+        <p class="note">
+          Every key has an object of its own (shards = "per-key"), and those cannot be listed. Search a record by its
+          key.
+        </p>
+      ) : (
+        <Open view={view} total={total} shards={shards} inFlight={inFlight} waiting={waiting} />
+      )}
+      <section class="card" id="rates" data-live>
+        <div class="head">
+          <h2 id="rates-title">Replays and conflicts by route</h2>
+        </div>
+        <Rates rates={rates} />
+      </section>
+
+      {isPerKey ? null : <Busiest view={view} shards={shards} />}
+    </Page>
+  );
+}
+
+interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "inFlight" | "waiting"> {
+  readonly total: Omit<ShardCounts, "shard">;
+}
+
+/** What is not finished. */
+function Open({ view, total, shards, inFlight, waiting }: OpenProps) {
+  const { paths } = view;
+  return (
+    <>
       <dl class="tiles" id="counts" data-live>
         <Tile name="In flight" count={total.inFlight} says="calls to the origin" />
         <Tile name="Unknown" count={total.unknown} says="wait for a decision" alert={total.unknown > 0} />
@@ -60,7 +87,7 @@ export function Overview({ view, inFlight, waiting, shards, rates }: OverviewPro
         <div>
           <dt>Stored</dt>
           <dd class="n">{size(total.bytes)}</dd>
-          <dd class="soft small">{shards.length === 0 ? "one object per key" : `in ${shards.length} shards`}</dd>
+          <dd class="soft small">in {shards.length} shards</dd>
         </div>
       </dl>
 
@@ -100,28 +127,30 @@ export function Overview({ view, inFlight, waiting, shards, rates }: OverviewPro
           />
         )}
       </section>
+    </>
+  );
+}
 
-      <section class="card" id="rates" data-live>
-        <div class="head">
-          <h2 id="rates-title">Replays and conflicts by route</h2>
-        </div>
-        <Rates rates={rates} />
-      </section>
-
-      <section class="card" id="shards" data-live>
-        <div class="head">
-          <h2 id="shards-title">Shards with most to do</h2>
-          <a class="small" href={paths.shards}>
-            All shards
-          </a>
-        </div>
-        {busiest.length === 0 ? (
-          <p class="empty">Every shard is quiet: nothing in flight, unknown or failed.</p>
-        ) : (
-          <ShardsTable shards={busiest} labelledBy="shards-title" />
-        )}
-      </section>
-    </Page>
+function Busiest({ view, shards }: Pick<OverviewProps, "view" | "shards">) {
+  const { paths } = view;
+  const busiest = shards
+    .filter((shard) => restless(shard) > 0)
+    .toSorted((one, other) => restless(other) - restless(one))
+    .slice(0, SHOWN_SHARDS);
+  return (
+    <section class="card" id="shards" data-live>
+      <div class="head">
+        <h2 id="shards-title">Shards with most to do</h2>
+        <a class="small" href={paths.shards}>
+          All shards
+        </a>
+      </div>
+      {busiest.length === 0 ? (
+        <p class="empty">Every shard is quiet: nothing in flight, unknown or failed.</p>
+      ) : (
+        <ShardsTable shards={busiest} labelledBy="shards-title" />
+      )}
+    </section>
   );
 }
 
@@ -154,22 +183,11 @@ function restless({ inFlight, unknown, failed }: ShardCounts): number {
   return inFlight + unknown + failed;
 }
 
-/** Where every key has an object of its own, nothing can be counted but what is listed. */
-function totalOf(
-  shards: readonly ShardCounts[],
-  inFlight: readonly RecordSummary[],
-  waiting: readonly RecordSummary[],
-): Omit<ShardCounts, "shard"> {
+function totalOf(shards: readonly ShardCounts[]): Omit<ShardCounts, "shard"> {
   const sum = (of: (shard: ShardCounts) => number): number => shards.reduce((total, shard) => total + of(shard), 0);
   return {
-    inFlight: Math.max(
-      inFlight.length,
-      sum((shard) => shard.inFlight),
-    ),
-    unknown: Math.max(
-      waiting.length,
-      sum((shard) => shard.unknown),
-    ),
+    inFlight: sum((shard) => shard.inFlight),
+    unknown: sum((shard) => shard.unknown),
     failed: sum((shard) => shard.failed),
     bytes: sum((shard) => shard.bytes),
   };

@@ -18,7 +18,7 @@ import type { Paths } from "./view.ts";
 const LOOKED_AT = 100;
 const SHOWN = 6;
 
-/** What a page may be told to say, by the name that its address carries: never text from there. */
+/** What a page says after a change. */
 const DONE = {
   release: "Released. The next request with this key reaches the origin again.",
   resolve: "Resolved. Every retry gets this response from now on.",
@@ -33,7 +33,7 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
       shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started") : [],
       shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown") : [],
     ]);
-    const props = { shards, rates: ratesOf(counts), inFlight, waiting };
+    const props = { shards, rates: ratesOf(counts), inFlight, waiting, isPerKey: operator.isPerKey };
     return show(<Overview view={c.var.view} {...props} />);
   });
 
@@ -53,7 +53,7 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
         routes={routes}
         isFirstPage={request?.cursor === null}
         isPerKey={operator.isPerKey}
-        done={doneOf(search)}
+        done={search.get("done") === "forget" ? DONE.forget : null}
       />,
       problem === null ? 200 : 400,
     );
@@ -62,8 +62,10 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
   app.get(`${paths.records}/:id{[0-9a-f]{64}}`, async (c) => {
     const record = await operator.inspect(recordId(c.req.param("id")));
     if (record === null) return c.notFound();
-    const done = doneOf(new URL(c.req.url).searchParams);
-    return show(<RecordPage view={c.var.view} record={record} draft={null} done={done} />);
+    // An address may say what it likes; the record says what was done.
+    const last = record.timeline.at(-1);
+    const isTrue = last?.type === "change" && last.action === c.req.query("done");
+    return show(<RecordPage view={c.var.view} record={record} draft={null} done={isTrue ? DONE[last.action] : null} />);
   });
 
   app.get(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {
@@ -82,9 +84,4 @@ async function oldest(operator: Operator, state: RecordState): Promise<readonly 
   const filter = { states: [state], route: null, olderThanMs: null, key: null };
   const page = await operator.list(filter, LOOKED_AT, null);
   return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
-}
-
-function doneOf(search: URLSearchParams): string | null {
-  const name = search.get("done");
-  return name === "release" || name === "resolve" || name === "forget" ? DONE[name] : null;
 }

@@ -12,7 +12,7 @@ import type { Paths } from "./view.ts";
 
 export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth }: ConsolePorts): void {
   app.post(paths.signIn, async (c) => {
-    const { next: wanted, "operator-token": given } = textFields(await c.req.formData());
+    const { next: wanted, "operator-token": given } = await textFields(c.req.raw);
     const next = ownPath(paths, wanted);
     const refuse = (status: number, error: string, headers = {}) =>
       show(<SignIn paths={paths} error={error} next={next} isFromElsewhere={false} />, status, headers);

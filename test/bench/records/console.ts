@@ -66,7 +66,14 @@ async function tenthPage(page: Page, base: string): Promise<string> {
 async function load(stateDir: string, origin: string, records: number): Promise<void> {
   const shards = await makeShards(() => startGateway(origin, stateDir, SHARDS), SHARDS);
   const to = Math.ceil(records / SHARDS);
-  const jobs = shards.map(({ file, shard, template }) => ({ file, template, seed: shard, to, ageMs: 0 }));
+  const jobs = shards.map(({ file, shard, template }) => ({
+    file,
+    template,
+    seed: shard,
+    to,
+    ageMs: 0,
+    isMixed: true,
+  }));
   const bar = new ProgressBar("load ", to * SHARDS, 0);
   let done = 0;
   await loadAll(jobs, (loaded) => {
@@ -99,7 +106,7 @@ await withOrigin((origin) =>
         ["records, first page", gateway.url + LIST],
         ["records, tenth page", await tenthPage(page, gateway.url)],
         ["search by key", `${gateway.url}${LIST}?key=${KEY}`],
-        ["state = unknown, none", `${gateway.url}${LIST}?state=unknown`],
+        ["state = unknown", `${gateway.url}${LIST}?state=unknown`],
         ["older than 12 h, none", `${gateway.url}${LIST}?older_than=12h`],
       ] as const;
       const figures: Record<string, readonly Timing[]> = {};

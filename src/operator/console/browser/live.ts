@@ -57,18 +57,21 @@ function isInUse(region: Element): boolean {
   );
 }
 
-function focusable(root: Element, like: Element): HTMLElement | undefined {
-  const wanted = like.getAttribute("href") ?? like.id;
-  return [...root.querySelectorAll<HTMLElement>("a, button, summary, [tabindex]")].find(
-    (element) => (element.getAttribute("href") ?? element.id) === wanted,
-  );
+/** What tells one thing that can have the focus from another, before and after. */
+function nameOf(element: Element): string {
+  return element.getAttribute("href") ?? element.closest("details")?.id ?? element.id;
+}
+
+function focusable(root: Element, name: string): HTMLElement | undefined {
+  return [...root.querySelectorAll<HTMLElement>("a, button, summary")].find((element) => nameOf(element) === name);
 }
 
 function takeOver(next: Document): void {
   for (const region of document.querySelectorAll("[data-live]")) {
     const fresh = next.getElementById(region.id);
     if (fresh === null || essence(fresh) === essence(region) || isInUse(region)) continue;
-    const focused = region.contains(document.activeElement) ? document.activeElement : null;
+    const { activeElement: active } = document;
+    const focused = active !== null && region.contains(active) ? nameOf(active) : null;
     for (const details of region.querySelectorAll("details[open]")) {
       next.getElementById(details.id)?.setAttribute("open", "");
     }
@@ -91,6 +94,10 @@ async function refresh(): Promise<void> {
   if (response.type === "opaqueredirect") {
     isOver = true;
     return say("Your session has ended. Load the page to sign in again.", "lost");
+  }
+  if (response.status === 404) {
+    isOver = true;
+    return say("This record is no more: it has expired, or was forgotten.", "lost");
   }
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
   if (next.documentElement.dataset["now"] === undefined) throw new Error(`no page: ${response.status}`);
