@@ -2,7 +2,7 @@
 // completed record never changes until it expires (README, G2), so neither does its replay; what an operator erases is
 // forgotten here within `MOST_AGE_MS`.
 
-import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, REPLAYED_HEADER, SMALL_HEADER } from "./headers.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, headersOf, REPLAYED_HEADER, SMALL_HEADER } from "./headers.ts";
 
 /** What a replay is a replay of. */
 export interface Asked {
@@ -87,9 +87,12 @@ export class ReplayMemory {
 }
 
 function answer({ status, statusText, headers, expires, body }: Remembered, echo: string): Response {
-  const pairs = headers.map(([name, value]): [string, string] => [name, value]);
-  pairs.push([ECHO_HEADER, echo], [EXPIRES_HEADER, expires], [REPLAYED_HEADER, "true"]);
-  return new Response(body, { status, statusText, headers: pairs, encodeBody: "manual" });
+  const own: HeaderPairs = [
+    [ECHO_HEADER, echo],
+    [EXPIRES_HEADER, expires],
+    [REPLAYED_HEADER, "true"],
+  ];
+  return new Response(body, { status, statusText, headers: headersOf([...headers, ...own]), encodeBody: "manual" });
 }
 
 function sizeOf({ headers, body }: Remembered): number {

@@ -4,7 +4,14 @@
 import type { Completed } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { EventSearch } from "../http/event-stream.ts";
-import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, REPLAYED_HEADER, SMALL_HEADER } from "../http/headers.ts";
+import {
+  ECHO_HEADER,
+  EXPIRES_HEADER,
+  type HeaderPairs,
+  headersOf,
+  REPLAYED_HEADER,
+  SMALL_HEADER,
+} from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
@@ -137,13 +144,12 @@ function expires(at: EpochMs | null): HeaderPairs {
 }
 
 function answer({ status, statusText }: ResponseHead, headers: HeaderPairs, body: Body, added: HeaderPairs): Response {
-  const pairs = [...headers, ...added].map(([name, value]) => [name, value]);
   const none = NULL_BODY_STATUSES.has(status);
   if (none && body instanceof ReadableStream) void body.cancel();
   return new Response(none ? null : body, {
     status,
     statusText,
-    headers: pairs,
+    headers: headersOf([...headers, ...added]),
     encodeBody: "manual",
   });
 }

@@ -1,12 +1,14 @@
 // Whether records slow a shard down, or fill the memory, by their number: first requests and replays with 1,000,000 completed
 // records in one shard against 1,000, in interleaved rounds; peak memory with 1,000,000 over 16 shards against 10,000.
-// `npm run bench:growth -- [--short] [--tmpfs] [--json FILE]`
+// `npm run bench:growth -- [--short] [--tmpfs] [--json FILE] [--svg DIR]`
 
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { measureMemory, measureThroughput, type Memory, type Throughput } from "./growth-measures.ts";
 import { COUNTS, ERASED_AT_ONCE } from "../../support/operation-counts.ts";
+import { type Bar, barGraph } from "../graph.ts";
+import { spreadOf } from "../rounds.ts";
 import { closeConnections } from "./post.ts";
 import { grouped } from "./progress-bar.ts";
 import { median } from "../process-memory.ts";
@@ -17,6 +19,7 @@ const { values: options } = parseArgs({
     short: { type: "boolean", default: false },
     tmpfs: { type: "boolean", default: false },
     json: { type: "string" },
+    svg: { type: "string" },
   },
 });
 
@@ -44,11 +47,29 @@ function report(throughput: Throughput, memory: Memory): void {
   console.log(`${grouped(memory.many)}: ${memory.ratio.toFixed(2)}x.`);
 }
 
+/** Throughput by records per shard. */
+function graph({ few, many: most, rounds }: Throughput): string {
+  const bars = (["first", "replay"] as const).flatMap((kind, tone) =>
+    (["few", "many"] as const).flatMap((size): Bar[] => {
+      const spreadOfSize = spreadOf(rounds.map((round) => round[kind][size]));
+      const label = `${kind}, ${grouped(size === "few" ? few : most)} records`;
+      return spreadOfSize === null ? [] : [{ label, spread: spreadOfSize, tone: tone === 0 ? 0 : 1 }];
+    }),
+  );
+  const where = options.tmpfs ? "tmpfs" : "disk";
+  const how = `Medians of ${rounds.length} interleaved rounds, with their range; one shard, state on ${where}`;
+  return barGraph("Requests per second by records in the shard, 16 connections", how, bars, 0);
+}
+
 await withOrigin((origin) =>
   withFolder(options.tmpfs, async (folder) => {
     const throughput = await measureThroughput(join(folder, "one"), origin, { few: 1000, many, ...sizes });
     const memory = await measureMemory(join(folder, "sixteen"), origin, { few: 10_000, many, ...sizes });
     report(throughput, memory);
+    if (options.svg !== undefined) {
+      await mkdir(options.svg, { recursive: true });
+      await writeFile(join(options.svg, "records.svg"), graph(throughput));
+    }
     if (options.json !== undefined) {
       const rowsPerKey = COUNTS.first.rowsWritten + COUNTS.erased.rowsWritten / ERASED_AT_ONCE;
       // The first two as `npm run bench -- --volume FILE` takes them over.
