@@ -173,6 +173,19 @@ describe("a change", () => {
     }, "its end");
   });
 
+  it("need not wait for a lock that the origin's refusal has ended", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/hold/refused", key, behave: { status: 503 } });
+    const id = await idOf(key);
+    const { json } = await scene.ask("GET", `/records/${id}`);
+    const { startedAt, lockedUntil } = v.parse(v.object({ startedAt: v.string(), lockedUntil: v.string() }), json);
+    expect(Date.parse(lockedUntil) - Date.parse(startedAt)).toBeLessThan(1000);
+    const resolved = await scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "x", response: RESOLUTION } });
+    expect(resolved.status).toBe(200);
+    const forgotten = await scene.ask("POST", `/records/${id}/forget`, { body: { reason: "x" } });
+    expect(forgotten.json).toEqual({ forgotten: true });
+  });
+
   it("never takes the place of a first answer; that can only be forgotten", async () => {
     const message = { path: "/retry/done", key: freshKey() };
     await scene.send(message);
