@@ -255,6 +255,20 @@ describe("the list", () => {
     expect((await scene.ask("GET", "/records", { token: READ_TOKEN })).status).toBe(200);
   });
 
+  it("names one record of a key by its id, also where routes with other shards have one each", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/hold/thing", key, behave: { status: 201 } });
+    await scene.send({ path: "/other/thing", key, behave: { drop: "after-effect" } });
+    const records = await list(`key=${key}`);
+    expect(records.map(({ route }) => route).toSorted()).toEqual(["/hold/*", "/other/*"]);
+    for (const { id, route, state } of records) {
+      expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ id, route, state });
+    }
+    const done = records.find(({ route }) => route === "/hold/*")?.id;
+    await scene.ask("POST", `/records/${done}/forget`, { body: { reason: "the other one stays" } });
+    expect(await list(`key=${key}`)).toMatchObject([{ route: "/other/*" }]);
+  });
+
   it.each([
     "sate=failed",
     "state=done",
