@@ -4,7 +4,7 @@
 // Every event first sees the record as time has left it (`settle`): a lock that ended, a record that expired. Whether
 // an alarm looked in between makes therefore no difference to what any later event leaves behind.
 
-import { type AttemptId, durationMs, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
+import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
 import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } from "./record.ts";
 import type { EndReason } from "./timeline.ts";
 
@@ -132,7 +132,9 @@ function operate(
     case "resolve": {
       if (current.state === "completed") return refuse("completed");
       const { status } = event;
-      const completed = { state: "completed", fingerprint, attempt, policy, status, kept: true } as const;
+      // A response may be given at once. That nobody else is let in before remains.
+      const given = { ...attempt, lockedUntil: current.state === "failed" ? current.retryFrom : attempt.lockedUntil };
+      const completed = { state: "completed", fingerprint, attempt: given, policy, status, kept: true } as const;
       return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
     }
     case "forget":
@@ -146,9 +148,8 @@ function mayBeAtWork(record: Failed | Unknown | Completed, now: EpochMs): boolea
     case "failed":
       return record.retryFrom > now;
     case "unknown":
-      return record.attempt.lockedUntil > now;
     case "completed":
-      return false;
+      return record.attempt.lockedUntil > now;
   }
 }
 
@@ -251,8 +252,11 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
   const expiresAt = later(now, policy.retentionMs);
   switch (event.type) {
     case "result": {
-      const { status, kept } = event;
-      return { state: "completed", fingerprint, attempt, policy, status, kept, completedAt: now, expiresAt };
+      const { status, kept, verified } = event;
+      // With the attempt's own word its lock has ended.
+      const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
+      const done = { ...attempt, lockedUntil };
+      return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
     }
     case "refused":
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };

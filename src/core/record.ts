@@ -27,7 +27,10 @@ export interface Attempt {
   /** 1, 2, 3 …: the fencing token that the origin sees. It restarts when a record was erased, so it is no identity. */
   readonly number: number;
   readonly startedAt: EpochMs;
-  /** When the lock ends. A living attempt renews it before; a lock that ends means that its shard lost the attempt. */
+  /**
+   * When the lock ends: with the attempt's result, at the latest. A living attempt renews it before; one that ends without a
+   * word means that its shard lost the attempt.
+   */
   readonly lockedUntil: EpochMs;
 }
 

@@ -28,4 +28,5 @@ export const attemptId = (value: string): AttemptId => value as AttemptId;
 export const recordId = (value: string): RecordId => value as RecordId;
 
 export const later = (time: EpochMs, by: DurationMs): EpochMs => epochMs(time + by);
+export const earliest = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.min(one, other));
 export const latest = (one: EpochMs, other: EpochMs): EpochMs => epochMs(Math.max(one, other));

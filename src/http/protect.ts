@@ -2,6 +2,7 @@
 // keeps the key. Nothing goes out before the whole request has been found good.
 
 import type { Origin, Route } from "../config/resolved.ts";
+import { shardSet } from "../config/shard-set.ts";
 import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, durationMs } from "../core/units.ts";
@@ -151,7 +152,7 @@ async function parcelFor(
   const begun = body.kind === "whole" ? body.bytes : joinBytes(body.read);
   const comparesNone = route.fingerprint.body === "none";
   const [record, fingerprint] = await Promise.all([
-    nameRecord(key.key, scopeOf(request.headers, route.scope)),
+    nameRecord(key.key, scopeOf(request.headers, route.scope), shardSet(route)),
     // Of a body that is still coming, the shard digests the bytes; what is computed here is then of no use.
     fingerprintRequest(parts, body.kind === "whole" ? begun : new Uint8Array(), route.fingerprint.body),
   ]);

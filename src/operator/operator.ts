@@ -21,6 +21,7 @@ export interface RecordSummary {
   /** The number of the last attempt. */
   readonly attempt: number;
   readonly startedAt: EpochMs;
+  /** No other attempt starts before. */
   readonly lockedUntil: EpochMs;
   /** `null` while an attempt is in flight. */
   readonly expiresAt: EpochMs | null;

@@ -126,7 +126,8 @@ function summaryOf({ id, shard, key, route, record }: ListedRecord): RecordSumma
     state,
     attempt: attempt.number,
     startedAt: attempt.startedAt,
-    lockedUntil: attempt.lockedUntil,
+    // After a refusal nobody is at work, whatever lock the attempt had.
+    lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
     expiresAt: state === "started" ? null : record.expiresAt,
     status: isCompleted ? record.status : null,
     responseKept: isCompleted ? record.kept : null,

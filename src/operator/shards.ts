@@ -2,6 +2,7 @@
 // other objects.
 
 import type { Route } from "../config/resolved.ts";
+import { shardSet } from "../config/shard-set.ts";
 import { shardName, type ShardPlace } from "../shard/naming.ts";
 
 type Group = Pick<Route, "shards" | "jurisdiction" | "locationHint">;
@@ -13,7 +14,7 @@ export class ShardPlaces {
   readonly #groups: readonly Group[];
 
   constructor(routes: readonly Route[]) {
-    const bySet = routes.toReversed().map((route) => [`${route.shards} ${route.jurisdiction}`, route] as const);
+    const bySet = routes.toReversed().map((route) => [shardSet(route), route] as const);
     this.#groups = [...new Map(bySet).values()];
   }
 

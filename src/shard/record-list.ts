@@ -167,7 +167,10 @@ export class RecordList {
         .toArray();
       return { rows, looked: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
     };
-    return { name: "bucket", bucket: of, id: first, read: isFiltered ? filter : read };
+    // Whatever place a cursor names, records of other keys are none of this list's.
+    const fromFirst: Stretch["read"] = (bucket, id, limit) =>
+      (isFiltered ? filter : read)(bucket, id < first ? first : id, limit);
+    return { name: "bucket", bucket: of, id: first, read: fromFirst };
   }
 
   /** The last id of as many as are looked at in one statement; `null` where there are not so many. */

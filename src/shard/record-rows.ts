@@ -78,8 +78,8 @@ const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
 
 const CLAIM = insert([...NAME, ...ATTEMPT, "verification"]);
 const INSERT = insert([...NAME, ...ATTEMPT, ...END, ...WAIT]);
-/** What the attempt was stays as it is, and nothing is waited for any more. */
-const COMPLETE = update(["bucket", "state", ...END], WAIT);
+/** What the attempt was stays as it is, but for its lock, and nothing is waited for any more. */
+const COMPLETE = update(["bucket", "state", "locked_until", ...END], WAIT);
 const REPLACE = update(["bucket", ...ATTEMPT, ...END, ...WAIT]);
 
 function insert(columns: readonly string[]): string {
@@ -103,7 +103,8 @@ export function insertion(id: RecordId, row: Written): Statement {
 export function replacement(id: RecordId, before: number, row: Written): Statement {
   const { bucket, record } = row;
   if (record.state === "completed") {
-    return { query: COMPLETE, values: [bucket, record.state, ...endOf(row), before, id] };
+    const { lockedUntil } = record.attempt;
+    return { query: COMPLETE, values: [bucket, record.state, lockedUntil, ...endOf(row), before, id] };
   }
   return { query: REPLACE, values: [bucket, ...attemptOf(record), ...endOf(row), ...waitOf(row), before, id] };
 }

@@ -173,6 +173,19 @@ describe("a change", () => {
     }, "its end");
   });
 
+  it("need not wait for a lock that the origin's refusal has ended", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/hold/refused", key, behave: { status: 503 } });
+    const id = await idOf(key);
+    const { json } = await scene.ask("GET", `/records/${id}`);
+    const { startedAt, lockedUntil } = v.parse(v.object({ startedAt: v.string(), lockedUntil: v.string() }), json);
+    expect(Date.parse(lockedUntil) - Date.parse(startedAt)).toBeLessThan(1000);
+    const resolved = await scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "x", response: RESOLUTION } });
+    expect(resolved.status).toBe(200);
+    const forgotten = await scene.ask("POST", `/records/${id}/forget`, { body: { reason: "x" } });
+    expect(forgotten.json).toEqual({ forgotten: true });
+  });
+
   it("never takes the place of a first answer; that can only be forgotten", async () => {
     const message = { path: "/retry/done", key: freshKey() };
     await scene.send(message);
@@ -240,6 +253,20 @@ describe("the list", () => {
     }
     expect(await list(`route=${encodeURIComponent("/other/*")}&older_than=1h`)).toEqual([]);
     expect((await scene.ask("GET", "/records", { token: READ_TOKEN })).status).toBe(200);
+  });
+
+  it("names one record of a key by its id, also where routes with other shards have one each", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/hold/thing", key, behave: { status: 201 } });
+    await scene.send({ path: "/other/thing", key, behave: { drop: "after-effect" } });
+    const records = await list(`key=${key}`);
+    expect(records.map(({ route }) => route).toSorted()).toEqual(["/hold/*", "/other/*"]);
+    for (const { id, route, state } of records) {
+      expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ id, route, state });
+    }
+    const done = records.find(({ route }) => route === "/hold/*")?.id;
+    await scene.ask("POST", `/records/${done}/forget`, { body: { reason: "the other one stays" } });
+    expect(await list(`key=${key}`)).toMatchObject([{ route: "/other/*" }]);
   });
 
   it.each([

@@ -162,7 +162,7 @@ it.each([null, "eu", "fedramp-high"] as const)(
 
 it("whose object is lost in mid-call is told that the attempt may be at work, and the origin is called once", async () => {
   const route = routeOf({ shards: "per-key" });
-  const head = headOf({ recordId: await nameRecord(crypto.randomUUID(), []) });
+  const head = headOf({ recordId: await nameRecord(crypto.randomUUID(), [], "") });
   const bench = new ShardBench(shardName(head.recordId, "per-key"));
   bench.origin = () => new Promise(() => undefined);
   const response = shardCaller(env.KEY_SHARD)(route, { head, body: new Uint8Array(), rest: null });

@@ -121,6 +121,25 @@ it("a record that is forgotten takes its body along, and the next request is a f
   expect(bench.calls).toHaveLength(2);
 });
 
+it("a response that is given takes the place of what a lost attempt had stored, which goes", async () => {
+  const bench = new OperatedBench();
+  const head = headOf({}, "hold");
+  bench.origin = heldAnswer(() => new Response()).origin;
+  const sent = bench.send(messageOf(head)).catch(() => null);
+  await bench.called(1);
+  await bench.lose();
+  await sent;
+  // As if it had been lost in the middle of a long response.
+  await bench.within((ledger) => ledger.bodies.append(head.attemptId, 0, new Uint8Array(1000)));
+  await bench.age(head.recordId, 60_000);
+  await bench.evict();
+  expect(await bench.change(head.recordId, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
+  await bench.alarm();
+  const chunks = "SELECT count(*) AS n FROM chunks";
+  expect(await bench.within((_ledger, { storage }) => storage.sql.exec(chunks).one())).toEqual({ n: 0 });
+  expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 200, text: "", isReplay: true });
+});
+
 it("counts what waits for somebody, as time has left it", async () => {
   const bench = new OperatedBench();
   bench.origin = () => new Response(null, { status: 503 });

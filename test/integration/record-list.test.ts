@@ -111,6 +111,12 @@ it("finds the records of a key by what their ids begin with, and no others", () 
       [idOf(2, "b"), "mine"],
     ]);
     expect(read(list, { section: "key", keyHash: "d".repeat(32) }, NOW)).toEqual([]);
+    // Nor by the cursor of another list.
+    for (const route of [null, encodeURIComponent("/")]) {
+      const query = { ...ALL, section: "key", keyHash: "b".repeat(32), route, limit: 9 } as const;
+      const { records } = list.page({ ...query, after: "bucket.0.0" }, seeAt(NOW), NOW);
+      expect(records.map(({ key }) => key)).toEqual(["mine", "mine"]);
+    }
   }));
 
 it("shows records as time has left them: a lock that has passed, and nothing that has expired", () =>

@@ -137,7 +137,7 @@ export function possibleChanges({ state, lockedUntil }: RecordDetail, now: numbe
     case "started":
       return [];
     case "completed":
-      return ["forget"];
+      return lockedUntil > now ? [] : ["forget"];
     case "failed":
     case "unknown":
       return lockedUntil > now ? ["resolve", "release"] : ["resolve", "release", "forget"];

@@ -22,7 +22,7 @@ const SHOWN = 6;
 const DONE = {
   release: "Released. The next request with this key reaches the origin again.",
   resolve: "Resolved. Every retry gets this response from now on.",
-  forget: "Forgotten. The next request with this key is a first one.",
+  forget: "Forgotten. Requests with this key are first ones again, from every Worker within 30 seconds.",
 } as const;
 
 export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {

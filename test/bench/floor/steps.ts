@@ -48,7 +48,7 @@ export default {
       STEP < 2
         ? [recordId(key), ""]
         : await Promise.all([
-            nameRecord(key, [headers.get("authorization")]),
+            nameRecord(key, [headers.get("authorization")], "64 null"),
             fingerprintRequest(parts, body, "bytes"),
           ]);
     const pairs = STEP < 5 ? [...headers] : requestHeaders(headers, NONE);

@@ -23,7 +23,7 @@ export interface ShardFile {
 
 /** The id of a key's record where the scope is nobody's. */
 export function idOf(key: string): Promise<string> {
-  return nameRecord(key, []);
+  return nameRecord(key, [], "64 null");
 }
 
 /** Starts a gateway, makes every shard of it by one request, stops it, and finds the shards' files. */

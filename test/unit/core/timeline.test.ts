@@ -170,6 +170,18 @@ describe("an operator's change", () => {
     expect(step(released, request("b"), policy, epochMs(40)).reply.type).toBe("start");
   });
 
+  it("lets none in by way of a response either, which may be given at once", () => {
+    const resolved = after([0, request("a")], [5, ambiguous("a")], [6, { type: "resolve", status: 200, ...by }]);
+    const forget = { type: "forget", ...by } as const;
+    expect(step(resolved, forget, policy, epochMs(39)).reply).toEqual({ type: "unchangeable", why: "in-flight" });
+    expect(step(resolved, forget, policy, epochMs(40)).record).toBeNull();
+    // Nobody is at work any more who has said that nothing was done, or what.
+    const refusedOne = after([0, request("a")], [5, refused("a")], [6, { type: "resolve", status: 200, ...by }]);
+    for (const record of [refusedOne, after([0, request("a")], [5, result("a")])]) {
+      expect(step(record, forget, policy, epochMs(7)).record).toBeNull();
+    }
+  });
+
   it("leaves the first answer the answer: a completed record can only be forgotten", () => {
     const record = after([0, request("a")], [5, result("a")]);
     for (const change of changes.slice(0, 2)) {
