@@ -22,15 +22,15 @@ export class Heartbeat {
 
   /** `beat` is called every `everyMs`, until what is given here is called. */
   begin(everyMs: number, beat: () => void): () => void {
-    const lookMs = Math.min(everyMs, CALL_MS);
     const since = performance.now();
     let beatAt = since + everyMs;
-    const due = this.#timers.set(lookMs, () => {
+    const due = this.#timers.set(Math.min(everyMs, CALL_MS), () => {
       const now = performance.now();
-      due.move(lookMs);
+      const isBeat = now >= beatAt;
+      if (isBeat) beatAt = now + everyMs;
+      due.move(Math.min(beatAt - now, CALL_MS));
       if (now - since >= CALL_MS) this.#callOnce(now);
-      if (now < beatAt) return;
-      beatAt = now + everyMs;
+      if (!isBeat) return;
       try {
         beat();
       } catch (error) {

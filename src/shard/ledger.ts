@@ -38,8 +38,8 @@ export interface Attachments {
   readonly verification?: string | null;
   /** Of the past; absent: what the record had. */
   readonly history?: readonly Happening[];
-  /** For a record that was not there before. */
-  readonly label?: Label;
+  /** Comes with the request that an attempt is for. */
+  readonly label?: Label | null;
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
@@ -101,7 +101,7 @@ export class Ledger {
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
-    { response = null, verification = null, history = entry?.history ?? [], label = UNLABELLED }: Attachments = {},
+    { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments = {},
   ): void {
     if (entry !== null && !needsBody(entry.record, record)) this.#discard(entry.record.attempt.id);
     if (record === null) {

@@ -70,8 +70,17 @@ export class Watch {
     this.#counted();
     if (observed.serverTiming) addServerTiming(response, report);
     if (observed.log === "all" || (observed.log === "errors" && isTrouble(outcome))) this.#log(observed, report);
-    this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(recordId), this.#where));
+    this.#measure(report);
     return response;
+  }
+
+  /** An answer that is lost here would look as if the shard had failed, and a request be sent once more for it. */
+  #measure(report: ExchangeReport): void {
+    try {
+      this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
+    } catch (error) {
+      console.warn({ message: "data point not written", reason: String(error) });
+    }
   }
 
   /** A request without a key has gone to the origin as it came. */

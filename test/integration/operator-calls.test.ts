@@ -153,3 +153,17 @@ it("counts what waits for somebody, as time has left it", async () => {
   expect(counts).toMatchObject({ inFlight: 0, failed: 1, unknown: 2 });
   expect(counts.bytes).toBeGreaterThan(4096);
 });
+
+it("a record has the route of its latest attempt, also when its key was used under another one before", async () => {
+  const bench = new OperatedBench();
+  const head = headOf({ route: "/old" });
+  bench.origin = (_request, number) => new Response(null, { status: number === 1 ? 503 : 201 });
+  await bench.send(messageOf(head));
+  expect(await bench.operator.inspect(head.recordId)).toMatchObject({ key: "key", route: "/old" });
+  await bench.send(messageOf({ ...again(head), route: "/new" }));
+  expect(await bench.operator.inspect(head.recordId)).toMatchObject({
+    key: "key",
+    route: "/new",
+    record: { state: "completed", attempt: { number: 2 } },
+  });
+});

@@ -47,6 +47,27 @@ describe("a dataset that is bound", () => {
     });
   });
 
+  it.each(["a dataset", "no dataset at all"])("harms no exchange when it fails: %s", async (what) => {
+    const calls: string[] = [];
+    vi.stubGlobal("fetch", ({ method }: Request) => {
+      calls.push(method);
+      return new Response("done", { status: 201 });
+    });
+    const writeDataPoint = (): never => {
+      throw new TypeError("too many data points");
+    };
+    const bindings = { ...env, METRICS: what === "a dataset" ? { writeDataPoint } : {} };
+    await runInDurableObject(env.KEY_SHARD.getByName(crypto.randomUUID()), async (_instance, state) => {
+      const shard = new KeyShard(state, bindings);
+      const head = headOf();
+      for (const one of [head, again(head)]) {
+        const response = await shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: messageOf(one) }));
+        expect([response.status, await response.text()]).toEqual([201, "done"]);
+      }
+      expect(calls).toEqual(["POST"]);
+    });
+  });
+
   it("gets no longer index than it takes", () => {
     expect(dataPointOf({ ...REPORT, route: `/${"a".repeat(200)}` }, null, "worker").indexes[0]).toHaveLength(96);
   });
