@@ -20,22 +20,29 @@ const ADMIN_TOKEN = randomBytes(24).toString("hex");
 const READ_TOKEN = randomBytes(24).toString("hex");
 
 let origin: TestOrigin;
+/** One that a test kills. */
+let doomed: TestOrigin;
 let gateway: Gateway;
 let client: Client;
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "onceway-cli-"));
-  origin = await startOrigin();
+  [origin, doomed] = await Promise.all([startOrigin(), startOrigin()]);
   const vars = {
     IDEMPOTENCY: { origin: origin.url, shards: 4 },
-    ROUTES: [{ path: "/hold/*", unknown: "hold", timeout: "1s", lock: "2s" }, { path: "/pay/*" }, { path: "/many/*" }],
+    ROUTES: [
+      { path: "/hold/*", unknown: "hold", timeout: "1s", lock: "2s" },
+      { path: "/pay/*" },
+      { path: "/many/*" },
+      { path: "/doomed/*", unknown: "hold", origin: doomed.url },
+    ],
   };
   gateway = await startWorkerd({ stateDir: await makeStateDir(), vars, bindings: { ADMIN_TOKEN, READ_TOKEN } });
   client = clientOf(gateway.url);
 });
 afterAll(async () => {
   await gateway.stop();
-  await origin.close();
+  await Promise.all([origin.close(), doomed.close()]);
   await rm(gateway.stateDir, { recursive: true, force: true });
   await rm(folder, { recursive: true });
 });
@@ -66,6 +73,26 @@ async function keyInDoubt(): Promise<string> {
   expect((await client.send({ path: `/hold/${key}`, key })).status).toBe(502);
   return key;
 }
+
+it("a key whose origin was killed in the call is found, looked at and resolved, and its retry is answered", async () => {
+  const key = freshKey();
+  const message = { path: "/doomed/payment", key };
+  const lost = client.send({ ...message, behave: { hold: true } });
+  await doomed.arrived(key);
+  await doomed.close();
+  expect((await lost).status).toBe(502);
+
+  const [record] = await list("--state", "unknown", "--route", "/doomed/*");
+  expect(record).toMatchObject({ key, state: "unknown" });
+  expect((await onceway("show", "--key", key)).stdout).toContain("origin-dropped");
+  const response = ["--status", "201", "--body", "paid", "--reason", "the bank's statement shows it"];
+  expect((await onceway("resolve", record?.id ?? "", ...response)).code).toBe(0);
+
+  const retry = await client.send(message);
+  expect([retry.status, retry.body.toString()]).toEqual([201, "paid"]);
+  expect(headerValue(retry, "idempotent-replayed")).toBe("true");
+  expect((await onceway("show", "--key", key)).stdout).toContain("resolve by admin: the bank's statement shows it");
+});
 
 describe("ls", () => {
   it("finds what is in doubt, as a table and as JSON", async () => {

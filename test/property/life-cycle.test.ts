@@ -3,7 +3,15 @@ import { describe, expect, it } from "vitest";
 import { deadlineOf, step } from "../../src/core/life-cycle.ts";
 import type { Policy } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
-import { history, type Moment, play, policyFor, RETENTION_MS, type Taken } from "../support/life-cycle-history.ts";
+import {
+  history,
+  type Moment,
+  operatedHistory,
+  play,
+  policyFor,
+  RETENTION_MS,
+  type Taken,
+} from "../support/life-cycle-history.ts";
 
 const RUNS = { numRuns: 3000 };
 const policies: readonly Policy["unknown"][] = ["retry", "hold", "verify"];
@@ -11,9 +19,10 @@ const policies: readonly Policy["unknown"][] = ["retry", "hold", "verify"];
 function checkHistories(
   check: (taken: readonly Taken[], moments: readonly Moment[]) => void,
   unknown?: Policy["unknown"],
+  histories = history,
 ): void {
   fc.assert(
-    fc.property(history, (moments) => {
+    fc.property(histories, (moments) => {
       check(play(moments, unknown), moments);
     }),
     RUNS,
@@ -21,21 +30,28 @@ function checkHistories(
 }
 
 describe("life cycle, over any history", () => {
-  it("starts an attempt only when none is at work: the one before was refused, or its lock has ended", () => {
-    checkHistories((taken) => {
-      const lockedUntil = new Map<string, number>();
-      for (const { event, reply, record, now } of taken) {
-        if (reply.type === "start") {
-          for (const until of lockedUntil.values()) expect(until).toBeLessThanOrEqual(now);
-          lockedUntil.set(reply.record.attempt.id, reply.record.attempt.lockedUntil);
+  it.each([
+    ["the one before was refused, or its lock has ended", history],
+    ["whatever operators decide", operatedHistory],
+  ])("starts an attempt only when none is at work: %s", (_name, histories) => {
+    checkHistories(
+      (taken) => {
+        const lockedUntil = new Map<string, number>();
+        for (const { event, reply, record, now } of taken) {
+          if (reply.type === "start") {
+            for (const until of lockedUntil.values()) expect(until).toBeLessThanOrEqual(now);
+            lockedUntil.set(reply.record.attempt.id, reply.record.attempt.lockedUntil);
+          }
+          if (reply.type !== "settled" || !("attemptId" in event)) continue;
+          if (event.type === "renew" && record !== null) lockedUntil.set(event.attemptId, record.attempt.lockedUntil);
+          // A result or a refusal is the attempt's last word; an ambiguous one may still be at work, also when the origin
+          // knows nothing of it yet.
+          if (event.type === "result" || event.type === "refused") lockedUntil.delete(event.attemptId);
         }
-        if (reply.type !== "settled" || !("attemptId" in event)) continue;
-        if (event.type === "renew" && record !== null) lockedUntil.set(event.attemptId, record.attempt.lockedUntil);
-        // A result or a refusal is the attempt's last word; an ambiguous one may still be at work, also when the origin
-        // knows nothing of it yet.
-        if (event.type === "result" || event.type === "refused") lockedUntil.delete(event.attemptId);
-      }
-    });
+      },
+      undefined,
+      histories,
+    );
   });
 
   it("lets only the owner end or renew a record", () => {
@@ -56,6 +72,40 @@ describe("life cycle, over any history", () => {
         if (before?.state === "completed" && now < before.expiresAt) expect(record).toBe(before);
       }
     });
+  });
+
+  it("never takes a first answer's place when operators decide, but for one that forgets it", () => {
+    checkHistories(
+      (taken) => {
+        for (const { before, record, event, now } of taken) {
+          if (before?.state !== "completed" || now >= before.expiresAt) continue;
+          if (event.type === "forget") expect([before, null]).toContain(record);
+          else expect(record).toBe(before);
+        }
+      },
+      undefined,
+      operatedHistory,
+    );
+  });
+
+  it("starts again under hold only when the origin refused, the record expired, or an operator let it", () => {
+    checkHistories(
+      (taken) => {
+        let isForbidden = false;
+        for (const { event, reply, before, now } of taken) {
+          const hasExpired = before === null || (before.state !== "started" && before.expiresAt <= now);
+          if (reply.type === "start") {
+            const lostUntil = (before?.attempt.lockedUntil ?? 0) + RETENTION_MS;
+            expect(isForbidden && !hasExpired && now < lostUntil).toBe(false);
+            isForbidden = true;
+          }
+          if (reply.type === "settled" && event.type === "refused") isForbidden = false;
+          if (reply.type === "changed" && event.type !== "resolve") isForbidden = false;
+        }
+      },
+      "hold",
+      operatedHistory,
+    );
   });
 
   it("never starts again under hold, unless the origin refused or the record expired", () => {
@@ -121,7 +171,7 @@ describe("life cycle, over any history", () => {
   it("leaves the same behind whether or not an alarm looked in between", () => {
     fc.assert(
       fc.property(
-        history,
+        operatedHistory,
         fc.array(fc.nat(25), { maxLength: 8 }),
         fc.constantFrom(...policies),
         (moments, looks, unknown) => {

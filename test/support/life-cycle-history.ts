@@ -28,7 +28,9 @@ export type Happening =
   /** The origin, asked so long ago, says that it knows nothing. */
   | { readonly type: "absent"; readonly attemptsAgo: number; readonly askedAgo: number }
   | { readonly type: "verify" }
-  | { readonly type: "look" };
+  | { readonly type: "look" }
+  /** An operator's change. */
+  | { readonly type: "release" | "resolve" | "forget" };
 
 export interface Moment {
   readonly passing: Passing;
@@ -72,6 +74,20 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 );
 
 export const history: fc.Arbitrary<readonly Moment[]> = fc.array(fc.record({ passing, happening }), { maxLength: 25 });
+
+const change: fc.Arbitrary<Happening> = fc.record({
+  type: fc.constantFrom("release" as const, "resolve" as const, "forget" as const),
+});
+
+/** The same with operators who decide at any time. */
+export const operatedHistory: fc.Arbitrary<readonly Moment[]> = fc.array(
+  fc.record({
+    passing,
+    happening: fc.oneof({ weight: 3, arbitrary: happening }, { weight: 1, arbitrary: change }),
+  }),
+  // Left to itself, the generator seldom makes ten in a row, and a change needs what comes before and after it.
+  { maxLength: 25, size: "max" },
+);
 
 export interface Taken extends Step {
   readonly now: EpochMs;
@@ -137,5 +153,10 @@ function eventOf(what: Happening, started: readonly string[], now: EpochMs): Lif
         kept: true,
         verified: false,
       };
+    case "release":
+    case "forget":
+      return { type: what.type, by: "admin", reason: "because" };
+    case "resolve":
+      return { type: "resolve", by: "admin", reason: "because", status: 200 };
   }
 }
