@@ -198,7 +198,11 @@ export class Exchanges {
     if (entry === null) return "none";
     // Also one that has said its word and is not done with its body.
     if (this.living.get(id) !== undefined) return "in-flight";
-    const { reply } = this.#step(id, event, entry.record.policy, epochMs(Date.now()), { response });
+    const { policy } = entry.record;
+    const now = epochMs(Date.now());
+    // As if the alarm had come before: a lost attempt gives up what it has stored of a body.
+    this.#step(id, { type: "look" }, policy, now);
+    const { reply } = this.#step(id, event, policy, now, { response });
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
