@@ -114,10 +114,12 @@ async function canConnect(address: string, timeoutMs: number): Promise<boolean> 
 /** By scheme and authority: as many as there are origins. */
 const addresses = new Map<string, string>();
 
+/** A query may follow at once: what differs from record to record must not count as another origin. */
+const ORIGIN = /^[^:]+:\/\/[^/?]+/;
+
 /** A URL is parsed once for each origin, not for each call. */
 function addressOf(url: string): string {
-  const pathAt = url.indexOf("/", url.indexOf("//") + 2);
-  const origin = pathAt === -1 ? url : url.slice(0, pathAt);
+  const [origin = url] = ORIGIN.exec(url) ?? [];
   const known = addresses.get(origin);
   if (known !== undefined) return known;
   const { protocol, hostname, port } = new URL(url);

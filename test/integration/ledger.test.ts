@@ -154,6 +154,17 @@ describe("ledger", () => {
     });
   });
 
+  it("forgets how to ask the origin, a credential with it, as soon as there is nothing to ask", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      const claim: Started = { ...started(), policy: { ...policy, unknown: "verify" } };
+      ledger.save(id, null, claim, { verification: "secret" });
+      expect(ledger.verification(id, ledger.find(id))).toBe("secret");
+      ledger.save(id, ledger.find(id), completed(claim), { response });
+      expect(sql.exec("SELECT verification FROM records").one()).toEqual({ verification: null });
+    });
+  });
+
   it("stores only the bytes of a view, not of the buffer that it looks into", async () => {
     await inLedger((ledger) => {
       const id = freshId();

@@ -167,3 +167,24 @@ it("a record has the route of its latest attempt, also when its key was used und
     record: { state: "completed", attempt: { number: 2 } },
   });
 });
+
+it("a lost attempt that is resolved before any alarm has come leaves nothing of its body behind", async () => {
+  const bench = new OperatedBench();
+  bench.origin = () => {
+    const { readable, writable } = new IdentityTransformStream();
+    void writable.getWriter().write(new Uint8Array(600_000));
+    return new Response(readable, { status: 201 });
+  };
+  const head = headOf({}, "hold");
+  const sent = bench.send(messageOf(head)).catch(() => null);
+  const chunks = (): Promise<number> =>
+    bench.within((_ledger, { storage }) => storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n);
+  while ((await chunks()) < 2) await scheduler.wait(1);
+  await bench.lose();
+  await sent;
+  await bench.age(head.recordId, 60_000);
+  await bench.evict();
+  expect(await bench.change(head.recordId, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
+  await bench.deliverAlarm();
+  expect(await chunks()).toBe(0);
+});

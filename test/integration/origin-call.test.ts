@@ -3,7 +3,7 @@
 
 import { describe, expect, it, vi } from "vitest";
 import type { Origin } from "../../src/config/resolved.ts";
-import { callOrigin } from "../../src/shard/origin-call.ts";
+import { callOrigin, type OriginResponse } from "../../src/shard/origin-call.ts";
 import { Reachability } from "../../src/shard/reachability.ts";
 import { Timers } from "../../src/shard/timers.ts";
 
@@ -47,7 +47,12 @@ describe("the length of an origin's answer", () => {
   });
 });
 
-it("leaves no timer behind when the last byte has come: a pending one keeps the object in memory", async () => {
+/** A call whose body comes as the test says, and how many timers of the runtime are pending after each of its steps. */
+async function pendingIn(
+  body: BodyInit,
+  headers: Readonly<Record<string, string>>,
+  steps: (outcome: OriginResponse) => Promise<void>,
+): Promise<{ readonly before: number; readonly after: number }> {
   const pending = new Set<unknown>();
   const { setTimeout: set, clearTimeout: clear } = globalThis;
   vi.stubGlobal("setTimeout", (run: () => void, ms: number) => {
@@ -60,26 +65,58 @@ it("leaves no timer behind when the last byte has come: a pending one keeps the 
     clear(timer);
   });
   try {
-    for (const headers of [{ "content-length": "5" }, {}]) {
-      const target = { fetch: () => Promise.resolve(new Response("hello", { headers })) };
-      const call = { origin: NETWORK, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null };
-      const reachability = new Reachability(
-        new Map([["127.0.0.1:9", { telling: false, doubtful: false, trialsLeft: 0 }]]),
-        {
-          has: () => false,
-          add: () => undefined,
-        },
-      );
-      const outcome = await callOrigin({ ...call, timeoutMs: 9000, idleTimeoutMs: 9000 }, target, {
-        reachability,
-        timers: new Timers(),
-      });
-      if (!("next" in outcome)) throw new Error(`the call ended: ${outcome.kind}`);
-      expect(pending.size).toBe(1);
-      while ((await outcome.next()).kind !== "whole");
-      expect(pending.size).toBe(0);
-    }
+    const target = { fetch: () => Promise.resolve(new Response(body, { headers })) };
+    const call = { origin: NETWORK, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null };
+    const reach = { telling: false, doubtful: false, trialsLeft: 0 };
+    const known = { has: () => false, add: () => undefined };
+    const outcome = await callOrigin({ ...call, timeoutMs: 9000, idleTimeoutMs: 9000 }, target, {
+      reachability: new Reachability(new Map([["127.0.0.1:9", reach]]), known),
+      timers: new Timers(),
+    });
+    if (!("next" in outcome)) throw new Error(`the call ended: ${outcome.kind}`);
+    const before = pending.size;
+    await steps(outcome);
+    return { before, after: pending.size };
   } finally {
     vi.unstubAllGlobals();
   }
+}
+
+describe("no timer is left behind, since a pending one keeps the object in memory,", () => {
+  it.each([
+    ["of the length that was told", { "content-length": "5" }],
+    ["of a length that was not told", {}],
+  ])("when the last byte of a body has come, %s", async (_what, headers) => {
+    const counts = await pendingIn("hello", headers, async (outcome) => {
+      // Nobody asks for more than has been told.
+      let left = outcome.length ?? Number.POSITIVE_INFINITY;
+      while (left > 0) {
+        const piece = await outcome.next();
+        if (piece.kind !== "bytes") break;
+        left -= piece.bytes.byteLength;
+      }
+    });
+    expect(counts).toEqual({ before: 1, after: 0 });
+  });
+
+  it("when there is no body to wait for", async () => {
+    const counts = await pendingIn("", { "content-length": "0" }, async (outcome) => {
+      expect(await outcome.next()).toEqual({ kind: "whole" });
+    });
+    expect(counts).toEqual({ before: 1, after: 0 });
+  });
+
+  it("when the body breaks off", async () => {
+    const { readable, writable } = new IdentityTransformStream();
+    const counts = await pendingIn(readable, {}, async (outcome) => {
+      await writable.abort(new Error("broken"));
+      expect(await outcome.next()).toEqual({ kind: "dropped" });
+    });
+    expect(counts).toEqual({ before: 1, after: 0 });
+  });
+
+  it("when nobody needs the rest", async () => {
+    const counts = await pendingIn("hello", {}, (outcome) => Promise.resolve(outcome.cancel()));
+    expect(counts).toEqual({ before: 1, after: 0 });
+  });
 });

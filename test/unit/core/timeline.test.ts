@@ -60,6 +60,7 @@ const ambiguous = (id: string): LifeCycleEvent => ({
   attemptId: attemptId(id),
   reason: { kind: "timed-out" },
 });
+const absent = (id: string): LifeCycleEvent => ({ type: "absent", attemptId: attemptId(id), askedAt: epochMs(50) });
 const look: LifeCycleEvent = { type: "look" };
 const by = { by: "admin", reason: "asked the bank" };
 
@@ -105,6 +106,11 @@ describe("the timeline of a record", () => {
       "1: asked, done at 60",
       "1: 0-60 result 201",
     ]);
+    expect(tell("verify", 99, [0, request("a")], [41, look], [60, absent("a")], [61, request("b")])).toEqual([
+      "1: 0-40 lost",
+      "1: asked, absent at 60",
+      "2: 61- runs",
+    ]);
   });
 
   it("names an operator's change, with its reason", () => {
@@ -114,6 +120,13 @@ describe("the timeline of a record", () => {
     expect(
       tell("hold", 99, [0, request("a")], [5, ambiguous("a")], [50, { type: "resolve", status: 200, ...by }]),
     ).toEqual(["1: 0-5 ambiguous timed-out", "resolve by admin at 50: asked the bank"]);
+  });
+
+  it("tells that an attempt was lost before what was decided about it, when nobody had looked in between", () => {
+    expect(tell("hold", 99, [0, request("a")], [LOCK_MS, { type: "release", ...by }])).toEqual([
+      "1: 0-40 lost",
+      "release by admin at 40: asked the bank",
+    ]);
   });
 
   it("is not that of a record with the same name that has expired", () => {

@@ -56,6 +56,18 @@ describe("timers", () => {
     expect(times).toBe(2);
   });
 
+  it("do what is due sooner than all that was set before, also when nothing was looked at for long", () => {
+    const timers = new Timers();
+    const done: string[] = [];
+    timers.set(5000, () => done.push("late"));
+    vi.advanceTimersByTime(1000);
+    timers.set(10, () => done.push("soon"));
+    vi.advanceTimersByTime(10);
+    expect(done).toEqual(["soon"]);
+    vi.advanceTimersByTime(3990);
+    expect(done).toEqual(["soon", "late"]);
+  });
+
   it("may set and cancel others while they are done", () => {
     const timers = new Timers();
     const done: string[] = [];
