@@ -45,7 +45,7 @@ export interface Attachments {
 const UNLABELLED: Label = { key: "", route: "" };
 
 /** The most bytes of bodies that are erased in one turn: SQLite reads each page that it frees. */
-const ERASE_BYTES = 8 << 20;
+const ERASE_BYTES = 2 << 20;
 
 interface ErasableRow extends Record<string, SqlStorageValue> {
   readonly bucket: number;

@@ -57,7 +57,7 @@ async function fill(folder: string, origin: string, shards: number, records: num
   const known = new Map<string, string[]>(made.map(({ shard }) => [shard, []]));
   for (let number = 0; number < keys; number += 1) {
     const key = `${run}-${number}`;
-    known.get(shardName(await keyHash(key), shards))?.push(await idOf(key));
+    known.get(shardName(await keyHash(key), shards))?.push(await idOf(key, shards));
   }
   const bar = new ProgressBar("load ", records - keys);
   let done = 0;

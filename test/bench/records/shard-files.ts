@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { keyHash, nameRecord } from "../../../src/http/record-name.ts";
+import { shardSet } from "../../../src/config/shard-set.ts";
 import { shardName } from "../../../src/shard/naming.ts";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
@@ -22,8 +23,8 @@ export interface ShardFile {
 }
 
 /** The id of a key's record where the scope is nobody's. */
-export function idOf(key: string): Promise<string> {
-  return nameRecord(key, [], "64 null");
+export function idOf(key: string, shards: number): Promise<string> {
+  return nameRecord(key, [], shardSet({ shards, jurisdiction: null }));
 }
 
 /** Starts a gateway, makes every shard of it by one request, stops it, and finds the shards' files. */
@@ -43,7 +44,7 @@ async function make(gateway: Gateway, shards: number): Promise<readonly ShardFil
     const shard = shardName(await keyHash(key), shards);
     if (made.has(shard)) continue;
     await post(gateway.url, key);
-    made.set(shard, await idOf(key));
+    made.set(shard, await idOf(key, shards));
   }
   const folder = join(gateway.stateDir, OBJECTS);
   const files = readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name));
