@@ -46,6 +46,7 @@ const UNLABELLED: Label = { key: "", route: "" };
 
 /** The most bytes of bodies that are erased in one turn: SQLite reads each page that it frees. */
 const ERASE_BYTES = 2 << 20;
+const GROWTH = 4;
 
 interface ErasableRow extends Record<string, SqlStorageValue> {
   readonly bucket: number;
@@ -70,6 +71,8 @@ export class Ledger {
   readonly buckets: Buckets;
   /** The text of the look-up, as long as the buckets are the same. */
   #find = { list: "", query: "" };
+  /** How many records the next slice looks at: no more than it will erase, where they are large. */
+  #eraseAtOnce = Number.POSITIVE_INFINITY;
   /** What this instance has written of those in flight, since each is asked for once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
@@ -150,21 +153,24 @@ export class Ledger {
 
   /** Erases at most `limit` records of expired buckets, fewer where their bodies are large, and tells how many; their chunks are discarded. */
   erase(now: EpochMs, limit: number): number {
+    const most = Math.min(limit, this.#eraseAtOnce);
     const found = this.#sql
       .exec<ErasableRow>(
         "SELECT bucket, id, CASE WHEN kept = 1 AND body IS NULL THEN attempt_id END AS apart, CASE WHEN body IS NULL THEN 0 ELSE body_bytes END AS bytes FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
         now,
-        limit,
+        most,
       )
       .toArray();
     const rows = found.slice(0, countWithin(found, ERASE_BYTES));
+    const isCut = rows.length < found.length;
+    this.#eraseAtOnce = isCut ? rows.length : GROWTH * most;
     for (const { apart } of rows) if (apart !== null) this.#discard(apart);
     const last = rows.at(-1);
     // The rows were read in the order of the key, from its beginning: they are all up to the last one.
     if (last !== undefined) {
       this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
     }
-    if (rows.length < limit && rows.length === found.length) this.buckets.forgetExpired(now);
+    if (rows.length < most && !isCut) this.buckets.forgetExpired(now);
     return rows.length;
   }
 
