@@ -134,7 +134,7 @@ async function change(
     case "forgotten":
       return context.json({ forgotten: true });
     case "refused":
-      return refuse(result.why === "none" ? { code: "record-not-found" } : { code: "change-refused", why: result.why });
+      return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
   }
 }
 

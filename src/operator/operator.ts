@@ -1,7 +1,6 @@
 // What an operator can see and do, whoever asks: the API and the console both stand on this. Times are milliseconds since the
 // epoch here, and ISO 8601 text in the API.
 
-import type { Unchangeable } from "../core/life-cycle.ts";
 import type { IdempotencyRecord } from "../core/record.ts";
 import type { Change, Happening } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
@@ -82,7 +81,10 @@ export interface GivenResponse {
 export type ChangeResult =
   | { readonly kind: "changed"; readonly record: RecordDetail }
   | { readonly kind: "forgotten" }
-  | { readonly kind: "refused"; readonly why: Unchangeable };
+  | { readonly kind: "refused"; readonly why: "none" }
+  | { readonly kind: "refused"; readonly why: "completed" }
+  /** Until the lock that is in the way ends; an attempt may end before. */
+  | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 /** What would be lost, or waits for somebody. */
 export interface ShardCounts {

@@ -69,8 +69,12 @@ export class ShardOperator implements Operator {
     const head: ChangeHead = { id, event: eventOf(change), headers };
     const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
-    if (why !== null) return { kind: "refused", why };
-    return detail === null ? { kind: "forgotten" } : { kind: "changed", record: detailOf(detail, shardTitle(place)) };
+    if (why === "none" || why === "completed") return { kind: "refused", why };
+    const record = detail === null ? null : detailOf(detail, shardTitle(place));
+    if (why === "in-flight") {
+      return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
+    }
+    return record === null ? { kind: "forgotten" } : { kind: "changed", record };
   }
 
   async counts(): Promise<readonly ShardCounts[]> {
