@@ -60,6 +60,8 @@ export interface RecordPage {
   readonly records: readonly RecordSummary[];
   /** Where the next page begins; `null` after the last. A page may be short, or empty, and not be the last. */
   readonly cursor: string | null;
+  /** Shards that did not answer: what they hold is missing here. */
+  readonly silent: readonly string[];
 }
 
 /** A change, by whom, and why. */
@@ -92,19 +94,36 @@ export interface ShardCounts {
   readonly inFlight: number;
   readonly failed: number;
   readonly unknown: number;
+  /** Which of these numbers may be larger: counting ends at some thousands. */
+  readonly atLeast: readonly ("failed" | "unknown")[];
   /** Of its database. */
   readonly bytes: number;
+}
+
+export interface AllCounts {
+  /** Those that answered. */
+  readonly shards: readonly ShardCounts[];
+  /** Those that did not. */
+  readonly silent: readonly string[];
 }
 
 export interface Operator {
   /** Whether every route has an object for each key, so that records are found by their key alone. */
   readonly isPerKey: boolean;
-  /** `null` when there is no such place to begin. */
-  list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage | null>;
+  /**
+   * `null` when there is no such place to begin. Goes on without a shard that is silent, and asks none of `silent` at all; rejects
+   * when none answers, and without any of those that may hold the records of a key.
+   */
+  list(
+    filter: RecordFilter,
+    limit: number,
+    cursor: string | null,
+    silent?: readonly string[],
+  ): Promise<RecordPage | null>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
-  /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects, as all of these, without its shard. */
+  /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects without its shard, as all about one. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
   /** Of each shard that can be enumerated: none where every key has an object of its own. */
-  counts(): Promise<readonly ShardCounts[]>;
+  counts(): Promise<AllCounts>;
 }
