@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { parseDuration } from "../config/units.ts";
-import { lookOf } from "./look.ts";
+import { lookOf, printable } from "./look.ts";
 import { type RecordSummary, STATES } from "./operator-answers.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { readPages } from "./read-pages.ts";
@@ -52,7 +52,14 @@ async function ls(options: LsOptions): Promise<void> {
   if (options.json !== true) {
     console.log(records.length === 0 ? "no records" : recordsTable(records, Date.now(), lookOf(process.stdout)));
   }
-  if (page.value.hasMore) process.stderr.write(`There may be more: --limit ${options.limit * 10}, or --all.\n`);
+  const { hasMore, silent } = page.value;
+  if (silent.length > 0) process.stderr.write(`${silentText(silent)}\n`);
+  if (hasMore) process.stderr.write(`There may be more: --limit ${options.limit * 10}, or --all.\n`);
+}
+
+function silentText(silent: readonly string[]): string {
+  const who = silent.length === 1 ? "A shard does not answer" : `${silent.length} shards do not answer`;
+  return printable(`${who}, and what is there is not listed: ${silent.join(", ")}. Try again later.`);
 }
 
 function readStates(value: string, before: readonly string[] = []): readonly string[] {

@@ -54,7 +54,12 @@ export const recordSchema = v.object({
   ),
 });
 
-export const pageSchema = v.object({ records: v.array(summarySchema), cursor: v.nullable(v.string()) });
+export const pageSchema = v.object({
+  records: v.array(summarySchema),
+  cursor: v.nullable(v.string()),
+  /** Shards that did not answer. A gateway of before has none: it refuses then. */
+  silent: v.optional(v.array(v.string()), []),
+});
 
 export const exchangeSchema = v.object({
   at: isoTime,

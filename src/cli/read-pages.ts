@@ -9,22 +9,30 @@ const MAX_PAGE = 500;
 /** Before that nobody wonders. */
 const QUIET_MS = 1_000;
 
+export interface ReadToEnd {
+  readonly hasMore: boolean;
+  /** Shards that did not answer: what they hold was not read. */
+  readonly silent: readonly string[];
+}
+
 /** Pages until `limit` records are read or there are no more; the last one is cut to fit. Empty pages are left out. */
 export async function* readPages(
   client: OperatorClient,
   filter: RecordFilter,
   limit: number,
   pageLimit = MAX_PAGE,
-): AsyncGenerator<readonly RecordSummary[], { readonly hasMore: boolean }> {
+): AsyncGenerator<readonly RecordSummary[], ReadToEnd> {
   const progress = startProgress();
   let read = 0;
   let cursor: string | null = null;
   let pages = 0;
+  const silent = new Set<string>();
   try {
     do {
       const page = await client.list(filter, Math.min(limit - read, pageLimit), cursor);
       cursor = page.cursor;
       pages += 1;
+      for (const shard of page.silent) silent.add(shard);
       const records = page.records.slice(0, limit - read);
       read += records.length;
       progress.clear();
@@ -34,7 +42,7 @@ export async function* readPages(
   } finally {
     progress.clear();
   }
-  return { hasMore: cursor !== null };
+  return { hasMore: cursor !== null, silent: [...silent] };
 }
 
 /** A line on stderr that is rewritten in place; silent where stderr is no terminal. */

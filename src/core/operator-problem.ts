@@ -1,8 +1,6 @@
 // What the operator API answers when it does not do what it is asked. Whoever may not see a record learns nothing here: the
 // text of a refusal depends on nothing but the refusal.
 
-import type { Unchangeable } from "./life-cycle.ts";
-
 export type OperatorProblem =
   /** No token, or a wrong one. */
   | { readonly code: "operator-unauthorized" }
@@ -14,7 +12,10 @@ export type OperatorProblem =
   /** No such operation; or the whole API is off. */
   | { readonly code: "operator-not-found" }
   | { readonly code: "record-not-found" }
-  | { readonly code: "change-refused"; readonly why: Exclude<Unchangeable, "none"> };
+  /** The record's answer stands. */
+  | { readonly code: "change-refused"; readonly why: "completed" }
+  /** An attempt may be at work, until its lock ends at the latest. */
+  | { readonly code: "change-refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 interface Description {
   readonly status: number;
@@ -48,15 +49,21 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
         "There is no such record, or what was asked for is not kept. It may have expired.",
       );
     case "change-refused":
-      return final(409, "Change refused", `${WHY_NOT[problem.why]} Nothing was changed.`);
+      return problem.why === "completed"
+        ? final(
+            409,
+            "Change refused",
+            "The record is completed, and its first answer stands. It can only be forgotten. Nothing was changed.",
+          )
+        : {
+            status: 409,
+            title: "Change refused",
+            detail:
+              "An attempt is in flight, or may still be at work in the origin: attempts never overlap. Nothing was changed. Ask again when it has ended, or its lock has.",
+            retryAfterMs: problem.retryAfterMs,
+          };
   }
 }
-
-const WHY_NOT: { readonly [Why in Exclude<Unchangeable, "none">]: string } = {
-  "in-flight":
-    "An attempt is in flight, or may still be at work in the origin: attempts never overlap. Try again when its lock has ended.",
-  completed: "The record is completed, and its first answer stands. It can only be forgotten.",
-};
 
 function final(status: number, title: string, detail: string): Description {
   return { status, title, detail, retryAfterMs: null };

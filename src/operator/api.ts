@@ -16,6 +16,7 @@ import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { Operator } from "./operator.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
+import { totalOf } from "./totals.ts";
 import { viewDetail, viewExchange, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -59,10 +60,9 @@ export function operatorApp(
   });
   app.get("/health", (context) => context.json({ status: "ok", version }));
   app.get("/drain", async (context) => {
-    const shards = await operator.counts();
-    const sum = (of: "inFlight" | "failed" | "unknown"): number =>
-      shards.reduce((total, shard) => total + shard[of], 0);
-    return context.json({ inFlight: sum("inFlight"), failed: sum("failed"), unknown: sum("unknown"), shards });
+    const { shards, silent } = await operator.counts();
+    if (shards.length === 0 && silent.length > 0) return refuse({ code: "store-unavailable" });
+    return context.json({ ...totalOf(shards), silent, shards });
   });
   app.get("/metrics", async () => {
     return new Response(await reader.metrics(), { headers: { "Content-Type": EXPOSITION_TYPE } });
@@ -84,7 +84,7 @@ export function operatorApp(
     const page = await operator.list(filter, limit, cursor);
     if (page === null)
       return invalid("cursor is none that a list has given, or the shards are others now: begin again.");
-    return context.json({ records: page.records.map(viewSummary), cursor: page.cursor });
+    return context.json({ records: page.records.map(viewSummary), cursor: page.cursor, silent: page.silent });
   });
   app.get("/records/:id", async (context) => {
     const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;
@@ -134,7 +134,7 @@ async function change(
     case "forgotten":
       return context.json({ forgotten: true });
     case "refused":
-      return refuse(result.why === "none" ? { code: "record-not-found" } : { code: "change-refused", why: result.why });
+      return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
   }
 }
 

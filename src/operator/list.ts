@@ -24,22 +24,28 @@ export interface ListedRecord extends SeenRecord {
 export interface Listed {
   readonly records: readonly ListedRecord[];
   readonly cursor: string | null;
+  /** Shards without an answer. */
+  readonly silent: readonly string[];
 }
 
-export type Ask = (place: ShardPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage>;
+/** `null` when the shard is silent. */
+export type Ask = (place: ShardPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage | null>;
 
-/** `null` when the cursor names no such place. */
+/** `null` when the cursor names no such place. The shards in `known` are silent already. */
 export async function listRecords(
   places: readonly ShardPlace[],
   sections: readonly Section[],
   cursor: string | null,
   limit: number,
   ask: Ask,
+  known: readonly string[] = [],
 ): Promise<Listed | null> {
   const legs = sections.flatMap((section) => places.map((place): Leg => ({ section, place })));
   const begin = cursor === null ? { at: 0, after: null } : readCursor(cursor, legs);
   if (begin === null) return null;
   const records: ListedRecord[] = [];
+  // Waited for once: not again in the next section.
+  const silent = new Set(known);
   let { at, after } = begin;
   for (let width = 1; at < legs.length; width = Math.min(width * GROWTH, SHARDS_AT_ONCE)) {
     const batch = legs.slice(at, at + width);
@@ -47,20 +53,27 @@ export async function listRecords(
     const pages = await Promise.all(
       batch.map(async (leg, index) => ({
         leg,
-        page: await ask(leg.place, { section: leg.section, after: index === 0 ? first : null }),
+        page: silent.has(shardTitle(leg.place))
+          ? null
+          : await ask(leg.place, { section: leg.section, after: index === 0 ? first : null }),
       })),
     );
     for (const { leg, page } of pages) {
+      if (page === null) {
+        silent.add(shardTitle(leg.place));
+        at += 1;
+        continue;
+      }
       const taken = page.records.slice(0, limit - records.length);
       records.push(...taken.map((record) => ({ ...record, shard: shardTitle(leg.place) })));
       const isCut = taken.length < page.records.length;
       const stopped = isCut ? (taken.at(-1)?.at ?? "") : page.next;
-      if (stopped !== null) return { records, cursor: writeCursor(leg, stopped) };
+      if (stopped !== null) return { records, cursor: writeCursor(leg, stopped), silent: [...silent] };
       at += 1;
     }
     after = null;
   }
-  return { records, cursor: null };
+  return { records, cursor: null, silent: [...silent] };
 }
 
 /** What a filter asks for. */

@@ -96,7 +96,7 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
     {
       name: "onceway_records",
       type: "gauge",
-      help: "Records that wait for something, by state.",
+      help: "Records that wait for something, by state; failed and unknown ones are counted up to 10000 each.",
       samples: answered.flatMap(({ shard, numbers: { inFlight: started, failed, unknown } }) =>
         Object.entries({ started, failed, unknown }).map(([state, count]) => sample({ shard, state }, count)),
       ),

@@ -1,7 +1,6 @@
 // What an operator can see and do, whoever asks: the API and the console both stand on this. Times are milliseconds since the
 // epoch here, and ISO 8601 text in the API.
 
-import type { Unchangeable } from "../core/life-cycle.ts";
 import type { IdempotencyRecord } from "../core/record.ts";
 import type { Change, Happening } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
@@ -61,6 +60,8 @@ export interface RecordPage {
   readonly records: readonly RecordSummary[];
   /** Where the next page begins; `null` after the last. A page may be short, or empty, and not be the last. */
   readonly cursor: string | null;
+  /** Shards that did not answer: what they hold is missing here. */
+  readonly silent: readonly string[];
 }
 
 /** A change, by whom, and why. */
@@ -82,7 +83,10 @@ export interface GivenResponse {
 export type ChangeResult =
   | { readonly kind: "changed"; readonly record: RecordDetail }
   | { readonly kind: "forgotten" }
-  | { readonly kind: "refused"; readonly why: Unchangeable };
+  | { readonly kind: "refused"; readonly why: "none" }
+  | { readonly kind: "refused"; readonly why: "completed" }
+  /** Until the lock that is in the way ends; an attempt may end before. */
+  | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 /** What would be lost, or waits for somebody. */
 export interface ShardCounts {
@@ -90,19 +94,36 @@ export interface ShardCounts {
   readonly inFlight: number;
   readonly failed: number;
   readonly unknown: number;
+  /** Which of these numbers may be larger: counting ends at some thousands. */
+  readonly atLeast: readonly ("failed" | "unknown")[];
   /** Of its database. */
   readonly bytes: number;
+}
+
+export interface AllCounts {
+  /** Those that answered. */
+  readonly shards: readonly ShardCounts[];
+  /** Those that did not. */
+  readonly silent: readonly string[];
 }
 
 export interface Operator {
   /** Whether every route has an object for each key, so that records are found by their key alone. */
   readonly isPerKey: boolean;
-  /** `null` when there is no such place to begin. */
-  list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage | null>;
+  /**
+   * `null` when there is no such place to begin. Goes on without a shard that is silent, and asks none of `silent` at all; rejects
+   * when none answers, and without any of those that may hold the records of a key.
+   */
+  list(
+    filter: RecordFilter,
+    limit: number,
+    cursor: string | null,
+    silent?: readonly string[],
+  ): Promise<RecordPage | null>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
-  /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects, as all of these, without its shard. */
+  /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects without its shard, as all about one. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
   /** Of each shard that can be enumerated: none where every key has an object of its own. */
-  counts(): Promise<readonly ShardCounts[]>;
+  counts(): Promise<AllCounts>;
 }

@@ -8,17 +8,15 @@ import { keyHash, keyHashOf } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";
-import { type ListedRecord, listRecords, sectionsFor } from "./list.ts";
+import { askShards, unlessSilent } from "./ask-shards.ts";
+import { type Ask, type ListedRecord, listRecords, sectionsFor } from "./list.ts";
 import type { ChangeRequest, ChangeResult, Operator, RecordDetail, RecordFilter, RecordPage } from "./operator.ts";
-import type { RecordSummary, ShardCounts } from "./operator.ts";
+import type { AllCounts, RecordSummary } from "./operator.ts";
 import { type ShardPlace, shardTitle } from "../shard/naming.ts";
 import { shardStub } from "../shard/shard-stub.ts";
 import { ShardPlaces } from "./shards.ts";
 
-/** Shards that are counted at a time. */
-const SHARDS_AT_ONCE = 16;
-
-type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "counts">>;
+type Calls = Remote<Pick<KeyShard, "list" | "inspect">>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -33,7 +31,12 @@ export class ShardOperator implements Operator {
     return this.#places.listed.length === 0;
   }
 
-  async list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage | null> {
+  async list(
+    filter: RecordFilter,
+    limit: number,
+    cursor: string | null,
+    known: readonly string[] = [],
+  ): Promise<RecordPage | null> {
     const { states, route, olderThanMs, key } = filter;
     const hash = key === null ? null : await keyHash(key);
     const query = {
@@ -45,10 +48,14 @@ export class ShardOperator implements Operator {
       limit,
     };
     const places = hash === null ? this.#places.listed : this.#places.of(hash);
-    const listed = await listRecords(places, sectionsFor(filter), cursor, limit, (place, part) =>
-      this.#calls(place).list({ ...query, ...part }),
-    );
-    return listed === null ? null : { records: listed.records.map(summaryOf), cursor: listed.cursor };
+    const ask: Ask = (place, part) => unlessSilent(place, this.#calls(place).list({ ...query, ...part }));
+    const listed = await listRecords(places, sectionsFor(filter), cursor, limit, ask, known);
+    if (listed === null) return null;
+    const { records, silent } = listed;
+    // Nothing was asked in vain before this page, and about one key half an answer says that there is no record.
+    const isBlind = key === null ? cursor === null && silent.length === places.length : silent.length > 0;
+    if (isBlind && silent.length > 0) throw new Error(`silent: ${silent.join(", ")}`);
+    return { records: records.map(summaryOf), cursor: listed.cursor, silent };
   }
 
   async inspect(id: RecordId): Promise<RecordDetail | null> {
@@ -69,18 +76,20 @@ export class ShardOperator implements Operator {
     const head: ChangeHead = { id, event: eventOf(change), headers };
     const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
-    if (why !== null) return { kind: "refused", why };
-    return detail === null ? { kind: "forgotten" } : { kind: "changed", record: detailOf(detail, shardTitle(place)) };
+    if (why === "none" || why === "completed") return { kind: "refused", why };
+    const record = detail === null ? null : detailOf(detail, shardTitle(place));
+    if (why === "in-flight") {
+      return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
+    }
+    return record === null ? { kind: "forgotten" } : { kind: "changed", record };
   }
 
-  async counts(): Promise<readonly ShardCounts[]> {
-    const places = this.#places.listed;
-    const counts: ShardCounts[] = [];
-    for (let at = 0; at < places.length; at += SHARDS_AT_ONCE) {
-      const batch = places.slice(at, at + SHARDS_AT_ONCE);
-      counts.push(...(await Promise.all(batch.map((place) => this.#count(place)))));
-    }
-    return counts;
+  async counts(): Promise<AllCounts> {
+    const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard.counts());
+    return {
+      shards: asked.flatMap(({ shard, said }) => (said === null ? [] : [{ shard, ...said }])),
+      silent: asked.filter(({ said }) => said === null).map(({ shard }) => shard),
+    };
   }
 
   async #find(id: RecordId): Promise<{ readonly place: ShardPlace; readonly detail: RecordDetail } | null> {
@@ -89,10 +98,6 @@ export class ShardOperator implements Operator {
       if (detail !== null) return { place, detail: detailOf(detail, shardTitle(place)) };
     }
     return null;
-  }
-
-  async #count(place: ShardPlace): Promise<ShardCounts> {
-    return { shard: shardTitle(place), ...(await this.#calls(place).counts()) };
   }
 
   #calls(place: ShardPlace): Calls {

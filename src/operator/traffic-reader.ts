@@ -2,14 +2,14 @@
 // any of it; a shard that cannot be asked is left out, and the metrics say so.
 
 import { OUTCOMES } from "../core/outcome.ts";
-import { operatorCalls, type Remote } from "../shard/itty.ts";
+import type { Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import type { OutcomeCounts } from "../traffic/route-counters.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
 import { exposition } from "./exposition.ts";
 import { type AskedShard, metricFamilies } from "./metrics.ts";
-import { type ShardPlace, shardTitle } from "../shard/naming.ts";
-import { shardStub } from "../shard/shard-stub.ts";
+import type { ShardPlace } from "../shard/naming.ts";
+import { type Asked, askShards } from "./ask-shards.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
@@ -26,9 +26,6 @@ export interface RecentExchanges {
   /** For the next call. */
   readonly cursor: string;
 }
-
-/** Objects asked at once: enough to be quick, few enough for one Worker. */
-const SHARDS_AT_ONCE = 64;
 
 /** An exchange shows this much later, so that no shard whose clock is behind adds one before a cursor. */
 const CLOCKS_APART_MS = 300;
@@ -75,20 +72,10 @@ export class TrafficReader {
     );
   }
 
-  async #ask<T>(
-    question: (shard: Remote<KeyShard>) => Promise<T>,
-  ): Promise<readonly { readonly shard: string; readonly said: T | null }[]> {
+  async #ask<T>(question: (shard: Remote<KeyShard>) => Promise<T>): Promise<readonly Asked<T>[]> {
     const { namespace, shards, flush } = this.#ports;
     await flush();
-    const asked: { shard: string; said: T | null }[] = [];
-    for (let at = 0; at < shards.length; at += SHARDS_AT_ONCE) {
-      const some = shards.slice(at, at + SHARDS_AT_ONCE);
-      const said = await Promise.all(
-        some.map((place) => question(operatorCalls<KeyShard>(shardStub(namespace, place))).catch(() => null)),
-      );
-      some.forEach((place, index) => asked.push({ shard: shardTitle(place), said: said[index] ?? null }));
-    }
-    return asked;
+    return askShards(namespace, shards, question);
   }
 }
 

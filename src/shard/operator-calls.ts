@@ -10,7 +10,7 @@ import { type ResponseHead, storedBytes } from "./answers.ts";
 import type { Exchanges } from "./exchange.ts";
 import type { Ledger } from "./ledger.ts";
 import { sizeOf } from "./response-rows.ts";
-import type { ListPage, ListQuery, RecordList, SeenRecord } from "./record-list.ts";
+import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./record-list.ts";
 
 /** Where changes and questions for bodies are sent. */
 export const CHANGE_URL = "https://key-shard/change";
@@ -28,10 +28,8 @@ export interface SeenDetail extends SeenRecord {
   } | null;
 }
 
-export interface Counts {
+export interface Counts extends OpenCounts {
   readonly inFlight: number;
-  readonly failed: number;
-  readonly unknown: number;
   /** Of the database. */
   readonly bytes: number;
 }
@@ -87,13 +85,14 @@ export class OperatorCalls {
   counts(): Counts {
     const { ledger, list, exchanges, databaseBytes } = this.#ports;
     const now = epochMs(Date.now());
-    const counts = { started: 0, completed: 0, ...list.countOpen(now) };
+    const { atLeast, ...open } = list.countOpen(now);
+    const counts = { started: 0, completed: 0, ...open };
     for (const { id, entry } of ledger.inFlight()) {
       const record = exchanges.see(id, entry.record, now);
       if (record !== null) counts[record.state] += 1;
     }
     const { started: inFlight, failed, unknown } = counts;
-    return { inFlight, failed, unknown, bytes: databaseBytes() };
+    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes() };
   }
 
   /** How long ago the oldest attempt that is in flight began; 0 where there is none. */

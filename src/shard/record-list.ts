@@ -39,6 +39,16 @@ export interface ListPage {
 /** The record as it stands now; `null` when it has expired. */
 export type See = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null;
 
+export interface OpenCounts {
+  readonly failed: number;
+  readonly unknown: number;
+  /** Which of them may be larger: no more than MOST_COUNTED rows are looked at for each. */
+  readonly atLeast: readonly ("failed" | "unknown")[];
+}
+
+/** Rows looked at to count one state: the console counts every two seconds, and requests wait meanwhile. */
+export const MOST_COUNTED = 10_000;
+
 /** Rows that one call looks at, and one statement that filters. */
 const MOST_ROWS = 4000;
 const ROWS_AT_ONCE = 1000;
@@ -102,17 +112,22 @@ export class RecordList {
   }
 
   /** How many records are failed, and unknown, besides those in flight. */
-  countOpen(now: EpochMs): { readonly failed: number; readonly unknown: number } {
-    const count = (state: "failed" | "unknown"): number =>
+  countOpen(now: EpochMs): OpenCounts {
+    const count = (state: "failed" | "unknown"): { readonly n: number; readonly looked: number } =>
       this.#sql
-        .exec<{ n: number }>(
-          "SELECT count(*) AS n FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND bucket > ? AND expires_at > ?",
-          state,
-          IN_FLIGHT,
+        // The newest first: what has expired is looked at last.
+        .exec<{ n: number; looked: number }>(
+          "SELECT count(*) AS looked, count(*) FILTER (WHERE expires_at > ?) AS n FROM (SELECT expires_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND bucket > ? ORDER BY bucket DESC LIMIT ?)",
           now,
+          state,
+          // An earlier bucket has expired as a whole.
+          Math.max(IN_FLIGHT, now),
+          MOST_COUNTED,
         )
-        .one().n;
-    return { failed: count("failed"), unknown: count("unknown") };
+        .one();
+    const counts = { failed: count("failed"), unknown: count("unknown") };
+    const atLeast = (["failed", "unknown"] as const).filter((state) => counts[state].looked === MOST_COUNTED);
+    return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
   }
 
   #stretches(query: ListQuery, now: EpochMs): readonly Stretch[] {

@@ -151,7 +151,9 @@ describe("a change", () => {
       ["forget", {}],
     ] as const) {
       const refused = await scene.ask("POST", `/records/${id}/${action}`, { body: { reason: "hurry", ...extra } });
-      expect(refused).toMatchObject({ status: 409, json: { code: "change-refused" } });
+      expect(refused).toMatchObject({ status: 409, json: { code: "change-refused", retryable: true } });
+      // The lock that is in the way has 2 s, and is renewed.
+      expect(refused.headers.get("retry-after")).toMatch(/^[12]$/);
     }
     await scene.origin.release(key);
     expect((await first).body.toString()).toBe("first");
@@ -195,7 +197,8 @@ describe("a change", () => {
       ["resolve", { response: RESOLUTION }],
     ] as const) {
       const refused = await scene.ask("POST", `/records/${id}/${action}`, { body: { reason: "no", ...extra } });
-      expect(refused.status).toBe(409);
+      expect(refused).toMatchObject({ status: 409, json: { code: "change-refused", retryable: false } });
+      expect(refused.headers.get("retry-after")).toBeNull();
     }
     const reason = "a test key of the partner's";
     expect((await scene.ask("POST", `/records/${id}/forget`, { body: { reason } })).json).toEqual({ forgotten: true });
@@ -306,7 +309,14 @@ it("where every key has an object of its own, records are found by their key, an
     await own.ask("POST", `/records/${first}/forget`, { body: { reason: "one caller's" } });
     expect((await own.ask("GET", `/records/${first}`)).status).toBe(404);
     expect((await own.ask("GET", `/records/${second}`)).json).toMatchObject({ key, state: "completed" });
-    expect((await own.ask("GET", "/drain")).json).toEqual({ inFlight: 0, failed: 0, unknown: 0, shards: [] });
+    expect((await own.ask("GET", "/drain")).json).toEqual({
+      inFlight: 0,
+      failed: 0,
+      unknown: 0,
+      atLeast: [],
+      silent: [],
+      shards: [],
+    });
   } finally {
     await own.close();
   }

@@ -83,6 +83,24 @@ describe("the list over all shards", () => {
     for (const limit of [1, 2, 3, 4, 7, 500]) expect(await readAll(counts, limit)).toEqual(whole);
   });
 
+  it("goes on without a silent shard, names it, and asks it no second time", async () => {
+    const { places, ask, asked } = shards(
+      Array.from({ length: 6 }, () => [1, 1] as const),
+      500,
+    );
+    const deaf: Ask = async (place, part) => {
+      const page = await ask(place, part);
+      return place.name === "shard-2-of-6" ? null : page;
+    };
+    const listed = await listRecords(places, SECTIONS, null, 500, deaf, ["shard-4-of-6"]);
+    expect(listed?.silent).toEqual(["shard-4-of-6", "shard-2-of-6"]);
+    expect(listed?.records.map(({ id }) => id)).toEqual(
+      SECTIONS.flatMap((section) => [0, 1, 3, 5].map((shard) => `${section} shard-${shard}-of-6 0`)),
+    );
+    expect(asked.filter((name) => name.endsWith("shard-2-of-6"))).toEqual(["open shard-2-of-6"]);
+    expect(asked.filter((name) => name.endsWith("shard-4-of-6"))).toEqual([]);
+  });
+
   it("asks one shard where that is enough, and never more than sixteen at a time", async () => {
     const full = shards(
       Array.from({ length: 64 }, () => [9, 9] as const),
@@ -94,7 +112,11 @@ describe("the list over all shards", () => {
       Array.from({ length: 64 }, () => [0, 0] as const),
       9,
     );
-    expect(await listRecords(empty.places, SECTIONS, null, 9, empty.ask)).toEqual({ records: [], cursor: null });
+    expect(await listRecords(empty.places, SECTIONS, null, 9, empty.ask)).toEqual({
+      records: [],
+      cursor: null,
+      silent: [],
+    });
     expect(new Set(empty.asked).size).toBe(128);
     expect(empty.now.most).toBe(16);
   });

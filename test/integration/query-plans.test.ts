@@ -23,6 +23,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT (?:body|1) FROM discarded LIMIT (?:\?|1)$/, "SCAN discarded"],
   // The index holds only what is discarded.
   [/^SELECT body, upload_id FROM remote INDEXED BY remote_discarded /, "SCAN remote USING INDEX remote_discarded"],
+  // As many rows as are counted at most: those of the statement within, which goes by the index.
+  [/^SELECT count\(\*\) AS looked, .* FROM \(SELECT expires_at FROM records .* LIMIT \?\)$/, "SCAN (subquery-1)"],
   // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
   [/^WITH RECURSIVE found/, "SCAN found"],
 ];

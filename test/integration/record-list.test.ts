@@ -6,7 +6,7 @@ import { step } from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { durationMs, type EpochMs, epochMs, later, type RecordId, recordId } from "../../src/core/units.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
-import { type ListQuery, RecordList, type SeenRecord } from "../../src/shard/record-list.ts";
+import { type ListQuery, MOST_COUNTED, RecordList, type SeenRecord } from "../../src/shard/record-list.ts";
 import { completed, HOUR_MS, NOW, policy, response, started } from "./support/records.ts";
 
 const ALL: Omit<ListQuery, "section"> = {
@@ -163,4 +163,23 @@ it("goes on where it stood when the bucket in which it stood has expired meanwhi
     const afterwards = epochMs(NOW + 20 * HOUR_MS);
     const rest = list.page({ ...query, after: first.next, limit: 10 }, seeAt(afterwards), afterwards);
     expect([...first.records, ...rest.records].map(({ id }) => id)).toEqual([idOf(0), idOf(1)]);
+  }));
+
+it("counts what is open up to a bound, and says so when it has stopped there", () =>
+  inShard((ledger, list) => {
+    const claim = started(NOW);
+    const end = { attemptId: claim.attempt.id, reason: { kind: "dropped" } } as const;
+    const { record: failed } = step(claim, { type: "refused", ...end }, policy, NOW);
+    const { record: unknown } = step(claim, { type: "ambiguous", ...end }, policy, NOW);
+    const label = { key: "key", route: "/" };
+    const add = (number: number, record: IdempotencyRecord | null): void =>
+      ledger.save(idOf(number), null, record, { label });
+    for (let number = 1; number < MOST_COUNTED; number += 1) add(number, failed);
+    add(0, unknown);
+    expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED - 1, unknown: 1, atLeast: [] });
+    for (let more = 0; more < 5; more += 1) add(MOST_COUNTED + more, failed);
+    expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED, unknown: 1, atLeast: ["failed"] });
+    // What has expired is not counted, erased or not.
+    const after = later(NOW, durationMs(10 * 24 * HOUR_MS));
+    expect(list.countOpen(after)).toEqual({ failed: 0, unknown: 0, atLeast: [] });
   }));

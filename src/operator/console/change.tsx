@@ -3,7 +3,9 @@
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
+import type { ChangeResult } from "../operator.ts";
 import { show } from "./answer.ts";
+import { formatDuration } from "./browser/duration.ts";
 import { readChange } from "./change-request.ts";
 import type { Signed } from "./guard.ts";
 import type { ConsolePorts } from "./ports.ts";
@@ -11,13 +13,6 @@ import { RecordPage } from "./record.tsx";
 import { Message } from "./sign-in.tsx";
 import { textFields } from "./text-fields.ts";
 import type { Paths } from "./view.ts";
-
-const REFUSED = {
-  none: "There is no such record any more.",
-  "in-flight":
-    "An attempt is in flight, or may still be at work in the origin: attempts never overlap. Try again when its lock has ended.",
-  completed: "The record has been completed meanwhile, and its first answer stands. It can only be forgotten.",
-} as const;
 
 export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
   app.post(`${paths.records}/:id{[0-9a-f]{64}}/:action{release|resolve|forget}`, async (c) => {
@@ -53,10 +48,21 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     }
     const record = await operator.inspect(id);
     if (record === null) return c.notFound();
-    const errors = reading.ok ? [REFUSED[result?.why ?? "none"]] : reading.errors;
+    const errors = result === null ? (reading.ok ? [] : reading.errors) : [refusalText(result)];
     return show(
       <RecordPage view={view} record={record} draft={{ action, errors, fields }} done={null} />,
       reading.ok ? 409 : 400,
     );
   });
+}
+
+function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): string {
+  switch (refusal.why) {
+    case "none":
+      return "There is no such record any more.";
+    case "in-flight":
+      return `An attempt is in flight, or may still be at work in the origin: attempts never overlap. Try again when it has ended, or its lock has: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
+    case "completed":
+      return "The record has been completed meanwhile, and its first answer stands. It can only be forgotten.";
+  }
 }

@@ -2,10 +2,12 @@
 
 import type { RecordSummary, ShardCounts } from "../operator.ts";
 import { Page } from "./page.tsx";
-import { grouped, Rates } from "./rates.tsx";
+import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { ShardsTable, size } from "./shards-table.tsx";
+import { type Totals, totalOf } from "../totals.ts";
 import type { RouteRates } from "./traffic.ts";
+import { Silent, silentText } from "./silent.tsx";
 import type { View } from "./view.ts";
 
 export interface OverviewProps {
@@ -14,6 +16,8 @@ export interface OverviewProps {
   readonly inFlight: readonly RecordSummary[];
   readonly waiting: readonly RecordSummary[];
   readonly shards: readonly ShardCounts[];
+  /** Those that do not answer. */
+  readonly silent: readonly string[];
   readonly rates: readonly RouteRates[];
   /** Every key has an object of its own: nothing can be counted or listed. */
   readonly isPerKey: boolean;
@@ -22,19 +26,20 @@ export interface OverviewProps {
 /** What the overview shows of the shards: those with most to do. */
 const SHOWN_SHARDS = 5;
 
-export function Overview({ view, inFlight, waiting, shards, rates, isPerKey }: OverviewProps) {
+export function Overview({ view, inFlight, waiting, shards, silent, rates, isPerKey }: OverviewProps) {
   const { paths } = view;
   const total = totalOf(shards);
+  const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
   const undecided =
     total.unknown === 0
       ? "Nothing waits for a decision"
-      : `${total.unknown} ${total.unknown === 1 ? "record waits" : "records wait"} for a decision`;
+      : `${unknown} ${total.unknown === 1 ? "record waits" : "records wait"} for a decision`;
   return (
     <Page
       view={view}
       place="overview"
-      title={total.unknown === 0 ? "Overview" : `(${total.unknown}) Overview`}
-      news={undecided}
+      title={total.unknown === 0 ? "Overview" : `(${unknown}) Overview`}
+      news={silent.length === 0 ? undecided : `${undecided}. ${silentText(silent)}`}
     >
       <div class="head">
         <h1>Overview</h1>
@@ -51,13 +56,14 @@ export function Overview({ view, inFlight, waiting, shards, rates, isPerKey }: O
           <button>Search</button>
         </form>
       </div>
+      <Silent silent={silent} />
       {isPerKey ? (
         <p class="note">
           Every key has an object of its own (shards = "per-key"), and those cannot be listed. Search a record by its
           key.
         </p>
       ) : (
-        <Open view={view} total={total} shards={shards} inFlight={inFlight} waiting={waiting} />
+        <Open view={view} total={total} shards={shards} silent={silent} inFlight={inFlight} waiting={waiting} />
       )}
       <section class="card" id="rates" data-live>
         <div class="head">
@@ -66,35 +72,54 @@ export function Overview({ view, inFlight, waiting, shards, rates, isPerKey }: O
         <Rates rates={rates} />
       </section>
 
-      {isPerKey ? null : <Busiest view={view} shards={shards} />}
+      {isPerKey ? null : <Busiest view={view} shards={shards} silent={silent} />}
     </Page>
   );
 }
 
-interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "inFlight" | "waiting"> {
-  readonly total: Omit<ShardCounts, "shard">;
+interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "silent" | "inFlight" | "waiting"> {
+  readonly total: Totals;
 }
 
 /** What is not finished. */
-function Open({ view, total, shards, inFlight, waiting }: OpenProps) {
+function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
   const { paths } = view;
   return (
     <>
       <dl class="tiles" id="counts" data-live>
         <Tile name="In flight" count={total.inFlight} says="calls to the origin" />
-        <Tile name="Unknown" count={total.unknown} says="wait for a decision" alert={total.unknown > 0} />
-        <Tile name="Failed" count={total.failed} says="may be tried again" />
+        <Tile
+          name="Unknown"
+          count={total.unknown}
+          isAtLeast={total.atLeast.includes("unknown")}
+          says="wait for a decision"
+          alert={total.unknown > 0}
+        />
+        <Tile
+          name="Failed"
+          count={total.failed}
+          isAtLeast={total.atLeast.includes("failed")}
+          says="may be tried again"
+        />
         <div>
           <dt>Stored</dt>
-          <dd class="n">{size(total.bytes)}</dd>
-          <dd class="soft small">in {shards.length} shards</dd>
+          <dd class="n">{size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}</dd>
+          <dd class="soft small">
+            in {silent.length === 0 ? "" : `${shards.length} of `}
+            {shards.length + silent.length} shards
+          </dd>
         </div>
       </dl>
 
       <section class="card" id="waiting" data-live>
         <div class="head">
           <h2 id="waiting-title">Waits for a decision</h2>
-          <More shown={waiting.length} of={total.unknown} href={paths.listed({ state: "unknown" })} />
+          <More
+            shown={waiting.length}
+            of={total.unknown}
+            isAtLeast={total.atLeast.includes("unknown")}
+            href={paths.listed({ state: "unknown" })}
+          />
         </div>
         {waiting.length === 0 ? (
           <p class="empty">
@@ -131,7 +156,7 @@ function Open({ view, total, shards, inFlight, waiting }: OpenProps) {
   );
 }
 
-function Busiest({ view, shards }: Pick<OverviewProps, "view" | "shards">) {
+function Busiest({ view, shards, silent }: Pick<OverviewProps, "view" | "shards" | "silent">) {
   const { paths } = view;
   const busiest = shards
     .filter((shard) => restless(shard) > 0)
@@ -146,7 +171,9 @@ function Busiest({ view, shards }: Pick<OverviewProps, "view" | "shards">) {
         </a>
       </div>
       {busiest.length === 0 ? (
-        <p class="empty">Every shard is quiet: nothing in flight, unknown or failed.</p>
+        <p class="empty">
+          Every shard{silent.length === 0 ? "" : " that answers"} is quiet: nothing in flight, unknown or failed.
+        </p>
       ) : (
         <ShardsTable shards={busiest} labelledBy="shards-title" />
       )}
@@ -157,38 +184,36 @@ function Busiest({ view, shards }: Pick<OverviewProps, "view" | "shards">) {
 interface TileProps {
   readonly name: string;
   readonly count: number;
+  readonly isAtLeast?: boolean;
   readonly says: string;
   readonly alert?: boolean;
 }
 
-function Tile({ name, count, says, alert = false }: TileProps) {
+function Tile({ name, count, isAtLeast = false, says, alert = false }: TileProps) {
   return (
     <div class={alert ? "alert" : undefined}>
       <dt>{name}</dt>
-      <dd class="n">{grouped(count)}</dd>
+      <dd class="n">{groupedAtLeast(count, isAtLeast)}</dd>
       <dd class="soft small">{says}</dd>
     </div>
   );
 }
 
-function More({ shown, of, href }: { readonly shown: number; readonly of: number; readonly href: string }) {
+interface MoreProps {
+  readonly shown: number;
+  readonly of: number;
+  readonly isAtLeast?: boolean;
+  readonly href: string;
+}
+
+function More({ shown, of, isAtLeast = false, href }: MoreProps) {
   return of > shown ? (
     <a class="small" href={href}>
-      All {grouped(of)}
+      All {groupedAtLeast(of, isAtLeast)}
     </a>
   ) : null;
 }
 
 function restless({ inFlight, unknown, failed }: ShardCounts): number {
   return inFlight + unknown + failed;
-}
-
-function totalOf(shards: readonly ShardCounts[]): Omit<ShardCounts, "shard"> {
-  const sum = (of: (shard: ShardCounts) => number): number => shards.reduce((total, shard) => total + of(shard), 0);
-  return {
-    inFlight: sum((shard) => shard.inFlight),
-    unknown: sum((shard) => shard.unknown),
-    failed: sum((shard) => shard.failed),
-    bytes: sum((shard) => shard.bytes),
-  };
 }

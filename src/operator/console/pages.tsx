@@ -27,17 +27,17 @@ const DONE = {
 
 export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {
   app.get(paths.overview, async (c) => {
-    const [shards, counts] = await Promise.all([operator.counts(), traffic()]);
+    const [{ shards, silent }, counts] = await Promise.all([operator.counts(), traffic()]);
     // Most of the time there is nothing to list, and a page that refreshes itself asks no shard for it.
     const [inFlight, waiting] = await Promise.all([
-      shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started") : [],
-      shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown") : [],
+      shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", silent) : [],
+      shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", silent) : [],
     ]);
-    const props = { shards, rates: ratesOf(counts), inFlight, waiting, isPerKey: operator.isPerKey };
+    const props = { shards, silent, rates: ratesOf(counts), inFlight, waiting, isPerKey: operator.isPerKey };
     return show(<Overview view={c.var.view} {...props} />);
   });
 
-  app.get(paths.shards, async (c) => show(<Shards view={c.var.view} shards={await operator.counts()} />));
+  app.get(paths.shards, async (c) => show(<Shards view={c.var.view} {...await operator.counts()} />));
 
   app.get(paths.records, async (c) => {
     const search = new URL(c.req.url).searchParams;
@@ -80,8 +80,12 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
   });
 }
 
-async function oldest(operator: Operator, state: RecordState): Promise<readonly RecordSummary[]> {
+async function oldest(
+  operator: Operator,
+  state: RecordState,
+  silent: readonly string[],
+): Promise<readonly RecordSummary[]> {
   const filter = { states: [state], route: null, olderThanMs: null, key: null };
-  const page = await operator.list(filter, LOOKED_AT, null);
+  const page = await operator.list(filter, LOOKED_AT, null, silent);
   return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
 }

@@ -57,6 +57,11 @@ function Rate({ kind, count, of }: { readonly kind: string; readonly count: numb
   );
 }
 
+/** A count that may be larger, as `10 000+`. */
+export function groupedAtLeast(count: number, isAtLeast: boolean): string {
+  return grouped(count) + (isAtLeast ? "+" : "");
+}
+
 /** `12 345` would break in two; a narrow no-break space does not. */
 export function grouped(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, "\u202f");

@@ -4,6 +4,7 @@ import type { RecordPage as Listed, RecordState } from "../operator.ts";
 import type { ReadFilter } from "./filter.ts";
 import { Page } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
+import { Silent } from "./silent.tsx";
 import type { View } from "./view.ts";
 
 export interface RecordsProps {
@@ -33,6 +34,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
         </p>
       )}
       <h1 id="records-title">Records</h1>
+      <Silent silent={listed?.silent ?? []} />
       <form class="filter card" method="get" action={view.paths.records} role="search">
         <div class="field wide">
           <label for="key">Idempotency key</label>
@@ -79,7 +81,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
       {listed === null ? null : (
         <section class="card" id="records" data-live>
           {listed.records.length === 0 ? (
-            <p class="empty">{nothing(filter, isPerKey, listed.cursor !== null)}</p>
+            <p class="empty">{nothing(filter, isPerKey, listed)}</p>
           ) : (
             <RecordsTable
               view={view}
@@ -106,10 +108,11 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
   );
 }
 
-function nothing({ query }: ReadFilter, isPerKey: boolean, hasMore: boolean): string {
-  if (hasMore) return "No match in this part of the shards. Go on with the next page.";
+function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, silent }: Listed): string {
+  if (cursor !== null) return "No match in this part of the shards. Go on with the next page.";
   if (isPerKey && query["key"] === undefined)
     return "Every key has an object of its own, so records are found by their key alone. Search for one.";
+  if (silent.length > 0) return "No match in the shards that answer.";
   if (Object.keys(query).length === 0) return "No record yet. Every protected request that comes with a key makes one.";
   if (query["key"] !== undefined) {
     return "No such record. The key has to be whole, as the client sent it; it may also have expired, or never have arrived.";

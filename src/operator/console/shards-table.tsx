@@ -1,7 +1,7 @@
 // What each shard holds that is not finished, and how large it is.
 
 import type { ShardCounts } from "../operator.ts";
-import { grouped } from "./rates.tsx";
+import { grouped, groupedAtLeast } from "./rates.tsx";
 
 export function ShardsTable({
   shards,
@@ -30,14 +30,14 @@ export function ShardsTable({
         </tr>
       </thead>
       <tbody>
-        {shards.map(({ shard, inFlight, unknown, failed, bytes }) => (
+        {shards.map(({ shard, inFlight, unknown, failed, atLeast, bytes }) => (
           <tr>
             <th scope="row" class="mono">
               {shard}
             </th>
             <td class="num">{grouped(inFlight)}</td>
-            <td class="num">{grouped(unknown)}</td>
-            <td class="num">{grouped(failed)}</td>
+            <td class="num">{groupedAtLeast(unknown, atLeast.includes("unknown"))}</td>
+            <td class="num">{groupedAtLeast(failed, atLeast.includes("failed"))}</td>
             <td class="num">{size(bytes)}</td>
           </tr>
         ))}

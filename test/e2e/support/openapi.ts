@@ -68,6 +68,7 @@ export function violationOf(method: string, path: string, { status, headers, jso
   const { headers: named, content } = "$ref" in written ? resolve(written.$ref) : written;
   for (const [name, schema] of Object.entries(named)) {
     const value = headers.get(name);
+    if (value === null && isOptional(schema)) continue;
     const validate = "$ref" in schema ? ajv.compile({ $ref: `openapi${String(schema.$ref)}/schema` }) : null;
     if (value === null || validate?.(value) === false) return `${found.operationId}: ${name}: ${value}`;
   }
@@ -79,6 +80,12 @@ export function violationOf(method: string, path: string, { status, headers, jso
   return validate(json) ? null : `${found.operationId}: ${ajv.errorsText(validate.errors)}: ${JSON.stringify(json)}`;
 }
 
+/** Of OpenAPI's two kinds of headers: one that need not come. */
+function isOptional(named: Readonly<Record<string, unknown>>): boolean {
+  const written = typeof named["$ref"] === "string" ? valueAt(named["$ref"]) : named;
+  return v.is(v.object({ required: v.literal(false) }), written);
+}
+
 function patternOf(template: string): RegExp {
   return new RegExp(`^${template.replaceAll(".", "\\.").replaceAll(/\{[a-z]+\}/g, "[^/]+")}$`);
 }
@@ -87,11 +94,14 @@ function resolve(reference: string): {
   headers: Record<string, v.InferOutput<typeof header>>;
   content: v.InferOutput<typeof media>;
 } {
-  const value = reference
+  return v.parse(v.object({ headers: v.record(v.string(), header), content: media }), valueAt(reference));
+}
+
+function valueAt(reference: string): unknown {
+  return reference
     .slice(2)
     .split("/")
     .reduce<unknown>((at, name) => v.parse(v.record(v.string(), v.unknown()), at)[name], source);
-  return v.parse(v.object({ headers: v.record(v.string(), header), content: media }), value);
 }
 
 /** References in the file are to the file. */

@@ -10,11 +10,18 @@ import type { Gateway } from "../../support/gateway.ts";
 const OBJECTS = "onceway-KeyShard";
 
 export function shardFile({ stateDir }: Pick<Gateway, "stateDir">): string {
-  const folder = join(stateDir, OBJECTS);
-  const files = readdirSync(folder).filter((name) => name.endsWith(".sqlite") && name !== "metadata.sqlite");
+  const files = shardFiles({ stateDir });
   const [file] = files;
   if (file === undefined || files.length > 1) throw new Error(`one shard expected, found ${files.length}`);
-  return join(folder, file);
+  return file;
+}
+
+/** Of all shards that have been used. */
+export function shardFiles({ stateDir }: Pick<Gateway, "stateDir">): readonly string[] {
+  const folder = join(stateDir, OBJECTS);
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".sqlite") && name !== "metadata.sqlite")
+    .map((name) => join(folder, name));
 }
 
 export interface ShardDatabase {

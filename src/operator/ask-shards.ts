@@ -1,0 +1,52 @@
+// Asks shards one question each, and goes on without those that do not answer: when one of them fails, an operator needs
+// the others most. Who asks says which were silent; nothing that is missing is told as if it were nothing.
+
+import { operatorCalls, type Remote } from "../shard/itty.ts";
+import type { KeyShard } from "../shard/key-shard.ts";
+import { type ShardPlace, shardTitle } from "../shard/naming.ts";
+import { shardStub } from "../shard/shard-stub.ts";
+
+/** What one shard says; `null` when it is silent: it failed, or did not answer in time. */
+export interface Asked<T> {
+  readonly shard: string;
+  readonly said: T | null;
+}
+
+/** Objects asked at once: enough to be quick, few enough for one Worker. */
+const SHARDS_AT_ONCE = 64;
+
+/** A shard that is busy answers within a fraction of this; who looks at a console waits no longer. */
+export const SILENT_AFTER_MS = 5_000;
+
+/** In the order of `places`. */
+export async function askShards<T>(
+  namespace: DurableObjectNamespace,
+  places: readonly ShardPlace[],
+  question: (shard: Remote<KeyShard>) => Promise<T>,
+): Promise<readonly Asked<T>[]> {
+  const asked: Asked<T>[] = [];
+  for (let at = 0; at < places.length; at += SHARDS_AT_ONCE) {
+    const some = places.slice(at, at + SHARDS_AT_ONCE).map(async (place) => {
+      const said = await unlessSilent(place, question(operatorCalls<KeyShard>(shardStub(namespace, place))));
+      return { shard: shardTitle(place), said };
+    });
+    asked.push(...(await Promise.all(some)));
+  }
+  return asked;
+}
+
+/** The answer of a shard; `null` when it is silent. */
+export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Promise<T | null> {
+  let timer: number | null = null;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${SILENT_AFTER_MS} ms`)), SILENT_AFTER_MS);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } catch (error) {
+    console.warn({ message: "shard silent", shard: shardTitle(place), reason: String(error) });
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
+}
