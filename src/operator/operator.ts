@@ -111,8 +111,8 @@ export interface Operator {
   /** Whether every route has an object for each key, so that records are found by their key alone. */
   readonly isPerKey: boolean;
   /**
-   * `null` when there is no such place to begin. Goes on without a shard that is silent, and asks none of `silent` at all; rejects
-   * when none answers, and without any of those that may hold the records of a key.
+   * `null` when there is no such place to begin. Goes on without shards that are silent, and does not ask those in `silent`, which
+   * are known to be. Rejects when none answers; with a key, when one does not that may hold its records.
    */
   list(
     filter: RecordFilter,

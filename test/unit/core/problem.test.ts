@@ -23,6 +23,13 @@ describe("describeProblem", () => {
     expect(asked).toMatchObject({ status: 409, retryable: true, retryAfterSeconds: 2 });
   });
 
+  it("calls a refused change retryable where waiting for a lock helps, and not where an answer stands", () => {
+    const locked = describeProblem({ code: "change-refused", why: "in-flight", retryAfterMs: 1500 });
+    expect(locked).toMatchObject({ status: 409, retryable: true, retryAfterSeconds: 2 });
+    const settled = describeProblem({ code: "change-refused", why: "completed" });
+    expect(settled).toMatchObject({ status: 409, retryable: false, retryAfterSeconds: null });
+  });
+
   it("answers a reused key with the route's status", () => {
     expect(describeProblem({ code: "key-reused", status: 409 }).status).toBe(409);
   });
