@@ -4,10 +4,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
-import { toJsonSchema } from "@valibot/to-json-schema";
+import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 
 import { defaultsSchema } from "../config/schema-operator.ts";
 import { routeSchema } from "../config/schema-route.ts";
+import { DESCRIPTIONS } from "./setting-descriptions.ts";
 
 const FILE = new URL("../config/wrangler.schema.json", import.meta.url);
 
@@ -47,7 +48,21 @@ function converted(schema: typeof defaultsSchema | typeof routeSchema): object {
     typeMode: "input",
     ignoreActions: ["check"],
   });
+  describe(definition, "");
   return definition;
+}
+
+/** Puts its text to each member of a table, and to those of the tables in it. A member without one is an oversight. */
+function describe(table: JsonSchema, path: string): void {
+  for (const [name, member] of Object.entries(table.properties ?? {})) {
+    if (typeof member === "boolean") continue;
+    const description = DESCRIPTIONS[path + name];
+    if (description === undefined) throw new Error(`setting-descriptions.ts says nothing of ${path}${name}`);
+    member.description = description;
+    for (const inner of [member, ...(member.anyOf ?? [])]) {
+      if (typeof inner !== "boolean") describe(inner, `${path}${name}.`);
+    }
+  }
 }
 
 function main(): number {

@@ -21,22 +21,22 @@ export function parsed<I, O>(parse: (value: I) => Parsed<O>) {
 }
 
 /** A duration text; comes back in milliseconds. */
-export function duration(description: string, maxMs: number) {
+export function duration(maxMs: number) {
   return v.pipe(
     v.string((issue) => messageOf(parseDuration(issue.input))),
-    v.metadata({ description, pattern: DURATION_PATTERN, examples: ["30s", "5m", "24h"] }),
+    v.metadata({ pattern: DURATION_PATTERN, examples: ["30s", "5m", "24h"] }),
     parsed<string, number>(parseDuration),
     v.maxValue(maxMs, `must not exceed ${formatDuration(maxMs)}: write "${formatDuration(maxMs)}" or less`),
   );
 }
 
 /** A size; comes back in bytes. */
-export function size(description: string, maxBytes: number) {
+export function size(maxBytes: number) {
   return v.pipe(
     v.union([v.pipe(v.number(), v.metadata({ type: "integer", minimum: 1, maximum: maxBytes })), sizeText()], (issue) =>
       messageOf(parseSize(issue.input)),
     ),
-    v.metadata({ description, examples: ["10MB", "1MiB", 65_536] }),
+    v.metadata({ examples: ["10MB", "1MiB", 65_536] }),
     parsed<string | number, number>(parseSize),
     v.maxValue(maxBytes, `must not exceed ${formatSize(maxBytes)}: write "${formatSize(maxBytes)}" or less`),
   );
@@ -47,25 +47,19 @@ function sizeText() {
 }
 
 /** A whole number within bounds, both included. */
-export function whole(description: string, min: number, max: number, example: number) {
+export function whole(min: number, max: number, example: number) {
   const message = `must be a whole number from ${min} to ${max}: write ${example}`;
-  return v.pipe(
-    v.number(message),
-    v.integer(message),
-    v.minValue(min, message),
-    v.maxValue(max, message),
-    v.description(description),
-  );
+  return v.pipe(v.number(message), v.integer(message), v.minValue(min, message), v.maxValue(max, message));
 }
 
 /** One of a few words. */
-export function choice<const T extends readonly string[]>(description: string, options: T) {
+export function choice<const T extends readonly string[]>(options: T) {
   const message = `must be one of its values: write ${options.map((option) => `"${option}"`).join(" or ")}`;
-  return v.pipe(v.picklist(options, message), v.description(description));
+  return v.pipe(v.picklist(options, message));
 }
 
 /** Names of headers; `read` decides how a name is kept. Names differ in more than case. */
-export function headerNames(description: string, read: (name: string) => string, least: 0 | 1) {
+export function headerNames(read: (name: string) => string, least: 0 | 1) {
   const name = v.pipe(
     v.string('must be text: write "x-api-version"'),
     v.metadata({ pattern: TOKEN_PATTERN }),
@@ -73,7 +67,7 @@ export function headerNames(description: string, read: (name: string) => string,
   );
   return v.pipe(
     v.array(name, HEADERS_MESSAGE),
-    v.metadata({ description, minItems: least }),
+    v.metadata({ minItems: least }),
     v.minLength(least, 'must name a header at least: write ["Idempotency-Key"], or leave it out'),
     v.check((names) => firstRepeated(names.map((one) => one.toLowerCase())) === null, repeated),
     v.transform((names) => names.map(read)),
@@ -81,10 +75,9 @@ export function headerNames(description: string, read: (name: string) => string,
 }
 
 /** HTTP statuses, each once. */
-export function statuses(description: string) {
+export function statuses() {
   return v.pipe(
-    v.array(whole("An HTTP status.", 100, 599, 503), STATUSES_MESSAGE),
-    v.description(description),
+    v.array(whole(100, 599, 503), STATUSES_MESSAGE),
     v.check((list) => firstRepeated(list) === null, repeated),
   );
 }

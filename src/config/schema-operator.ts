@@ -16,7 +16,6 @@ export const gatewayEntries = {
     v.pipe(
       v.string('must be text: write "/_onceway"'),
       v.metadata({
-        description: 'Where operators come in, when the secret ADMIN_TOKEN is set. Default "/_onceway".',
         pattern: OPERATOR_PATH_PATTERN,
         examples: ["/_onceway", "/internal/idempotency"],
       }),

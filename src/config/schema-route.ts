@@ -10,8 +10,6 @@ import { parsed } from "./schema-members.ts";
 export const pathSchema = v.pipe(
   v.string('must be text: write path = "/v1/payments/*"'),
   v.metadata({
-    description:
-      "Hono's pattern syntax: /v1/payments, /v1/:id, /v1/:id{[0-9]+}, /v1/:id?, /v1/*/items, /v1/* (also matches /v1).",
     pattern: "^/",
     examples: ["/v1/payments/*", "/v1/orders/:id"],
   }),
