@@ -1,6 +1,6 @@
 // The map: which request goes to which handler. Routes come from the configuration, in its order; the first one that
 // matches protects, under the path as written or in its plainest form (see http/path.ts). Everything else passes through.
-// Hono's router decides alone, without its application around it: that costs as much as all else here (README, "How fast").
+// Hono's router decides alone, without its application around it, which every request would pay for (README, "How fast it is").
 
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
