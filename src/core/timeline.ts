@@ -2,7 +2,7 @@
 // that was asked, each change by an operator. Decisions never read it. Times are those of the event, not those of whoever
 // noticed it, so that looking changes nothing here either.
 
-import type { LifeCycleEvent } from "./life-cycle.ts";
+import type { LifeCycleEvent } from "./events.ts";
 import type { Attempt, IdempotencyRecord } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 

@@ -1,7 +1,7 @@
 // What an operator can see and do, done by the shards.
 
 import type { Route } from "../config/resolved.ts";
-import type { OperatorEvent } from "../core/life-cycle.ts";
+import type { OperatorEvent } from "../core/events.ts";
 import type { RecordId } from "../core/units.ts";
 import { encodeMessage } from "../http/message.ts";
 import { keyHash, keyHashOf } from "../http/record-name.ts";

@@ -13,7 +13,8 @@ import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts"
 import { Overflow } from "./overflow.ts";
 import { continued, readSmall } from "./passing.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
-import { Spool } from "./spool.ts";
+import { isShort, spoolFor } from "./response-spool.ts";
+import type { Spool } from "./spool.ts";
 import type { Timers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
@@ -29,20 +30,8 @@ export interface AttemptPorts {
 /** The answer of an origin that refused, small enough to be given to all who waited. */
 export type Refusal = OriginResponse & { readonly bytes: Uint8Array };
 
-/** The bytes of a quick body come together in this time, so that it is written once, with its record. */
-const FIRST_FLUSH_MS = 2;
-
-/** A body that is known to be short is worth a longer wait, but not one that anybody would feel. */
-const SHORT_FLUSH_MS = 50;
-
 /** A response whose body does not come is told without it: an event stream may be silent for long after its head. */
 const HEAD_PATIENCE_MS = 100;
-
-/**
- * How far a body that is not kept may run ahead of its slowest reader: 256 MiB of the ledger's disk. Up to there the
- * client's speed is not the origin's.
- */
-const WINDOW_CHUNKS = 1024;
 
 const EMPTY = new Uint8Array();
 
@@ -165,7 +154,7 @@ export class Attempt {
 
   /** The body is stored as it comes, and told as it is stored; `isLate` when its first piece has been waited for already. */
   async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
-    const spool = this.#spoolFor(response);
+    const spool = spoolFor(response, this.id, this.#ports, this.#head.idleTimeoutMs);
     this.#spool = spool;
     if (isLate) this.#begin(response, spool);
     else void this.#beginWhenShown(response, spool);
@@ -189,13 +178,6 @@ export class Attempt {
       spool.break();
       if (this.#kept) this.#giveUp(response);
     }
-  }
-
-  #spoolFor(response: OriginResponse): Spool {
-    const { bodies, sync } = this.#ports;
-    const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-    const patienceMs = this.#head.idleTimeoutMs;
-    return new Spool({ bodies, name: this.id, sync, firstFlushMs, windowChunks: WINDOW_CHUNKS, patienceMs });
   }
 
   /** The body is too large for the ledger: it goes to the bucket, or it is not kept. */
@@ -264,9 +246,4 @@ export class Attempt {
     this.#ending.tell(firstAnswer(response, spool.reader(response.length), this.#head.echo, null), "first");
     this.#begun.resolve();
   }
-}
-
-/** Whether the body is known to fit into its record's row. */
-function isShort({ length }: OriginResponse): boolean {
-  return length !== null && length > 0 && length <= CHUNK_BYTES;
 }

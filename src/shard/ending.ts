@@ -1,7 +1,7 @@
 // How an attempt ends: the word that it leaves in its record, and what its own client hears. The word comes first (G4), and
 // what would contradict the record is never told.
 
-import type { LifeCycleEvent, Step } from "../core/life-cycle.ts";
+import type { LifeCycleEvent, Step } from "../core/events.ts";
 import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";

@@ -3,19 +3,10 @@
 // answer, until what was written before is durable (output gate; README, guarantees G3 and G4).
 
 import type { Origin } from "../config/resolved.ts";
-import {
-  deadlineOf,
-  type LifeCycleEvent,
-  type OperatorEvent,
-  renewed,
-  type Step,
-  step,
-  type Unchangeable,
-} from "../core/life-cycle.ts";
+import { deadlineOf } from "../core/life-cycle.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { remember, verdictOf } from "../core/timeline.ts";
-import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import type { Started } from "../core/record.ts";
+import { type AttemptId, attemptId, epochMs, type EpochMs } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { timed, waited } from "../traffic/timing.ts";
@@ -25,12 +16,12 @@ import { firstAnswer, replay } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
 import { POLL_MS, refuse, type Told } from "./ending.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import type { Attachments, Entry, Ledger } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
 import { LivingAttempts, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
+import { RecordSteps, type Stepped } from "./record-steps.ts";
 import type { RequestBody } from "./request-body.ts";
-import type { StoredResponse } from "./response-rows.ts";
 import type { Timers } from "./timers.ts";
 import { Verifications } from "./verification.ts";
 
@@ -39,8 +30,6 @@ const ASK_AGAIN_MS = 10_000;
 
 /** The longest time that a timer takes. */
 const FOR_EVER_MS = 2 ** 31 - 1;
-
-type Stepped = Step & { readonly entry: Entry | null };
 
 /** How many questions of the alarm are at the origin at a time; the others follow when these are answered. */
 const QUESTIONS_AT_ONCE = 4;
@@ -65,14 +54,16 @@ export class Exchanges {
   readonly #ledger: Ledger;
   /** The attempts that this instance runs right now. */
   readonly living = new LivingAttempts();
+  readonly steps: RecordSteps;
   readonly #verifications: Verifications;
 
   constructor(ports: ExchangePorts) {
     this.#ports = ports;
     this.#ledger = ports.ledger;
+    this.steps = new RecordSteps({ ...ports, living: this.living, traffic: ports.watch.traffic });
     this.#verifications = new Verifications({
       ...ports,
-      step: (id, event, policy, attachments) => this.#step(id, event, policy, epochMs(Date.now()), attachments),
+      step: (id, event, policy, attachments) => this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
     });
   }
 
@@ -178,73 +169,20 @@ export class Exchanges {
     for (const { id, entry } of this.#ledger.inFlight()) {
       if (deadlineOf(entry.record) > now) continue;
       const { policy } = entry.record;
-      const { record, deadline } = this.#step(id, { type: "look" }, policy, now);
+      const { record, deadline } = this.steps.take(id, { type: "look" }, policy, now);
       if (record?.state !== "unknown" || deadline === null || deadline > now) continue;
       due.push(() => this.#verifications.run(id, policy, null));
     }
     await Promise.all(due.slice(0, QUESTIONS_AT_ONCE).map((ask) => ask()));
   }
 
-  /** A record as it stands now, for those who only look; `null` when it has expired. */
-  see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
-    return this.#outlives(id, record, now)
-      ? renewed(record, now)
-      : step(record, { type: "look" }, record.policy, now).record;
-  }
-
-  /** An operator's change, with the response that `resolve` gives. Tells why not; `null` when it was made. */
-  change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
-    const entry = this.#ledger.find(id);
-    if (entry === null) return "none";
-    // Also one that has said its word and is not done with its body.
-    if (this.living.get(id) !== undefined) return "in-flight";
-    const { policy } = entry.record;
-    const now = epochMs(Date.now());
-    // What no alarm has seen yet: with the lost attempt goes what had come of its response.
-    if (entry.record.state === "started") this.#step(id, { type: "look" }, policy, now);
-    const { reply } = this.#step(id, event, policy, now, { response });
-    return reply.type === "unchangeable" ? reply.why : null;
-  }
-
   #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
     const { recordId, fingerprint, policy, verification } = head;
     const event = { type: "request", fingerprint, attemptId: nextId } as const;
-    return this.#step(recordId, event, policy, now, {
+    return this.steps.take(recordId, event, policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
       label: { key: head.key, route: head.route },
     });
-  }
-
-  /** One step of one record, within one turn: what is read, decided and written here is one commit. */
-  #step(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
-    const entry = this.#current(id, now);
-    const before = entry?.record ?? null;
-    const result = step(before, event, policy, now);
-    if (result.record !== before) {
-      const verdict = before === null ? null : verdictOf(before, event, now);
-      if (verdict !== null) {
-        const route = attachments.label?.route ?? this.#ledger.label(id, entry?.bucket ?? 0).route;
-        this.#ports.watch.traffic.verdict(route, verdict);
-      }
-      const history = remember(entry?.history ?? [], before, event, result.record, now);
-      this.#ledger.save(id, entry, result.record, { ...attachments, history });
-      if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
-    }
-    return { ...result, entry };
-  }
-
-  /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */
-  #current(id: RecordId, now: EpochMs): Entry | null {
-    const entry = this.#ledger.find(id);
-    if (entry === null || !this.#outlives(id, entry.record, now)) return entry;
-    this.#ledger.save(id, entry, renewed(entry.record, now));
-    return this.#ledger.find(id);
-  }
-
-  /** Whether the attempt lives whose lock has ended. */
-  #outlives(id: RecordId, record: IdempotencyRecord, now: EpochMs): record is Started {
-    if (record.state !== "started" || deadlineOf(record) > now) return false;
-    return this.living.get(id)?.attempt.id === record.attempt.id;
   }
 
   #start(head: ExchangeHead, body: RequestBody, record: Started, observed: Observed): Promise<Told> {
@@ -259,7 +197,7 @@ export class Exchanges {
       sync: this.#ports.sync,
       timers: this.#ports.timers,
       step: (event, attachments) =>
-        this.#step(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
+        this.steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
     });
     const ended = this.#runToEnd(attempt, head, body, record, observed);
     this.living.add(recordId, { attempt, ended });
@@ -279,7 +217,7 @@ export class Exchanges {
     const renewal = { type: "renew", attemptId: record.attempt.id } as const;
     // Well before it ends.
     const stop = heartbeat.begin(record.policy.lockMs / 2, () => {
-      this.#step(head.recordId, renewal, record.policy, epochMs(Date.now()));
+      this.steps.take(head.recordId, renewal, record.policy, epochMs(Date.now()));
     });
     const request = originRequest(head, body, record.attempt);
     try {

@@ -70,7 +70,7 @@ export class KeyShard extends ittyDurable() {
     this.#operator = new OperatorCalls({
       ledger: this.#ledger,
       list: new RecordList(storage.sql),
-      exchanges: this.#exchanges,
+      steps: this.#exchanges.steps,
       databaseBytes: () => storage.sql.databaseSize,
     });
   }

@@ -1,13 +1,13 @@
 // What operators ask of a shard. Reads come through itty-durable's stub, with ids, enums and numbers alone; changes and
 // bodies, which are free text and bytes, come by `fetch` to fixed URLs, as exchanges do.
 
-import type { OperatorEvent, Unchangeable } from "../core/life-cycle.ts";
+import type { OperatorEvent, Unchangeable } from "../core/events.ts";
 import { type Happening, timelineOf } from "../core/timeline.ts";
 import { epochMs, type RecordId, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
 import { type ResponseHead, storedBytes } from "./answers.ts";
-import type { Exchanges } from "./exchange.ts";
+import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./ledger.ts";
 import { sizeOf } from "./response-rows.ts";
 import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./record-list.ts";
@@ -52,7 +52,7 @@ export interface ChangeAnswer {
 export interface OperatorPorts {
   readonly ledger: Ledger;
   readonly list: RecordList;
-  readonly exchanges: Pick<Exchanges, "see" | "change">;
+  readonly steps: Pick<RecordSteps, "see" | "change">;
   readonly databaseBytes: () => number;
 }
 
@@ -65,14 +65,14 @@ export class OperatorCalls {
 
   list(query: ListQuery): ListPage {
     const now = epochMs(Date.now());
-    return this.#ports.list.page(query, (id, record) => this.#ports.exchanges.see(id, record, now), now);
+    return this.#ports.list.page(query, (id, record) => this.#ports.steps.see(id, record, now), now);
   }
 
   inspect(id: RecordId): SeenDetail | null {
-    const { ledger, exchanges } = this.#ports;
+    const { ledger, steps } = this.#ports;
     const now = epochMs(Date.now());
     const entry = ledger.find(id);
-    const record = entry === null ? null : exchanges.see(id, entry.record, now);
+    const record = entry === null ? null : steps.see(id, entry.record, now);
     if (entry === null || record === null) return null;
     const { response } = entry;
     // What is stored says how an attempt was lost; what is seen, that a living one was not.
@@ -83,12 +83,12 @@ export class OperatorCalls {
   }
 
   counts(): Counts {
-    const { ledger, list, exchanges, databaseBytes } = this.#ports;
+    const { ledger, list, steps, databaseBytes } = this.#ports;
     const now = epochMs(Date.now());
     const { atLeast, ...open } = list.countOpen(now);
     const counts = { started: 0, completed: 0, ...open };
     for (const { id, entry } of ledger.inFlight()) {
-      const record = exchanges.see(id, entry.record, now);
+      const record = steps.see(id, entry.record, now);
       if (record !== null) counts[record.state] += 1;
     }
     const { started: inFlight, failed, unknown } = counts;
@@ -97,11 +97,11 @@ export class OperatorCalls {
 
   /** How long ago the oldest attempt that is in flight began; 0 where there is none. */
   oldestMs(): number {
-    const { ledger, exchanges } = this.#ports;
+    const { ledger, steps } = this.#ports;
     const now = epochMs(Date.now());
     const ages = ledger
       .inFlight()
-      .filter(({ id, entry }) => exchanges.see(id, entry.record, now)?.state === "started")
+      .filter(({ id, entry }) => steps.see(id, entry.record, now)?.state === "started")
       .map(({ entry }) => now - entry.record.attempt.startedAt);
     return Math.max(0, ...ages);
   }
@@ -111,7 +111,7 @@ export class OperatorCalls {
     const { id, event, headers } = head;
     const body = { kind: "inline", bytes } as const;
     const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
-    const why = this.#ports.exchanges.change(id, event, response);
+    const why = this.#ports.steps.change(id, event, response);
     if (why === null && event.type === "forget") {
       // The record's own timeline is gone with it.
       console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
@@ -122,10 +122,10 @@ export class OperatorCalls {
 
   /** The bytes of the response that a record keeps; 404 when it keeps none. */
   async body(request: Request): Promise<Response> {
-    const { ledger, exchanges } = this.#ports;
+    const { ledger, steps } = this.#ports;
     const id = recordId(await request.text());
     const entry = ledger.find(id);
-    const record = entry === null ? null : exchanges.see(id, entry.record, epochMs(Date.now()));
+    const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
     const response = record?.state === "completed" ? (entry?.response ?? null) : null;
     if (response === null) return new Response(null, { status: 404 });
     const bytes = await storedBytes(response.body, ledger, 0);

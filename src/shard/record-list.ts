@@ -6,7 +6,8 @@ import type { IdempotencyRecord } from "../core/record.ts";
 import { type EpochMs, type RecordId, recordId } from "../core/units.ts";
 import { IN_FLIGHT, listBuckets } from "./buckets.ts";
 import type { Sql } from "./migrations.ts";
-import { type Label, readRecord, RECORD_COLUMNS, type RecordRow } from "./record-rows.ts";
+import { type Label, readRecord, RECORD_COLUMNS } from "./record-rows.ts";
+import { type ListRow, resumed, type Slice, sliceOf, type Stretch } from "./stretch.ts";
 
 /** Ids, enums and numbers alone: it travels as JSON in a header (see itty.ts). */
 export interface ListQuery {
@@ -56,27 +57,6 @@ const ROWS_AT_ONCE = 1000;
 /** Ids are hexadecimal, so these come before and after them all. */
 const BEFORE_IDS = "";
 const AFTER_IDS = "~";
-
-/** A stretch of rows in the order of a key: one bucket, or one state in the index of what is open. */
-interface Stretch {
-  readonly name: string;
-  readonly bucket: number;
-  readonly id: string;
-  /** The next rows after a place, `limit` at most. */
-  readonly read: (bucket: number, id: string, limit: number) => Slice;
-}
-
-interface Slice {
-  readonly rows: readonly ListRow[];
-  readonly looked: number;
-  /** Where to go on; `null` at the end of the stretch. */
-  readonly end: { readonly bucket: number; readonly id: string } | null;
-}
-
-interface ListRow extends RecordRow {
-  readonly key: string;
-  readonly route: string;
-}
 
 const COLUMNS = `${RECORD_COLUMNS}, key, route`;
 
@@ -219,29 +199,6 @@ export class RecordList {
       );
     return { name: state, bucket: IN_FLIGHT, id: AFTER_IDS, read };
   }
-}
-
-function sliceOf(rows: readonly ListRow[], limit: number): Slice {
-  return { rows, looked: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
-}
-
-/** From a position on. What has expired since, or come before it, is not gone back to. */
-function resumed(stretches: readonly Stretch[], after: string | null): readonly Stretch[] {
-  if (after === null) return stretches;
-  const [name = "", bucketText = "", id = ""] = after.split(".");
-  const bucket = Number(bucketText);
-  const isAhead = (stretch: Stretch): boolean => {
-    if (stretch.name !== name) return stretches.indexOf(stretch) > stretches.findIndex((one) => one.name === name);
-    // In flight first, then the newest.
-    return name !== "bucket" || bucket === IN_FLIGHT || (stretch.bucket !== IN_FLIGHT && stretch.bucket <= bucket);
-  };
-  const isHere = (stretch: Stretch): boolean =>
-    stretch.name === name && (name !== "bucket" || stretch.bucket === bucket);
-  return stretches.filter(isAhead).map((stretch) => (isHere(stretch) ? from(stretch, bucket, id) : stretch));
-}
-
-function from({ name, read }: Stretch, bucket: number, id: string): Stretch {
-  return { name, bucket, id, read };
 }
 
 function filterOf({

@@ -3,7 +3,7 @@
 // each duplicate. One question at a time for each record.
 
 import type { Origin } from "../config/resolved.ts";
-import type { LifeCycleEvent, Step } from "../core/life-cycle.ts";
+import type { LifeCycleEvent, Step } from "../core/events.ts";
 import type { Policy } from "../core/record.ts";
 import { epochMs, type RecordId } from "../core/units.ts";
 import type { Verification } from "../http/message.ts";

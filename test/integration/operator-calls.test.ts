@@ -2,7 +2,7 @@
 
 import { env } from "cloudflare:test";
 import { expect, it } from "vitest";
-import type { OperatorEvent } from "../../src/core/life-cycle.ts";
+import type { OperatorEvent } from "../../src/core/events.ts";
 import { epochMs, type RecordId } from "../../src/core/units.ts";
 import { encodeMessage } from "../../src/http/message.ts";
 import { operatorCalls } from "../../src/shard/itty.ts";

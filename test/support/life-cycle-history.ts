@@ -2,7 +2,8 @@
 // steps hardly ever hit the millisecond in which a lock ends.
 
 import fc from "fast-check";
-import { deadlineOf, type LifeCycleEvent, type Step, step } from "../../src/core/life-cycle.ts";
+import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
+import { deadlineOf, step } from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../src/core/record.ts";
 import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../../src/core/units.ts";
 

@@ -3,7 +3,8 @@
 
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import { deadlineOf, type LifeCycleEvent, step } from "../../../src/core/life-cycle.ts";
+import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { deadlineOf, step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type AttemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
 import { judge } from "../../../src/core/verdict.ts";

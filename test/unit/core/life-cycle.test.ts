@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type LifeCycleEvent, step } from "../../../src/core/life-cycle.ts";
+import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { attemptId, epochMs } from "../../../src/core/units.ts";
 import { FINGERPRINT, LOCK_MS, OTHER_FINGERPRINT, policyFor, RETENTION_MS } from "../../support/life-cycle-history.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type LifeCycleEvent, step } from "../../../src/core/life-cycle.ts";
+import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";

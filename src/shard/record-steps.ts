@@ -1,0 +1,84 @@
+// One step of one record: load, step, save. Whoever has something to say of a record says it here: a request, an attempt, the
+// alarm, an operator.
+
+import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
+import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
+import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
+import { remember, verdictOf } from "../core/timeline.ts";
+import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import type { Traffic } from "../traffic/traffic.ts";
+import type { Alarm } from "./alarm.ts";
+import type { Attachments, Entry, Ledger } from "./ledger.ts";
+import type { LivingAttempts } from "./living-attempt.ts";
+import type { StoredResponse } from "./response-rows.ts";
+
+/** A step, and the record as it was before. */
+export type Stepped = Step & { readonly entry: Entry | null };
+
+export interface StepPorts {
+  readonly ledger: Ledger;
+  readonly alarm: Alarm;
+  readonly living: LivingAttempts;
+  readonly traffic: Traffic;
+}
+
+export class RecordSteps {
+  readonly #ports: StepPorts;
+
+  constructor(ports: StepPorts) {
+    this.#ports = ports;
+  }
+
+  /** A record as it stands now, for those who only look; `null` when it has expired. */
+  see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
+    return this.#outlives(id, record, now)
+      ? renewed(record, now)
+      : step(record, { type: "look" }, record.policy, now).record;
+  }
+
+  /** An operator's change, with the response that `resolve` gives. Tells why not; `null` when it was made. */
+  change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
+    const entry = this.#ports.ledger.find(id);
+    if (entry === null) return "none";
+    // Also one that has said its word and is not done with its body.
+    if (this.#ports.living.get(id) !== undefined) return "in-flight";
+    const { policy } = entry.record;
+    const now = epochMs(Date.now());
+    // What no alarm has seen yet: with the lost attempt goes what had come of its response.
+    if (entry.record.state === "started") this.take(id, { type: "look" }, policy, now);
+    const { reply } = this.take(id, event, policy, now, { response });
+    return reply.type === "unchangeable" ? reply.why : null;
+  }
+
+  /** One step of one record, within one turn: what is read, decided and written here is one commit. */
+  take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
+    const entry = this.#current(id, now);
+    const before = entry?.record ?? null;
+    const result = step(before, event, policy, now);
+    if (result.record !== before) {
+      const verdict = before === null ? null : verdictOf(before, event, now);
+      if (verdict !== null) {
+        const route = attachments.label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? 0).route;
+        this.#ports.traffic.verdict(route, verdict);
+      }
+      const history = remember(entry?.history ?? [], before, event, result.record, now);
+      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
+      if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
+    }
+    return { ...result, entry };
+  }
+
+  /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */
+  #current(id: RecordId, now: EpochMs): Entry | null {
+    const entry = this.#ports.ledger.find(id);
+    if (entry === null || !this.#outlives(id, entry.record, now)) return entry;
+    this.#ports.ledger.save(id, entry, renewed(entry.record, now));
+    return this.#ports.ledger.find(id);
+  }
+
+  /** Whether the attempt lives whose lock has ended. */
+  #outlives(id: RecordId, record: IdempotencyRecord, now: EpochMs): record is Started {
+    if (record.state !== "started" || deadlineOf(record) > now) return false;
+    return this.#ports.living.get(id)?.attempt.id === record.attempt.id;
+  }
+}

@@ -1,0 +1,40 @@
+// How the body of a result is spooled: how long its first bytes wait for company, and how far it may run ahead.
+
+import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import type { OriginResponse } from "./origin-call.ts";
+import { Spool } from "./spool.ts";
+
+/** The bytes of a quick body come together in this time, so that it is written once, with its record. */
+const FIRST_FLUSH_MS = 2;
+
+/** A body that is known to be short is worth a longer wait, but not one that anybody would feel. */
+const SHORT_FLUSH_MS = 50;
+
+/**
+ * How far a body that is not kept may run ahead of its slowest reader: 256 MiB of the ledger's disk. Up to there the
+ * client's speed is not the origin's.
+ */
+const WINDOW_CHUNKS = 1024;
+
+/** What a spool needs of its shard. */
+export interface SpoolPorts {
+  readonly bodies: Bodies;
+  /** Resolves when everything written so far is durable. */
+  readonly sync: () => Promise<void>;
+}
+
+/** For a body of this name, whose readers are let go after `patienceMs`. */
+export function spoolFor(
+  response: OriginResponse,
+  name: string,
+  { bodies, sync }: SpoolPorts,
+  patienceMs: number,
+): Spool {
+  const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
+  return new Spool({ bodies, name, sync, firstFlushMs, windowChunks: WINDOW_CHUNKS, patienceMs });
+}
+
+/** Whether the body is known to fit into its record's row. */
+export function isShort({ length }: OriginResponse): boolean {
+  return length !== null && length > 0 && length <= CHUNK_BYTES;
+}
