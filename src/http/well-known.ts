@@ -66,7 +66,7 @@ const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, {
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },
   "origin-timeout": { code: "origin-timeout", unknown: "retry", retryAfterMs: 0 },
   "store-unavailable": { code: "store-unavailable" },
-  "configuration-invalid": { code: "configuration-invalid", problems: [] },
+  "configuration-invalid": { code: "configuration-invalid", problemCount: 0 },
 };
 
 function publishedProblems(): readonly object[] {
