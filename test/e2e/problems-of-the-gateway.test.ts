@@ -156,16 +156,19 @@ describe("configuration-invalid", () => {
         // Where a problem is, and of what, is the operator's business: it names internal addresses and bindings.
         expect(response.body.toString()).not.toMatch(/ROUTES|IDEMPOTENCY|NOWHERE|retntion|timeout/);
       }
-      const places = [...gateway.output().matchAll(/configuration: ([^:]+): /g)].map(([, place]) => place);
-      expect(places.toSorted()).toEqual([
-        "IDEMPOTENCY.retntion",
-        "IDEMPOTENCY.scope",
-        "ROUTES[0].lock",
-        "ROUTES[1].methods[0]",
-        "ROUTES[1].path",
-        "ROUTES[1].unknown",
-        "ROUTES[2].origin.binding",
-      ]);
+      const places = [...gateway.output().matchAll(/configuration: ([^:]+): /g)].map(([, place]) => place ?? "");
+      expect(new Set(places)).toEqual(
+        new Set([
+          "IDEMPOTENCY.retntion",
+          "IDEMPOTENCY.scope",
+          "ROUTES[0].lock",
+          "ROUTES[1].methods[0]",
+          "ROUTES[1].path",
+          "ROUTES[1].unknown",
+          "ROUTES[2].origin.binding",
+        ]),
+      );
+      expect(places).toHaveLength(7);
       expect(gateway.output()).toContain("ROUTES[0].lock: must exceed timeout (30s)");
       const seen = await scene.origin.requests();
       expect(seen.filter((request) => request.key === key || request.path.includes(key))).toEqual([]);
