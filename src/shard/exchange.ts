@@ -9,6 +9,7 @@ import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type EpochMs } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed, waited } from "../traffic/timing.ts";
 import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
@@ -84,7 +85,7 @@ export class Exchanges {
       return this.#told(observed, refuse(head, { code: "store-unavailable" }));
     } finally {
       // An attempt releases the body itself, at its end.
-      if (!claim.started) body.release();
+      if (!claim.started) bookkeep("releasing a body", () => body.release());
     }
   }
 
@@ -189,7 +190,7 @@ export class Exchanges {
     const { recordId, key, route } = head;
     observed.attempt = record.attempt.number;
     observed.attemptId = record.attempt.id;
-    this.#ports.watch.traffic.attempt(route, record.attempt.number);
+    bookkeep("counting an attempt", () => this.#ports.watch.traffic.attempt(route, record.attempt.number));
     const label = { key, route };
     const attempt = new Attempt(head, record, {
       bodies: this.#ledger.bodies,
@@ -213,19 +214,28 @@ export class Exchanges {
     record: Started,
     observed: Observed,
   ): Promise<Refusal | null> {
-    const { target, heartbeat } = this.#ports;
-    const renewal = { type: "renew", attemptId: record.attempt.id } as const;
-    // Well before it ends.
-    const stop = heartbeat.begin(record.policy.lockMs / 2, () => {
-      this.steps.take(head.recordId, renewal, record.policy, epochMs(Date.now()));
-    });
-    const request = originRequest(head, body, record.attempt);
+    const stop = this.#beat(head, record);
     try {
-      return await attempt.run(() => timed(observed, callOrigin(request, target(request.origin), this.#ports)));
+      return await attempt.run(() => {
+        const request = originRequest(head, body, record.attempt);
+        return timed(observed, callOrigin(request, this.#ports.target(request.origin), this.#ports));
+      });
     } finally {
-      stop();
       this.living.remove(head.recordId, attempt);
-      body.release();
+      bookkeep("ending a heartbeat", stop);
+      bookkeep("releasing a body", () => body.release());
     }
+  }
+
+  /** Renews the attempt's lock well before it ends; where that cannot be, whoever looks at the record renews it. */
+  #beat({ recordId }: ExchangeHead, { attempt, policy }: Started): () => void {
+    const renewal = { type: "renew", attemptId: attempt.id } as const;
+    let stop = (): void => undefined;
+    bookkeep("beginning a heartbeat", () => {
+      stop = this.#ports.heartbeat.begin(policy.lockMs / 2, () => {
+        this.steps.take(recordId, renewal, policy, epochMs(Date.now()));
+      });
+    });
+    return () => stop();
   }
 }

@@ -32,6 +32,9 @@ export interface VerificationPorts {
 /** What is kept of an answer; one that is larger settles the record without it. */
 const MOST_BYTES = 1 << 20;
 
+/** How long a question may take in all, however slowly its answer comes. */
+const MOST_MS = 30_000;
+
 export class Verifications {
   readonly #ports: VerificationPorts;
   readonly #running = new Map<RecordId, Promise<void>>();
@@ -78,7 +81,7 @@ export class Verifications {
   }
 
   async #ask(verification: Verification): Promise<Answer> {
-    const request = { ...verification, method: "GET", body: null };
+    const request = { ...verification, method: "GET", body: null, totalMs: MOST_MS };
     const answer = await callOrigin(request, this.#ports.target(verification.origin), this.#ports);
     if (!("next" in answer)) return { kind: "open" };
     const { status, statusText, headers } = answer;
