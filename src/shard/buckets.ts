@@ -5,7 +5,7 @@ import type { IdempotencyRecord } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import type { Sql } from "./migrations.ts";
 
-/** The bucket of records that the alarm has to do something about: an attempt in flight, or the origin to be asked. */
+/** The bucket of records with an attempt in flight. */
 export const IN_FLIGHT = 0;
 
 /**
@@ -49,7 +49,7 @@ export class Buckets {
 
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
 export function bucketOf(record: IdempotencyRecord): number {
-  if (record.state === "started" || (record.state === "unknown" && record.verifyAt !== null)) return IN_FLIGHT;
+  if (record.state === "started") return IN_FLIGHT;
   const widthMs = Math.max(1, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
   return Math.ceil(record.expiresAt / widthMs) * widthMs;
 }

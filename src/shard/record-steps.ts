@@ -52,6 +52,15 @@ export class RecordSteps {
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
+  /** Makes of a record what time has made of it. */
+  look(id: RecordId, now: EpochMs): void {
+    const { ledger } = this.#ports;
+    const policy = ledger.find(id)?.record.policy;
+    const left = policy === undefined ? null : this.take(id, { type: "look" }, policy, now).record;
+    // Whatever was remembered of its lock, this is how it stands.
+    ledger.lockEnds.note(id, left);
+  }
+
   /** One step of one record, within one turn: what is read, decided and written here is one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
     const entry = this.#current(id, now);
