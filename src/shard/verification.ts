@@ -31,7 +31,7 @@ export interface VerificationPorts {
 /** What is kept of an answer; one that is larger settles the record without it. */
 const MOST_BYTES = 1 << 20;
 
-/** How long a question may take in all, its second chance and its answer's last byte included, however slowly that comes. */
+/** How long a question may take in all, its second chance and its answer's last byte included; a route may give it less. */
 export const QUESTION_MS = 30_000;
 
 /**
@@ -47,10 +47,12 @@ export async function verify(
 ): Promise<void> {
   const { ledger, step } = ports;
   const askedAt = epochMs(Date.now());
-  const { reply, entry } = step(id, { type: "verify" }, policy);
+  const { reply } = step(id, { type: "verify" }, policy);
   if (reply.type !== "ask") return;
   const attemptId = reply.record.attempt.id;
-  const answer = await askInTurn(parse(ledger.verification(id, entry)), own, ports);
+  // As it lies now: a lock's end that has just been noticed moves a record.
+  const claims = parse(ledger.verification(id, ledger.find(id)));
+  const answer = await askInTurn(claims, own, ports);
   switch (answer.kind) {
     case "done": {
       const { status, response } = answer;
@@ -86,9 +88,11 @@ async function askInTurn(
 async function ask(
   verification: Verification,
   asker: Asker,
-  totalMs: number,
+  leftMs: number,
   ports: VerificationPorts,
 ): Promise<Answer> {
+  // The route's `timeout` is for all of it: an answer that trickles is none.
+  const totalMs = Math.min(verification.timeoutMs, leftMs);
   const request = { ...verification, method: "GET", body: null, totalMs };
   const answer = await callOrigin(request, ports.target(verification.origin), ports);
   if (!("next" in answer)) return OPEN;
