@@ -2,6 +2,15 @@
 // client: to anybody else an origin says "not found" also of what he may not see, and to believe that would be a guess
 // towards a second effect.
 
+/**
+ * Whether the origin can be asked for a key that stands in a path. A key that means something there, once an origin or a proxy
+ * has decoded it, would ask for something else, and its answer would be taken for the operation's: steps, segments, the
+ * path's end, parameters, and what is decoded a second time.
+ */
+export function isPlainInPath(key: string): boolean {
+  return key !== "." && key !== ".." && !/[/\\?#;%]/.test(key);
+}
+
 /** Whose credential a question carries: the lost attempt's own, or that of another caller in the same scope. */
 export type Asker = "claim" | "another";
 

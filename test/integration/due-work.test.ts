@@ -102,7 +102,7 @@ describe("an alarm", () => {
     expect(await shard.countOf("unknown")).toBe(others / 2 + 1);
     expect(await shard.alarm()).toEqual({ read: 19, written: 0 });
     vi.setSystemTime(now + 1000);
-    expect(await shard.alarm()).toEqual({ read: 30, written: 2 });
+    expect(await shard.alarm()).toEqual({ read: 27, written: 2 });
     expect(await shard.countOf("unknown")).toBe(others / 2 + 2);
   });
 

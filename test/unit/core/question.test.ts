@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Finding, findingOf, hasSecondChance } from "../../../src/core/question.ts";
+import { type Finding, findingOf, hasSecondChance, isPlainInPath } from "../../../src/core/question.ts";
 
 describe("an answer to the question whether an attempt took effect", () => {
   it.each<[status: number | null, claim: Finding, another: Finding]>([
@@ -33,4 +34,26 @@ describe("an answer to the question whether an attempt took effect", () => {
       true,
     ]);
   });
+});
+
+it.each([".", "..", "../../x", "/", "a/b", "a\\b", "a?b", "a#b", "a;v=1", "%2e%2e", "100%"])(
+  "%s means something in a path, so the origin is not asked for it there",
+  (key) => expect(isPlainInPath(key)).toBe(false),
+);
+
+it.each(["8e03978e-40d5-43dd-bc93-6894a57f9324", "order:1", "a.b", "...", "key==", "a+b", "~!$&'()*,@|<>^`{}[]\""])(
+  "%s means nothing in a path",
+  (key) => expect(isPlainInPath(key)).toBe(true),
+);
+
+it("a key that means nothing in a path is one segment of it, however often it is decoded", () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1, unit: fc.constantFrom(..."ab./\\?#;%2eF5cC") }), (key) => {
+      fc.pre(isPlainInPath(key));
+      const decoded = decodeURIComponent(decodeURIComponent(encodeURIComponent(key)));
+      const { pathname, search, hash } = new URL(`https://origin.example/by-key/${decoded}/end`);
+      expect([pathname, search, hash]).toEqual([`/by-key/${encodeURI(key)}/end`, "", ""]);
+    }),
+    { numRuns: 2000 },
+  );
 });
