@@ -3,7 +3,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt } from "../core/record.ts";
-import type { AttemptEnd } from "../core/verdict.ts";
+import { type AttemptEnd, finalStatus } from "../core/verdict.ts";
 import { ByteReader } from "../http/body.ts";
 import { ATTEMPT_HEADER, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -107,7 +107,8 @@ function originResponse(
   deadline: Deadline,
   broken: Broken,
 ): OriginResponse {
-  const { status, statusText } = response;
+  const status = finalStatus(response.status);
+  const statusText = status === response.status ? response.statusText : "";
   const length = origin.kind === "url" ? lengthOf(response.headers) : null;
   const reader = response.body === null ? null : new ByteReader(response.body, length ?? undefined);
   let left = length;
