@@ -73,8 +73,8 @@ export class Ledger {
   readonly buckets: Buckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
-  /** The text of the look-up, as long as the buckets are the same. */
-  #find = { list: "", query: "" };
+  /** The texts of the look-up, as long as the buckets are the same. */
+  #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** How many records the next slice looks at: no more than it will erase, where they are large. */
   #eraseAtOnce = Number.POSITIVE_INFINITY;
   /** What this instance has written of those in flight, since each is asked for once more when its attempt ends. */
@@ -96,13 +96,17 @@ export class Ledger {
   find(id: RecordId): Entry | null {
     const known = this.#inFlight.get(id);
     if (known !== undefined) return known;
-    const { list } = this.buckets;
-    if (this.#find.list !== list) {
-      const query = `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${list})`;
-      this.#find = { list, query };
+    const { lists } = this.buckets;
+    if (this.#find.lists !== lists) {
+      const query = (list: string): string =>
+        `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${list})`;
+      this.#find = { lists, queries: lists.map(query) };
     }
-    const [row] = this.#sql.exec<FoundRow>(this.#find.query, id).toArray();
-    return row === undefined ? null : entryOf(row);
+    for (const query of this.#find.queries) {
+      const [row] = this.#sql.exec<FoundRow>(query, id).toArray();
+      if (row !== undefined) return entryOf(row);
+    }
+    return null;
   }
 
   /** Puts `record` in the place of `entry`; either may be absent. Chunks that belong to no record from now on are discarded. */
