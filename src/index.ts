@@ -23,8 +23,7 @@ const bindings: Readonly<Record<string, unknown>> = { ...env };
 const read = readConfig(bindings);
 if (!read.ok) {
   for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
-}
-else for (const { path, message } of configWarnings(read.config)) console.warn(`configuration: ${path}: ${message}`);
+} else for (const { path, message } of configWarnings(read.config)) console.warn(`configuration: ${path}: ${message}`);
 const handle = read.ok ? appOf(read) : createRefusingApp(read.problems);
 
 function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>): ReturnType<typeof createApp> {

@@ -21,7 +21,11 @@ export interface DueWorkPorts {
 }
 
 /** `firedFor` is the time for which the alarm was set that runs now. */
-export function doDueWork({ exchanges, ledger, alarm, waitUntil }: DueWorkPorts, now: EpochMs, firedFor: EpochMs): void {
+export function doDueWork(
+  { exchanges, ledger, alarm, waitUntil }: DueWorkPorts,
+  now: EpochMs,
+  firedFor: EpochMs,
+): void {
   try {
     ledger.bodies.eraseSome();
     ledger.erase(now, ERASE_SLICE);

@@ -232,12 +232,13 @@ export class Exchanges {
   /** Renews the attempt's lock well before it ends; where that cannot be, whoever looks at the record renews it. */
   #beat({ recordId }: ExchangeHead, { attempt, policy }: Started): () => void {
     const renewal = { type: "renew", attemptId: attempt.id } as const;
-    let stop = (): void => undefined;
+    const stops: (() => void)[] = [];
     bookkeep("beginning a heartbeat", () => {
-      stop = this.#ports.heartbeat.begin(policy.lockMs / 2, () => {
+      const stop = this.#ports.heartbeat.begin(policy.lockMs / 2, () => {
         this.steps.take(recordId, renewal, policy, epochMs(Date.now()));
       });
+      stops.push(stop);
     });
-    return () => stop();
+    return () => stops.forEach((stop) => stop());
   }
 }

@@ -98,9 +98,7 @@ export class Ledger {
     if (known !== undefined) return known;
     const { lists } = this.buckets;
     if (this.#find.lists !== lists) {
-      const query = (list: string): string =>
-        `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${list})`;
-      this.#find = { lists, queries: lists.map(query) };
+      this.#find = { lists, queries: lists.map(findIn) };
     }
     for (const query of this.#find.queries) {
       const [row] = this.#sql.exec<FoundRow>(query, id).toArray();
@@ -201,6 +199,10 @@ export class Ledger {
     );
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
+}
+
+function findIn(buckets: string): string {
+  return `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${buckets})`;
 }
 
 function entryOf(row: FoundRow): Entry {

@@ -108,7 +108,7 @@ export class Questions {
   ): { readonly id: RecordId; readonly at: EpochMs; readonly isAsked: boolean } | null {
     const rows = this.#ports.ledger.questions
       .first(route, this.#running.size + 1)
-      .map((row) => ({ ...row, isAsked: row.at <= now && this.#running.has(row.id) }));
+      .map(({ id, at }) => ({ id, at, isAsked: at <= now && this.#running.has(id) }));
     return rows.find(({ isAsked }) => !isAsked) ?? rows[0] ?? null;
   }
 

@@ -22,11 +22,11 @@ it("an operation is answered and takes effect once, though its origin's address 
     database.close();
     gateway = await gateway.restart();
 
-    const { send } = clientOf(gateway.url);
+    const client = clientOf(gateway.url);
     const message = { path: "/second", key: freshKey() };
-    const first = await send(message);
+    const first = await client.send(message);
     expectFirstAnswer(first, 201);
-    expectReplay(await send(message), first);
+    expectReplay(await client.send(message), first);
     expect(await origin.effects(message.key)).toBe(1);
   } finally {
     await removeGateway(gateway);

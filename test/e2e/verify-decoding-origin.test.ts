@@ -45,20 +45,20 @@ function portOf(address: string | AddressInfo | null): number {
 it.each(["../../x", "..\\..\\x", "%2e%2e/%2e%2e/x", "x?y", "x;y"])(
   "is never asked for a key that is a path to it: %s",
   async (key) => {
-    const { send } = clientOf(gateway.url);
+    const client = clientOf(gateway.url);
     asked.length = 0;
-    await send({ path: "/act", key });
-    expectHeld(await send({ path: "/act", key }), key);
+    await client.send({ path: "/act", key });
+    expectHeld(await client.send({ path: "/act", key }), key);
     expect(asked).toEqual([]);
     expect(effects.filter((one) => one === key)).toHaveLength(1);
   },
 );
 
 it("is asked for any other key, by its own path", async () => {
-  const { send } = clientOf(gateway.url);
+  const client = clientOf(gateway.url);
   const key = `order:${freshKey()}`;
   asked.length = 0;
-  await send({ path: "/act", key });
-  expectGiven(await send({ path: "/act", key }), 200, `the answer to /v1/by-key/${key}`);
+  await client.send({ path: "/act", key });
+  expectGiven(await client.send({ path: "/act", key }), 200, `the answer to /v1/by-key/${key}`);
   expect(asked).toEqual([`/v1/by-key/${key}`]);
 });

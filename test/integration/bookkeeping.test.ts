@@ -114,7 +114,10 @@ vi.spyOn(console, "warn").mockImplementation(() => undefined);
 afterAll(() => vi.restoreAllMocks());
 
 it.each(FAULTS)("an operation that took effect is answered, and never repeated, when %s", async (_what, breakPart) => {
-  const seen = await runWith(breakPart, () => new Response("done", { status: 201, headers: { "content-length": "4" } }));
+  const seen = await runWith(
+    breakPart,
+    () => new Response("done", { status: 201, headers: { "content-length": "4" } }),
+  );
   expect(seen).toMatchObject({ answers: ["201 done", "201 done again"], calls: 1 });
   expect(seen.faults).toBeGreaterThan(0);
 });

@@ -89,22 +89,25 @@ function waiting(at = Date.now() + 600_000): Unknown {
 }
 
 describe("an alarm", () => {
-  it.each([10, 1000, 10_000])("reads as many rows for one lock that ends as for one of %i in flight", async (others) => {
-    const shard = new LeftShard();
-    const now = Date.now();
-    const living = Array.from({ length: others / 2 }, () => [freshId(), started(epochMs(now))] as const);
-    const doubtful = Array.from({ length: others / 2 }, () => [freshId(), waiting()] as const);
-    const lost = (): readonly [RecordId, Started] => [freshId(), started(epochMs(now - LOCK_MS))];
-    const ending = [freshId(), started(epochMs(now - LOCK_MS + 1000))] as const;
-    await shard.leave([...living, ...doubtful, lost(), ending]);
-    // The first alarm of an instance learns what there is.
-    await shard.alarm();
-    expect(await shard.countOf("unknown")).toBe(others / 2 + 1);
-    expect(await shard.alarm()).toEqual({ read: 19, written: 0 });
-    vi.setSystemTime(now + 1000);
-    expect(await shard.alarm()).toEqual({ read: 27, written: 2 });
-    expect(await shard.countOf("unknown")).toBe(others / 2 + 2);
-  });
+  it.each([10, 1000, 10_000])(
+    "reads as many rows for one lock that ends as for one of %i in flight",
+    async (others) => {
+      const shard = new LeftShard();
+      const now = Date.now();
+      const living = Array.from({ length: others / 2 }, () => [freshId(), started(epochMs(now))] as const);
+      const doubtful = Array.from({ length: others / 2 }, () => [freshId(), waiting()] as const);
+      const lost = (): readonly [RecordId, Started] => [freshId(), started(epochMs(now - LOCK_MS))];
+      const ending = [freshId(), started(epochMs(now - LOCK_MS + 1000))] as const;
+      await shard.leave([...living, ...doubtful, lost(), ending]);
+      // The first alarm of an instance learns what there is.
+      await shard.alarm();
+      expect(await shard.countOf("unknown")).toBe(others / 2 + 1);
+      expect(await shard.alarm()).toEqual({ read: 19, written: 0 });
+      vi.setSystemTime(now + 1000);
+      expect(await shard.alarm()).toEqual({ read: 27, written: 2 });
+      expect(await shard.countOf("unknown")).toBe(others / 2 + 2);
+    },
+  );
 
   it("finds the one that is due among ten thousand questions, and reads no other", async () => {
     const bench = new ShardBench();
@@ -127,7 +130,7 @@ describe("an alarm", () => {
     const shard = new LeftShard();
     const now = Date.now();
     const lost = Array.from({ length: 1000 }, (_, index) => {
-      return [recordId(`${String(index).padStart(4, "0")}`), started(epochMs(now - 100_000 - index))] as const;
+      return [recordId(String(index).padStart(4, "0")), started(epochMs(now - 100_000 - index))] as const;
     });
     await shard.leave(lost.toReversed());
     for (let done = LOCKS_AT_ONCE; done <= 300; done += LOCKS_AT_ONCE) {
@@ -225,7 +228,10 @@ describe("a question that is not answered", () => {
       Array.from({ length: 500 }, () => [freshId(), waiting(before), route, questionAt(route)] as const),
     );
     // Those that are answered have waited for a shorter time than all the others.
-    const well = Array.from({ length: 20 }, () => [freshId(), waiting(before + 1), "/well", questionAt("/well")] as const);
+    const well = Array.from(
+      { length: 20 },
+      () => [freshId(), waiting(before + 1), "/well", questionAt("/well")] as const,
+    );
     await shard.leave([...hanging.filter(([, , route]) => route === "/a"), ...well]);
     await shard.alarm();
     // Each that is answered lets the next go, and none waits for those that hang.
@@ -305,12 +311,19 @@ describe("a question of a duplicate", () => {
     expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "GET /look-up -"]);
   });
 
-  it.each([401, 403])("counts with his own where the claim's is answered %d, and the origin knows of it", async (status) => {
-    const { bench, head, by } = await withLostAttempt(claimant);
-    bench.origin = telling({ alice: status, bob: 200 });
-    expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 200, text: "told to bob", isReplay: true });
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "completed", status: 200 });
-  });
+  it.each([401, 403])(
+    "counts with his own where the claim's is answered %d, and the origin knows of it",
+    async (status) => {
+      const { bench, head, by } = await withLostAttempt(claimant);
+      bench.origin = telling({ alice: status, bob: 200 });
+      expect(await bench.send(messageOf(by("bob")))).toMatchObject({
+        status: 200,
+        text: "told to bob",
+        isReplay: true,
+      });
+      expect(await bench.stored(head.recordId)).toMatchObject({ state: "completed", status: 200 });
+    },
+  );
 
   it("lets the next attempt start when the claim's own credential is told 404, whoever asks", async () => {
     const { bench, by } = await withLostAttempt(claimant);
@@ -319,4 +332,3 @@ describe("a question of a duplicate", () => {
     expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "POST /act 2"]);
   });
 });
-

@@ -75,7 +75,9 @@ export function openShardDatabase(gateway: Pick<Gateway, "stateDir">): ShardData
         SELECT RAISE(FAIL, 'no room');
       END`),
     refuseAddresses: () =>
-      database.exec("CREATE TRIGGER refuse_addresses BEFORE INSERT ON addresses BEGIN SELECT RAISE(FAIL, 'no room'); END"),
+      database.exec(
+        "CREATE TRIGGER refuse_addresses BEFORE INSERT ON addresses BEGIN SELECT RAISE(FAIL, 'no room'); END",
+      ),
     allowBodies: () => database.exec("DROP TRIGGER refuse_bodies"),
     countRecords: () => Number(database.prepare("SELECT count(*) AS n FROM records").get()?.["n"]),
     countAddresses: () => Number(database.prepare("SELECT count(*) AS n FROM addresses").get()?.["n"]),

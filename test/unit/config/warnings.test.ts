@@ -9,15 +9,12 @@ const pathsOf = (settings: Readonly<Record<string, unknown>>): readonly string[]
   configWarnings(configOf({ ROUTES: [{ ...PAYMENTS, ...settings }] })).map(({ path }) => path);
 
 describe("a route that asks the origin with its client's credential", () => {
-  it.each([
-    [["header:x-tenant"]],
-    [["header:x-tenant", "ip"]],
-    [["ip"]],
-    [["none"]],
-    [["header:monkey"]],
-  ])("is warned of where its scope names no credential: %j", (scope) => {
-    expect(pathsOf({ ...VERIFY, scope })).toEqual(["ROUTES[0].scope"]);
-  });
+  it.each([[["header:x-tenant"]], [["header:x-tenant", "ip"]], [["ip"]], [["none"]], [["header:monkey"]]])(
+    "is warned of where its scope names no credential: %j",
+    (scope) => {
+      expect(pathsOf({ ...VERIFY, scope })).toEqual(["ROUTES[0].scope"]);
+    },
+  );
 
   it.each([
     [["header:authorization"]],

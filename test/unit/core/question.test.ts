@@ -48,12 +48,18 @@ it.each(["8e03978e-40d5-43dd-bc93-6894a57f9324", "order:1", "a.b", "...", "key==
 
 it("a key that means nothing in a path is one segment of it, however often it is decoded", () => {
   fc.assert(
-    fc.property(fc.string({ minLength: 1, unit: fc.constantFrom(..."ab./\\?#;%2eF5cC") }), (key) => {
-      fc.pre(isPlainInPath(key));
-      const decoded = decodeURIComponent(decodeURIComponent(encodeURIComponent(key)));
-      const { pathname, search, hash } = new URL(`https://origin.example/by-key/${decoded}/end`);
-      expect([pathname, search, hash]).toEqual([`/by-key/${encodeURI(key)}/end`, "", ""]);
-    }),
+    fc.property(
+      fc.string({
+        minLength: 1,
+        unit: fc.constantFrom("a", "b", ".", "/", "\\", "?", "#", ";", "%", "2", "e", "F", "5", "c", "C"),
+      }),
+      (key) => {
+        fc.pre(isPlainInPath(key));
+        const decoded = decodeURIComponent(decodeURIComponent(encodeURIComponent(key)));
+        const { pathname, search, hash } = new URL(`https://origin.example/by-key/${decoded}/end`);
+        expect([pathname, search, hash]).toEqual([`/by-key/${encodeURI(key)}/end`, "", ""]);
+      },
+    ),
     { numRuns: 2000 },
   );
 });
