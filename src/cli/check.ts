@@ -16,7 +16,10 @@ export function defineCheck(command: Command): Command {
     .usage("[FILE] [--env NAME] [--json]")
     .argument("[FILE]", "what to check", "wrangler.toml")
     .option("--env <NAME>", "check only this environment")
-    .option("--json", "print one JSON object: {file, ok, problems: [{path, message}], environments: [{name, routes}]}")
+    .option(
+      "--json",
+      "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes}]}",
+    )
     .addHelpText("after", "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read or the arguments are wrong.")
     .action(check);
 }
@@ -47,9 +50,15 @@ export function problemsOf(checked: readonly CheckedEnvironment[]): readonly Con
   return checked.flatMap((environment) => environment.problems);
 }
 
+function warningsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {
+  return checked.flatMap((environment) => environment.warnings);
+}
+
 function report(file: string, checked: readonly CheckedEnvironment[]): void {
   const problems = problemsOf(checked);
   if (problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems).join("\n"));
+  // Apart from the table, and no reason to fail: what can be deployed is deployed.
+  for (const { path, message } of warningsOf(checked)) console.error(`${file}: warning: ${path}: ${message}`);
   let routes = 0;
   for (const { name, config } of checked) {
     if (config === null) continue;
@@ -66,7 +75,8 @@ export function problemLines(file: string, problems: readonly ConfigProblem[]): 
 }
 
 function printJson(file: string, problems: readonly ConfigProblem[], checked: readonly CheckedEnvironment[]): void {
+  const warnings = warningsOf(checked);
   const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes ?? null }));
-  console.log(JSON.stringify({ file, ok: problems.length === 0, problems, environments }));
+  console.log(JSON.stringify({ file, ok: problems.length === 0, problems, warnings, environments }));
   if (problems.length > 0) process.exitCode = REFUSED;
 }

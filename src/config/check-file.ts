@@ -5,6 +5,7 @@ import { deploymentProblems } from "./check-deployment.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import type { Config, ConfigProblem } from "./resolved.ts";
+import { configWarnings } from "./warnings.ts";
 
 /** The platform's limit for one variable. */
 export const MAX_VARIABLE_BYTES = 5_120;
@@ -15,6 +16,8 @@ export interface CheckedEnvironment {
   /** Null where there are problems. */
   readonly config: Config | null;
   readonly problems: readonly ConfigProblem[];
+  /** What can be deployed, and is mostly not meant. */
+  readonly warnings: readonly ConfigProblem[];
 }
 
 /** Kinds of binding that can be called as an origin. */
@@ -48,7 +51,14 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
     ...secretProblems(prefix, vars),
     ...deploymentProblems(prefix, own, top),
   );
-  return { name, config: problems.length === 0 ? config : null, problems };
+  const sound = problems.length === 0 ? config : null;
+  const warnings = sound === null ? [] : configWarnings(sound);
+  return {
+    name,
+    config: sound,
+    problems,
+    warnings: warnings.map(({ path, message }) => ({ path: prefix + path, message })),
+  };
 }
 
 /** Variables that the top level has and the environment needs, but does not get. */

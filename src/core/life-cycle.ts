@@ -91,7 +91,7 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
     case "started":
       return record.attempt.lockedUntil;
     case "unknown":
-      return record.verifyAt !== null && record.verifyAt < record.expiresAt ? record.verifyAt : record.expiresAt;
+      return record.verifyAt === null ? record.expiresAt : earliest(record.verifyAt, record.expiresAt);
     case "failed":
     case "completed":
       return record.expiresAt;
@@ -103,14 +103,14 @@ function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyReco
   if (record === null) return null;
   if (record.state !== "started") return record.expiresAt > now ? record : null;
   if (record.attempt.lockedUntil > now) return record;
-  const ended = outcomeUnknown(record);
+  const ended = outcomeUnknown(record, record.attempt.lockedUntil);
   return ended.expiresAt > now ? ended : null;
 }
 
-/** What an attempt leaves behind of which nobody knows whether it took effect. */
-function outcomeUnknown(record: Started | Failed | Unknown): Failed | Unknown {
+/** What an attempt leaves behind of which nobody knows whether it took effect; it is kept from `since` on. */
+function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Failed | Unknown {
   const { fingerprint, attempt, policy } = record;
-  const expiresAt = later(attempt.lockedUntil, policy.retentionMs);
+  const expiresAt = later(since, policy.retentionMs);
   switch (policy.unknown) {
     case "retry":
       // The attempt may still be at work in the origin: attempts never overlap, so the lock is waited for.
@@ -193,7 +193,8 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
     case "refused":
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
     case "ambiguous":
-      return current.state === "unknown" ? current : outcomeUnknown(current);
+      // An attempt that takes back what it has said before does so now: its doubt is no older than that.
+      return current.state === "unknown" ? current : outcomeUnknown(current, latest(attempt.lockedUntil, now));
     case "absent":
       // As long as the attempt may be at work, that it has not happened says nothing.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
@@ -220,7 +221,9 @@ const LONGEST_PAUSE_MS = 600_000;
 function askedOnce(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
   if (now < verifyAt) return record;
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
-  return { ...record, verifyAt: later(now, durationMs(pauseMs)), verifications: record.verifications + 1 };
+  // What expires is not asked about any more, so that the next question's time is always the record's deadline.
+  const next = earliest(later(now, durationMs(pauseMs)), record.expiresAt);
+  return { ...record, verifyAt: next, verifications: record.verifications + 1 };
 }
 
 function changed(record: IdempotencyRecord, reply: Reply): Step {

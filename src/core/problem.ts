@@ -88,7 +88,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
       const details = final(
         409,
         "Response not kept",
-        `The operation took effect and was answered with status ${problem.originalStatus}, but its response was too large to keep. Do not repeat it; read its outcome from the API.`,
+        `The operation took effect and was answered with status ${problem.originalStatus}, but its response is not kept: it was too large, or it could not be stored. Do not repeat it; read its outcome from the API.`,
       );
       return { ...details, members: { originalStatus: problem.originalStatus } };
     }

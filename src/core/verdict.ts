@@ -24,6 +24,14 @@ export interface VerdictLists {
   readonly ambiguous: readonly number[];
 }
 
+/**
+ * The status that a final response is processed as: one that is no status of a final response means what 500 means (RFC 9110,
+ * section 15). The runtime makes no such response either, so a client is told 500.
+ */
+export function finalStatus(status: number): number {
+  return status >= 200 && status <= 599 ? status : 500;
+}
+
 export function judge(end: AttemptEnd, lists: VerdictLists): Verdict {
   switch (end.kind) {
     case "answered":

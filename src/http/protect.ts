@@ -5,6 +5,7 @@ import type { Origin, Route } from "../config/resolved.ts";
 import { shardSet } from "../config/shard-set.ts";
 import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
+import { isPlainInPath } from "../core/question.ts";
 import { attemptId, durationMs } from "../core/units.ts";
 import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import type { Observed, Telemetry, Watch } from "../traffic/watch.ts";
@@ -159,6 +160,9 @@ async function parcelFor(
     length: declaredLength(request.headers),
     maxBytes: route.maxRequestBodyBytes,
   };
+  const verification = verificationOf(request, url, route, key);
+  // Whom nobody can ask about, nobody is told to wait for.
+  const unknown = route.unknown === "verify" && verification === null ? "hold" : route.unknown;
   return {
     head: {
       recordId: record,
@@ -168,7 +172,7 @@ async function parcelFor(
       fingerprint,
       upload: body.kind === "whole" ? null : upload,
       attemptId: attemptId(crypto.randomUUID()),
-      policy: { unknown: route.unknown, lockMs: durationMs(route.lockMs), retentionMs: durationMs(route.retentionMs) },
+      policy: { unknown, lockMs: durationMs(route.lockMs), retentionMs: durationMs(route.retentionMs) },
       lists: { refused: route.refused, ambiguous: route.ambiguous },
       duplicate: route.duplicate,
       waitMs: route.waitMs,
@@ -185,7 +189,7 @@ async function parcelFor(
         headers: forwardedHeaders(request.headers, route, key, trace),
         hasBody: request.body !== null,
       },
-      verification: verificationOf(request, url, route, key),
+      verification,
       telemetry: { log, serverTiming, trace },
     },
     body: begun,
@@ -216,8 +220,9 @@ function scopeHeaders({ scope }: Route): readonly string[] {
 function verificationOf(request: Request, url: URL, route: Route, key: Key): Verification | null {
   const { verify, origin, forwardKey } = route;
   const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
-  // As a segment of a path these two would ask for something else, and its answer would be taken for the operation's.
-  if (verify === null || originKey === "." || originKey === "..") return null;
+  if (verify === null) return null;
+  const [path = ""] = verify.split(/[?#]/, 1);
+  if (path.includes("{key}") && !isPlainInPath(originKey)) return null;
   const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
   const isPath = target.startsWith("/");
   return {

@@ -1,6 +1,7 @@
 // What a route with `on_store_failure = "open"` does when the record cannot be reached: the request goes to the origin as
 // if nothing protected it, and the answer says so. A retry of it may take effect once more; the operator chose that.
 
+import { finalStatus } from "../core/verdict.ts";
 import { ECHO_HEADER, responseHeaders, UNPROTECTED_HEADER } from "./headers.ts";
 import type { ExchangeMessage } from "./message.ts";
 import type { Fetcher } from "./pass-through.ts";
@@ -18,7 +19,8 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
       ...(hasBody ? { body } : {}),
     });
     const response = await target.fetch(request, { redirect: "manual", encodeResponseBody: "manual" });
-    const { status, statusText } = response;
+    const { statusText } = response;
+    const status = finalStatus(response.status);
     const pairs = responseHeaders(response.headers).map(([name, value]) => [name, value]);
     const marked = [...pairs, [ECHO_HEADER, head.echo], [UNPROTECTED_HEADER, "true"]];
     return new Response(response.body, { status, statusText, headers: marked, encodeBody: "manual" });

@@ -28,7 +28,18 @@ export class Alarm {
     if (isSet && this.#at !== null && this.#at <= deadline) return;
     // An instance that has just begun does not know where the alarm stands, or whether it was dropped after it had
     // failed too often (platform rule), so it is set from what the ledger says; likewise one whose alarm is overdue.
-    this.#set(isSet ? deadline : earlier(deadline, this.#nextDeadline()));
+    if (isSet) this.#set(deadline);
+    else this.#setFromLedger(deadline);
+  }
+
+  /** Never throws: what a request has written stands, whether or not the alarm can be set for it. */
+  #setFromLedger(deadline: EpochMs): void {
+    try {
+      this.#set(earlier(deadline, this.#nextDeadline()));
+    } catch (error) {
+      this.#set(deadline);
+      this.#failed(error);
+    }
   }
 
   /** Sets the alarm anew after that for `firedFor` has come; there is none when nothing has a deadline. */
@@ -51,8 +62,18 @@ export class Alarm {
     this.#at = at;
     // A time of 0 or less, for what is due at once, is refused by the platform (measured).
     const time = Math.max(at, 1);
-    // Not awaited: it belongs to the same commit as the writes of this turn, and a write that fails resets the object.
-    void this.#storage.setAlarm(time);
+    try {
+      // Not awaited: it belongs to the same commit as the writes of this turn, and a write that fails resets the object.
+      this.#storage.setAlarm(time).catch((error: unknown) => this.#failed(error));
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  /** The next deadline that is told finds the alarm unset, and sets it from the ledger. */
+  #failed(error: unknown): void {
+    this.#at = null;
+    console.error({ message: "the alarm could not be set", reason: String(error) });
   }
 }
 

@@ -31,11 +31,6 @@ type Body = Uint8Array | ReadableStream<Uint8Array>;
 /** These have no body, whatever else they say (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
-/** Whether there can be a response of this status at all: the runtime makes no other, and no client expects one. */
-export function isPossible(status: number): boolean {
-  return status >= 200 && status <= 599;
-}
-
 /** The first answer, as the origin gave it. `expiresAt` is set when the record keeps it. */
 export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): Response {
   return answer(head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);

@@ -5,7 +5,7 @@ import type { Started } from "../core/record.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
-import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
+import { attachedAnswer, firstAnswer, skippedBytes } from "./answers.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import { Ending, type StepRecord, type Told } from "./ending.ts";
 import type { StoredBody } from "./response-rows.ts";
@@ -97,8 +97,7 @@ export class Attempt {
       }
       this.#response = outcome;
       const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.lists);
-      if (!isPossible(outcome.status)) this.#giveUp(outcome);
-      else if (verdict === "result") await this.#keep(outcome);
+      if (verdict === "result") await this.#keep(outcome);
       else return await this.#pass(outcome, verdict);
       return null;
     } catch (error) {

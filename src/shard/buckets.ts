@@ -5,7 +5,7 @@ import type { IdempotencyRecord } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import type { Sql } from "./migrations.ts";
 
-/** The bucket of records that the alarm has to do something about: an attempt in flight, or the origin to be asked. */
+/** The bucket of records with an attempt in flight. */
 export const IN_FLIGHT = 0;
 
 /**
@@ -14,10 +14,16 @@ export const IN_FLIGHT = 0;
  */
 const BUCKETS_PER_RETENTION = 8;
 
+/** However short a retention is: an alarm that stays away for an hour leaves no more than so many seconds' buckets behind. */
+const LEAST_WIDTH_MS = 1000;
+
+/** Of which one look-up names so many at a time: a statement has 100 KB at most (platform limit), and each takes 14 bytes. */
+const MOST_IN_LIST = 1000;
+
 /** The buckets that may hold a record; a handful, kept in memory so that a look-up need not ask. */
 export class Buckets {
   readonly #all: Set<number>;
-  #list: string | null = null;
+  #lists: readonly string[] | null = null;
 
   constructor(sql: Sql) {
     this.#all = new Set([IN_FLIGHT, ...listBuckets(sql)]);
@@ -28,29 +34,38 @@ export class Buckets {
     return this.#all;
   }
 
-  /** For the text of a statement, where they stand: the platform takes 100 parameters, and there can be more buckets. */
-  get list(): string {
-    this.#list ??= [...this.#all].join();
-    return this.#list;
+  /**
+   * For the text of a statement, where they stand: the platform takes 100 parameters, and there can be more buckets. One list,
+   * but where the alarm has stayed away for long.
+   */
+  get lists(): readonly string[] {
+    if (this.#lists === null) {
+      const all = [...this.#all];
+      const lists = Math.ceil(all.length / MOST_IN_LIST);
+      this.#lists = Array.from({ length: lists }, (_, at) =>
+        all.slice(at * MOST_IN_LIST, (at + 1) * MOST_IN_LIST).join(),
+      );
+    }
+    return this.#lists;
   }
 
   add(bucket: number): void {
     if (this.#all.has(bucket)) return;
     this.#all.add(bucket);
-    this.#list = null;
+    this.#lists = null;
   }
 
   /** Those that have expired are empty. */
   forgetExpired(now: EpochMs): void {
     for (const bucket of this.#all) if (bucket !== IN_FLIGHT && bucket <= now) this.#all.delete(bucket);
-    this.#list = null;
+    this.#lists = null;
   }
 }
 
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
 export function bucketOf(record: IdempotencyRecord): number {
-  if (record.state === "started" || (record.state === "unknown" && record.verifyAt !== null)) return IN_FLIGHT;
-  const widthMs = Math.max(1, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
+  if (record.state === "started") return IN_FLIGHT;
+  const widthMs = Math.max(LEAST_WIDTH_MS, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
   return Math.ceil(record.expiresAt / widthMs) * widthMs;
 }
 

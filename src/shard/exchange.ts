@@ -3,12 +3,12 @@
 // answer, until what was written before is durable (output gate; README, guarantees G3 and G4).
 
 import type { Origin } from "../config/resolved.ts";
-import { deadlineOf } from "../core/life-cycle.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
-import { type AttemptId, attemptId, epochMs, type EpochMs } from "../core/units.ts";
+import { type AttemptId, attemptId, earliest, epochMs, type EpochMs } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed, waited } from "../traffic/timing.ts";
 import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
@@ -19,11 +19,12 @@ import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./ledger.ts";
 import { LivingAttempts, waitFor } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
+import { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
 import { RecordSteps, type Stepped } from "./record-steps.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { Timers } from "./timers.ts";
-import { Verifications } from "./verification.ts";
+import { type VerificationPorts, verify } from "./verification.ts";
 
 /** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
 const ASK_AGAIN_MS = 10_000;
@@ -31,8 +32,8 @@ const ASK_AGAIN_MS = 10_000;
 /** The longest time that a timer takes. */
 const FOR_EVER_MS = 2 ** 31 - 1;
 
-/** How many questions of the alarm are at the origin at a time; the others follow when these are answered. */
-const QUESTIONS_AT_ONCE = 4;
+/** Lost attempts that the alarm notices in one turn: few enough that no request waits long behind it. */
+export const LOCKS_AT_ONCE = 100;
 
 /** What the exchanges need of the shard that they run in. */
 export interface ExchangePorts {
@@ -55,16 +56,18 @@ export class Exchanges {
   /** The attempts that this instance runs right now. */
   readonly living = new LivingAttempts();
   readonly steps: RecordSteps;
-  readonly #verifications: Verifications;
+  readonly #questions: Questions;
 
   constructor(ports: ExchangePorts) {
     this.#ports = ports;
     this.#ledger = ports.ledger;
     this.steps = new RecordSteps({ ...ports, living: this.living, traffic: ports.watch.traffic });
-    this.#verifications = new Verifications({
+    const verification = {
       ...ports,
-      step: (id, event, policy, attachments) => this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
-    });
+      step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
+        this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
+    };
+    this.#questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
   }
 
   /** Answers one request. */
@@ -84,7 +87,7 @@ export class Exchanges {
       return this.#told(observed, refuse(head, { code: "store-unavailable" }));
     } finally {
       // An attempt releases the body itself, at its end.
-      if (!claim.started) body.release();
+      if (!claim.started) bookkeep("releasing a body", () => body.release());
     }
   }
 
@@ -147,7 +150,7 @@ export class Exchanges {
             return refuse(head, { code: "outcome-unknown", retryAfterMs });
           }
           hasAsked = true;
-          await waited(observed, this.#verifications.run(recordId, reply.record.policy, head.verification));
+          await waited(observed, this.#questions.run(recordId, reply.record.policy, head.verification));
           continue;
         }
         case "mismatch":
@@ -163,17 +166,17 @@ export class Exchanges {
     }
   }
 
-  /** Ends the locks that have passed under no living attempt, and asks about some of those whose outcome is unknown. */
-  async meetDeadlines(now: EpochMs): Promise<void> {
-    const due: (() => Promise<void>)[] = [];
-    for (const { id, entry } of this.#ledger.inFlight()) {
-      if (deadlineOf(entry.record) > now) continue;
-      const { policy } = entry.record;
-      const { record, deadline } = this.steps.take(id, { type: "look" }, policy, now);
-      if (record?.state !== "unknown" || deadline === null || deadline > now) continue;
-      due.push(() => this.#verifications.run(id, policy, null));
-    }
-    await Promise.all(due.slice(0, QUESTIONS_AT_ONCE).map((ask) => ask()));
+  /** Ends locks that have passed under no living attempt, and begins to ask about outcomes that are unknown: some of each. */
+  meetDeadlines(now: EpochMs): void {
+    for (const id of this.#ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.look(id, now);
+    this.#questions.askDue(now);
+  }
+
+  /** When the alarm has to come next; `null` when there is nothing to come for. */
+  nextDeadline(): EpochMs | null {
+    const question = this.#questions.nextAt(epochMs(Date.now()));
+    const other = this.#ledger.nextDeadline();
+    return question === null || other === null ? (question ?? other) : earliest(question, other);
   }
 
   #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
@@ -189,7 +192,7 @@ export class Exchanges {
     const { recordId, key, route } = head;
     observed.attempt = record.attempt.number;
     observed.attemptId = record.attempt.id;
-    this.#ports.watch.traffic.attempt(route, record.attempt.number);
+    bookkeep("counting an attempt", () => this.#ports.watch.traffic.attempt(route, record.attempt.number));
     const label = { key, route };
     const attempt = new Attempt(head, record, {
       bodies: this.#ledger.bodies,
@@ -213,19 +216,29 @@ export class Exchanges {
     record: Started,
     observed: Observed,
   ): Promise<Refusal | null> {
-    const { target, heartbeat } = this.#ports;
-    const renewal = { type: "renew", attemptId: record.attempt.id } as const;
-    // Well before it ends.
-    const stop = heartbeat.begin(record.policy.lockMs / 2, () => {
-      this.steps.take(head.recordId, renewal, record.policy, epochMs(Date.now()));
-    });
-    const request = originRequest(head, body, record.attempt);
+    const stop = this.#beat(head, record);
     try {
-      return await attempt.run(() => timed(observed, callOrigin(request, target(request.origin), this.#ports)));
+      return await attempt.run(() => {
+        const request = originRequest(head, body, record.attempt);
+        return timed(observed, callOrigin(request, this.#ports.target(request.origin), this.#ports));
+      });
     } finally {
-      stop();
       this.living.remove(head.recordId, attempt);
-      body.release();
+      bookkeep("ending a heartbeat", stop);
+      bookkeep("releasing a body", () => body.release());
     }
+  }
+
+  /** Renews the attempt's lock well before it ends; where that cannot be, whoever looks at the record renews it. */
+  #beat({ recordId }: ExchangeHead, { attempt, policy }: Started): () => void {
+    const renewal = { type: "renew", attemptId: attempt.id } as const;
+    const stops: (() => void)[] = [];
+    bookkeep("beginning a heartbeat", () => {
+      const stop = this.#ports.heartbeat.begin(policy.lockMs / 2, () => {
+        this.steps.take(recordId, renewal, policy, epochMs(Date.now()));
+      });
+      stops.push(stop);
+    });
+    return () => stops.forEach((stop) => stop());
   }
 }

@@ -47,12 +47,14 @@ export class KeyShard extends ittyDurable() {
   readonly #operator: OperatorCalls;
   readonly #traffic = new Traffic();
   readonly #alarmLag = new AlarmLag();
+  readonly #waitUntil: (promise: Promise<unknown>) => void;
 
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     super(state, {});
     const { storage } = state;
+    this.#waitUntil = (promise) => state.waitUntil(promise);
     this.#ledger = new Ledger(storage, bucketIn(env), (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
-    this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
+    this.#alarm = new Alarm(storage, () => this.#exchanges.nextDeadline());
     const timers = new Timers();
     this.#exchanges = new Exchanges({
       ledger: this.#ledger,
@@ -60,9 +62,7 @@ export class KeyShard extends ittyDurable() {
       reachability: new Reachability(origins, this.#ledger.addresses),
       target: (origin) => originTarget(origin, env),
       sync: () => storage.sync(),
-      waitUntil: (promise) => {
-        state.waitUntil(promise);
-      },
+      waitUntil: this.#waitUntil,
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
       watch: new Watch(state.id.name ?? "", this.#traffic, datasetIn(env)),
@@ -114,11 +114,12 @@ export class KeyShard extends ittyDurable() {
     return this.#exchanges.run(reception.head, reception.body);
   }
 
-  async alarm(info?: AlarmInvocationInfo): Promise<void> {
+  alarm(info?: AlarmInvocationInfo): void {
     const now = epochMs(Date.now());
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
     this.#alarmLag.came(now - firedFor);
-    await doDueWork({ exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm }, now, firedFor);
+    const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
+    doDueWork(ports, now, firedFor);
   }
 
   /** Operator call. */

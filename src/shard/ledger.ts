@@ -8,7 +8,9 @@ import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts
 import { Addresses } from "./addresses.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { bucketOf, Buckets, IN_FLIGHT } from "./buckets.ts";
+import { LockEnds } from "./lock-ends.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
+import { WaitingQuestions } from "./waiting-questions.ts";
 import { migrate, type Sql } from "./migrations.ts";
 import {
   insertion,
@@ -69,8 +71,10 @@ export class Ledger {
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
   readonly buckets: Buckets;
-  /** The text of the look-up, as long as the buckets are the same. */
-  #find = { list: "", query: "" };
+  readonly lockEnds: LockEnds;
+  readonly questions: WaitingQuestions;
+  /** The texts of the look-up, as long as the buckets are the same. */
+  #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** How many records the next slice looks at: no more than it will erase, where they are large. */
   #eraseAtOnce = Number.POSITIVE_INFINITY;
   /** What this instance has written of those in flight, since each is asked for once more when its attempt ends. */
@@ -85,18 +89,22 @@ export class Ledger {
     // A statement that fails undoes itself alone; only a transaction undoes those before it.
     storage.transactionSync(() => migrate(sql));
     this.buckets = new Buckets(sql);
+    this.lockEnds = new LockEnds(sql);
+    this.questions = new WaitingQuestions(sql);
   }
 
   find(id: RecordId): Entry | null {
     const known = this.#inFlight.get(id);
     if (known !== undefined) return known;
-    const { list } = this.buckets;
-    if (this.#find.list !== list) {
-      const query = `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${list})`;
-      this.#find = { list, query };
+    const { lists } = this.buckets;
+    if (this.#find.lists !== lists) {
+      this.#find = { lists, queries: lists.map(findIn) };
     }
-    const [row] = this.#sql.exec<FoundRow>(this.#find.query, id).toArray();
-    return row === undefined ? null : entryOf(row);
+    for (const query of this.#find.queries) {
+      const [row] = this.#sql.exec<FoundRow>(query, id).toArray();
+      if (row !== undefined) return entryOf(row);
+    }
+    return null;
   }
 
   /** Puts `record` in the place of `entry`; either may be absent. Chunks that belong to no record from now on are discarded. */
@@ -110,6 +118,7 @@ export class Ledger {
     if (record === null) {
       if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
       this.#inFlight.delete(id);
+      this.lockEnds.note(id, null);
       return;
     }
     const bucket = bucketOf(record);
@@ -121,6 +130,7 @@ export class Ledger {
     this.#sql.exec(query, ...values);
     if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history, response });
     else this.#inFlight.delete(id);
+    this.lockEnds.note(id, record);
   }
 
   /** What a record is called. */
@@ -143,7 +153,7 @@ export class Ledger {
     return row?.verification ?? null;
   }
 
-  /** The records with an attempt in flight, or one that was lost. As many as there are attempts, not as there are records. */
+  /** The records with an attempt in flight, or one that was lost and nobody has noticed. For those who show them all. */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
     return this.#sql
       .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records WHERE bucket = ?`, IN_FLIGHT)
@@ -181,15 +191,18 @@ export class Ledger {
 
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
   nextDeadline(): EpochMs | null {
-    const { lock, bucket } = this.#sql
-      .exec<{ lock: number | null; bucket: number | null }>(
-        "SELECT (SELECT min(CASE state WHEN 'started' THEN locked_until ELSE min(verify_at, expires_at) END) FROM records WHERE bucket = ?1) AS lock, (SELECT min(bucket) FROM records WHERE bucket > ?1) AS bucket",
-        IN_FLIGHT,
-      )
+    const { bucket } = this.#sql
+      .exec<{ bucket: number | null }>("SELECT min(bucket) AS bucket FROM records WHERE bucket > ?", IN_FLIGHT)
       .one();
-    const deadlines = [lock, bucket, this.bodies.eraseAt(), this.remote.eraseAt()].filter((value) => value !== null);
+    const deadlines = [this.lockEnds.next(), bucket, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
+      (value) => value !== null,
+    );
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
+}
+
+function findIn(buckets: string): string {
+  return `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${buckets})`;
 }
 
 function entryOf(row: FoundRow): Entry {

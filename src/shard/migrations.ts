@@ -45,6 +45,9 @@ const SCHEMA: readonly string[] = [
   // What waits for somebody's decision, or for another attempt: few, and found without reading what does not. A row more
   // for each attempt that ends so, and none for any other.
   `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
+  // What the origin is to be asked about: each route's own, the one that has waited longest first. No claim and no answer
+  // touches it.
+  `CREATE INDEX records_to_ask ON records (route, verify_at) WHERE verify_at IS NOT NULL`,
   // Bodies in chunks, and those of them that nobody needs any more.
   `CREATE TABLE chunks (
     body TEXT NOT NULL,
@@ -111,6 +114,8 @@ export const STEPS: readonly string[] = [
   `ALTER TABLE records ADD COLUMN route TEXT NOT NULL DEFAULT ''`,
   `ALTER TABLE records ADD COLUMN history TEXT`,
   `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
+  // 14. What the origin is to be asked about is found without reading what is in flight.
+  `CREATE INDEX records_to_ask ON records (route, verify_at) WHERE verify_at IS NOT NULL`,
 ];
 
 /** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */

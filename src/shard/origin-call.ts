@@ -3,11 +3,12 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt } from "../core/record.ts";
-import type { AttemptEnd } from "../core/verdict.ts";
+import { type AttemptEnd, finalStatus } from "../core/verdict.ts";
 import { ByteReader } from "../http/body.ts";
 import { ATTEMPT_HEADER, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RequestBody } from "./request-body.ts";
@@ -43,6 +44,8 @@ export interface OriginRequest {
   /** Until the response's headers, and between two pieces of its body. */
   readonly timeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** Until the last byte of its body; `null`: as long as it comes. */
+  readonly totalMs: number | null;
 }
 
 /** What goes to the origin: the client's request, and which attempt it is. */
@@ -50,7 +53,7 @@ export function originRequest(head: ExchangeHead, body: RequestBody, attempt: At
   const { origin, method, url, headers, hasBody } = head.call;
   const { timeoutMs, idleTimeoutMs } = head;
   const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
-  return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs };
+  return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs: null };
 }
 
 /** The attempt as the parent of what the origin does; nothing where the request is part of no trace. */
@@ -70,62 +73,79 @@ export async function callOrigin(
   target: Fetcher | null,
   { reachability, timers }: CallPorts,
 ): Promise<OriginOutcome> {
-  const { timeoutMs, idleTimeoutMs } = call;
   const network = call.origin.kind === "url";
-  if (target === null || (network && !(await reachability.isReachable(call.url, timeoutMs)))) {
+  const deadline = new Deadline(timers, call);
+  if (target === null || (network && !(await reachability.isReachable(call.url, deadline.mostMs)))) {
+    deadline.end();
     return { kind: "unreachable" };
   }
-  const deadline = new Deadline(timers, timeoutMs);
-  const broken = (error: unknown): { readonly kind: "dropped" | "timed-out" } => {
+  deadline.restart(call.timeoutMs);
+  const broken: Broken = (error) => {
     deadline.end();
-    if (network) reachability.broke(call.url);
+    if (network) bookkeep("noting a broken call", () => reachability.broke(call.url));
     console.warn({ message: "origin call failed", timedOut: deadline.passed, reason: String(error) });
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
+  // Within stands the call and nothing else: whatever throws here is taken for a call that broke.
+  let response;
   try {
-    const response = await target.fetch(requestOf(call, deadline), OPTIONS);
-    deadline.pause();
-    if (network) reachability.answered(call.url);
-    const { status, statusText } = response;
-    const length = network ? lengthOf(response.headers) : null;
-    const reader = response.body === null ? null : new ByteReader(response.body, length ?? undefined);
-    let left = length;
-    const next = async (): Promise<BodyPiece> => {
-      if (reader === null || left === 0) {
-        deadline.end();
-        return WHOLE;
-      }
-      try {
-        deadline.restart(idleTimeoutMs);
-        const piece = await reader.read();
-        deadline.pause();
-        if (piece.done) {
-          deadline.end();
-          return WHOLE;
-        }
-        if (left !== null) left -= piece.value.byteLength;
-        // What has come as far as its length is whole: the runtime hands over no more, and no less without an error.
-        if (left === 0) deadline.end();
-        return { kind: "bytes", bytes: piece.value };
-      } catch (error) {
-        return broken(error);
-      }
-    };
-    return {
-      status,
-      statusText,
-      headers: responseHeaders(response.headers),
-      length,
-      next,
-      cancel: () => {
-        deadline.end();
-        // Whether the origin takes notice is of no matter: nobody reads on.
-        void reader?.cancel().catch(() => undefined);
-      },
-    };
+    response = await target.fetch(requestOf(call, deadline), OPTIONS);
   } catch (error) {
     return broken(error);
   }
+  deadline.pause();
+  if (network) bookkeep("noting an answer", () => reachability.answered(call.url));
+  return originResponse(response, call, deadline, broken);
+}
+
+/** How a call ends that broke, and what is done about it. */
+type Broken = (error: unknown) => { readonly kind: "dropped" | "timed-out" };
+
+function originResponse(
+  response: Response,
+  { origin, idleTimeoutMs }: OriginRequest,
+  deadline: Deadline,
+  broken: Broken,
+): OriginResponse {
+  const status = finalStatus(response.status);
+  const statusText = status === response.status ? response.statusText : "";
+  const length = origin.kind === "url" ? lengthOf(response.headers) : null;
+  const reader = response.body === null ? null : new ByteReader(response.body, length ?? undefined);
+  let left = length;
+  const next = async (): Promise<BodyPiece> => {
+    if (reader === null || left === 0) {
+      deadline.end();
+      return WHOLE;
+    }
+    deadline.restart(idleTimeoutMs);
+    let piece;
+    try {
+      piece = await reader.read();
+    } catch (error) {
+      return broken(error);
+    }
+    deadline.pause();
+    if (piece.done) {
+      deadline.end();
+      return WHOLE;
+    }
+    if (left !== null) left -= piece.value.byteLength;
+    // What has come as far as its length is whole: the runtime hands over no more, and no less without an error.
+    if (left === 0) deadline.end();
+    return { kind: "bytes", bytes: piece.value };
+  };
+  return {
+    status,
+    statusText,
+    headers: responseHeaders(response.headers),
+    length,
+    next,
+    cancel: () => {
+      deadline.end();
+      // Whether the origin takes notice is of no matter: nobody reads on.
+      void reader?.cancel().catch(() => undefined);
+    },
+  };
 }
 
 const WHOLE = { kind: "whole" } as const;
@@ -148,17 +168,25 @@ function lengthOf(headers: Headers): number | null {
   return value !== null && /^\d+$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : null;
 }
 
-/** A deadline that is set anew for each wait, and aborts the whole call when one of them passes. */
+/**
+ * A deadline that is set anew for each wait, and aborts the whole call when one of them passes; and one for all of the call,
+ * where it has one. A runtime that gives no timer leaves the call without a deadline, and never judges it.
+ */
 class Deadline {
   readonly #controller = new AbortController();
-  readonly #due: Due;
+  readonly #dues: Due[] = [];
+  /** The longest that the call may take until its answer begins. */
+  readonly mostMs: number;
   passed = false;
 
-  constructor(timers: Timers, ms: number) {
-    this.#due = timers.set(ms, () => {
+  constructor(timers: Timers, { timeoutMs, totalMs }: Pick<OriginRequest, "timeoutMs" | "totalMs">) {
+    this.mostMs = Math.min(timeoutMs, totalMs ?? timeoutMs);
+    const pass = (): void => {
       this.passed = true;
       this.abort();
-    });
+    };
+    bookkeep("setting a deadline", () => this.#dues.push(timers.set(Number.POSITIVE_INFINITY, pass)));
+    if (totalMs !== null) bookkeep("setting a deadline", () => this.#dues.push(timers.set(totalMs, pass)));
   }
 
   get signal(): AbortSignal {
@@ -170,16 +198,16 @@ class Deadline {
   }
 
   restart(ms: number): void {
-    this.#due.move(ms);
+    bookkeep("setting a deadline", () => this.#dues[0]?.move(ms));
   }
 
-  /** Nothing is waited for now. */
+  /** Nothing is waited for now, but for the whole call. */
   pause(): void {
-    this.#due.move(Number.POSITIVE_INFINITY);
+    this.restart(Number.POSITIVE_INFINITY);
   }
 
   /** Nothing will be waited for any more. */
   end(): void {
-    this.#due.cancel();
+    for (const due of this.#dues) due.cancel();
   }
 }

@@ -8,6 +8,7 @@
 // isolate that has just begun may have begun in an outage: it opens a connection before its first call.
 
 import { connect } from "cloudflare:sockets";
+import { bookkeep } from "../traffic/bookkeep.ts";
 
 /** What is known of one address. */
 export interface Reach {
@@ -68,7 +69,7 @@ export class Reachability {
     this.#origins.set(address, reach);
     if (!reach.telling && !this.#asked.has(address)) {
       this.#asked.add(address);
-      reach.telling = this.#known.has(address);
+      bookkeep("reading the known addresses", () => (reach.telling = this.#known.has(address)));
     }
     return reach;
   }
@@ -84,7 +85,7 @@ export class Reachability {
   #remember(address: string): void {
     if (this.#remembered.has(address)) return;
     this.#remembered.add(address);
-    this.#known.add(address);
+    bookkeep("remembering an address", () => this.#known.add(address));
   }
 }
 

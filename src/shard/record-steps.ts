@@ -4,10 +4,12 @@
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { remember, verdictOf } from "../core/timeline.ts";
+import { type AttemptVerdict, remember, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
+import { IN_FLIGHT } from "./buckets.ts";
 import type { Attachments, Entry, Ledger } from "./ledger.ts";
 import type { LivingAttempts } from "./living-attempt.ts";
 import type { StoredResponse } from "./response-rows.ts";
@@ -50,6 +52,15 @@ export class RecordSteps {
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
+  /** Makes of a record what time has made of it. */
+  look(id: RecordId, now: EpochMs): void {
+    const { ledger } = this.#ports;
+    const policy = ledger.find(id)?.record.policy;
+    const left = policy === undefined ? null : this.take(id, { type: "look" }, policy, now).record;
+    // Whatever was remembered of its lock, this is how it stands.
+    ledger.lockEnds.note(id, left);
+  }
+
   /** One step of one record, within one turn: what is read, decided and written here is one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
     const entry = this.#current(id, now);
@@ -57,15 +68,17 @@ export class RecordSteps {
     const result = step(before, event, policy, now);
     if (result.record !== before) {
       const verdict = before === null ? null : verdictOf(before, event, now);
-      if (verdict !== null) {
-        const route = attachments.label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? 0).route;
-        this.#ports.traffic.verdict(route, verdict);
-      }
+      if (verdict !== null) bookkeep("counting a verdict", () => this.#count(id, entry, verdict, attachments));
       const history = remember(entry?.history ?? [], before, event, result.record, now);
       this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
     }
     return { ...result, entry };
+  }
+
+  #count(id: RecordId, entry: Entry | null, verdict: AttemptVerdict, { label }: Attachments): void {
+    const { ledger, traffic } = this.#ports;
+    traffic.verdict(label?.route ?? ledger.label(id, entry?.bucket ?? IN_FLIGHT).route, verdict);
   }
 
   /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */

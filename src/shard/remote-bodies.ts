@@ -10,6 +10,9 @@ const PART_BYTES = 8 << 20;
 /** How long erasing pauses after R2 failed. */
 const PAUSE_MS = 60_000;
 
+/** How long R2 is waited for before another try. */
+const PATIENCE_MS = 10_000;
+
 /** A body on its way into the bucket. */
 export interface RemoteUpload {
   write(bytes: Uint8Array): Promise<void>;
@@ -21,6 +24,8 @@ export class RemoteBodies {
   readonly #bucket: R2Bucket | null;
   readonly #wake: Wake;
   #pausedUntil = 0;
+  /** While R2 erases one, nobody comes for the next. */
+  #busyUntil = 0;
 
   constructor(sql: Sql, bucket: R2Bucket | null, wake: Wake) {
     this.#sql = sql;
@@ -52,19 +57,23 @@ export class RemoteBodies {
 
   /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
   eraseAt(): number | null {
-    return this.#bucket === null || this.#next() === undefined ? null : this.#pausedUntil;
+    return this.#bucket === null || this.#next() === undefined ? null : Math.max(this.#pausedUntil, this.#busyUntil);
   }
 
-  /** Erases one discarded body, whole or half uploaded. */
+  /** Erases one discarded body, whole or half uploaded, and calls when there are more. */
   async eraseOne(): Promise<void> {
     const next = this.#next();
-    if (next === undefined || this.#bucket === null || Date.now() < this.#pausedUntil) return;
+    if (next === undefined || this.#bucket === null) return;
+    if (Date.now() < Math.max(this.#pausedUntil, this.#busyUntil)) return;
     const { body, upload_id } = next;
+    this.#busyUntil = Date.now() + PATIENCE_MS;
     try {
       // One that is complete cannot be aborted, and one that is not is no object yet.
       if (upload_id !== null) await this.#bucket.resumeMultipartUpload(keyOf(body), upload_id).abort().catch(ignore);
       await this.#bucket.delete(keyOf(body));
       this.#sql.exec("DELETE FROM remote WHERE body = ?", body);
+      this.#busyUntil = 0;
+      if (this.#next() !== undefined) this.#wake(0);
     } catch (error) {
       console.error({ message: "a body could not be erased from the bucket", reason: String(error) });
       this.#pausedUntil = Date.now() + PAUSE_MS;

@@ -2,6 +2,7 @@
 // holds a key, a body, a credential or a query: only what stands below.
 
 import { isTrouble, type Outcome } from "../core/outcome.ts";
+import { bookkeep } from "./bookkeep.ts";
 import { type Dataset, dataPointOf } from "./data-point.ts";
 import { addServerTiming } from "./server-timing.ts";
 import { spanIdOf, type Trace } from "./trace-context.ts";
@@ -62,6 +63,12 @@ export class Watch {
 
   /** The exchange is answered. Gives the response back, which has to be one of the gateway's own making. */
   told(observed: Observed, response: Response, outcome: Outcome): Response {
+    // An answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
+    bookkeep("telling of an exchange", () => this.#tell(observed, response, outcome));
+    return response;
+  }
+
+  #tell(observed: Observed, response: Response, outcome: Outcome): void {
     const durationMs = performance.now() - observed.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = observed;
     const { status } = response;
@@ -70,23 +77,15 @@ export class Watch {
     this.#counted();
     if (observed.serverTiming) addServerTiming(response, report);
     if (observed.log === "all" || (observed.log === "errors" && isTrouble(outcome))) this.#log(observed, report);
-    this.#measure(report);
-    return response;
-  }
-
-  /** An answer that is lost here would look as if the shard had failed, and a request be sent once more for it. */
-  #measure(report: ExchangeReport): void {
-    try {
-      this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
-    } catch (error) {
-      console.warn({ message: "data point not written", reason: String(error) });
-    }
+    this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
   }
 
   /** A request without a key has gone to the origin as it came. */
   passed(route: string): void {
-    this.traffic.passed(route, Date.now());
-    this.#counted();
+    bookkeep("counting a request", () => {
+      this.traffic.passed(route, Date.now());
+      this.#counted();
+    });
   }
 
   #log({ trace, attemptId }: Observed, report: ExchangeReport): void {

@@ -9,6 +9,7 @@ let scene: Scene;
 beforeAll(async () => {
   const routes = [
     { path: "/cookie/*", scope: ["cookie:session"] },
+    { path: "/doubt/*", unknown: "hold", ambiguous: [500] },
     { path: "/*", unknown: "hold" },
   ];
   scene = await startScene({ shards: 1, scope: ["none"] }, routes);
@@ -33,14 +34,29 @@ describe("an origin's answer", () => {
     },
   );
 
-  it.each([600, 999])("of the impossible status %d is no second effect, and says what it was", async (status) => {
-    const message = { path: "/odd", key: freshKey(), behave: { status, body: "?" } };
-    for (let round = 0; round < 2; round += 1) {
-      const response = await scene.send(message);
-      const expected = { code: "response-not-kept", status: 409, retryable: false, echo: message.key };
-      expect(expectProblem(response, expected)).toMatchObject({ originalStatus: status });
-    }
+  it.each([600, 999])("of the invalid status %d is processed as a 500, kept and replayed", async (status) => {
+    const behave = { status, statusText: "Odd", headers: [["X-Own", "1"] satisfies [string, string]], body: "?" };
+    const message = { path: "/odd", key: freshKey(), behave };
+    const first = await scene.send(message);
+    expectFirstAnswer(first, 500);
+    // Its own words say something else.
+    expect([first.statusText, headerValue(first, "x-own"), first.body.toString()]).toEqual(["", "1", "?"]);
+    expectReplay(await scene.send(message), first);
     expect(await scene.origin.requests(message.key)).toHaveLength(1);
+  });
+
+  it.each([600, 999])("of the invalid status %d is in doubt where a 500 is", async (status) => {
+    const message = { path: "/doubt/x", key: freshKey(), behave: { status, body: "?" } };
+    const first = await scene.send(message);
+    expect({ status: first.status, body: first.body.toString() }).toEqual({ status: 500, body: "?" });
+    const expected = { code: "outcome-unknown", status: 409, retryable: false, echo: message.key };
+    expectProblem(await scene.send(message), expected);
+    expect(await scene.origin.requests(message.key)).toHaveLength(1);
+  });
+
+  it.each([600, 999])("of the invalid status %d passes as it came where nothing is protected", async (status) => {
+    const response = await scene.send({ method: "GET", path: "/odd", body: null, behave: { status, body: "?" } });
+    expect({ status: response.status, body: response.body.toString() }).toEqual({ status, body: "?" });
   });
 
   it("that cannot be stored is given once, and never a reason for a second effect", async () => {

@@ -61,6 +61,13 @@ describe.each(["closed", "default"])("a claim that cannot be written, on_store_f
 });
 
 describe("a claim that cannot be written, on_store_failure: open", () => {
+  it("is given an answer of an invalid status as a 500, as any other answer of the gateway's making", async () => {
+    const message = { path: "/open/odd", key: freshKey(), behave: { status: 600, body: "?" } };
+    const response = await refused.while("INSERT", () => scene.send(message));
+    expectUnprotected(response, 500, message.key);
+    expect(response.body.toString()).toBe("?");
+  });
+
   it("goes to the origin as it is, without an attempt's number, and its answer is marked", async () => {
     const key = freshKey();
     const headers: readonly HeaderPair[] = [

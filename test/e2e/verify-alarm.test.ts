@@ -175,6 +175,25 @@ describe.concurrent("the alarm", () => {
       expect(await attempts(origin, message.key)).toHaveLength(1);
     }));
 
+  it("is held up by no answer that trickles, and neither is a duplicate", () =>
+    withBench(async (bench) => {
+      const { origin, rows } = bench;
+      const [slow, other] = [freshKey(), freshKey()].map((key) => ({ path: "/trickle", key }));
+      if (slow === undefined || other === undefined) throw new Error("two messages");
+      // A minute of it, and never a silence as long as `idle_timeout`.
+      const chunks = Array.from({ length: 300 }, () => ({ text: ".", pauseMs: 200 }));
+      await tellOf(origin, slow.key, { status: 200, chunks });
+      await tellOf(origin, other.key, { status: 200, body: "it happened" });
+      await loseAnswer(bench, slow);
+      const { id } = rows().ofKey(slow.key);
+      await rows().until(id, isAsked(1), "the question");
+      await loseAnswer(bench, other);
+      await rows().until(rows().ofKey(other.key).id, isState("completed"), "the other's answer");
+      expectOpen(await bench.send(slow), slow.key, 60);
+      expect(rows().ofId(id)).toMatchObject({ state: "unknown" });
+      expect(await origin.effects(slow.key)).toBe(1);
+    }));
+
   it("asks for each of many lost attempts, whose origin answers slowly", () =>
     withBench(async (bench) => {
       const { origin, rows } = bench;

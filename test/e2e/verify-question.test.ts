@@ -10,8 +10,11 @@ import {
   attempts,
   expectGiven,
   expectOpen,
+  expectHeld,
   LOCKED,
   loseAnswer,
+  loseAnswerForGood,
+  lookUpPath,
   questions,
   SETTINGS,
   type Sent,
@@ -30,6 +33,7 @@ beforeAll(async () => {
     { path: "/query/*", ...LOCKED, verify: "/find?key={key}&again={key}" },
     { path: "/elsewhere/*", ...LOCKED, verify: `${other.url}/look-up/{key}?x=1` },
     { path: "/tenant/*", ...VERIFY, lock: "1500ms", scope: ["header:x-tenant"] },
+    { path: "/slow-tenant/*", ...LOCKED, scope: ["header:x-tenant"] },
     { path: "/renamed/*", ...LOCKED, headers: ["X-Request-Key"] },
   ]);
   await scene.send({ path: "/locked/first", key: freshKey() });
@@ -49,10 +53,10 @@ const bearer = (name: string): HeaderPair => ["Authorization", `Bearer ${name}`]
 
 describe("where the origin is asked", () => {
   // Each is a key of its own in every run, and still has these characters.
-  it.each(["a/b?c=d&e#f", "50%2F%", "{key}", "$&$1", "..", "../..", "a+b;c:d@!'()*~", "[^`|]<>"])(
+  it.each(["{key}", "$&$1", "..", "a+b:c=d@!'()*~", '[^`|]<>"'])(
     "names a key with %s in the path, escaped",
     async (characters) => {
-      const key = `${characters}/${freshKey()}`;
+      const key = `${characters}-${freshKey()}`;
       await loseAnswer(scene, { path: "/locked/escaped", key });
       await tellOf(scene.origin, key, { status: 200, body: "found" });
       expectGiven(await scene.send({ path: "/locked/escaped", key }), 200, "found");
@@ -61,17 +65,32 @@ describe("where the origin is asked", () => {
     },
   );
 
-  it.each([".", ".."])("asks for no key that a path takes for a step in itself: %s", async (key) => {
-    // The key is no fresh one, so its caller is.
-    const message = { path: "/locked/dots", key, headers: [bearer(freshKey())] };
+  // An origin that decodes a path before it looks at it would be asked for something else, and its answer be believed.
+  it.each([".", "..", "../../x", "a/b", "a\\b", "a?b", "a#b", "a;b", "50%2F%"])(
+    "asks for no key that means something in a path, and holds it instead: %s",
+    async (key) => {
+      // The key is no fresh one, so its caller is.
+      const message = { path: "/locked/dots", key, headers: [bearer(freshKey())] };
+      await loseAnswerForGood(scene, message);
+      // The origin would answer 200 to whatever it is asked.
+      expectHeld(await scene.send(message), key);
+      const asked = (await questions(scene.origin, key)).filter(({ url }) => !url.startsWith("/find"));
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it.each(["../../x", "a/b?c=d&e#f", "50%2F%", ".."])("names any key in a query, escaped: %s", async (characters) => {
+    const message = { path: "/query/any", key: characters, headers: [bearer(freshKey())] };
     await loseAnswer(scene, message);
-    // The origin would answer 200 to whatever it is asked.
-    expectOpen(await scene.send(message), key, 600);
-    expect(await questions(scene.origin, key)).toEqual([]);
+    await scene.origin.behave({ key: characters, path: "/find" }, { status: 200, effect: false, body: "found" });
+    expectGiven(await scene.send(message), 200, "found");
+    const escaped = encodeURIComponent(characters);
+    const asked = (await questions(scene.origin, characters)).map(({ url }) => url);
+    expect(asked.at(-1)).toBe(`/find?key=${escaped}&again=${escaped}`);
   });
 
   it("names a quoted key without its quotes, and repeats it as it came", async () => {
-    const key = `quoted,"\\"/${freshKey()}`;
+    const key = `quoted,"-${freshKey()}`;
     const sent = `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
     await loseAnswer(scene, { path: "/locked/quoted", key: sent }, key);
     await tellOf(scene.origin, key, { status: 200, body: "found" });
@@ -145,7 +164,7 @@ describe("as whom the origin is asked", () => {
     expect(await attempts(scene.origin, key)).toHaveLength(2);
   });
 
-  it("as the one who asks, who may have another credential by now; as the lost one's client where the alarm asks", async () => {
+  it("as the lost one's client, whoever asks and whatever he asks with; the alarm does the same", async () => {
     const key = freshKey();
     const headers = (credential: string): readonly HeaderPair[] => [["X-Tenant", "one"], bearer(credential)];
     const message = { path: "/tenant/x", key };
@@ -156,13 +175,31 @@ describe("as whom the origin is asked", () => {
     await rows.until(id, ({ verifications }) => (verifications ?? 0) > 0, "the alarm's question");
     await tellOf(scene.origin, key, { status: 200, body: "known" });
     const asked = await questions(scene.origin, key);
-    expect(asked.slice(0, 2).map((question) => sentHeader(question, "authorization"))).toEqual([
-      "Bearer new",
-      "Bearer old",
-    ]);
+    const credentials = asked.slice(0, 2).map((question) => sentHeader(question, "authorization"));
+    expect(credentials).toEqual(["Bearer old", "Bearer old"]);
     // What the first one's question was is kept, not what was asked last.
     expect(rows.ofId(id).verification).toContain("Bearer old");
     expectGiven(await scene.send({ ...message, headers: headers("new") }), 200, "known");
     expect(rows.ofId(id).verification).toBeNull();
+  });
+
+  it("as another caller too where the lost one's credential is not taken any more, whose 404 says nothing", async () => {
+    const key = freshKey();
+    const headers = (credential: string): readonly HeaderPair[] => [["X-Tenant", "one"], bearer(credential)];
+    const message = { path: "/slow-tenant/x", key };
+    await loseAnswer(scene, { ...message, headers: headers("old") });
+    const refused = { status: 401, effect: false };
+    const sequence = [refused, { status: 404, effect: false }, refused, { status: 200, effect: false, body: "known" }];
+    await scene.origin.behave({ key, path: lookUpPath(key) }, { sequence });
+    expectOpen(await scene.send({ ...message, headers: headers("new") }), key, 600);
+    expectGiven(await scene.send({ ...message, headers: headers("new") }), 200, "known");
+    const asked = await questions(scene.origin, key);
+    expect(asked.map((question) => sentHeader(question, "authorization"))).toEqual([
+      "Bearer old",
+      "Bearer new",
+      "Bearer old",
+      "Bearer new",
+    ]);
+    expect(await attempts(scene.origin, key)).toHaveLength(1);
   });
 });

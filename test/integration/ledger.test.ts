@@ -1,8 +1,9 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord, Started } from "../../src/core/record.ts";
-import { epochMs } from "../../src/core/units.ts";
+import { durationMs, epochMs } from "../../src/core/units.ts";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
+import { bucketOf } from "../../src/shard/buckets.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import type { Sql } from "../../src/shard/migrations.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "./support/records.ts";
@@ -187,6 +188,41 @@ describe("ledger", () => {
       const fresh = new Ledger(storage);
       for (const id of ids) expect(fresh.find(id)).not.toBeNull();
       expect(fresh.find(freshId())).toBeNull();
+    });
+  });
+
+  it("finds a record among ten thousand buckets, by statements that the platform takes", async () => {
+    await inLedger((_ledger, _sql, storage) => {
+      const texts: string[] = [];
+      const sql: Sql = {
+        exec: (query, ...bindings) => {
+          texts.push(query);
+          return storage.sql.exec(query, ...bindings);
+        },
+      };
+      const ledger = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });
+      for (let second = 0; second < 10_000; second += 1) ledger.buckets.add(NOW + second * 1000);
+      const brief: Started = { ...started(), policy: { ...policy, retentionMs: durationMs(9_999_000) } };
+      const id = freshId();
+      ledger.save(id, null, completed(brief), { response });
+      texts.length = 0;
+      expect(ledger.find(id)?.record.state).toBe("completed");
+      expect(ledger.find(freshId())).toBeNull();
+      expect(texts.length).toBeGreaterThan(10);
+      for (const text of texts) expect(new TextEncoder().encode(text).byteLength).toBeLessThan(20_000);
+    });
+  });
+
+  it("has no more buckets for the briefest retention than seconds have passed", async () => {
+    await inLedger((ledger) => {
+      const brief = { ...policy, lockMs: durationMs(1), retentionMs: durationMs(2) };
+      for (let ms = 0; ms < 3000; ms += 1) {
+        const at = epochMs(NOW + ms);
+        const claim: Started = { ...started(at), policy: brief };
+        ledger.buckets.add(bucketOf({ ...completed(claim, at), policy: brief }));
+      }
+      // And that of what is in flight.
+      expect(ledger.buckets.all.size).toBeLessThanOrEqual(3 + 1 + 1);
     });
   });
 

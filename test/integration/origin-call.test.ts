@@ -12,7 +12,7 @@ const BINDING: Origin = { kind: "binding", binding: "API" };
 
 async function lengthOf(origin: Origin, headers: Readonly<Record<string, string>>): Promise<number | null> {
   const target = { fetch: () => Promise.resolve(new Response("hello", { headers })) };
-  const call = { origin, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null };
+  const call = { origin, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null, totalMs: null };
   const known = { has: () => false, add: () => undefined };
   const reachability = new Reachability(new Map(), known);
   const outcome = await callOrigin({ ...call, timeoutMs: 1000, idleTimeoutMs: 1000 }, target, {
@@ -66,7 +66,14 @@ async function pendingIn(
   });
   try {
     const target = { fetch: () => Promise.resolve(new Response(body, { headers })) };
-    const call = { origin: NETWORK, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null };
+    const call = {
+      origin: NETWORK,
+      method: "POST",
+      url: "http://127.0.0.1:9/",
+      headers: [],
+      body: null,
+      totalMs: null,
+    };
     const reach = { telling: false, doubtful: false, trialsLeft: 0 };
     const known = { has: () => false, add: () => undefined };
     const outcome = await callOrigin({ ...call, timeoutMs: 9000, idleTimeoutMs: 9000 }, target, {

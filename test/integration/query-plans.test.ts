@@ -59,6 +59,9 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const answer = completed(claim);
   const body = { kind: "chunks", name, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
+  const asked = freshId();
+  const lost = { ...claim, state: "unknown", expiresAt: epochMs(NOW + 9), verifyAt: NOW, verifications: 0 } as const;
+  ledger.save(asked, null, lost, { label: { key: "k", route: "/" } });
   ledger.label(id, ledger.find(id)?.bucket ?? 0);
   const list = new RecordList(sql);
   list.countOpen(NOW);
@@ -68,6 +71,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     list.page({ ...query, route: "/", startedBefore: NOW }, (_id, record) => record, NOW);
   }
   ledger.nextDeadline();
+  for (const route of ledger.questions.routes()) ledger.questions.first(route, 1);
   ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);
   bodies.lend("upload");
   bodies.eraseAt();

@@ -79,7 +79,7 @@ describe("the numbers of a shard", () => {
       if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
       const now = Date.now();
       for (const lateMs of [90_000, 2000]) {
-        await instance.alarm({ isRetry: false, retryCount: 0, scheduledTime: now - lateMs });
+        instance.alarm({ isRetry: false, retryCount: 0, scheduledTime: now - lateMs });
       }
       const { alarm } = instance.numbers();
       expect(alarm.count).toBe(2);

@@ -5,6 +5,7 @@ import type { Policy } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
 import {
   history,
+  LOCK_MS,
   type Moment,
   operatedHistory,
   play,
@@ -274,5 +275,67 @@ describe("life cycle, over any history", () => {
         expect(settled.record?.state).toBe(alive ? "completed" : undefined);
       }, unknown);
     }
+  });
+});
+
+describe("life cycle, for the alarm", () => {
+  it.each([
+    ["whatever owners say, also more than once", history],
+    ["whatever operators decide", operatedHistory],
+  ])("leaves no deadline behind that has passed, but that of a question that is due: %s", (_name, histories) => {
+    checkHistories(
+      (taken) => {
+        for (const { before, record, deadline, now, policy } of taken) {
+          if (record === null || record === before) continue;
+          expect(deadline).toBe(deadlineOf(record));
+          if (record.state !== "started") expect(record.expiresAt).toBeGreaterThan(now);
+          const isDue = record.state === "unknown" && record.verifyAt !== null && record.verifyAt <= now;
+          if (!isDue) expect(deadline).toBeGreaterThan(now);
+          // And then the question moves it on.
+          else expect(step(record, { type: "verify" }, policy, now).deadline).toBeGreaterThan(now);
+        }
+      },
+      undefined,
+      histories,
+    );
+  });
+
+  it("gives an unknown outcome its next question no later than it expires", () => {
+    checkHistories((taken) => {
+      for (const { record } of taken) {
+        if (record?.state === "unknown" && record.verifyAt !== null) {
+          expect(record.verifyAt).toBeLessThanOrEqual(record.expiresAt);
+        }
+      }
+    }, "verify");
+  });
+
+  // All that one attempt can say of itself, in every order, at every time around its lock's end and its expiry.
+  it.each(policies)("stays whole for every three words of one attempt: %s", (unknown) => {
+    const words = ["result", "refused", "ambiguous", "renew", "absent"] as const;
+    const moments = [0, 1, LOCK_MS - 1, LOCK_MS, LOCK_MS + RETENTION_MS - 1, LOCK_MS + RETENTION_MS].map(
+      (by): Moment["passing"] => ({ by }),
+    );
+    const said = words.flatMap((type) =>
+      moments.map((passing): Moment => {
+        const happening = type === "absent" ? { type, attemptsAgo: 0, askedAgo: 0 } : { type, attemptsAgo: 0 };
+        return { passing, happening };
+      }),
+    );
+    const request: Moment = { passing: { by: 0 }, happening: { type: "request", other: false, unknown } };
+    let held = 0;
+    for (const one of said) {
+      for (const two of said) {
+        for (const three of said) {
+          for (const { before, record, deadline, now } of play([request, one, two, three], unknown)) {
+            if (record === null || record === before) continue;
+            const isDue = record.state === "unknown" && record.verifyAt !== null;
+            if (deadline !== null && (deadline > now || isDue)) held += 1;
+            else throw new Error(JSON.stringify({ one, two, three, record, now }));
+          }
+        }
+      }
+    }
+    expect(held).toBeGreaterThan(30 ** 3);
   });
 });

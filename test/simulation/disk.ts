@@ -18,6 +18,8 @@ export class Disk {
   durableAlarmMs: number | null = null;
   /** Whether the next write finds the disk full. It fails alone, as a statement does. */
   isFull = false;
+  /** When a write was refused last. */
+  refusedAtMs = 0;
 
   constructor() {
     this.#database.exec("BEGIN");
@@ -28,6 +30,7 @@ export class Disk {
     if (isQuery(query)) return cursor(statement.all(...bound(values)), 0);
     if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
       this.isFull = false;
+      this.refusedAtMs = Date.now();
       throw new Error("database or disk is full");
     }
     const { changes } = statement.run(...bound(values));
@@ -68,6 +71,7 @@ export class Disk {
   /** An empty disk again, its tables kept. */
   clear(): void {
     this.crash();
+    this.refusedAtMs = 0;
     for (const table of ["records", "chunks", "discarded", "remote"]) this.statement(`DELETE FROM ${table}`).run();
     this.setAlarm(null);
     this.commit();

@@ -25,11 +25,11 @@ export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
   const rows = new Map<string, DurableRow>();
   for (const row of disk.statement(ROWS).all()) {
     const { bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
-    const openUntil = state === "started" ? Number(locked_until) : Math.min(Number(verify_at), Number(expires_at));
+    const expiry = verify_at === null ? Number(bucket) : Math.min(Number(verify_at), Number(expires_at));
     const id = String(row["id"]);
     rows.set(id, {
       id,
-      deadlineMs: bucket === 0 ? openUntil : Number(bucket),
+      deadlineMs: state === "started" ? Number(locked_until) : expiry,
       state: String(state),
       attemptId: String(attempt_id),
       lockedUntilMs: Number(locked_until),

@@ -46,6 +46,8 @@ export class Facts {
   /** How many bytes of each body in chunks are durable. */
   readonly durableBytes = new Map<string, number>();
   readonly told = new Map<string, Told>();
+  /** The last question about each record; one whose instance is gone is never answered, and stays open. */
+  readonly questions = new Map<string, { readonly isOpen: boolean }>();
 
   of(record: string): readonly AttemptFacts[] {
     return this.#byRecord.get(record) ?? [];

@@ -7,6 +7,12 @@ import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts } from "./facts.ts";
 import { LEAST_RETENTION_MS, LOCK_MS, type Plan, RETENTION_MS } from "./plan.ts";
 
+/** By then the alarm looks after a question that nobody has heard of again. */
+const LOOK_AFTER_MS = 35_000;
+
+/** How long what the alarm does is put off after the store has failed. */
+const ALARM_RETRY_MS = 5000;
+
 export interface Effect {
   readonly attempt: AttemptFacts;
   readonly atMs: number;
@@ -108,7 +114,12 @@ export class Rules {
     if (alarm !== null) this.isAlarmDropped = false;
     if (this.isAlarmDropped) return;
     for (const row of this.#facts.rows.values()) {
-      const deadline = Math.max(this.excusedUntilMs, row.deadlineMs);
+      // What is at the origin has no deadline but that of the question itself, also when its instance is gone.
+      const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isOpen === true;
+      const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
+      // A question that could not be noted is put off, as an alarm whose work failed.
+      const putOffMs = row.state === "unknown" ? this.#disk.refusedAtMs + ALARM_RETRY_MS : 0;
+      const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs);
       // For what is overdue it comes as soon as it can; and never for the very time of the one before.
       if (alarm === null || alarm > Math.max(deadline, this.#clock.latestMs) + 1) {
         this.broken("G8", `the alarm stands at ${alarm}, and ${row.id} has its deadline at ${deadline}`);

@@ -40,7 +40,7 @@ export class Shard {
     };
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
     this.#ledger = new Ledger(storage, null, (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
-    this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
+    this.#alarm = new Alarm(storage, () => this.exchanges.nextDeadline());
     const timers = new Timers();
     this.exchanges = new Exchanges({
       ledger: this.#ledger,
@@ -59,8 +59,9 @@ export class Shard {
   async alarm(scheduledMs: number): Promise<number | null> {
     this.#handledMs = scheduledMs;
     const now = epochMs(Date.now());
-    const ports = { exchanges: this.exchanges, ledger: this.#ledger, alarm: this.#alarm };
-    await doDueWork(ports, now, epochMs(scheduledMs));
+    const waitUntil = (): void => undefined;
+    const ports = { exchanges: this.exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil };
+    doDueWork(ports, now, epochMs(scheduledMs));
     this.#handledMs = null;
     return this.#disk.alarmMs === now + ALARM_RETRY_MS ? this.#disk.alarmMs : null;
   }

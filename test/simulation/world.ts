@@ -116,6 +116,7 @@ export class World {
     return target((request) => {
       const question = new Question(record, askedMs, this.disk.written, request);
       this.questions.push(question);
+      this.facts.questions.set(record, question);
       return question.response;
     });
   }

@@ -26,7 +26,7 @@ type Row = readonly [number, number, number, number, number, number, number];
 const TABLE = {
   //                  statements, rows read, written, alarms, syncs, object, origin
   first:              [3,         3,         2,       0,      0,     1,      1],
-  firstOfInstance:    [9,        10,        2,       1,      0,     1,      1],
+  firstOfInstance:    [11,       13,        2,       1,      0,     1,      1],
   firstAmongBuckets:  [3,         11,        2,       0,      0,     1,      1],
   replay:             [1,         3,         0,       0,      0,     1,      0],
   replayAmongBuckets: [1,         11,        0,       0,      0,     1,      0],
@@ -37,8 +37,8 @@ const TABLE = {
   unprotected:        [0,         0,         0,       0,      0,     0,      1],
   firstMebibyte:      [8,         4,         6,       0,      5,     1,      1],
   replayMebibyte:     [6,         8,         0,       0,      0,     1,      0],
-  tables:             [11,        15,        15,      0,      0,     0,      0],
-  erased:             [9,         209,       100,     1,      0,     0,      0],
+  tables:             [12,        17,        16,      0,      0,     0,      0],
+  erased:             [10,        214,       100,     1,      0,     0,      0],
   erasedMebibyte:     [0,         0,         7,       0,      0,     0,      0],
 } satisfies Readonly<Record<string, Row>>;
 

@@ -108,7 +108,7 @@ function meaning({ state, attempt, policy }: RecordDetail): string {
 
 function noResponse({ responseKept, status }: RecordDetail): string {
   return responseKept === false
-    ? `The origin answered ${status ?? ""}, with a response too large to keep. Retries get 409 response-not-kept.`
+    ? `The origin answered ${status ?? ""}, with a response that is not kept: too large, or it could not be stored. Retries get 409 response-not-kept.`
     : "None yet.";
 }
 

@@ -34,6 +34,8 @@ export interface ShardDatabase {
   /** From now on no statement succeeds that stores a response's body; until `allowBodies`. */
   refuseBodies(): void;
   allowBodies(): void;
+  /** From now on no address of an origin can be noted. */
+  refuseAddresses(): void;
   countRecords(): number;
   /** The addresses that it knows it can connect to. */
   countAddresses(): number;
@@ -72,6 +74,10 @@ export function openShardDatabase(gateway: Pick<Gateway, "stateDir">): ShardData
       database.exec(`CREATE TRIGGER refuse_bodies BEFORE UPDATE ON records WHEN NEW.body IS NOT NULL BEGIN
         SELECT RAISE(FAIL, 'no room');
       END`),
+    refuseAddresses: () =>
+      database.exec(
+        "CREATE TRIGGER refuse_addresses BEFORE INSERT ON addresses BEGIN SELECT RAISE(FAIL, 'no room'); END",
+      ),
     allowBodies: () => database.exec("DROP TRIGGER refuse_bodies"),
     countRecords: () => Number(database.prepare("SELECT count(*) AS n FROM records").get()?.["n"]),
     countAddresses: () => Number(database.prepare("SELECT count(*) AS n FROM addresses").get()?.["n"]),

@@ -45,6 +45,18 @@ export async function loseAnswer(scene: Scene, message: Sent, sentKey = message.
   expectRetryAfter(response, 1);
 }
 
+/** The same where the origin cannot be asked about the key. */
+export async function loseAnswerForGood(scene: Scene, message: Sent): Promise<void> {
+  await scene.origin.behave({ key: message.key }, { drop: "after-effect" });
+  const response = await scene.send(message);
+  expectProblem(response, { code: "origin-dropped", status: 502, retryable: false, echo: message.key });
+}
+
+/** Nobody knows, and nobody asks: a person has to find out. */
+export function expectHeld(response: RawResponse, key: string): void {
+  expectProblem(response, { code: "outcome-unknown", status: 409, retryable: false, echo: key });
+}
+
 /** Nobody knows yet; whoever comes again may learn it. */
 export function expectOpen(response: RawResponse, key: string, mostSeconds: number): void {
   expectProblem(response, { code: "outcome-unknown", status: 409, retryable: true, echo: key });

@@ -63,6 +63,18 @@ describe("check-config", () => {
     ]);
   });
 
+  it("warns, and does not fail, where a route that asks the origin shares its records among credentials", async () => {
+    const sound = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
+    const route = 'path = "/v1/tenants"\nunknown = "verify"\nverify = "/v1/by-key/{key}"\nscope = ["header:x-tenant"]';
+    const file = write("warning.toml", `${sound}\n[[vars.ROUTES]]\n${route}\n`);
+    const { code, stdout, stderr } = await run("check-config.ts", file);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/fine, 5 protected routes in 1 environment\n$/);
+    expect(stderr).toMatch(/^\S+: warning: ROUTES\[4\]\.scope: \(header:x-tenant\) names no credential.*\n$/);
+    const { stdout: json } = await run("check-config.ts", file, "--json");
+    expect(JSON.parse(json)).toMatchObject({ ok: true, problems: [], warnings: [{ path: "ROUTES[4].scope" }] });
+  });
+
   it("checks one environment alone with --env", async () => {
     const sound = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
     const file = write("env.toml", `${sound}\n[env.staging.vars.IDEMPOTENCY]\nlok = 1\n[env.prod]\n`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { judge } from "../../../src/core/verdict.ts";
+import { finalStatus, judge } from "../../../src/core/verdict.ts";
 
 const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
 
@@ -25,4 +25,16 @@ describe("judge", () => {
     expect(judge({ kind: "dropped" }, lists)).toBe("ambiguous");
     expect(judge({ kind: "timed-out" }, lists)).toBe("ambiguous");
   });
+});
+
+it.each([
+  [200, 200],
+  [599, 599],
+  [600, 500],
+  [999, 500],
+  [199, 500],
+  [101, 500],
+  [0, 500],
+])("a final response of status %i is processed as %i (RFC 9110, section 15)", (status, expected) => {
+  expect(finalStatus(status)).toBe(expected);
 });
