@@ -15,6 +15,7 @@ import {
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
+import type { EventOffsets } from "./event-offsets.ts";
 import type { StoredBody, StoredResponse } from "./response-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { storedStream } from "./stored-stream.ts";
@@ -55,8 +56,12 @@ export async function replay(
   record: Completed,
   head: ExchangeHead,
   ledger: BodyStores,
+  offsets: EventOffsets,
+  caller: AbortSignal | null,
 ): Promise<Response | null> {
-  const skip = skippedBytes(stored, head, (search) => searchStored(stored.body, ledger.bodies, search));
+  const skip = await skippedBytes(stored, head, (id) =>
+    offsetInStored(stored.body, id, ledger.bodies, offsets, caller),
+  );
   const body = await storedBytes(stored.body, ledger, skip);
   if (body === null) return null;
   const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
@@ -79,31 +84,51 @@ export interface BodyStores {
  * How much of a response the client has seen already: up to and with the event that it names in `Last-Event-ID`. Nothing
  * when it names none, when the event is not found, or when the body is no plain event stream.
  */
-export function skippedBytes(
+export async function skippedBytes(
   { headers }: ResponseHead,
   { lastEventId }: ExchangeHead,
-  search: (search: EventSearch) => void,
-): number {
+  find: (id: string) => Promise<number>,
+): Promise<number> {
   const value = (wanted: string): string | undefined => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
   const isEvents = /^text\/event-stream *(;|$)/i.test(value("content-type") ?? "");
   if (lastEventId === null || !isEvents || value("content-encoding") !== undefined) return 0;
-  const events = new EventSearch(lastEventId);
-  search(events);
-  return events.offset ?? 0;
+  return find(lastEventId);
 }
 
-function searchStored(body: StoredBody, bodies: Bodies, search: EventSearch): void {
+async function offsetInStored(
+  body: StoredBody,
+  id: string,
+  bodies: Bodies,
+  offsets: EventOffsets,
+  caller: AbortSignal | null,
+): Promise<number> {
   switch (body.kind) {
-    case "inline":
+    case "inline": {
+      const search = new EventSearch(id);
       search.feed(body.bytes);
-      return;
+      return search.offset ?? 0;
+    }
     case "chunks":
-      for (let number = 0; number < body.count; number++)
-        search.feed(bodies.read(body.name, number) ?? new Uint8Array());
-      return;
+      return offsetInChunks({ name: body.name, count: body.count }, id, bodies, offsets, caller);
     case "remote":
       // Not searched: it would have to be read whole. The client gets the stream from its first byte.
-      return;
+      return 0;
+  }
+}
+
+/** Of a body that is not erased while it is looked through. */
+export async function offsetInChunks(
+  { name, count }: { readonly name: string; readonly count: number },
+  id: string,
+  bodies: Bodies,
+  offsets: EventOffsets,
+  caller: AbortSignal | null,
+): Promise<number> {
+  bodies.hold(name);
+  try {
+    return await offsets.find({ name, chunks: count, read: (chunk) => bodies.read(name, chunk) }, id, caller);
+  } finally {
+    bodies.release(name);
   }
 }
 
