@@ -5,7 +5,7 @@ import type { Started } from "../core/record.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
-import { attachedAnswer, firstAnswer, isPossible, offsetInChunks, skippedBytes } from "./answers.ts";
+import { attachedAnswer, firstAnswer, isPossible, findInChunks, seenUpTo } from "./answers.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import { Ending, type StepRecord, type Told } from "./ending.ts";
 import type { EventOffsets } from "./event-offsets.ts";
@@ -83,13 +83,11 @@ export class Attempt {
     if (attachable === null) return null;
     const { bodies, offsets } = this.#ports;
     const chunks = { name: this.id, count: attachable.spool.chunks };
-    const skip = await skippedBytes(attachable.response, head, (id) =>
-      offsetInChunks(chunks, id, bodies, offsets, caller),
-    );
+    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, bodies, offsets, caller));
     // Meanwhile it may have broken off, or become too large to keep.
     const { response, spool } = this.#attachable() ?? {};
     if (response === undefined || spool === undefined) return null;
-    return attachedAnswer(response, spool.reader(response.length, skip), head);
+    return attachedAnswer(response, spool.reader(response.length, from), head);
   }
 
   #attachable(): { readonly response: OriginResponse; readonly spool: Spool } | null {

@@ -1,9 +1,10 @@
 // Where in a stored body the event ends that a client names in `Last-Event-ID`. To know that, the body has to be looked
 // through, and clients may ask for any id of any body as often as they like. So one search of the shard goes on at a time,
-// one chunk, and then whatever else has come has its turn; searches in different bodies take turns; what has been found is
-// remembered, also how far a search came that found nothing: a client that asks again and again costs nothing.
+// by a chunk or some small ones, and then whatever else has come has its turn; searches in different bodies take turns; what
+// has been found is remembered, also how far a search came that found nothing: whoever asks again and again costs nothing.
 
 import { EventSearch } from "../http/event-stream.ts";
+import { type BodyPosition, START } from "./body-position.ts";
 
 /** A body as far as it is there now. It only ever grows. */
 export interface SearchedBody {
@@ -13,6 +14,10 @@ export interface SearchedBody {
   /** `null` when it is gone. */
   readonly read: (chunk: number) => Uint8Array | null;
 }
+
+/** In one turn: a chunk of the largest size, or as many small ones as take about as long. */
+const TURN_BYTES = 256 * 1024;
+const TURN_CHUNKS = 32;
 
 /** Searches that wait for their turn. Further ones are not made: the client gets the stream from its first byte. */
 const MOST_QUEUED = 64;
@@ -24,8 +29,11 @@ const LONGEST_REMEMBERED = 1024;
 
 interface Search {
   readonly events: EventSearch;
-  /** The chunk that comes next, and the last one that those who wait want. */
-  next: number;
+  /** What has been looked through: so many chunks, and bytes. */
+  chunks: number;
+  bytes: number;
+  found: BodyPosition | null;
+  /** How many chunks those who wait want to be looked through. */
   until: number;
   readonly waiting: Set<() => void>;
 }
@@ -44,10 +52,10 @@ export class EventOffsets {
   }
 
   /**
-   * Where the bytes after the event begin; 0 where it is not among the chunks that are there now. The body must not be
-   * erased meanwhile. When the caller leaves, nobody wants to know any more, and it resolves at once.
+   * Where the bytes after the event begin; the start where it is not among the chunks that are there now. The body must not
+   * be erased meanwhile. When the caller leaves, nobody wants to know any more, and it resolves at once.
    */
-  async find(body: SearchedBody, id: string, caller: AbortSignal | null): Promise<number> {
+  async find(body: SearchedBody, id: string, caller: AbortSignal | null): Promise<BodyPosition> {
     const search = this.#recall(body.name, id);
     if (!isOver(search, body.chunks) && caller?.aborted !== true && this.#enqueue(body, search)) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -61,14 +69,16 @@ export class EventOffsets {
       await promise;
       caller?.removeEventListener("abort", leave);
     }
-    return search.events.offset ?? 0;
+    return search.found ?? START;
   }
 
   #recall(body: string, id: string): Search {
     const name = `${body} ${id}`;
     const search = this.#remembered.get(name) ?? {
       events: new EventSearch(id),
-      next: 0,
+      chunks: 0,
+      bytes: 0,
+      found: null,
       until: 0,
       waiting: new Set<() => void>(),
     };
@@ -111,7 +121,7 @@ export class EventOffsets {
     }
   }
 
-  /** One chunk for the search whose turn it is. Whether there was one. */
+  /** Goes on with the search whose turn it is. Whether there was one. */
   #takeTurn(): boolean {
     for (const [name, queue] of this.#queued) {
       this.#queued.delete(name);
@@ -119,12 +129,7 @@ export class EventOffsets {
       if (queue.searches.length > 0) this.#queued.set(name, queue);
       // Whoever asked for it has left.
       if (search === undefined || search.waiting.size === 0) continue;
-      const bytes = readChunk(queue.body, search.next);
-      if (bytes !== null) {
-        search.events.feed(bytes);
-        search.next += 1;
-      }
-      if (bytes === null || isOver(search, search.until)) end(search);
+      if (!lookOn(search, queue.body) || isOver(search, search.until)) end(search);
       else {
         queue.searches.push(search);
         this.#queued.set(name, queue);
@@ -135,8 +140,24 @@ export class EventOffsets {
   }
 }
 
+/** One turn; whether the body is still there. */
+function lookOn(search: Search, { read }: SearchedBody): boolean {
+  const before = search.bytes;
+  for (let chunks = 0; chunks < TURN_CHUNKS && search.bytes - before < TURN_BYTES; chunks++) {
+    if (isOver(search, search.until)) return true;
+    const bytes = readChunk(read, search.chunks);
+    if (bytes === null) return false;
+    search.events.feed(bytes);
+    const { offset } = search.events;
+    if (offset !== null) search.found = { bytes: offset, chunk: search.chunks, before: search.bytes };
+    search.chunks += 1;
+    search.bytes += bytes.byteLength;
+  }
+  return true;
+}
+
 /** What cannot be read is of that one body alone. */
-function readChunk({ read }: SearchedBody, chunk: number): Uint8Array | null {
+function readChunk(read: SearchedBody["read"], chunk: number): Uint8Array | null {
   try {
     return read(chunk);
   } catch (error) {
@@ -149,8 +170,8 @@ function report(error: unknown): void {
   console.error({ message: "the search for an event broke off", reason: String(error) });
 }
 
-function isOver({ events, next }: Search, chunks: number): boolean {
-  return events.isDone || next >= chunks;
+function isOver(search: Search, chunks: number): boolean {
+  return search.events.isDone || search.chunks >= chunks;
 }
 
 function end({ waiting }: Search): void {

@@ -1,22 +1,30 @@
 import { describe, expect, it, vi } from "vitest";
+import { type BodyPosition, START } from "../../../src/shard/body-position.ts";
 import { EventOffsets, type SearchedBody } from "../../../src/shard/event-offsets.ts";
 
 const encoder = new TextEncoder();
 
+const CHUNK_BYTES = 256 * 1024;
+
 /** A body of one event a chunk, with the ids 0, 1, 2 …; says which of its chunks are read. */
-function bodyOf(name: string, chunks: number, reads: string[]): SearchedBody {
+function bodyOf(name: string, chunks: number, reads: string[], chunkBytes = CHUNK_BYTES): SearchedBody {
   return {
     name,
     chunks,
     read: (chunk) => {
       reads.push(`${name}${chunk}`);
-      return encoder.encode(eventOf(chunk));
+      const id = `id: ${chunk}\n: `;
+      return encoder.encode(`${id.padEnd(chunkBytes - 2, ".")}\n\n`);
     },
   };
 }
 
-const eventOf = (chunk: number): string => `id: ${chunk}\n\n`;
-const BYTES = eventOf(0).length;
+/** After the event of a chunk, which is the last byte of that. */
+const after = (chunk: number, chunkBytes = CHUNK_BYTES): BodyPosition => ({
+  bytes: (chunk + 1) * chunkBytes,
+  chunk,
+  before: chunk * chunkBytes,
+});
 
 /** Pauses that are counted, and end when they are told to. */
 class Pauses {
@@ -54,20 +62,38 @@ describe("the search for an event in a stored body", () => {
     await pauses.turns(1);
     expect(reads).toEqual(["a0", "a1"]);
     await pauses.turns(9);
-    expect(await found).toBe(4 * BYTES);
+    expect(await found).toEqual(after(3));
     expect(reads).toEqual(["a0", "a1", "a2", "a3"]);
     expect(pauses.count).toBe(4);
+  });
+
+  it("reads several small chunks a turn, and says in which of them the reader goes on", async () => {
+    const { offsets, pauses, reads } = setUp();
+    const found = offsets.find(bodyOf("a", 1000, reads, 20), "70", null);
+    expect(reads).toHaveLength(32);
+    await pauses.turns(9);
+    expect(await found).toEqual(after(70, 20));
+    expect(reads).toHaveLength(71);
+    expect(pauses.count).toBe(3);
+  });
+
+  it("goes on behind a line end of two bytes that lie in two chunks", async () => {
+    const offsets = new EventOffsets(() => Promise.resolve());
+    const chunks = ["id: 1\r\n\r", "\nid: 2\r\n\r", "x"].map((chunk) => encoder.encode(chunk));
+    const body = { name: "a", chunks: 3, read: (chunk: number): Uint8Array | null => chunks[chunk] ?? null };
+    expect(await offsets.find(body, "1", null)).toEqual({ bytes: 9, chunk: 1, before: 8 });
+    expect(await offsets.find(body, "2", null)).toEqual({ bytes: 17, chunk: 2, before: 17 });
   });
 
   it("reads nothing for one who asks again, whether it was found or not", async () => {
     const { offsets, pauses, reads } = setUp();
     const all = ["1", "nowhere"].map((id) => offsets.find(bodyOf("a", 4, reads), id, null));
     await pauses.turns(9);
-    expect(await Promise.all(all)).toEqual([2 * BYTES, 0]);
+    expect(await Promise.all(all)).toEqual([after(1), START]);
     const before = { reads: reads.length, pauses: pauses.count };
     for (let time = 0; time < 100; time++) {
-      expect(await offsets.find(bodyOf("a", 4, reads), "1", null)).toBe(2 * BYTES);
-      expect(await offsets.find(bodyOf("a", 4, reads), "nowhere", null)).toBe(0);
+      expect(await offsets.find(bodyOf("a", 4, reads), "1", null)).toEqual(after(1));
+      expect(await offsets.find(bodyOf("a", 4, reads), "nowhere", null)).toEqual(START);
     }
     expect({ reads: reads.length, pauses: pauses.count }).toEqual(before);
   });
@@ -76,10 +102,10 @@ describe("the search for an event in a stored body", () => {
     const { offsets, pauses, reads } = setUp();
     const first = offsets.find(bodyOf("a", 2, reads), "4", null);
     await pauses.turns(3);
-    expect(await first).toBe(0);
+    expect(await first).toEqual(START);
     const next = offsets.find(bodyOf("a", 6, reads), "4", null);
     await pauses.turns(5);
-    expect(await next).toBe(5 * BYTES);
+    expect(await next).toEqual(after(4));
     expect(reads).toEqual(["a0", "a1", "a2", "a3", "a4"]);
   });
 
@@ -87,7 +113,7 @@ describe("the search for an event in a stored body", () => {
     const { offsets, pauses, reads } = setUp();
     const all = Array.from({ length: 50 }, () => offsets.find(bodyOf("a", 5, reads), "2", null));
     await pauses.turns(9);
-    expect(await Promise.all(all)).toEqual(all.map(() => 3 * BYTES));
+    expect(await Promise.all(all)).toEqual(all.map(() => after(2)));
     expect(reads).toEqual(["a0", "a1", "a2"]);
   });
 
@@ -96,25 +122,25 @@ describe("the search for an event in a stored body", () => {
     for (let id = 0; id < 8; id++) void offsets.find(bodyOf("a", 100, reads), `no ${id}`, null);
     const other = offsets.find(bodyOf("b", 3, reads), "2", null);
     await pauses.turns(7);
-    expect(await other).toBe(3 * BYTES);
+    expect(await other).toEqual(after(2));
     expect(reads.join(" ")).toBe("a0 a1 b0 a0 b1 a0 b2 a0");
   });
 
   it("is not made when too many wait: eight in a body, 64 in all; the client gets the stream from its first byte", async () => {
     const { offsets, pauses, reads } = setUp();
-    const searches = (body: string, many: number): Promise<number>[] =>
+    const searches = (body: string, many: number): Promise<BodyPosition>[] =>
       Array.from({ length: many }, (_, index) => offsets.find(bodyOf(body, 2, reads), `0${index}`, null));
     const ofOne = searches("first", 8);
-    expect(await offsets.find(bodyOf("first", 2, reads), "1", null)).toBe(0);
+    expect(await offsets.find(bodyOf("first", 2, reads), "1", null)).toEqual(START);
     const others = Array.from({ length: 7 }, (_, index) => searches(`b${index}`, 8)).flat();
-    expect(await offsets.find(bodyOf("last", 2, reads), "1", null)).toBe(0);
+    expect(await offsets.find(bodyOf("last", 2, reads), "1", null)).toEqual(START);
     await pauses.turns(200);
     expect(await Promise.all([...ofOne, ...others])).toHaveLength(64);
     expect(reads).not.toContain("last0");
     // Nothing of it is remembered.
     const again = offsets.find(bodyOf("last", 2, reads), "1", null);
     await pauses.turns(3);
-    expect(await again).toBe(2 * BYTES);
+    expect(await again).toEqual(after(1));
   });
 
   it("ends when the last client that wanted it has left", async () => {
@@ -124,14 +150,14 @@ describe("the search for an event in a stored body", () => {
     const stayed = offsets.find(bodyOf("a", 50, reads), "40", other.signal);
     await pauses.turns(2);
     one.abort();
-    expect(await left).toBe(0);
+    expect(await left).toEqual(START);
     await pauses.turns(2);
     expect(reads).toHaveLength(5);
     other.abort();
-    expect(await stayed).toBe(0);
+    expect(await stayed).toEqual(START);
     await pauses.turns(5);
     expect(reads).toHaveLength(5);
-    expect(await offsets.find(bodyOf("a", 50, reads), "41", AbortSignal.abort())).toBe(0);
+    expect(await offsets.find(bodyOf("a", 50, reads), "41", AbortSignal.abort())).toEqual(START);
     expect(reads).toHaveLength(5);
   });
 
@@ -145,7 +171,7 @@ describe("the search for an event in a stored body", () => {
     const unreadable = offsets.find({ name: "bad", chunks: 3, read: fail }, "1", null);
     const other = offsets.find(bodyOf("a", 3, reads), "1", null);
     await pauses.turns(9);
-    expect(await Promise.all([gone, unreadable, other])).toEqual([0, 0, 2 * BYTES]);
+    expect(await Promise.all([gone, unreadable, other])).toEqual([START, START, after(1)]);
     expect(logged).toHaveBeenCalledOnce();
     logged.mockRestore();
   });
@@ -155,7 +181,7 @@ describe("the search for an event in a stored body", () => {
     const reads: string[] = [];
     const offsets = new EventOffsets(() => Promise.reject(new Error("no timer")));
     const all = ["a", "b"].map((name) => offsets.find(bodyOf(name, 9, reads), "7", null));
-    expect(await Promise.all(all)).toEqual([0, 0]);
+    expect(await Promise.all(all)).toEqual([START, START]);
     expect(reads).toEqual(["a0"]);
     expect(logged).toHaveBeenCalledOnce();
     logged.mockRestore();
