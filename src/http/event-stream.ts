@@ -4,87 +4,135 @@
 
 const LF = 0x0a;
 const CR = 0x0d;
-const BOM = "\ufeff";
+const NULL = 0x00;
+const COLON = 0x3a;
+const SPACE = 0x20;
 const LETTER_I = 0x69;
+const LETTER_D = 0x64;
+/** A byte order mark (U+FEFF) as UTF-8. */
+const BOM = [0xef, 0xbb, 0xbf];
 
-/** Looks for the end of the event with one id, in bytes that come in pieces. Holds no more of a line than such an id needs. */
+/** What has been read of the line. A byte decides what comes next; most lines are none of these from their first byte on. */
+const EMPTY = 0;
+const I = 1;
+const ID = 2;
+/** The colon of an id has been read, and no space yet. */
+const ID_COLON = 3;
+/** The value is, so far, the beginning of the id that is looked for. */
+const VALUE = 4;
+const OTHER_VALUE = 5;
+const OTHER = 6;
+/** Part of a byte order mark at the beginning of the stream; a whole one counts as nothing. */
+const IN_BOM = 7;
+
+/**
+ * Looks for the end of the event with one id, in bytes that come in pieces. Looks at each byte once, whatever the lines are,
+ * and keeps none of them; so what a piece costs depends on its size alone.
+ */
 export class EventSearch {
-  readonly #id: string;
-  /** The line that is being read, as far as it matters. */
-  readonly #line: Uint8Array;
-  #lineBytes = 0;
-  #isLong = false;
+  readonly #id: Uint8Array;
+  /** How much of the id, or of a byte order mark, the line has had. */
+  #matched = 0;
+  #line = EMPTY;
   #position = 0;
   #isFirstLine = true;
   #afterCr = false;
   /** Whether the event that is being read has the id. */
   #matches = false;
-  /** Where the bytes after that event begin; `null` as long as it has not been found. */
-  offset: number | null = null;
+  #offset: number | null = null;
 
   constructor(id: string) {
-    this.#id = id;
-    this.#line = new Uint8Array(new TextEncoder().encode(`${BOM}id: ${id}`).byteLength);
+    this.#id = new TextEncoder().encode(id);
+  }
+
+  /** Where the bytes after that event begin; `null` as long as it has not been found. */
+  get offset(): number | null {
+    return this.#offset;
+  }
+
+  /** Whether no more bytes change what has been found: after a CR, a LF still belongs to it. */
+  get isDone(): boolean {
+    return this.#offset !== null && !this.#afterCr;
   }
 
   feed(bytes: Uint8Array): void {
-    let lf = bytes.indexOf(LF);
-    let cr = bytes.indexOf(CR);
-    for (let at = 0; at < bytes.byteLength;) {
-      if (lf !== -1 && lf < at) lf = bytes.indexOf(LF, at);
-      if (cr !== -1 && cr < at) cr = bytes.indexOf(CR, at);
-      const isLfOfCrLf = this.#afterCr && lf === at;
+    let at = 0;
+    if (this.#afterCr && bytes.length > 0) {
       this.#afterCr = false;
-      if (isLfOfCrLf) {
-        at += 1;
-        this.#position += 1;
-        // It belongs to what was found, too.
-        if (this.offset !== null) this.offset = this.#position;
-        continue;
+      if (bytes[0] === LF) {
+        at = 1;
+        if (this.#offset !== null) this.#offset += 1;
       }
-      if (this.offset !== null) return;
-      const end = lf === -1 || cr === -1 ? Math.max(lf, cr) : Math.min(lf, cr);
-      this.#extendLine(bytes.subarray(at, end === -1 ? bytes.byteLength : end));
-      if (end === -1) {
-        this.#position += bytes.byteLength - at;
-        return;
-      }
-      this.#position += end + 1 - at;
-      at = end + 1;
-      this.#afterCr = end === cr;
-      this.#endLine();
+    }
+    while (at < bytes.length && this.#offset === null) {
+      at = this.#readLine(bytes, at);
+      const end = bytes[at];
+      if (end === undefined) break;
+      at += 1;
+      if (end === CR && bytes[at] === LF) at += 1;
+      else this.#afterCr = end === CR && at === bytes.length;
+      this.#endLine(this.#position + at);
+    }
+    this.#position += bytes.length;
+  }
+
+  /** Reads on to the end of the line, or of the bytes; gives where that is. */
+  #readLine(bytes: Uint8Array, from: number): number {
+    let at = from;
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      if (byte === LF || byte === CR) return at;
+      this.#line = this.#after(byte);
+      if (this.#line !== OTHER) continue;
+      for (at += 1; at < bytes.length; at++) if (bytes[at] === LF || bytes[at] === CR) return at;
+    }
+    return at;
+  }
+
+  /** What the line is with one byte more. */
+  #after(byte: number): number {
+    switch (this.#line) {
+      case EMPTY:
+        if (byte === LETTER_I) return I;
+        if (byte !== BOM[0] || !this.#isFirstLine || this.#matched > 0) return OTHER;
+        this.#matched = 1;
+        return IN_BOM;
+      case IN_BOM:
+        if (byte !== BOM[this.#matched]) return OTHER;
+        this.#matched += 1;
+        return this.#matched === BOM.length ? EMPTY : IN_BOM;
+      case I:
+        return byte === LETTER_D ? ID : OTHER;
+      case ID:
+        this.#matched = 0;
+        return byte === COLON ? ID_COLON : OTHER;
+      case ID_COLON:
+        return byte === SPACE ? VALUE : this.#afterValue(byte);
+      case VALUE:
+        return this.#afterValue(byte);
+      default:
+        // An id with a NULL is none (section 9.2.6).
+        return byte === NULL ? OTHER : this.#line;
     }
   }
 
-  #extendLine(bytes: Uint8Array): void {
-    const piece = bytes.subarray(0, this.#line.byteLength - this.#lineBytes);
-    this.#line.set(piece, this.#lineBytes);
-    this.#lineBytes += piece.byteLength;
-    if (piece.byteLength < bytes.byteLength) this.#isLong = true;
+  #afterValue(byte: number): number {
+    if (byte === NULL) return OTHER;
+    if (byte !== this.#id[this.#matched]) return OTHER_VALUE;
+    this.#matched += 1;
+    return VALUE;
   }
 
-  #endLine(): void {
-    const line = this.#line.subarray(0, this.#lineBytes);
-    const isLong = this.#isLong;
-    const isFirst = this.#isFirstLine;
-    this.#lineBytes = 0;
-    this.#isLong = false;
+  #endLine(position: number): void {
+    const line = this.#line;
+    this.#line = EMPTY;
     this.#isFirstLine = false;
-    // Most lines are data: only one that can be an id is worth decoding.
-    if (line.byteLength > 0 && line[0] !== LETTER_I && !isFirst) return;
-    const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(line);
-    this.#take(isFirst && text.startsWith(BOM) ? text.slice(1) : text, isLong);
-  }
-
-  #take(line: string, isLong: boolean): void {
-    if (line === "" && !isLong) {
-      if (this.#matches) this.offset = this.#position;
+    if (line === EMPTY) {
+      if (this.#matches) this.#offset = position;
       this.#matches = false;
-      return;
-    }
-    const [, field, value = ""] = /^([^:]+)(?:: ?(.*))?$/s.exec(line) ?? [];
-    // An id with a NULL is none (section 9.2.6); a line that is too long names another.
-    if (field === "id" && !value.includes("\0")) this.#matches = !isLong && value === this.#id;
+    } else if (line === ID || line === ID_COLON) this.#matches = this.#id.length === 0;
+    else if (line === VALUE) this.#matches = this.#matched === this.#id.length;
+    else if (line === OTHER_VALUE) this.#matches = false;
   }
 }
 

@@ -15,6 +15,8 @@ import {
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
+import { type BodyPosition, START } from "./body-position.ts";
+import type { EventOffsets } from "./event-offsets.ts";
 import type { StoredBody, StoredResponse } from "./response-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { storedStream } from "./stored-stream.ts";
@@ -50,9 +52,11 @@ export async function replay(
   record: Completed,
   head: ExchangeHead,
   ledger: BodyStores,
+  offsets: EventOffsets,
+  caller: AbortSignal | null,
 ): Promise<Response | null> {
-  const skip = skippedBytes(stored, head, (search) => searchStored(stored.body, ledger.bodies, search));
-  const body = await storedBytes(stored.body, ledger, skip);
+  const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger.bodies, offsets, caller));
+  const body = await storedBytes(stored.body, ledger, from);
   if (body === null) return null;
   const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
   return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
@@ -71,53 +75,73 @@ export interface BodyStores {
 }
 
 /**
- * How much of a response the client has seen already: up to and with the event that it names in `Last-Event-ID`. Nothing
- * when it names none, when the event is not found, or when the body is no plain event stream.
+ * Up to where the client has seen a response already: with the event that it names in `Last-Event-ID`. Nothing of it when
+ * it names none, when the event is not found, or when the body is no plain event stream.
  */
-export function skippedBytes(
+export async function seenUpTo(
   { headers }: ResponseHead,
   { lastEventId }: ExchangeHead,
-  search: (search: EventSearch) => void,
-): number {
+  find: (id: string) => Promise<BodyPosition>,
+): Promise<BodyPosition> {
   const value = (wanted: string): string | undefined => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
   const isEvents = /^text\/event-stream *(;|$)/i.test(value("content-type") ?? "");
-  if (lastEventId === null || !isEvents || value("content-encoding") !== undefined) return 0;
-  const events = new EventSearch(lastEventId);
-  search(events);
-  return events.offset ?? 0;
+  if (lastEventId === null || !isEvents || value("content-encoding") !== undefined) return START;
+  return find(lastEventId);
 }
 
-function searchStored(body: StoredBody, bodies: Bodies, search: EventSearch): void {
+async function findInStored(
+  body: StoredBody,
+  id: string,
+  bodies: Bodies,
+  offsets: EventOffsets,
+  caller: AbortSignal | null,
+): Promise<BodyPosition> {
   switch (body.kind) {
-    case "inline":
+    case "inline": {
+      const search = new EventSearch(id);
       search.feed(body.bytes);
-      return;
+      return { ...START, bytes: search.offset ?? 0 };
+    }
     case "chunks":
-      for (let number = 0; number < body.count; number++)
-        search.feed(bodies.read(body.name, number) ?? new Uint8Array());
-      return;
+      return findInChunks({ name: body.name, count: body.count }, id, bodies, offsets, caller);
     case "remote":
       // Not searched: it would have to be read whole. The client gets the stream from its first byte.
-      return;
+      return START;
   }
 }
 
-/** The bytes of a stored body after the first `skip`; `null` when they are gone. */
+/** Of a body that is not erased while it is looked through. */
+export async function findInChunks(
+  { name, count }: { readonly name: string; readonly count: number },
+  id: string,
+  bodies: Bodies,
+  offsets: EventOffsets,
+  caller: AbortSignal | null,
+): Promise<BodyPosition> {
+  bodies.hold(name);
+  try {
+    return await offsets.find({ name, chunks: count, read: (chunk) => bodies.read(name, chunk) }, id, caller);
+  } finally {
+    bodies.release(name);
+  }
+}
+
+/** The bytes of a stored body from a position on; `null` when they are gone. */
 export async function storedBytes(
   body: StoredBody,
   { bodies, remote }: BodyStores,
-  skip: number,
+  from: BodyPosition,
 ): Promise<Body | null> {
   switch (body.kind) {
     case "inline":
-      return body.bytes.subarray(skip);
+      return body.bytes.subarray(from.bytes);
     case "chunks":
       // A replay that has begun outlives its record.
       bodies.hold(body.name);
-      return storedStream(bodies, body, skip, () => bodies.release(body.name));
+      return storedStream(bodies, body, from, () => bodies.release(body.name));
     case "remote": {
-      const stream = await remote.open(body.name, skip);
-      return stream === null ? null : ofLength(stream, body.size - skip);
+      const stream = await remote.open(body.name, from.bytes);
+      return stream === null ? null : ofLength(stream, body.size - from.bytes);
     }
   }
 }

@@ -5,9 +5,10 @@ import type { Started } from "../core/record.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
-import { attachedAnswer, firstAnswer, skippedBytes } from "./answers.ts";
+import { attachedAnswer, findInChunks, firstAnswer, seenUpTo } from "./answers.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import { Ending, type StepRecord, type Told } from "./ending.ts";
+import type { EventOffsets } from "./event-offsets.ts";
 import type { StoredBody } from "./response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "./overflow.ts";
@@ -25,6 +26,7 @@ export interface AttemptPorts {
   readonly sync: () => Promise<void>;
   readonly step: StepRecord;
   readonly timers: Timers;
+  readonly offsets: EventOffsets;
 }
 
 /** The answer of an origin that refused, small enough to be given to all who waited. */
@@ -76,15 +78,23 @@ export class Attempt {
   }
 
   /** The stream from its first byte, or from where `head` says that the client left off; `null` when there is none. */
-  attach(head: ExchangeHead): Response | null {
+  async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<Response | null> {
+    const attachable = this.#attachable();
+    if (attachable === null) return null;
+    const { bodies, offsets } = this.#ports;
+    const chunks = { name: this.id, count: attachable.spool.chunks };
+    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, bodies, offsets, caller));
+    // Meanwhile it may have broken off, or become too large to keep.
+    const { response, spool } = this.#attachable() ?? {};
+    if (response === undefined || spool === undefined) return null;
+    return attachedAnswer(response, spool.reader(response.length, from), head);
+  }
+
+  #attachable(): { readonly response: OriginResponse; readonly spool: Spool } | null {
+    const response = this.#response;
     const spool = this.#spool;
-    if (this.#response === null || spool === null || !this.#hasBegun || this.#overflow !== null) return null;
-    const skip = skippedBytes(this.#response, head, (search) => {
-      for (let number = 0; number < spool.chunks && search.offset === null; number++) {
-        search.feed(this.#ports.bodies.read(this.id, number) ?? EMPTY);
-      }
-    });
-    return attachedAnswer(this.#response, spool.reader(this.#response.length, skip), head);
+    const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;
+    return response !== null && spool !== null && isThere ? { response, spool } : null;
   }
 
   /** Runs to the end; resolves with a refusal that those who waited may share, else `null`. Never rejects. */

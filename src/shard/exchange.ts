@@ -15,6 +15,7 @@ import type { Alarm } from "./alarm.ts";
 import { firstAnswer, replay } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
 import { POLL_MS, refuse, type Told } from "./ending.ts";
+import { EventOffsets } from "./event-offsets.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./ledger.ts";
 import { LivingAttempts, waitFor } from "./living-attempt.ts";
@@ -57,6 +58,7 @@ export class Exchanges {
   readonly living = new LivingAttempts();
   readonly steps: RecordSteps;
   readonly #questions: Questions;
+  readonly #offsets = new EventOffsets();
 
   constructor(ports: ExchangePorts) {
     this.#ports = ports;
@@ -70,12 +72,12 @@ export class Exchanges {
     this.#questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
   }
 
-  /** Answers one request. */
-  async run(head: ExchangeHead, body: RequestBody): Promise<Response> {
+  /** Answers one request. `caller` tells when its client has gone: that ends no attempt (G5), but what is done for him alone. */
+  async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
     const observed = this.#ports.watch.begin(head);
     const claim = { started: false };
     try {
-      const told = await this.#answer(head, observed, (record) => {
+      const told = await this.#answer(head, observed, caller, (record) => {
         claim.started = true;
         return this.#start(head, body, record, observed);
       });
@@ -100,7 +102,12 @@ export class Exchanges {
     return this.#ports.watch.told(observed, response, outcome);
   }
 
-  async #answer(head: ExchangeHead, observed: Observed, start: (record: Started) => Promise<Told>): Promise<Told> {
+  async #answer(
+    head: ExchangeHead,
+    observed: Observed,
+    caller: AbortSignal | null,
+    start: (record: Started) => Promise<Told>,
+  ): Promise<Told> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     let hasAsked = false;
     let nextId = head.attemptId;
@@ -113,7 +120,8 @@ export class Exchanges {
           return start(reply.record);
         case "replay": {
           const stored = entry?.response ?? null;
-          const response = stored === null ? null : await replay(stored, reply.record, head, this.#ledger);
+          const response =
+            stored === null ? null : await replay(stored, reply.record, head, this.#ledger, this.#offsets, caller);
           observed.attempt = reply.record.attempt.number;
           if (response !== null) return { response, outcome: "replay" };
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
@@ -124,9 +132,11 @@ export class Exchanges {
           const isOwn = living?.attempt.id === head.attemptId;
           if (isOwn) nextId = attemptId(crypto.randomUUID());
           const duplicate = isOwn ? "attach" : head.duplicate;
-          const attached = duplicate === "attach" ? living?.attempt.attach(head) : null;
+          const attached = duplicate === "attach" ? await living?.attempt.attach(head, caller) : null;
           observed.attempt = reply.record.attempt.number;
           if (attached) return { response: attached, outcome: "attached" };
+          // While an event was searched for, the attempt has ended.
+          if (this.living.get(recordId) !== living) continue;
           const left = isOwn ? FOR_EVER_MS : giveUpAt - now;
           if (living === undefined || left <= 0) {
             const untilRetry = reply.retryFrom - now;
@@ -199,6 +209,7 @@ export class Exchanges {
       remote: this.#ledger.remote,
       sync: this.#ports.sync,
       timers: this.#ports.timers,
+      offsets: this.#offsets,
       step: (event, attachments) =>
         this.steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
     });

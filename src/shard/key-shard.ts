@@ -87,7 +87,7 @@ export class KeyShard extends ittyDurable() {
     switch (request.url) {
       case EXCHANGE_URL: {
         const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
-        return this.#exchanges.run(head, bytesBody(body));
+        return this.#exchanges.run(head, bytesBody(body), request.signal);
       }
       case UPLOAD_URL:
         return this.#upload(request);
@@ -107,11 +107,11 @@ export class KeyShard extends ittyDurable() {
     }
   }
 
-  async #upload({ body }: Request): Promise<Response> {
+  async #upload({ body, signal }: Request): Promise<Response> {
     if (body === null) throw new TypeError("an upload without a body");
     const reception = await receive(body, this.#ledger.bodies);
     if ("problem" in reception) return this.#exchanges.refuse(reception.head, reception.problem);
-    return this.#exchanges.run(reception.head, reception.body);
+    return this.#exchanges.run(reception.head, reception.body, signal);
   }
 
   alarm(info?: AlarmInvocationInfo): void {

@@ -7,6 +7,7 @@ import { epochMs, type RecordId, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
 import { type ResponseHead, storedBytes } from "./answers.ts";
+import { START } from "./body-position.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./ledger.ts";
 import { sizeOf } from "./response-rows.ts";
@@ -128,7 +129,7 @@ export class OperatorCalls {
     const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
     const response = record?.state === "completed" ? (entry?.response ?? null) : null;
     if (response === null) return new Response(null, { status: 404 });
-    const bytes = await storedBytes(response.body, ledger, 0);
+    const bytes = await storedBytes(response.body, ledger, START);
     return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes, { encodeBody: "manual" });
   }
 }

@@ -3,6 +3,7 @@
 
 import type { Rest } from "../http/body.ts";
 import type { Bodies } from "./bodies.ts";
+import { START } from "./body-position.ts";
 import { bytePipe, type Piece } from "./byte-pipe.ts";
 import { storedStream } from "./stored-stream.ts";
 
@@ -43,7 +44,7 @@ export function streamedBody(rest: Rest, length: number | null): RequestBody {
 /** A body that is stored. */
 export function chunkedBody(bodies: Bodies, name: string, count: number, size: number): RequestBody {
   return {
-    open: () => storedStream(bodies, { name, count, size }, 0, () => undefined),
+    open: () => storedStream(bodies, { name, count, size }, START, () => undefined),
     release: () => bodies.release(name),
   };
 }

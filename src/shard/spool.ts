@@ -5,6 +5,7 @@
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
 import type { Bodies } from "./bodies.ts";
+import { START } from "./body-position.ts";
 import { bytePipe, freeBytes, type Piece, Skip } from "./byte-pipe.ts";
 import { FillingChunk } from "./filling-chunk.ts";
 import { SharedChunk } from "./shared-chunk.ts";
@@ -129,12 +130,12 @@ export class Spool {
   }
 
   /**
-   * The body from its first byte, or from `skipBytes` on, as it comes. `length` is what the origin says of all of it;
+   * The body from its first byte, or from a position that has been written, as it comes. `length` is what the origin says of all of it;
    * `null` when it does not.
    */
-  reader(length: number | null, skipBytes = 0): ReadableStream<Uint8Array> {
-    const reader: Reader = { next: 0, abort: () => undefined };
-    const skip = new Skip(skipBytes);
+  reader(length: number | null, from = START): ReadableStream<Uint8Array> {
+    const reader: Reader = { next: from.chunk, abort: () => undefined };
+    const skip = new Skip(from.bytes - from.before);
     const next = async (): Promise<Piece | null> => {
       for (;;) {
         if (this.#end === "broken") throw new Error(BROKEN);
@@ -151,7 +152,7 @@ export class Spool {
     };
     this.#readers.add(reader);
     this.#options.bodies.hold(this.#options.name);
-    const pipe = bytePipe({ next, close: () => this.#leave(reader) }, length === null ? null : length - skipBytes);
+    const pipe = bytePipe({ next, close: () => this.#leave(reader) }, length === null ? null : length - from.bytes);
     reader.abort = pipe.abort;
     return pipe.readable;
   }

@@ -1,6 +1,7 @@
 // A body that lies in chunk rows, as a stream.
 
 import type { Bodies } from "./bodies.ts";
+import type { BodyPosition } from "./body-position.ts";
 import { bytePipe, freeBytes, type Piece, Skip } from "./byte-pipe.ts";
 
 export interface StoredChunks {
@@ -9,15 +10,15 @@ export interface StoredChunks {
   readonly size: number;
 }
 
-/** One chunk at a time, from a byte on. Breaks when one of them is gone, so that half a body never looks whole. */
+/** One chunk at a time, from a position on. Breaks when one of them is gone, so that half a body never looks whole. */
 export function storedStream(
   bodies: Bodies,
   { name, count, size }: StoredChunks,
-  skipBytes: number,
+  from: BodyPosition,
   close: () => void,
 ): ReadableStream<Uint8Array> {
-  let number = 0;
-  const skip = new Skip(skipBytes);
+  let number = from.chunk;
+  const skip = new Skip(from.bytes - from.before);
   const next = (): Piece | null => {
     while (number < count) {
       const bytes = bodies.read(name, number);
@@ -28,5 +29,5 @@ export function storedStream(
     }
     return null;
   };
-  return bytePipe({ next, close }, size - skipBytes).readable;
+  return bytePipe({ next, close }, size - from.bytes).readable;
 }

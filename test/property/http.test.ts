@@ -2,10 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
 import { digest } from "../../src/http/digest.ts";
-import { canonicalJson, type FingerprintParts, fingerprintRequest } from "../../src/http/fingerprint.ts";
+import { canonicalJson } from "../../src/http/canonical-json.ts";
+import { type FingerprintParts, fingerprintRequest } from "../../src/http/fingerprint.ts";
 import { parseKey } from "../../src/http/key.ts";
 import { decodeMessage, encodeMessage } from "../../src/http/message.ts";
 import { plainestPath } from "../../src/http/path.ts";
+import { finish } from "../support/slices.ts";
 
 const part = fc.option(fc.oneof(fc.string({ maxLength: 4 }), fc.uint8Array({ maxLength: 4 })));
 
@@ -66,8 +68,8 @@ describe("fingerprint", () => {
   it("is the same for every spelling of one JSON value", () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
-        const compact = canonicalJson(new TextEncoder().encode(JSON.stringify(value)));
-        const spaced = canonicalJson(new TextEncoder().encode(JSON.stringify(value, null, 3)));
+        const compact = finish(canonicalJson(new TextEncoder().encode(JSON.stringify(value))));
+        const spaced = finish(canonicalJson(new TextEncoder().encode(JSON.stringify(value, null, 3))));
         expect(spaced).toEqual(compact);
       }),
     );

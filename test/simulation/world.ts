@@ -84,7 +84,7 @@ export class World {
       text: "",
     };
     const life = this.#life;
-    const exchange = this.#instance().exchanges.run(head, { open: () => NONE, release: () => undefined });
+    const exchange = this.#instance().exchanges.run(head, { open: () => NONE, release: () => undefined }, null);
     this.clients.expect(
       request,
       exchange,

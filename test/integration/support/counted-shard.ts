@@ -139,10 +139,15 @@ export class CountedShard {
   }
 
   /** The request of a client. */
-  async send(key: string, body = "{}", path = "/protected/act"): Promise<Answer> {
+  async send(
+    key: string,
+    body = "{}",
+    path = "/protected/act",
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
     const request = new Request(`https://gateway.example${path}`, {
       method: "POST",
-      headers: { "idempotency-key": key, authorization: "Bearer a" },
+      headers: { "idempotency-key": key, authorization: "Bearer a", ...headers },
       body,
     });
     const response = await this.#handle(request);

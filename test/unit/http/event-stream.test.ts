@@ -114,6 +114,18 @@ describe("EventSearch", () => {
     expect(restAfter("1", "id: 1\nid: 2\0\ndata: a\n\nrest")).toBe("rest");
   });
 
+  it("ignores an id that contains NULL however long it is", () => {
+    expect(restAfter("1", `id: 1\nid: ${"2".repeat(1000)}\0\ndata: a\n\nrest`)).toBe("rest");
+  });
+
+  it("says when no more bytes can change what it found", () => {
+    const search = new EventSearch("1");
+    search.feed(encoder.encode("id: 1\r\n\r"));
+    expect([search.offset, search.isDone]).toEqual([8, false]);
+    search.feed(encoder.encode("\nid: 2"));
+    expect([search.offset, search.isDone]).toEqual([9, true]);
+  });
+
   it("passes over one byte order mark at the beginning, and takes any other for a part of its line", () => {
     expect(restAfter("1", "\uFEFFid: 1\ndata: a\n\nrest")).toBe("rest");
     expect(offsetIn("1", "\uFEFF\uFEFFid: 1\ndata: a\n\n")).toBeNull();
@@ -142,7 +154,23 @@ describe("EventSearch", () => {
   });
 
   const line = fc.oneof(
-    fc.constantFrom("id: 1", "id: 2", "id", "id:", "id:12", "data: a", "data", ": ping", "", "", "event: x", "\uFEFF"),
+    fc.constantFrom(
+      "id: 1",
+      "id: 2",
+      "id",
+      "id:",
+      "id:12",
+      "id: 1\0",
+      "id:2\0x",
+      "id: 1é",
+      "data: a",
+      "data",
+      ": ping",
+      "",
+      "",
+      "event: x",
+      "\uFEFF",
+    ),
     fc.string({ unit: fc.constantFrom("i", "d", ":", " ", "1", "\uFEFF"), maxLength: 6 }),
   );
   const stream = fc
@@ -162,10 +190,10 @@ describe("EventSearch", () => {
 
   it("agrees with a reader of the whole text: it stands after the first event that leaves the id behind", () => {
     fc.assert(
-      fc.property(stream, (bytes) => {
-        expect(offsetIn("1", bytes)).toBe(wholeTextOffset("1", bytes));
+      fc.property(stream, fc.constantFrom("1", "2", "12", "", " ", "1é", "1\0", "\uFEFF"), (bytes, id) => {
+        expect(offsetIn(id, bytes)).toBe(wholeTextOffset(id, bytes));
       }),
-      { numRuns: 5_000 },
+      { numRuns: 10_000 },
     );
   });
 });

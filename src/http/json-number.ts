@@ -1,0 +1,149 @@
+// The numbers of a JSON text, as decimal digits and an exponent, so that two spellings of one number become one, and two
+// numbers never do. A number that a double cannot tell from its neighbours is refused: readers would take either.
+
+/** A double's shortest spelling has at most so many significant digits (IEEE 754, binary64). */
+const MOST_DIGITS = 17;
+
+/** So many survive the way through a double whatever they are (DBL_DIG), but for subnormals. */
+const PRECISE_DIGITS = 15;
+
+/** Powers of ten well within the normal doubles, which end at about 2.2e-308 and 1.8e308. */
+const NORMAL_EXPONENT = 300;
+
+/** Bytes. A number that is written with more is refused, so that to read one is never much work. */
+const MOST_BYTES = 1024;
+
+/** Beyond any for which the zeros of such a number could make up. */
+const MOST_EXPONENT = 1e6;
+
+/** Bytes: a sign, 17 digits, and six zeros with a point, or an exponent. */
+export const LONGEST_NUMBER = 32;
+
+const ZERO = 0x30;
+const NINE = 0x39;
+const MINUS = 0x2d;
+const PLUS = 0x2b;
+const POINT = 0x2e;
+const LOWER_E = 0x65;
+const UPPER_E = 0x45;
+
+/** Reads one number after the other; what it read last is what it writes. */
+export class JsonNumber {
+  /** Where the bytes after the number begin. */
+  end = 0;
+  #isNegative = false;
+  /** The significant digits: neither the first nor the last is a zero. None: the number is zero. */
+  readonly #digits = new Uint8Array(MOST_DIGITS);
+  #count = 0;
+  /** Zeros that are significant when another digit follows. */
+  #zeros = 0;
+  /** The number is 0.ddd × 10 to this power. */
+  #point = 0;
+
+  /** Whether there is a number at `start` (RFC 8259, section 6) that a double tells from every other. */
+  read(text: Uint8Array, start: number): boolean {
+    this.#count = 0;
+    this.#zeros = 0;
+    this.#isNegative = text[start] === MINUS;
+    // What goes on behind the limit is found there as what may not follow a number.
+    const limit = Math.min(text.length, start + MOST_BYTES);
+    const integer = this.#isNegative ? start + 1 : start;
+    let at = this.#readDigits(text, integer, limit);
+    if (at === integer || (text[integer] === ZERO && at > integer + 1)) return false;
+    this.#point = this.#count + this.#zeros;
+    const mark = text[at];
+    if (mark === POINT || mark === LOWER_E || mark === UPPER_E) {
+      if (mark === POINT) at = this.#readFraction(text, at + 1, limit);
+      if (at !== -1 && (text[at] === LOWER_E || text[at] === UPPER_E)) at = this.#readExponent(text, at + 1, limit);
+      if (at === -1) return false;
+    }
+    this.end = at;
+    if (this.#count <= PRECISE_DIGITS && Math.abs(this.#point) < NORMAL_EXPONENT) return true;
+    return this.#count === 0 || (this.#count <= MOST_DIGITS && this.#survives());
+  }
+
+  /** As ECMAScript writes it (RFC 8785, section 3.2.2.3). Gives where the bytes after it begin. */
+  write(out: Uint8Array, start: number): number {
+    const count = this.#count;
+    const point = this.#point;
+    let at = start;
+    if (this.#isNegative && count > 0) out[at++] = MINUS;
+    const isPlain = count === 0 || (point > -6 && point <= 21);
+    // How many digits stand before the decimal point.
+    const before = isPlain ? point : 1;
+    if (before <= 0) out[at++] = ZERO;
+    if (before <= 0 && count > 0) out[at++] = POINT;
+    for (let zeros = before; zeros < 0; zeros++) out[at++] = ZERO;
+    for (let index = 0; index < count; index++) {
+      if (index === before && index > 0) out[at++] = POINT;
+      out[at++] = this.#digits[index] ?? ZERO;
+    }
+    for (let index = count; index < before; index++) out[at++] = ZERO;
+    if (isPlain) return at;
+    out[at++] = LOWER_E;
+    out[at++] = point > 0 ? PLUS : MINUS;
+    for (const digit of String(Math.abs(point - 1))) out[at++] = digit.charCodeAt(0);
+    return at;
+  }
+
+  /** Gives where the bytes after the digits begin. */
+  #readDigits(text: Uint8Array, from: number, limit: number): number {
+    let at = from;
+    for (; at < limit; at++) {
+      const digit = text[at] ?? 0;
+      if (digit < ZERO || digit > NINE) break;
+      if (digit === ZERO) {
+        if (this.#count > 0) this.#zeros += 1;
+      } else if (this.#count + this.#zeros < MOST_DIGITS) {
+        for (; this.#zeros > 0; this.#zeros--) this.#digits[this.#count++] = ZERO;
+        this.#digits[this.#count++] = digit;
+      } else {
+        // Too many: that is all that matters of them.
+        this.#count = MOST_DIGITS + 1;
+      }
+    }
+    return at;
+  }
+
+  /** Gives where the bytes after the fraction begin; -1 when there is none. */
+  #readFraction(text: Uint8Array, from: number, limit: number): number {
+    const isBelowOne = this.#count === 0;
+    const end = this.#readDigits(text, from, limit);
+    if (end === from) return -1;
+    if (isBelowOne && this.#count > 0) {
+      let first = from;
+      while (text[first] === ZERO) first += 1;
+      this.#point = from - first;
+    }
+    return end;
+  }
+
+  /** The same of an exponent. */
+  #readExponent(text: Uint8Array, from: number, limit: number): number {
+    const sign = text[from];
+    const digits = sign === MINUS || sign === PLUS ? from + 1 : from;
+    let exponent = 0;
+    let at = digits;
+    for (; at < limit; at++) {
+      const digit = text[at] ?? 0;
+      if (digit < ZERO || digit > NINE) break;
+      exponent = Math.min(MOST_EXPONENT, exponent * 10 + digit - ZERO);
+    }
+    if (at === digits) return -1;
+    // Of zero there is only one.
+    if (this.#count > 0) this.#point += sign === MINUS ? -exponent : exponent;
+    return at;
+  }
+
+  /** Whether a double keeps all of its digits and adds none: then no other number is spelled like that double. */
+  #survives(): boolean {
+    let digits = "";
+    for (let index = 0; index < this.#count; index++) {
+      if (index === 1) digits += ".";
+      digits += String.fromCharCode(this.#digits[index] ?? ZERO);
+    }
+    const exponent = this.#point - 1;
+    const text = `${digits}e${exponent < 0 ? "-" : "+"}${Math.abs(exponent)}`;
+    return Number(text).toExponential() === text;
+  }
+}

@@ -1,0 +1,187 @@
+// Where in a stored body the event ends that a client names in `Last-Event-ID`. To know that, the body has to be looked
+// through, and clients may ask for any id of any body as often as they like. So one search of the shard goes on at a time,
+// by a chunk or some small ones, and then whatever else has come has its turn; searches in different bodies take turns; what
+// has been found is remembered, also how far a search came that found nothing: whoever asks again and again costs nothing.
+
+import { EventSearch } from "../http/event-stream.ts";
+import { type BodyPosition, START } from "./body-position.ts";
+
+/** A body as far as it is there now. It only ever grows. */
+export interface SearchedBody {
+  /** No other body ever has this name. */
+  readonly name: string;
+  readonly chunks: number;
+  /** `null` when it is gone. */
+  readonly read: (chunk: number) => Uint8Array | null;
+}
+
+/** In one turn: a chunk of the largest size, or as many small ones as take about as long. */
+const TURN_BYTES = 256 * 1024;
+const TURN_CHUNKS = 32;
+
+/** Searches that wait for their turn. Further ones are not made: the client gets the stream from its first byte. */
+const MOST_QUEUED = 64;
+const MOST_QUEUED_IN_BODY = 8;
+
+/** How many are remembered, and the longest id of those: a mebibyte in all at most. */
+const MOST_REMEMBERED = 256;
+const LONGEST_REMEMBERED = 1024;
+
+interface Search {
+  readonly events: EventSearch;
+  /** What has been looked through: so many chunks, and bytes. */
+  chunks: number;
+  bytes: number;
+  found: BodyPosition | null;
+  /** How many chunks those who wait want to be looked through. */
+  until: number;
+  readonly waiting: Set<() => void>;
+}
+
+export class EventOffsets {
+  readonly #pause: () => Promise<void>;
+  /** The one that was asked for last stands last. */
+  readonly #remembered = new Map<string, Search>();
+  /** By body; the one whose turn comes next stands first. */
+  readonly #queued = new Map<string, { readonly body: SearchedBody; readonly searches: Search[] }>();
+  #isRunning = false;
+
+  /** `pause` lets everybody else have a turn. */
+  constructor(pause: () => Promise<void> = nextTurn) {
+    this.#pause = pause;
+  }
+
+  /**
+   * Where the bytes after the event begin; the start where it is not among the chunks that are there now. The body must not
+   * be erased meanwhile. When the caller leaves, nobody wants to know any more, and it resolves at once.
+   */
+  async find(body: SearchedBody, id: string, caller: AbortSignal | null): Promise<BodyPosition> {
+    const search = this.#recall(body.name, id);
+    if (!isOver(search, body.chunks) && caller?.aborted !== true && this.#enqueue(body, search)) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      search.waiting.add(resolve);
+      const leave = (): void => {
+        search.waiting.delete(resolve);
+        resolve();
+      };
+      caller?.addEventListener("abort", leave);
+      void this.#run();
+      await promise;
+      caller?.removeEventListener("abort", leave);
+    }
+    return search.found ?? START;
+  }
+
+  #recall(body: string, id: string): Search {
+    const name = `${body} ${id}`;
+    const search = this.#remembered.get(name) ?? {
+      events: new EventSearch(id),
+      chunks: 0,
+      bytes: 0,
+      found: null,
+      until: 0,
+      waiting: new Set<() => void>(),
+    };
+    if (id.length > LONGEST_REMEMBERED) return search;
+    this.#remembered.delete(name);
+    this.#remembered.set(name, search);
+    for (const oldest of this.#remembered.keys()) {
+      if (this.#remembered.size <= MOST_REMEMBERED) break;
+      this.#remembered.delete(oldest);
+    }
+    return search;
+  }
+
+  /** Not when too many wait. */
+  #enqueue(body: SearchedBody, search: Search): boolean {
+    const queue = this.#queued.get(body.name) ?? { body, searches: [] };
+    if (!queue.searches.includes(search)) {
+      let queued = 0;
+      for (const { searches } of this.#queued.values()) queued += searches.length;
+      if (queued >= MOST_QUEUED || queue.searches.length >= MOST_QUEUED_IN_BODY) return false;
+      queue.searches.push(search);
+      this.#queued.set(body.name, queue);
+    }
+    search.until = Math.max(search.until, body.chunks);
+    return true;
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      while (this.#takeTurn()) await this.#pause();
+    } catch (error) {
+      // Without pauses it would stop everybody.
+      report(error);
+      for (const { searches } of this.#queued.values()) for (const search of searches) end(search);
+      this.#queued.clear();
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** Goes on with the search whose turn it is. Whether there was one. */
+  #takeTurn(): boolean {
+    for (const [name, queue] of this.#queued) {
+      this.#queued.delete(name);
+      const search = queue.searches.shift();
+      if (queue.searches.length > 0) this.#queued.set(name, queue);
+      // Whoever asked for it has left.
+      if (search === undefined || search.waiting.size === 0) continue;
+      if (!lookOn(search, queue.body) || isOver(search, search.until)) end(search);
+      else {
+        queue.searches.push(search);
+        this.#queued.set(name, queue);
+      }
+      return true;
+    }
+    return false;
+  }
+}
+
+/** One turn; whether the body is still there. */
+function lookOn(search: Search, { read }: SearchedBody): boolean {
+  const before = search.bytes;
+  for (let chunks = 0; chunks < TURN_CHUNKS && search.bytes - before < TURN_BYTES; chunks++) {
+    if (isOver(search, search.until)) return true;
+    const bytes = readChunk(read, search.chunks);
+    if (bytes === null) return false;
+    search.events.feed(bytes);
+    const { offset } = search.events;
+    if (offset !== null) search.found = { bytes: offset, chunk: search.chunks, before: search.bytes };
+    search.chunks += 1;
+    search.bytes += bytes.byteLength;
+  }
+  return true;
+}
+
+/** What cannot be read is of that one body alone. */
+function readChunk(read: SearchedBody["read"], chunk: number): Uint8Array | null {
+  try {
+    return read(chunk);
+  } catch (error) {
+    report(error);
+    return null;
+  }
+}
+
+function report(error: unknown): void {
+  console.error({ message: "the search for an event broke off", reason: String(error) });
+}
+
+function isOver(search: Search, chunks: number): boolean {
+  return search.events.isDone || search.chunks >= chunks;
+}
+
+function end({ waiting }: Search): void {
+  for (const resolve of waiting) resolve();
+  waiting.clear();
+}
+
+/** A turn of the event loop: a microtask would let nobody in. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}

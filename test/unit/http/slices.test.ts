@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import { Slices } from "../../../src/http/slices.ts";
+
+/** Work of some slices, which says what it does. */
+function* work(name: string, slices: number, said: string[]): Generator<undefined, string> {
+  for (let slice = 1; slice < slices; slice++) {
+    said.push(`${name}${slice}`);
+    yield;
+  }
+  said.push(`${name}${slices}`);
+  return name;
+}
+
+/** Time that passes only when everybody pauses, and pauses that some never come back from. */
+class Clock {
+  time = 0;
+  readonly #pauses: { readonly at: number; readonly resume: () => void }[] = [];
+  /** Whoever pauses next is never seen again. */
+  losesNext = false;
+
+  readonly now = (): number => this.time;
+  readonly pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      if (!this.losesNext) this.#pauses.push({ at: this.time + ms, resume: resolve });
+      this.losesNext = false;
+    });
+
+  /** Runs until nobody pauses. */
+  async run(): Promise<void> {
+    for (;;) {
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      this.#pauses.sort((one, other) => one.at - other.at);
+      const next = this.#pauses.shift();
+      if (next === undefined) return;
+      this.time = Math.max(this.time, next.at);
+      next.resume();
+    }
+  }
+}
+
+describe("work in slices", () => {
+  it("pauses after each slice but the last", async () => {
+    const clock = new Clock();
+    const pauses: number[] = [];
+    const said: string[] = [];
+    const slices = new Slices({
+      now: clock.now,
+      pause: (ms) => {
+        pauses.push(ms);
+        return clock.pause(ms);
+      },
+    });
+    const done = slices.run(work("a", 4, said));
+    await clock.run();
+    expect(await done).toBe("a");
+    expect(pauses).toEqual([0, 0, 0]);
+    expect(said).toEqual(["a1", "a2", "a3", "a4"]);
+  });
+
+  it("is done one at a time, so that only one holds what it has half done", async () => {
+    const clock = new Clock();
+    const slices = new Slices(clock);
+    const said: string[] = [];
+    const all = ["a", "b", "c"].map((name) => slices.run(work(name, 3, said)));
+    await clock.run();
+    expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
+    // The first slice of each tells whether there is more to do.
+    expect(said).toEqual(["a1", "b1", "c1", "a2", "a3", "b2", "b3", "c2", "c3"]);
+  });
+
+  it("waits for nobody when one slice is all", async () => {
+    const clock = new Clock();
+    const slices = new Slices(clock);
+    const said: string[] = [];
+    const long = slices.run(work("long", 3, said));
+    expect(await slices.run(work("short", 1, said))).toBe("short");
+    await clock.run();
+    await long;
+  });
+
+  it("goes on when the one at work is never seen again: its client left, and the runtime dropped it", async () => {
+    const clock = new Clock();
+    const slices = new Slices(clock);
+    const said: string[] = [];
+    clock.losesNext = true;
+    void slices.run(work("lost", 5, said));
+    const next = slices.run(work("next", 2, said));
+    await clock.run();
+    expect(await next).toBe("next");
+    expect(said).toEqual(["lost1", "next1", "next2"]);
+    expect(clock.time).toBeLessThanOrEqual(120);
+  });
+
+  it("goes on when the one at work fails", async () => {
+    const clock = new Clock();
+    const slices = new Slices(clock);
+    const failing = (function* fail(): Generator<undefined, string> {
+      yield;
+      throw new Error("no");
+    })();
+    const failed = slices.run(failing).catch(String);
+    const next = slices.run(work("next", 2, []));
+    await clock.run();
+    expect(await failed).toBe("Error: no");
+    expect(await next).toBe("next");
+  });
+});
