@@ -41,9 +41,12 @@ export class RouteCounters {
   #again = 0;
   readonly #origin = new Histogram();
   readonly #gateway = new Histogram();
+  /** As they stood when what is new was last taken. */
+  #taken: RouteNumbers;
 
   constructor(route: string) {
     this.#route = route;
+    this.#taken = this.numbers;
   }
 
   request(outcome: Outcome, minute: number): void {
@@ -79,6 +82,14 @@ export class RouteCounters {
       origin: this.#origin.counts,
       gateway: this.#gateway.counts,
     };
+  }
+
+  /** What has been counted since this was last called. */
+  takeNew(): RouteNumbers {
+    const { numbers } = this;
+    const since = difference(numbers, this.#taken);
+    this.#taken = numbers;
+    return since;
   }
 
   /** What was counted elsewhere, as if all of it had come in `minute`. */
@@ -118,4 +129,29 @@ export class RouteCounters {
     }
     this.#minute = Math.max(minute, this.#minute);
   }
+}
+
+/** Whether anything was counted. */
+export function isNothing({ requests, verdicts, attempts }: RouteNumbers): boolean {
+  return [...requests, ...verdicts, ...attempts].every((count) => count === 0);
+}
+
+function difference(now: RouteNumbers, before: RouteNumbers): RouteNumbers {
+  const [first, again] = before.attempts;
+  return {
+    route: now.route,
+    requests: minus(now.requests, before.requests),
+    verdicts: minus(now.verdicts, before.verdicts),
+    attempts: [now.attempts[0] - first, now.attempts[1] - again],
+    origin: histogramDifference(now.origin, before.origin),
+    gateway: histogramDifference(now.gateway, before.gateway),
+  };
+}
+
+function histogramDifference(now: HistogramCounts, before: HistogramCounts): HistogramCounts {
+  return { counts: minus(now.counts, before.counts), sumMs: now.sumMs - before.sumMs };
+}
+
+function minus(now: readonly number[], before: readonly number[]): readonly number[] {
+  return now.map((count, at) => count - (before[at] ?? 0));
 }
