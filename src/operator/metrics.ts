@@ -93,12 +93,7 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
 }
 
 function shardFamilies(answered: readonly Answered[]): readonly Family[] {
-  const ofShards = (
-    name: string,
-    type: MetricType,
-    help: string,
-    value: (numbers: HeldNumbers) => number,
-  ): Family => ({
+  const ofShards = (name: string, type: MetricType, help: string, value: (numbers: HeldNumbers) => number): Family => ({
     name: `onceway_${name}`,
     type,
     help,

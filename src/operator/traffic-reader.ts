@@ -70,7 +70,7 @@ export class TrafficReader {
     });
     const shards = asked.map(({ shard, said }) => ({ shard, numbers: said }));
     // What is sent to a shard that is silent may arrive all the same, and would be counted twice.
-    const totals = asked[0]?.said == null ? null : await this.#addUp();
+    const totals = (asked[0]?.said ?? null) === null ? null : await this.#addUp();
     return exposition(metricFamilies({ shards, totals, routes, keepRecords }));
   }
 
@@ -87,7 +87,7 @@ export class TrafficReader {
     const part = this.#told.take();
     const answer = shardStub(namespace, place)
       .fetch(TOTALS_URL, { method: "POST", body: JSON.stringify(part.routes) })
-      .then((response) => response.json<readonly RouteNumbers[]>());
+      .then((response) => (response.ok ? response.json<readonly RouteNumbers[]>() : null));
     const totals = await unlessSilent(place, answer);
     if (totals === null) this.#told.add(part, Date.now());
     return totals;

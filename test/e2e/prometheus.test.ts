@@ -1,9 +1,12 @@
 // What a real Prometheus makes of the metrics: after a known load, `increase()` says what the origin and the client have
 // counted, whatever came first, and whoever restarted in between. The dashboard and the alert rules are read by it, too.
 
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OUTCOMES } from "../../src/core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../../src/core/timeline.ts";
@@ -74,6 +77,10 @@ async function load(client: Client): Promise<void> {
 const REQUESTS = 385;
 const COUNTED = { first: 100, replay: 200, mismatch: 40, refused: 25, "key-missing": 15 };
 
+function promtool(...args: readonly string[]): string {
+  return execFileSync(prometheusProgram("promtool"), args, { encoding: "utf8" });
+}
+
 describe("Prometheus", () => {
   it("finds every series of every route at its first scrape, each at 0, although no request has come", async () => {
     await scraped(0);
@@ -140,8 +147,6 @@ describe("Prometheus", () => {
   });
 
   it("reads the alert rules, and every query of the dashboard", async () => {
-    const promtool = (...args: readonly string[]): string =>
-      execFileSync(prometheusProgram("promtool"), args, { encoding: "utf8" });
     expect(promtool("check", "rules", ALERTS)).toContain("9 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
@@ -151,5 +156,47 @@ describe("Prometheus", () => {
     );
     expect(expressions.length).toBeGreaterThan(15);
     for (const expression of expressions) await prometheus.query(expression);
+  });
+});
+
+describe("the alert rules", () => {
+  const series = (name: string, values: string): object => ({ series: name, values });
+  const requests = (outcome: string): string => `onceway_requests_total{route="/a",outcome="${outcome}"}`;
+
+  it.each([
+    ["OncewayOutcomeUnknown", true, [series('onceway_records{shard="a",state="unknown"}', "1x30")]],
+    ["OncewayOutcomeUnknown", false, [series('onceway_records{shard="a",state="unknown"}', "0x30")]],
+    ["OncewayShardDown", true, [series('onceway_shard_up{shard="a"}', "0x30")]],
+    [
+      "OncewayStoreUnavailable",
+      true,
+      [series(requests("store-unavailable"), "0x5 0+1x20"), series(requests("first"), "0+6x30")],
+    ],
+    [
+      "OncewayStoreUnavailable",
+      false,
+      [series(requests("store-unavailable"), "0x30"), series(requests("first"), "0x30")],
+    ],
+    ["OncewayMismatches", true, [series(requests("mismatch"), "0+1x30"), series(requests("first"), "0+9x30")]],
+    ["OncewayMismatches", false, [series(requests("mismatch"), "0x30"), series(requests("first"), "0+9x30")]],
+    ["OncewayConflicts", true, [series(requests("in-flight"), "0+1x30"), series(requests("first"), "0+9x30")]],
+    ["OncewayConflicts", false, [series(requests("in-flight"), "0x30"), series(requests("first"), "0x30")]],
+  ])("%s fires: %s", async (alert, isFiring, input) => {
+    const dir = await mkdtemp(join(tmpdir(), "onceway-rules-"));
+    try {
+      const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"})`;
+      const expected = isFiring ? [{ labels: "{}", value: 1 }] : [];
+      const test = {
+        interval: "1m",
+        input_series: input,
+        promql_expr_test: [{ expr, eval_time: "16m", exp_samples: expected }],
+      };
+      // JSON is YAML.
+      const file = join(dir, "rules.json");
+      await writeFile(file, JSON.stringify({ rule_files: [ALERTS], evaluation_interval: "1m", tests: [test] }));
+      expect(promtool("test", "rules", file)).toContain("SUCCESS");
+    } finally {
+      await rm(dir, { recursive: true, force: true });
+    }
   });
 });

@@ -62,9 +62,7 @@ const answerSchema = v.variant("status", [
     status: v.literal("success"),
     data: v.object({
       resultType: v.literal("vector"),
-      result: v.array(
-        v.object({ metric: v.record(v.string(), v.string()), value: v.tuple([v.number(), v.string()]) }),
-      ),
+      result: v.array(v.object({ metric: v.record(v.string(), v.string()), value: v.tuple([v.number(), v.string()]) })),
     }),
   }),
 ]);
