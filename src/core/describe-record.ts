@@ -104,7 +104,7 @@ function unknown(
     headline,
     retry: isAsked
       ? "A retry has the origin asked at once, and gets 409 outcome-unknown as long as it cannot say."
-      : "A retry gets 409 outcome-unknown until somebody decides.",
+      : "A retry gets 409 outcome-unknown until somebody decides, or the origin answers after all.",
     advice: `${isAsked ? "The origin is being asked; you may decide before it answers." : "Look at the origin: resolve it if it took effect, release it if it did not."} After the record expires, a retry is a first request.`,
   };
 }

@@ -81,7 +81,7 @@ const timedOut = [5, ended("ambiguous", "a", { kind: "timed-out" })] as const;
 const REPLAYED = "Every retry gets this response from now on.";
 const NOT_KEPT = "Its response was not kept, so every retry gets 409 response-not-kept.";
 const LOCKED = "once the lock has ended; until then it gets 409 in-flight.";
-const HELD = "A retry gets 409 outcome-unknown until somebody decides.";
+const HELD = "A retry gets 409 outcome-unknown until somebody decides, or the origin answers after all.";
 
 const CASES: readonly (readonly [
   name: string,
