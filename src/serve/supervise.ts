@@ -4,7 +4,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { StopSignals } from "./stop-signals.ts";
-import { runWorkerd, type WorkerdCommand } from "./workerd.ts";
+import { runWorkerd, type WorkerdCommand, type WorkerdEnd } from "./workerd.ts";
 
 /** Before the first new start; doubled with each that fails soon. */
 const FIRST_PAUSE_MS = 100;
@@ -16,28 +16,34 @@ export interface Supervision {
   readonly command: (port: number) => WorkerdCommand;
   /** 0: whichever is free at the first start; that one from then on. */
   readonly port: number;
+  /** Why nobody can listen on that port; `null` when it is free. */
+  readonly whyNotListen: (port: number) => Promise<string | null>;
   readonly onListening: (port: number, pid: number | undefined) => void;
   readonly log: (line: string) => void;
 }
 
 /** Resolves with whether every exchange had ended when it stopped; `false` also where it could not start at all. */
 export async function supervise(supervision: Supervision, signals: StopSignals): Promise<boolean> {
-  const { command, onListening, log } = supervision;
+  const { command, whyNotListen, onListening, log } = supervision;
   let port = supervision.port;
   let hasListened = false;
   let pauseMs = FIRST_PAUSE_MS;
   // Read anew each time: it changes while this waits.
   const isStopping = (): boolean => signals.drain.aborted;
+  const run = async (wanted: number): Promise<WorkerdEnd> => {
+    const { listening, ended, pid } = runWorkerd(command(wanted), signals);
+    const listensOn = await listening;
+    if (listensOn !== null) {
+      port = listensOn;
+      hasListened = true;
+      onListening(port, pid);
+    }
+    return ended;
+  };
   while (!isStopping()) {
     const startedAtMs = performance.now();
-    const run = runWorkerd(command(port), signals);
-    const listening = await run.listening;
-    if (listening !== null) {
-      port = listening;
-      hasListened = true;
-      onListening(port, run.pid);
-    }
-    const { how, isClean } = await run.ended;
+    const obstacle = await whyNotListen(port);
+    const { how, isClean } = obstacle === null ? await run(port) : { how: obstacle, isClean: true };
     if (isStopping()) {
       if (!isClean) log(`stopped; exchanges in flight were cut off (${how})`);
       return isClean;
@@ -47,7 +53,7 @@ export async function supervise(supervision: Supervision, signals: StopSignals):
       return false;
     }
     if (performance.now() - startedAtMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS;
-    log(`workerd ended (${how}); starting it again in ${pauseMs} ms`);
+    log(`workerd ${obstacle === null ? "ended" : "could not start"} (${how}); starting it again in ${pauseMs} ms`);
     // Rejects when it is told to stop meanwhile: then there is nothing to finish.
     await pause(pauseMs, undefined, { signal: signals.drain }).catch(() => undefined);
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
