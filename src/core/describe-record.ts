@@ -47,7 +47,7 @@ export function describeRecord(
         tone: "neutral",
         headline: `Attempt ${record.attempt} is in flight.`,
         retry: "A retry waits for it or gets 409 in-flight, as the route says.",
-        advice: "Nothing can be changed until the attempt ends, or its lock does: attempts never overlap.",
+        advice: "Nothing can be changed before it ends, or its lock does.",
         changes: [],
       };
     case "failed":
@@ -56,14 +56,13 @@ export function describeRecord(
     case "unknown":
       return { ...unknown(record, history), changes: ["resolve", "release", ...forget] };
     case "completed":
-      return { ...completed(record, history), advice: STANDS[isLocked ? "locked" : "free"], changes: forget };
+      return {
+        ...completed(record, history),
+        advice: "It can only be forgotten, once no attempt can be at work.",
+        changes: forget,
+      };
   }
 }
-
-const STANDS = {
-  free: "This answer stands: the record can only be forgotten.",
-  locked: "This answer stands: the record can only be forgotten, and not before the attempt's lock has ended.",
-} as const;
 
 function failed(
   { attempt }: DescribedRecord,
@@ -132,12 +131,10 @@ function completed(
 /** Every such status is a result, and replayed; what it says of the effect is the origin's own affair. */
 function resultOf(status: number): Pick<RecordDescription, "tone" | "headline"> {
   const answered = `The origin answered ${status}`;
-  if (status >= 500) {
-    return { tone: "neutral", headline: `${answered}: it failed, and only the origin knows what took effect.` };
-  }
-  if (status >= 400) return { tone: "neutral", headline: `${answered}: it rejected the request.` };
-  if (status >= 300) return { tone: "neutral", headline: `${answered}.` };
-  return { tone: "settled", headline: `${answered}: the operation took effect.` };
+  if (status < 300) return { tone: "settled", headline: `${answered}: the operation took effect.` };
+  const why =
+    status < 400 ? "" : status < 500 ? ": it rejected the request" : ": it failed, and alone knows what took effect";
+  return { tone: "neutral", headline: `${answered}${why}.` };
 }
 
 function because(why: string | null): string {

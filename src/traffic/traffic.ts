@@ -75,9 +75,9 @@ export class Traffic {
     return [...this.#routes.values()].map(({ numbers }) => numbers);
   }
 
-  /** What has been counted since this was last called, of the routes that have any. */
+  /** What has been counted since this was last called, of the routes that have any; `outcomes` still has all of it. */
   takeNew(): readonly RouteNumbers[] {
-    return [...this.#routes.values()].map((counters) => counters.takeNew()).filter((numbers) => !isNothing(numbers));
+    return [...this.#routes.values()].map((counters) => counters.take()).filter((numbers) => !isNothing(numbers));
   }
 
   outcomes(now: number): readonly OutcomeCounts[] {

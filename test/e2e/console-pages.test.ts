@@ -167,7 +167,7 @@ describe("what a page says of a record", () => {
   it.each([
     [201, "The origin answered 201: the operation took effect.", "note completed"],
     [402, "The origin answered 402: it rejected the request.", "note"],
-    [500, "The origin answered 500: it failed, and only the origin knows what took effect.", "note"],
+    [500, "The origin answered 500: it failed, and alone knows what took effect.", "note"],
   ])("follows from its answer: %i", async (status, headline, look) => {
     const key = freshKey();
     await scene.send({ path: HOLD, key, behave: { status } });
