@@ -4,7 +4,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { StopSignals } from "./stop-signals.ts";
-import { runWorkerd, type WorkerdCommand, type WorkerdEnd } from "./workerd.ts";
+import { runWorkerd, type WorkerdCommand, type WorkerdRun } from "./workerd.ts";
 
 /** Before the first new start; doubled with each that fails soon. */
 const FIRST_PAUSE_MS = 100;
@@ -30,20 +30,17 @@ export async function supervise(supervision: Supervision, signals: StopSignals):
   let pauseMs = FIRST_PAUSE_MS;
   // Read anew each time: it changes while this waits.
   const isStopping = (): boolean => signals.drain.aborted;
-  const run = async (wanted: number): Promise<WorkerdEnd> => {
-    const { listening, ended, pid } = runWorkerd(command(wanted), signals);
-    const listensOn = await listening;
-    if (listensOn !== null) {
-      port = listensOn;
-      hasListened = true;
-      onListening(port, pid);
-    }
-    return ended;
-  };
   while (!isStopping()) {
     const startedAtMs = performance.now();
     const obstacle = await whyNotListen(port);
-    const { how, isClean } = obstacle === null ? await run(port) : { how: obstacle, isClean: true };
+    const run = obstacle === null ? runWorkerd(command(port), signals) : notRun(obstacle);
+    const listening = await run.listening;
+    if (listening !== null) {
+      port = listening;
+      hasListened = true;
+      onListening(port, run.pid);
+    }
+    const { how, isClean } = await run.ended;
     if (isStopping()) {
       if (!isClean) log(`stopped; exchanges in flight were cut off (${how})`);
       return isClean;
@@ -59,4 +56,10 @@ export async function supervise(supervision: Supervision, signals: StopSignals):
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
   return true;
+}
+
+/** One that was not started, since it could not have listened. */
+function notRun(obstacle: string): WorkerdRun {
+  const ended = Promise.resolve({ how: obstacle, isClean: true });
+  return { pid: undefined, listening: Promise.resolve(null), ended };
 }
