@@ -37,7 +37,9 @@ function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>
     traffic,
     waitUntil,
   });
-  const reader = new TrafficReader({ namespace, shards, keepRecords, flush: () => handOver.flush() });
+  const routes = [...new Set(config.routes.map(({ path }) => path))];
+  const flush = (): Promise<void> => handOver.flush();
+  const reader = new TrafficReader({ namespace, shards, keepRecords, routes, flush, waitUntil });
   return createApp(
     config,
     {

@@ -46,6 +46,8 @@ const eventSchema = v.union([
 
 export const recordSchema = v.object({
   ...summaryEntries,
+  /** A gateway of before has none. */
+  description: v.optional(v.object({ headline: v.string(), retry: v.string(), advice: v.string() })),
   fingerprint: v.string(),
   policy: v.object({ unknown: v.string(), lockMs: v.number(), retentionMs: v.number() }),
   timeline: v.array(eventSchema),

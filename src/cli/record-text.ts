@@ -28,6 +28,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
       const isState = state !== undefined && line.startsWith(state[0]);
       return `  ${isState ? line.replace(record.state, look.paint(STATE_STYLES[record.state], record.state)) : line}`;
     }),
+    ...descriptionLines(record),
     "",
     look.paint("bold", "timeline"),
     ...record.timeline.flatMap(eventLines).map((line) => `  ${line}`),
@@ -70,6 +71,13 @@ function responseLines({ response, responseKept }: RecordDetail, look: Look): re
     `  ${printable(`${status} ${statusText}`.trimEnd())}, ${formatSize(sizeBytes)}${kept}`,
     ...headers.map(([name, value]) => `  ${look.paint("dim", printable(`${name}: ${value}`))}`),
   ];
+}
+
+/** What it means, in the gateway's words. */
+function descriptionLines({ description }: RecordDetail): readonly string[] {
+  if (description === undefined) return [];
+  const { headline, retry, advice } = description;
+  return ["", printable(`${headline} ${retry}`), printable(advice)];
 }
 
 /** Who reads this about an unknown outcome wants to end it. */

@@ -53,7 +53,7 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
         ? final(
             409,
             "Change refused",
-            "The record is completed, and its first answer stands. It can only be forgotten. Nothing was changed.",
+            "The record is completed, and its answer stands. It can only be forgotten. Nothing was changed.",
           )
         : {
             status: 409,

@@ -1,10 +1,11 @@
 // `npm start`: the gateway on this machine, in front of the demo's own origin, or of the API that ORIGIN names. Prints
-// what to try. Ends what it started, and only that, on Ctrl-C or when wrangler ends.
+// what to try. Ends what it started, and only that, on Ctrl-C or when wrangler ends. Its records belong to one at a time.
 
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { lockState, NoFlock, type StateLock } from "../serve/state-lock.ts";
 import { demoConfiguration, demoSecrets } from "./configuration.ts";
 import { demoExamples, ownOriginExamples } from "./examples.ts";
 import { startDemoOrigin } from "./origin.ts";
@@ -48,31 +49,53 @@ function portOf(url: URL): number {
   return Number(url.port) || (url.protocol === "https:" ? 443 : 80);
 }
 
+/** Null where the machine has no `flock` (as macOS has none): then nobody is kept from starting twice. */
+function lockOrEnd(dir: string): StateLock | null {
+  try {
+    return lockState(dir, "give this one a folder of its own: STATE=.wrangler/second npm start");
+  } catch (error) {
+    if (!(error instanceof NoFlock)) return fail(error instanceof Error ? error.message : String(error));
+    process.stderr.write(`Warning: ${dir} cannot be locked (no flock here). Do not start a second one on it.\n`);
+    return null;
+  }
+}
+
+function findPort(wanted: number, spokenFor: readonly number[]): Promise<number> {
+  return nextFreePort(wanted, spokenFor).catch((error) => fail(`${String(error)}. Name a lower one with PORT=….`));
+}
+
 const ownOrigin = readOrigin(process.env["ORIGIN"]);
 const wantedPort = readPort(process.env["PORT"]);
 // Never the origin's own port, even while nobody listens there: the gateway would stand in front of itself.
-const port = await nextFreePort(wantedPort, ownOrigin === null ? [] : [portOf(ownOrigin)]);
-const originPort = ownOrigin === null ? await nextFreePort(ORIGIN_PORT, [port]) : portOf(ownOrigin);
+const port = await findPort(wantedPort, ownOrigin === null ? [] : [portOf(ownOrigin)]);
+const originPort = ownOrigin === null ? await findPort(ORIGIN_PORT, [port]) : portOf(ownOrigin);
 const originUrl = ownOrigin?.href.replace(/\/$/, "") ?? `http://127.0.0.1:${originPort}`;
 
 const urls = { gateway: `http://127.0.0.1:${port}`, origin: originUrl, suffix: randomBytes(3).toString("hex") };
 const examples = ownOrigin === null ? demoExamples(urls) : ownOriginExamples(urls);
 
+// Each origin has its own records: an answer of one must not be replayed for another.
+const stateName = ownOrigin === null ? "demo" : originUrl.replaceAll(/[^a-z0-9.-]+/gi, "_");
+const wranglerDir = join(projectDir, ".wrangler");
+const givenState = process.env["STATE"] ?? "";
+const stateDir = join(givenState === "" ? join(wranglerDir, "demo-state") : resolve(givenState), stateName);
+await mkdir(stateDir, { recursive: true });
+const lock = lockOrEnd(stateDir);
+lock?.note(`the npm start at ${urls.gateway}, process ${process.pid}`);
+
 let demoOrigin: DemoOrigin | null = null;
 if (ownOrigin === null) {
-  demoOrigin = await startDemoOrigin({ port: originPort, examples });
+  demoOrigin = await startDemoOrigin({ port: originPort, examples }).catch((error) =>
+    fail(`The demo API cannot listen on port ${originPort}: ${String(error)}. Start again, and another port is taken.`),
+  );
 } else if (!(await isReachable(ownOrigin.hostname.replace(/^\[|\]$/g, ""), originPort, REACH_MS))) {
   process.stderr.write(`Warning: nobody answers at ${originUrl} yet. The gateway starts all the same.\n`);
 }
 
-const wranglerDir = join(projectDir, ".wrangler");
 await mkdir(wranglerDir, { recursive: true });
 const workDir = await mkdtemp(join(wranglerDir, "demo-"));
 const configPath = join(workDir, "wrangler.toml");
 await writeFile(configPath, demoConfiguration({ projectDir, originUrl, isOwnOrigin: ownOrigin !== null }));
-// Each origin has its own records: an answer of one must not be replayed for another.
-const stateName = ownOrigin === null ? "demo" : originUrl.replaceAll(/[^a-z0-9.-]+/gi, "_");
-const stateDir = join(wranglerDir, "demo-state", stateName);
 process.stdout.write(
   port === wantedPort ? "Starting the gateway …\n" : `Port ${wantedPort} is taken. Starting the gateway on ${port} …\n`,
 );
@@ -80,7 +103,8 @@ process.stdout.write(
 const given = process.env["ADMIN_TOKEN"] ?? "";
 const adminToken = given === "" ? randomBytes(16).toString("hex") : given;
 await writeFile(join(workDir, ".dev.vars"), demoSecrets({ ...process.env, ADMIN_TOKEN: adminToken }), { mode: 0o600 });
-const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port });
+const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port, lockFd: lock?.fd ?? null });
+lock?.note(`the npm start at ${urls.gateway}, process ${process.pid} and its wrangler, process ${wrangler.pid}`);
 
 const stopping = new AbortController();
 function stop(): void {

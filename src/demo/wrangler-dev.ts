@@ -13,9 +13,12 @@ export interface WranglerDevOptions {
   readonly configPath: string;
   readonly stateDir: string;
   readonly port: number;
+  /** Held open for as long as wrangler lives; `null` where nothing is locked. */
+  readonly lockFd: number | null;
 }
 
 export interface WranglerDev {
+  readonly pid: number | undefined;
   /** Resolves with the exit code when wrangler is gone; a signal counts as 1. */
   readonly exited: Promise<number>;
   /** Resolves with true when the gateway answers, with false when wrangler ends before that. */
@@ -25,14 +28,14 @@ export interface WranglerDev {
   stop(): Promise<void>;
 }
 
-export function startWranglerDev({ projectDir, configPath, stateDir, port }: WranglerDevOptions): WranglerDev {
+export function startWranglerDev({ projectDir, configPath, stateDir, port, lockFd }: WranglerDevOptions): WranglerDev {
   const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
   const where = ["--config", configPath, "--ip", "127.0.0.1", "--port", String(port), "--persist-to", stateDir];
   const args = [bin, "dev", "--local", "--show-interactive-dev-session=false", ...where];
   const child = spawn(process.execPath, args, {
     cwd: projectDir,
     detached: true,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", lockFd ?? "ignore"],
     env: {
       ...process.env,
       ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}),
@@ -47,11 +50,11 @@ export function startWranglerDev({ projectDir, configPath, stateDir, port }: Wra
   let isReady = false;
   let hasExited = false;
   let startOutput = "";
-  child.stdout.on("data", (bytes: Buffer) => {
+  child.stdout?.on("data", (bytes: Buffer) => {
     if (isReady) process.stdout.write(bytes);
     else startOutput += bytes.toString();
   });
-  child.stderr.on("data", (bytes: Buffer) => {
+  child.stderr?.on("data", (bytes: Buffer) => {
     if (isReady) process.stderr.write(bytes);
     else startOutput += bytes.toString();
   });
@@ -69,6 +72,7 @@ export function startWranglerDev({ projectDir, configPath, stateDir, port }: Wra
   });
 
   return {
+    pid: child.pid,
     exited,
     startOutput: () => startOutput,
     async ready() {

@@ -6,7 +6,7 @@ import type { Context } from "hono";
 import { version } from "../../package.json";
 import type { Problem } from "../core/problem.ts";
 import type { Change } from "../core/timeline.ts";
-import { recordId } from "../core/units.ts";
+import { epochMs, recordId } from "../core/units.ts";
 import { ByteReader, readBounded } from "../http/body.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { problemResponse } from "../http/problem-response.ts";
@@ -88,7 +88,9 @@ export function operatorApp(
   });
   app.get("/records/:id", async (context) => {
     const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;
-    return record === null ? refuse({ code: "record-not-found" }) : context.json(viewDetail(record));
+    return record === null
+      ? refuse({ code: "record-not-found" })
+      : context.json(viewDetail(record, epochMs(Date.now())));
   });
   app.get("/records/:id/body", async (context) => {
     if (context.get("role") !== "admin") return refuse(auth.forbid());
@@ -130,7 +132,7 @@ async function change(
   const result = await operator.change(idOf(context), { ...parsed.value, by: "admin" });
   switch (result.kind) {
     case "changed":
-      return context.json(viewDetail(result.record));
+      return context.json(viewDetail(result.record, epochMs(Date.now())));
     case "forgotten":
       return context.json({ forgotten: true });
     case "refused":

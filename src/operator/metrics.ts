@@ -1,29 +1,42 @@
 // The metrics: which there are, with unit and meaning (README, "Metrics and traces"), made of what the shards say when they
-// are asked. Names end as Prometheus wants it: base units, `_total` for counters.
+// are asked. Names end as Prometheus wants it: base units, `_total` for counters. What happened is told by route and not by
+// shard: 64 shards with 30 routes would be 115,000 series, each of which has to be there before it counts.
 
 import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import type { ShardNumbers } from "../shard/shard-numbers.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
-import type { RouteNumbers } from "../traffic/route-counters.ts";
+import { RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
 import type { Family, MetricType, Sample } from "./exposition.ts";
+
+/** What a shard holds. */
+export type HeldNumbers = Omit<ShardNumbers, "routes">;
 
 /** What one shard says; `null` when it could not be asked. */
 export interface AskedShard {
   readonly shard: string;
-  readonly numbers: ShardNumbers | null;
+  readonly numbers: HeldNumbers | null;
 }
 
 interface Answered {
   readonly shard: string;
-  readonly numbers: ShardNumbers;
+  readonly numbers: HeldNumbers;
 }
 
-/**
- * `keepRecords` is false where every key has an object of its own, which cannot be asked: then what is held by those that can
- * is nothing, and is not told as if it were all.
- */
-export function metricFamilies(shards: readonly AskedShard[], keepRecords: boolean): readonly Family[] {
+export interface Scrape {
+  readonly shards: readonly AskedShard[];
+  /** What all shards have counted; `null` when the one that adds it up could not be asked. */
+  readonly totals: readonly RouteNumbers[] | null;
+  /** The configured routes' paths. Each has all its counters from the first scrape on, whether or not a request has come. */
+  readonly routes: readonly string[];
+  /**
+   * False where every key has an object of its own, which cannot be asked: then what is held by those that can is nothing,
+   * and is not told as if it were all.
+   */
+  readonly keepRecords: boolean;
+}
+
+export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape): readonly Family[] {
   const answered = shards.flatMap(({ shard, numbers }) => (numbers === null ? [] : [{ shard, numbers }]));
   const up: Family = {
     name: "onceway_shard_up",
@@ -31,22 +44,28 @@ export function metricFamilies(shards: readonly AskedShard[], keepRecords: boole
     help: "Whether the shard could be asked.",
     samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
   };
-  return [...trafficFamilies(answered), ...(keepRecords ? shardFamilies(answered) : []), up];
+  const traffic = totals === null ? [] : trafficFamilies(withEachRoute(totals, routes));
+  return [...traffic, ...(keepRecords ? shardFamilies(answered) : []), up];
 }
 
-function trafficFamilies(answered: readonly Answered[]): readonly Family[] {
+/** A series that appears with a count loses that count to `increase()`: so each is there, with 0, before there is one. */
+function withEachRoute(totals: readonly RouteNumbers[], routes: readonly string[]): readonly RouteNumbers[] {
+  const known = new Set(totals.map(({ route }) => route));
+  const unused = routes.filter((route) => !known.has(route));
+  return [...totals, ...unused.map((route) => new RouteCounters(route).numbers)];
+}
+
+function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
   const ofRoutes = (
     name: string,
     type: MetricType,
     help: string,
-    samples: (labels: { readonly shard: string; readonly route: string }, numbers: RouteNumbers) => readonly Sample[],
+    samples: (labels: { readonly route: string }, numbers: RouteNumbers) => readonly Sample[],
   ): Family => ({
     name: `onceway_${name}`,
     type,
     help,
-    samples: answered.flatMap(({ shard, numbers }) =>
-      numbers.routes.flatMap((route) => samples({ shard, route: route.route }, route)),
-    ),
+    samples: totals.flatMap((numbers) => samples({ route: numbers.route }, numbers)),
   });
   return [
     ofRoutes("requests_total", "counter", "Requests answered, by route and outcome.", (labels, { requests }) =>
@@ -74,12 +93,7 @@ function trafficFamilies(answered: readonly Answered[]): readonly Family[] {
 }
 
 function shardFamilies(answered: readonly Answered[]): readonly Family[] {
-  const ofShards = (
-    name: string,
-    type: MetricType,
-    help: string,
-    value: (numbers: ShardNumbers) => number,
-  ): Family => ({
+  const ofShards = (name: string, type: MetricType, help: string, value: (numbers: HeldNumbers) => number): Family => ({
     name: `onceway_${name}`,
     type,
     help,
@@ -123,12 +137,8 @@ function sample(labels: Sample["labels"], value: number, suffix = ""): Sample {
   return { suffix, labels, value };
 }
 
-/** Only what has come: a counter that has never counted is no line in every scrape of every shard. */
 function counted<T extends string>(names: readonly T[], counts: readonly number[]): readonly (readonly [T, number])[] {
-  return names.flatMap((name, at) => {
-    const count = counts[at] ?? 0;
-    return count === 0 ? [] : [[name, count] as const];
-  });
+  return names.map((name, at) => [name, counts[at] ?? 0] as const);
 }
 
 function histogram(labels: Sample["labels"], { counts, sumMs }: HistogramCounts): readonly Sample[] {
@@ -138,5 +148,5 @@ function histogram(labels: Sample["labels"], { counts, sumMs }: HistogramCounts)
     sum += count;
     return sample({ ...labels, le: bound === undefined ? "+Inf" : String(bound / 1000) }, sum, "_bucket");
   });
-  return sum === 0 ? [] : [...buckets, sample(labels, sumMs / 1000, "_sum"), sample(labels, sum, "_count")];
+  return [...buckets, sample(labels, sumMs / 1000, "_sum"), sample(labels, sum, "_count")];
 }

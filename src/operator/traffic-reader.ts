@@ -1,23 +1,33 @@
 // Asks all shards that can be enumerated for their numbers: for the metrics, the live view and the charts. Nothing is stored for
 // any of it; a shard that cannot be asked is left out, and the metrics say so.
+//
+// A sum over shards is no counter: each loses its counts when it leaves memory, and a sum that falls by one shard's part is
+// read as a restart of all. So each shard tells what it has counted once, and the first shard adds it up: what a scrape
+// shows only rises, and falls to 0 only when that object restarts.
 
 import { OUTCOMES } from "../core/outcome.ts";
 import type { Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
-import type { OutcomeCounts } from "../traffic/route-counters.ts";
-import type { ExchangeReport } from "../traffic/traffic.ts";
-import { exposition } from "./exposition.ts";
-import { type AskedShard, metricFamilies } from "./metrics.ts";
+import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
+import { type ExchangeReport, Traffic } from "../traffic/traffic.ts";
+import { TOTALS_URL } from "../shard/key-shard.ts";
 import type { ShardPlace } from "../shard/naming.ts";
-import { type Asked, askShards } from "./ask-shards.ts";
+import { shardStub } from "../shard/shard-stub.ts";
+import { type Asked, askShards, unlessSilent } from "./ask-shards.ts";
+import { exposition } from "./exposition.ts";
+import { type HeldNumbers, metricFamilies } from "./metrics.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
-  readonly shards: readonly ShardPlace[];
+  /** The first of them adds up what all have counted. */
+  readonly shards: readonly [ShardPlace, ...ShardPlace[]];
   /** Whether records lie in these. */
   readonly keepRecords: boolean;
+  /** The configured routes' paths, each once. */
+  readonly routes: readonly string[];
   /** Hands over what this isolate has counted, so that it is among what is read. */
   readonly flush: () => Promise<void>;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
 export interface RecentExchanges {
@@ -35,16 +45,52 @@ const MOST_EXCHANGES = 500;
 
 export class TrafficReader {
   readonly #ports: TrafficPorts;
+  /** What shards have told, until the first one has it. */
+  readonly #told = new Traffic();
 
   constructor(ports: TrafficPorts) {
     this.#ports = ports;
   }
 
   /** Prometheus text. */
-  async metrics(): Promise<string> {
-    const asked = await this.#ask((shard) => shard.numbers());
-    const shards = asked.map(({ shard, said }): AskedShard => ({ shard, numbers: said }));
-    return exposition(metricFamilies(shards, this.#ports.keepRecords));
+  metrics(): Promise<string> {
+    const scrape = this.#scrape();
+    // What shards have told is added up although who asked has gone: a scrape that takes too long loses nothing.
+    this.#ports.waitUntil(scrape.catch(() => null));
+    return scrape;
+  }
+
+  async #scrape(): Promise<string> {
+    const { keepRecords, routes, waitUntil } = this.#ports;
+    const asked = await this.#ask((shard) => {
+      const held = this.#collect(shard);
+      // A shard tells its counts once: those that come too late for this scrape are in the next one.
+      waitUntil(held.catch(() => null));
+      return held;
+    });
+    const shards = asked.map(({ shard, said }) => ({ shard, numbers: said }));
+    // What is sent to a shard that is silent may arrive all the same, and would be counted twice.
+    const totals = (asked[0]?.said ?? null) === null ? null : await this.#addUp();
+    return exposition(metricFamilies({ shards, totals, routes, keepRecords }));
+  }
+
+  async #collect(shard: Remote<KeyShard>): Promise<HeldNumbers> {
+    const { routes, ...held } = await shard.numbers();
+    this.#told.add({ routes, exchanges: [] }, Date.now());
+    return held;
+  }
+
+  /** All that was ever counted, by the first shard; `null` when it fails, and then it gets this part with the next scrape. */
+  async #addUp(): Promise<readonly RouteNumbers[] | null> {
+    const { namespace, shards } = this.#ports;
+    const [place] = shards;
+    const part = this.#told.take();
+    const answer = shardStub(namespace, place)
+      .fetch(TOTALS_URL, { method: "POST", body: JSON.stringify(part.routes) })
+      .then((response) => (response.ok ? response.json<readonly RouteNumbers[]>() : null));
+    const totals = await unlessSilent(place, answer);
+    if (totals === null) this.#told.add(part, Date.now());
+    return totals;
   }
 
   /** What has come since `cursor`; the latest without one. `null` when it is none that was given here. */
@@ -74,8 +120,13 @@ export class TrafficReader {
 
   async #ask<T>(question: (shard: Remote<KeyShard>) => Promise<T>): Promise<readonly Asked<T>[]> {
     const { namespace, shards, flush } = this.#ports;
-    await flush();
-    return askShards(namespace, shards, question);
+    const [first, ...others] = shards;
+    // The first gets what this isolate has counted before it is asked. One that hangs makes no other wait.
+    const asked = await Promise.all([
+      askShards(namespace, [first], (shard) => flush().then(() => question(shard))),
+      askShards(namespace, others, question),
+    ]);
+    return asked.flat();
   }
 }
 

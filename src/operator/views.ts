@@ -1,5 +1,6 @@
 // Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word.
 
+import { describeRecord } from "../core/describe-record.ts";
 import type { EndReason, Happening } from "../core/timeline.ts";
 import { type EpochMs, recordId } from "../core/units.ts";
 import { keyHashOf } from "../http/record-name.ts";
@@ -11,9 +12,11 @@ export function viewSummary(record: RecordSummary): object {
   return { ...rest, ...times({ startedAt, lockedUntil, expiresAt }) };
 }
 
-export function viewDetail(record: RecordDetail): object {
+export function viewDetail(record: RecordDetail, now: EpochMs): object {
   const { fingerprint, policy, timeline, response, ...summary } = record;
-  return { ...viewSummary(summary), fingerprint, policy, timeline: timeline.map(viewHappening), response };
+  const { headline, retry, advice, changes } = describeRecord(record, timeline, now);
+  const description = { headline, retry, advice, changes };
+  return { ...viewSummary(summary), description, fingerprint, policy, timeline: timeline.map(viewHappening), response };
 }
 
 export function viewHappening(happening: Happening): object {

@@ -17,6 +17,7 @@ import { type SelfHosting, selfHosting } from "./self-hosting.ts";
 import { lockState, type StateLock } from "./state-lock.ts";
 import { stopSignals } from "./stop-signals.ts";
 import { supervise } from "./supervise.ts";
+import { whyNotListen } from "./why-not-listen.ts";
 import { workerdConfig } from "./workerd-config.ts";
 
 const FINE = 0;
@@ -64,7 +65,7 @@ async function serve(options: ServeOptions): Promise<number> {
   try {
     // Records hold what the origin told its clients.
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-    const lock = lockState(stateDir);
+    const lock = lockState(stateDir, "name another directory with --state");
     lock.note(`process ${process.pid}`);
     const configPath = await prepare(plan, stateDir, options);
     const isClean = await supervise(
@@ -78,6 +79,7 @@ async function serve(options: ServeOptions): Promise<number> {
           graceMs: options.graceMs,
         }),
         port: options.port,
+        whyNotListen: (port) => whyNotListen(options.host, port, "--port"),
         onListening: (port, pid) => announce(addressOf(options.host, port), stateDir, lock, pid),
         log,
       },

@@ -13,20 +13,23 @@ export interface StateLock {
   note(holder: string): void;
 }
 
-/** Throws an error that says who holds the lock, or what is missing. */
-export function lockState(stateDir: string): StateLock {
+/** There is no `flock` on this machine. */
+export class NoFlock extends Error {}
+
+/** Throws an error that says who holds the lock and what to do about it (`otherwise`: "name another …"), or a `NoFlock`. */
+export function lockState(stateDir: string, otherwise: string): StateLock {
   const path = join(stateDir, "lock");
   const fd = openSync(path, "a+");
   // The lock belongs to the open file, not to the process that asked for it, so this one's exit does not end it.
   const { status, error } = spawnSync("flock", ["-n", "3"], { stdio: ["ignore", "ignore", "ignore", fd] });
   if (error !== undefined) {
-    throw new Error(`the command flock (of util-linux) is needed and cannot be run: ${error.message}`);
+    throw new NoFlock(`the command flock (of util-linux) is needed and cannot be run: ${error.message}`);
   }
   if (status !== 0) {
     closeSync(fd);
     const holder = readFileSync(path, "utf8").trim();
     throw new Error(
-      `${stateDir} is in use by ${holder === "" ? "another gateway" : holder}: stop that one, or name another directory with --state`,
+      `${stateDir} is in use by ${holder === "" ? "another gateway" : holder}: stop that one, or ${otherwise}`,
     );
   }
   return {

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { StopSignals } from "./stop-signals.ts";
-import { runWorkerd, type WorkerdCommand } from "./workerd.ts";
+import { runWorkerd, type WorkerdCommand, type WorkerdRun } from "./workerd.ts";
 
 /** Before the first new start; doubled with each that fails soon. */
 const FIRST_PAUSE_MS = 100;
@@ -16,13 +16,15 @@ export interface Supervision {
   readonly command: (port: number) => WorkerdCommand;
   /** 0: whichever is free at the first start; that one from then on. */
   readonly port: number;
+  /** Why nobody can listen on that port; `null` when it is free. */
+  readonly whyNotListen: (port: number) => Promise<string | null>;
   readonly onListening: (port: number, pid: number | undefined) => void;
   readonly log: (line: string) => void;
 }
 
 /** Resolves with whether every exchange had ended when it stopped; `false` also where it could not start at all. */
 export async function supervise(supervision: Supervision, signals: StopSignals): Promise<boolean> {
-  const { command, onListening, log } = supervision;
+  const { command, whyNotListen, onListening, log } = supervision;
   let port = supervision.port;
   let hasListened = false;
   let pauseMs = FIRST_PAUSE_MS;
@@ -30,7 +32,8 @@ export async function supervise(supervision: Supervision, signals: StopSignals):
   const isStopping = (): boolean => signals.drain.aborted;
   while (!isStopping()) {
     const startedAtMs = performance.now();
-    const run = runWorkerd(command(port), signals);
+    const obstacle = await whyNotListen(port);
+    const run = obstacle === null ? runWorkerd(command(port), signals) : notRun(obstacle);
     const listening = await run.listening;
     if (listening !== null) {
       port = listening;
@@ -47,10 +50,16 @@ export async function supervise(supervision: Supervision, signals: StopSignals):
       return false;
     }
     if (performance.now() - startedAtMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS;
-    log(`workerd ended (${how}); starting it again in ${pauseMs} ms`);
+    log(`workerd ${obstacle === null ? "ended" : "could not start"} (${how}); starting it again in ${pauseMs} ms`);
     // Rejects when it is told to stop meanwhile: then there is nothing to finish.
     await pause(pauseMs, undefined, { signal: signals.drain }).catch(() => undefined);
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
   return true;
+}
+
+/** One that was not started, since it could not have listened. */
+function notRun(obstacle: string): WorkerdRun {
+  const ended = Promise.resolve({ how: obstacle, isClean: true });
+  return { pid: undefined, listening: Promise.resolve(null), ended };
 }

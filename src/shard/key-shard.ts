@@ -4,7 +4,7 @@
 
 import { epochMs, recordId } from "../core/units.ts";
 import { decodeMessage, type ExchangeHead } from "../http/message.ts";
-import type { OutcomeCounts } from "../traffic/route-counters.ts";
+import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, Traffic, type TrafficBatch } from "../traffic/traffic.ts";
 import { Watch } from "../traffic/watch.ts";
 import { Alarm } from "./alarm.ts";
@@ -31,6 +31,9 @@ export const UPLOAD_URL = "https://key-shard/upload";
 /** Where an isolate hands over what it has counted. */
 export const TRAFFIC_URL = "https://key-shard/traffic";
 
+/** Where what all shards have counted is added up; answers with the totals. */
+export const TOTALS_URL = "https://key-shard/totals";
+
 /** Where an object calls itself, to be kept in memory. */
 const ALIVE_URL = "https://key-shard/alive";
 
@@ -46,6 +49,8 @@ export class KeyShard extends ittyDurable() {
   readonly #exchanges: Exchanges;
   readonly #operator: OperatorCalls;
   readonly #traffic = new Traffic();
+  /** What all shards have counted, where this object is the one that adds it up. */
+  readonly #totals = new Traffic();
   readonly #alarmLag = new AlarmLag();
   readonly #waitUntil: (promise: Promise<unknown>) => void;
 
@@ -100,6 +105,11 @@ export class KeyShard extends ittyDurable() {
         this.#traffic.add(batch, Date.now());
         return new Response(null, { status: 204 });
       }
+      case TOTALS_URL: {
+        const routes: readonly RouteNumbers[] = await request.json();
+        this.#totals.add({ routes, exchanges: [] }, Date.now());
+        return Response.json(this.#totals.numbers);
+      }
       case ALIVE_URL:
         return new Response(null, { status: 204 });
       default:
@@ -137,10 +147,10 @@ export class KeyShard extends ittyDurable() {
     return this.#operator.counts();
   }
 
-  /** Operator call: all numbers of this object. */
+  /** Operator call: all numbers of this object. What it has counted is told once. */
   numbers(): ShardNumbers {
     const { count: callsInFlight, crowded } = this.#exchanges.living;
-    const { numbers: routes } = this.#traffic;
+    const routes = this.#traffic.takeNew();
     const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
     return { routes, callsInFlight, crowded, alarm: this.#alarmLag.told, ...held };
   }

@@ -32,6 +32,8 @@ const VERDICT_INDEX = new Map<AttemptVerdict, number>(ATTEMPT_VERDICTS.map((verd
 export class RouteCounters {
   readonly #route: string;
   readonly #requests = new Float64Array(OUTCOMES.length);
+  /** The same, of all that has ever been counted here. */
+  readonly #ever = new Float64Array(OUTCOMES.length);
   readonly #verdicts = new Float64Array(ATTEMPT_VERDICTS.length);
   /** A ring of minutes, each with a count for each outcome. */
   readonly #minutes = new Uint32Array(MINUTES * OUTCOMES.length);
@@ -39,8 +41,8 @@ export class RouteCounters {
   #minute = 0;
   #first = 0;
   #again = 0;
-  readonly #origin = new Histogram();
-  readonly #gateway = new Histogram();
+  #origin = new Histogram();
+  #gateway = new Histogram();
 
   constructor(route: string) {
     this.#route = route;
@@ -48,9 +50,14 @@ export class RouteCounters {
 
   request(outcome: Outcome, minute: number): void {
     const at = OUTCOME_INDEX.get(outcome) ?? 0;
-    increase(this.#requests, at);
+    this.#count(at, 1, minute);
+  }
+
+  #count(at: number, times: number, minute: number): void {
+    increase(this.#requests, at, times);
+    increase(this.#ever, at, times);
     if (minute !== this.#minute) this.#moveTo(minute);
-    increase(this.#minutes, (this.#minute % MINUTES) * OUTCOMES.length + at);
+    increase(this.#minutes, (this.#minute % MINUTES) * OUTCOMES.length + at, times);
   }
 
   attempt(number: number): void {
@@ -81,13 +88,21 @@ export class RouteCounters {
     };
   }
 
+  /** What has been counted since this was last called; `outcomes` still has all of it. */
+  take(): RouteNumbers {
+    const { numbers } = this;
+    this.#requests.fill(0);
+    this.#verdicts.fill(0);
+    this.#first = 0;
+    this.#again = 0;
+    this.#origin = new Histogram();
+    this.#gateway = new Histogram();
+    return numbers;
+  }
+
   /** What was counted elsewhere, as if all of it had come in `minute`. */
   add(numbers: RouteNumbers, minute: number): void {
-    if (minute !== this.#minute) this.#moveTo(minute);
-    numbers.requests.forEach((count, at) => {
-      increase(this.#requests, at, count);
-      increase(this.#minutes, (this.#minute % MINUTES) * OUTCOMES.length + at, count);
-    });
+    numbers.requests.forEach((count, at) => this.#count(at, count, minute));
     numbers.verdicts.forEach((count, at) => increase(this.#verdicts, at, count));
     this.#first += numbers.attempts[0];
     this.#again += numbers.attempts[1];
@@ -101,7 +116,7 @@ export class RouteCounters {
     return OUTCOMES.map((outcome, at) => ({
       route: this.#route,
       outcome,
-      count: this.#requests[at] ?? 0,
+      count: this.#ever[at] ?? 0,
       perMinute: Array.from(
         { length: MINUTES },
         (_, age) => this.#minutes[((this.#minute + 1 + age) % MINUTES) * OUTCOMES.length + at] ?? 0,
@@ -118,4 +133,9 @@ export class RouteCounters {
     }
     this.#minute = Math.max(minute, this.#minute);
   }
+}
+
+/** Whether anything was counted. */
+export function isNothing({ requests, verdicts, attempts }: RouteNumbers): boolean {
+  return ![...requests, ...verdicts, ...attempts].some((count) => count > 0);
 }

@@ -3,7 +3,7 @@
 
 import type { Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
-import { type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
+import { isNothing, type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
 
 /** One exchange that is over. */
 export interface ExchangeReport {
@@ -73,6 +73,11 @@ export class Traffic {
 
   get numbers(): readonly RouteNumbers[] {
     return [...this.#routes.values()].map(({ numbers }) => numbers);
+  }
+
+  /** What has been counted since this was last called, of the routes that have any; `outcomes` still has all of it. */
+  takeNew(): readonly RouteNumbers[] {
+    return [...this.#routes.values()].map((counters) => counters.take()).filter((numbers) => !isNothing(numbers));
   }
 
   outcomes(now: number): readonly OutcomeCounts[] {

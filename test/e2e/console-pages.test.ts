@@ -6,9 +6,10 @@ import { createRequire } from "node:module";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../support/chromium.ts";
+import { runOnceway } from "../support/command-line.ts";
 import { freshKey } from "../support/http.ts";
 import { HOLD, makeUnknown, openConsole, signIn, startConsoleScene } from "./support/console.ts";
-import { BASE, type OperatorScene, startOperatorScene } from "./support/operator-scene.ts";
+import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "./support/operator-scene.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CONSOLE = `${BASE}/console`;
@@ -152,6 +153,67 @@ describe("a page that is open", () => {
     await page.locator("h1").click();
     await page.locator("#resolve-form").waitFor({ state: "detached" });
     await close();
+  });
+});
+
+describe("what a page says of a record", () => {
+  async function said(page: Page, key: string): Promise<string | null> {
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    return page.locator("#meaning").textContent();
+  }
+
+  it.each([
+    [201, "The origin answered 201: the operation took effect.", "note completed"],
+    [402, "The origin answered 402: it rejected the request.", "note"],
+    [500, "The origin answered 500: it failed, and alone knows what took effect.", "note"],
+  ])("follows from its answer: %i", async (status, headline, look) => {
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { status } });
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    expect(await said(page, key)).toBe(`${headline} Every retry gets this response from now on.`);
+    expect(await page.locator("#meaning").getAttribute("class")).toBe(look);
+    expect(await page.locator("#decide").textContent()).not.toContain("first answer");
+    await close();
+  });
+
+  it("is the same in the API and the command line", async () => {
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { status: 402 } });
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const shown = await said(page, key);
+    const id = page.url().split("/").at(-1) ?? "";
+    const { json } = await scene.ask("GET", `/records/${id}`);
+    expect(json).toMatchObject({
+      description: {
+        headline: "The origin answered 402: it rejected the request.",
+        retry: "Every retry gets this response from now on.",
+        changes: ["forget"],
+      },
+    });
+    const args = ["show", id, "--url", scene.gateway.url];
+    const { stdout } = await runOnceway(args, { ONCEWAY_TOKEN: ADMIN_TOKEN });
+    expect(stdout).toContain(`\n${shown ?? ""}\n`);
+    await close();
+  });
+
+  it("counts no request as none at all when the counters began after the records", async () => {
+    const own = await startConsoleScene();
+    await own.send({ path: HOLD, key: freshKey(), behave: { drop: "after-effect" } });
+    await own.gateway.kill9();
+    const again = await own.gateway.restart();
+    const { page, close } = await openConsole(browser, own);
+    await signIn(page);
+    expect(await page.locator("#counts .alert .n").textContent()).toBe("1");
+    expect(await page.locator("#rates .empty").textContent()).toContain(
+      "No protected request since the counters began",
+    );
+    await close();
+    await again.stop();
+    await own.close();
   });
 });
 

@@ -129,7 +129,12 @@ describe("a key in doubt", () => {
     expect(complaints).toEqual([expect.stringContaining("400 (Bad Request)")]);
     await form.getByRole("checkbox").check();
     await form.getByRole("button", { name: "Release the key" }).click();
-    await page.getByText("Released. The next request with this key reaches the origin again.").waitFor();
+    // One banner, in which its history speaks; and what would change nothing is not offered again.
+    await page.getByText("Released. The next request with this key starts attempt 2").waitFor();
+    expect(await page.locator(".note").count()).toBe(1);
+    expect(await page.locator(".note").getAttribute("class")).toBe("note");
+    expect(await page.locator("#release-form").count()).toBe(0);
+    expect(await page.locator("#resolve-form").count()).toBe(1);
     expect(complaints).toHaveLength(1);
     expect(await scene.origin.effects(key)).toBe(1);
     // The first attempt may be at work until its lock ends; then the retry may go out.

@@ -35,7 +35,7 @@ describe.each(["dashboard.json", "alerts.yaml"])("%s", (name) => {
       for (const [, metric = "", matchers = ""] of named) {
         const has = Object.keys(metrics.find((one) => one.name === metric)?.labels ?? {});
         const asked = [...matchers.matchAll(/([a-z_]+)=~?"/g)].map(([, label = ""]) => label);
-        const missing = [...asked, ...grouped, "shard"].filter((label) => !has.includes(label));
+        const missing = [...asked, ...grouped].filter((label) => !has.includes(label));
         expect({ expression, metric, missing }).toEqual({ expression, metric, missing: [] });
       }
     }

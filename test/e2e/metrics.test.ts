@@ -176,12 +176,15 @@ describe("the feed of exchanges", () => {
   it("shows each once, whoever answered it, to who comes back with the cursor", async () => {
     let { cursor } = await recent(null);
     const key = freshKey();
+    // Counted, and no exchange of the gateway's.
+    await scene.send({ path: "/optional/recent" });
     for (let time = 0; time < 4; time += 1) await scene.send({ path: "/recent/a", key });
     await scene.send({ path: "/recent/a" });
     const seen: Recent["exchanges"] = [];
     await until(async () => {
       const page = await recent(cursor);
       ({ cursor } = page);
+      expect(page.exchanges.filter(({ route }) => route === "/optional/*")).toEqual([]);
       seen.push(...page.exchanges.filter(({ route }) => route === "/recent/*"));
       return seen.length >= 5 ? true : null;
     }, "five exchanges");
@@ -197,6 +200,8 @@ describe("the feed of exchanges", () => {
     const first = seen.find(({ outcome }) => outcome === "first");
     expect(first).toMatchObject({ status: 201, attempt: 1, originMs: expect.any(Number) });
     expect(new Set(seen.flatMap(({ keyHash }) => keyHash ?? [])).size).toBe(1);
+    expect(logged("/recent/*").length).toBeGreaterThan(0);
+    expect(logged("/optional/*")).toEqual([]);
     expect((await scene.ask("GET", "/recent?after=yesterday")).status).toBe(400);
   });
 });

@@ -161,12 +161,22 @@ describe("the state directory", () => {
   });
 });
 
+it("names an address that is none of this machine", async () => {
+  const { args } = await deployment();
+  const nowhere = serve([...args, "--host", "192.0.2.1"]);
+  expect(await nowhere.exited).toBe(1);
+  expect(nowhere.output()).toContain("192.0.2.1 is not an address of this machine");
+});
+
 it("does not try again and again where it cannot start at all", async () => {
   const { args } = await deployment();
   const { url } = await serve(args).listening();
   const other = await deployment();
-  const second = serve([...other.args.slice(0, -1), new URL(url).port]);
+  const { port } = new URL(url);
+  const second = serve([...other.args.slice(0, -1), port]);
   expect(await second.exited).toBe(1);
   expect(second.output()).toContain("onceway: workerd could not start");
+  const what = `port ${port} of 127.0.0.1 is taken by another program: stop that one, or name another port with --port`;
+  expect(second.output()).toContain(what);
   expect(second.output()).not.toContain("starting it again");
 });

@@ -6,6 +6,7 @@ import { operatorApp } from "../../src/operator/api.ts";
 import { MOST_FAILURES, OperatorAuth } from "../../src/operator/auth.ts";
 import { TrafficReader } from "../../src/operator/traffic-reader.ts";
 import { ShardOperator } from "../../src/operator/shard-operator.ts";
+import { ShardPlaces } from "../../src/operator/shards.ts";
 import { env } from "cloudflare:test";
 import { version } from "../../package.json";
 
@@ -13,7 +14,9 @@ const tokens = { admin: "a".repeat(32), read: "r".repeat(32) };
 
 it("every route of the code stands in the file, and every operation of the file is a route", () => {
   const namespace = env.KEY_SHARD;
-  const reader = new TrafficReader({ namespace, shards: [], keepRecords: true, flush: () => Promise.resolve() });
+  const shards = new ShardPlaces([]).counting;
+  const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
+  const reader = new TrafficReader({ namespace, shards, ...nothing });
   const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
   const routes = app.routes
     // What looks at the token, before all of them.

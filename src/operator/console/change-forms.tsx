@@ -1,5 +1,4 @@
-// What an administrator may do to a record, as forms: those that the life cycle allows in the record's state. Each says what
-// follows from it, and asks for a reason and an explicit yes.
+// What an administrator may do to a record, as forms. Each says what follows from it, and asks for a reason and an explicit yes.
 
 import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
@@ -17,23 +16,18 @@ export interface Draft {
 interface ChangeFormsProps {
   readonly view: View;
   readonly record: RecordDetail;
+  readonly changes: readonly Change[];
   readonly draft: Draft | null;
 }
 
-export function ChangeForms({ view, record, draft }: ChangeFormsProps) {
-  const changes = possibleChanges(record, view.now);
-  if (changes.length === 0) {
-    return (
-      <p class="empty">
-        Nothing can be changed while an attempt may be at work: attempts never overlap. Wait until it ends, or its lock
-        does.
-      </p>
-    );
-  }
-  return (
+export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) {
+  return changes.length === 0 ? null : (
     <div class="decide">
       {changes.map((action) => (
-        <details id={`${action}-form`} open={draft?.action === action || (action === "resolve" && draft === null)}>
+        <details
+          id={`${action}-form`}
+          open={draft?.action === action || (action === "resolve" && draft === null && record.state === "unknown")}
+        >
           <summary>
             <strong>{TITLES[action]}</strong> <span class="soft">{SUMMARIES[action]}</span>
           </summary>
@@ -44,7 +38,7 @@ export function ChangeForms({ view, record, draft }: ChangeFormsProps) {
   );
 }
 
-interface ChangeFormProps extends ChangeFormsProps {
+interface ChangeFormProps extends Omit<ChangeFormsProps, "changes"> {
   readonly action: Change;
 }
 
@@ -129,19 +123,6 @@ function Field({ id, label, hint, children }: FieldProps) {
       {children}
     </div>
   );
-}
-
-/** As `operate` in the life cycle decides; what it refuses all the same, it refuses with its reason. */
-export function possibleChanges({ state, lockedUntil }: RecordDetail, now: number): readonly Change[] {
-  switch (state) {
-    case "started":
-      return [];
-    case "completed":
-      return lockedUntil > now ? [] : ["forget"];
-    case "failed":
-    case "unknown":
-      return lockedUntil > now ? ["resolve", "release"] : ["resolve", "release", "forget"];
-  }
 }
 
 const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;

@@ -41,18 +41,12 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     const reading = readChange(action, fields);
     const result = reading.ok ? await operator.change(id, reading.change) : null;
     if (result !== null && result.kind !== "refused") {
-      return c.redirect(
-        result.kind === "forgotten" ? paths.listed({ done: action }) : `${paths.record(id)}?done=${action}`,
-        303,
-      );
+      return c.redirect(result.kind === "forgotten" ? paths.listed({ done: action }) : paths.record(id), 303);
     }
     const record = await operator.inspect(id);
     if (record === null) return c.notFound();
     const errors = result === null ? (reading.ok ? [] : reading.errors) : [refusalText(result)];
-    return show(
-      <RecordPage view={view} record={record} draft={{ action, errors, fields }} done={null} />,
-      reading.ok ? 409 : 400,
-    );
+    return show(<RecordPage view={view} record={record} draft={{ action, errors, fields }} />, reading.ok ? 409 : 400);
   });
 }
 
@@ -63,6 +57,6 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
     case "in-flight":
       return `An attempt is in flight, or may still be at work in the origin: attempts never overlap. Try again when it has ended, or its lock has: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
     case "completed":
-      return "The record has been completed meanwhile, and its first answer stands. It can only be forgotten.";
+      return "The record has been completed meanwhile, and its answer stands. It can only be forgotten.";
   }
 }

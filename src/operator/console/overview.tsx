@@ -68,6 +68,7 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
       <section class="card" id="rates" data-live>
         <div class="head">
           <h2 id="rates-title">Replays and conflicts by route</h2>
+          <span class="soft small">since the counters began</span>
         </div>
         <Rates rates={rates} />
       </section>
@@ -124,7 +125,7 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
         {waiting.length === 0 ? (
           <p class="empty">
             Nothing to decide. A key comes here when its attempt may or may not have taken effect, on a route with{" "}
-            <code>unknown = "hold"</code>.
+            <code>unknown = "hold"</code>, or with <code>"verify"</code> until the origin can say.
           </p>
         ) : (
           <RecordsTable

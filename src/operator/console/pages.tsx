@@ -18,12 +18,8 @@ import type { Paths } from "./view.ts";
 const LOOKED_AT = 100;
 const SHOWN = 6;
 
-/** What a page says after a change. */
-const DONE = {
-  release: "Released. The next request with this key reaches the origin again.",
-  resolve: "Resolved. Every retry gets this response from now on.",
-  forget: "Forgotten. Requests with this key are first ones again, from every Worker within 30 seconds.",
-} as const;
+/** What the list says after it: there is no record any more that could. */
+const FORGOTTEN = "Forgotten. Requests with this key are first ones again, from every Worker within 30 seconds.";
 
 export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {
   app.get(paths.overview, async (c) => {
@@ -53,7 +49,7 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
         routes={routes}
         isFirstPage={request?.cursor === null}
         isPerKey={operator.isPerKey}
-        done={search.get("done") === "forget" ? DONE.forget : null}
+        done={search.get("done") === "forget" ? FORGOTTEN : null}
       />,
       problem === null ? 200 : 400,
     );
@@ -62,10 +58,7 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
   app.get(`${paths.records}/:id{[0-9a-f]{64}}`, async (c) => {
     const record = await operator.inspect(recordId(c.req.param("id")));
     if (record === null) return c.notFound();
-    // An address may say what it likes; the record says what was done.
-    const last = record.timeline.at(-1);
-    const isTrue = last?.type === "change" && last.action === c.req.query("done");
-    return show(<RecordPage view={c.var.view} record={record} draft={null} done={isTrue ? DONE[last.action] : null} />);
+    return show(<RecordPage view={c.var.view} record={record} draft={null} />);
   });
 
   app.get(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {

@@ -7,7 +7,11 @@ const SHOWN_ROUTES = 8;
 
 export function Rates({ rates }: { readonly rates: readonly RouteRates[] }) {
   if (rates.length === 0) {
-    return <p class="empty">No protected request yet. Send one with an Idempotency-Key, and its route appears here.</p>;
+    return (
+      <p class="empty">
+        No protected request since the counters began: they live in memory and restart with the gateway, records do not.
+      </p>
+    );
   }
   return (
     <table class="cards bars" aria-labelledby="rates-title">

@@ -1,5 +1,7 @@
 // One record: what it is, what has happened to it, what it answers, what may be done about it.
 
+import { describeRecord } from "../../core/describe-record.ts";
+import { epochMs } from "../../core/units.ts";
 import type { RecordDetail, ResponseSummary } from "../operator.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";
@@ -15,12 +17,14 @@ export interface RecordPageProps {
   readonly record: RecordDetail;
   /** A change that was not made, and why. */
   readonly draft: Draft | null;
-  /** What has just been done. */
-  readonly done: string | null;
 }
 
-export function RecordPage({ view, record, draft, done }: RecordPageProps) {
+/** How the three tones look. */
+const NOTES = { settled: "note completed", doubt: "note unknown", neutral: "note" } as const;
+
+export function RecordPage({ view, record, draft }: RecordPageProps) {
   const { key, state } = record;
+  const { tone, headline, retry, advice, changes } = describeRecord(record, record.timeline, epochMs(view.now));
   return (
     <Page
       view={view}
@@ -29,17 +33,12 @@ export function RecordPage({ view, record, draft, done }: RecordPageProps) {
       news={`State: ${state}`}
       from={view.paths.record(record.id)}
     >
-      {done === null ? null : (
-        <p class="note completed" role="status">
-          {done}
-        </p>
-      )}
       <div class="head" id="record-head" data-live>
         <h1 class="mono">{key}</h1>
         <State state={state} />
       </div>
-      <p class={`note ${state}`} id="meaning" data-live>
-        {meaning(record)}
+      <p class={NOTES[tone]} id="meaning" data-live>
+        {headline} {retry}
       </p>
       <div class="columns">
         <div>
@@ -54,8 +53,9 @@ export function RecordPage({ view, record, draft, done }: RecordPageProps) {
             <div class="head">
               <h2>Decide</h2>
             </div>
+            <p class="empty">{advice}</p>
             {view.viewer.role === "admin" ? (
-              <ChangeForms view={view} record={record} draft={draft} />
+              <ChangeForms view={view} record={record} changes={changes} draft={draft} />
             ) : (
               <p class="empty">You are signed in with the read-only token. Changes need the administrator's.</p>
             )}
@@ -90,25 +90,9 @@ export function RecordPage({ view, record, draft, done }: RecordPageProps) {
   );
 }
 
-/** What the state means for whoever looks. */
-function meaning({ state, attempt, policy }: RecordDetail): string {
-  switch (state) {
-    case "started":
-      return `Attempt ${attempt} is in flight. It ends with the origin's answer, or at the latest when its lock does.`;
-    case "unknown":
-      return policy.unknown === "verify"
-        ? `Attempt ${attempt} may have taken effect. The origin is being asked; you may decide before it answers.`
-        : `Attempt ${attempt} may have taken effect, and nobody knows. Retries are refused until you look at the origin and decide.`;
-    case "failed":
-      return `Attempt ${attempt} left no result. The next request with this key starts attempt ${attempt + 1}.`;
-    case "completed":
-      return "The operation took effect once. Every retry gets its first answer.";
-  }
-}
-
 function noResponse({ responseKept, status }: RecordDetail): string {
   return responseKept === false
-    ? `The origin answered ${status ?? ""}, with a response that is not kept: too large, or it could not be stored. Retries get 409 response-not-kept.`
+    ? `The origin answered ${status ?? ""}, and its response was not kept: it was too large, or could not be stored.`
     : "None yet.";
 }
 
@@ -140,7 +124,7 @@ function Facts({ record, now }: { readonly record: RecordDetail; readonly now: n
       <dd>
         {attempt}, <Time at={startedAt} now={now} />
       </dd>
-      {record.state === "started" ? (
+      {lockedUntil > now ? (
         <>
           <dt>Lock ends</dt>
           <dd>

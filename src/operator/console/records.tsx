@@ -113,7 +113,8 @@ function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, silent }: L
   if (isPerKey && query["key"] === undefined)
     return "Every key has an object of its own, so records are found by their key alone. Search for one.";
   if (silent.length > 0) return "No match in the shards that answer.";
-  if (Object.keys(query).length === 0) return "No record yet. Every protected request that comes with a key makes one.";
+  if (Object.keys(query).length === 0)
+    return "No record now. Every protected request that comes with a key makes one, until it expires.";
   if (query["key"] !== undefined) {
     return "No such record. The key has to be whole, as the client sent it; it may also have expired, or never have arrived.";
   }

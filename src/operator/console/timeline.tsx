@@ -1,6 +1,7 @@
 // What has happened to a record, in words.
 
-import type { EndReason, Happening } from "../../core/timeline.ts";
+import { reasonText } from "../../core/describe-record.ts";
+import type { Happening } from "../../core/timeline.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { Time } from "./time.tsx";
 
@@ -54,7 +55,7 @@ function Entry({ happening, now }: { readonly happening: Happening; readonly now
 const CHANGED = { release: "Released", resolve: "Resolved", forget: "Forgotten" } as const;
 
 function outcome({ verdict, status, reason }: AttemptHappening): string {
-  const why = reason === null ? "" : `: ${said(reason)}`;
+  const why = reason === null ? "" : `: ${reasonText(reason)}`;
   switch (verdict) {
     case null:
       return "is in flight.";
@@ -66,19 +67,6 @@ function outcome({ verdict, status, reason }: AttemptHappening): string {
       return `may have taken effect${why}.`;
     case "lost":
       return "may have taken effect: the gateway lost it, and its lock ended.";
-  }
-}
-
-function said(reason: EndReason): string {
-  switch (reason.kind) {
-    case "status":
-      return `the origin answered ${reason.status}`;
-    case "unreachable":
-      return "no connection to the origin could be opened";
-    case "dropped":
-      return "the connection broke before the whole answer had come";
-    case "timed-out":
-      return "the origin did not answer in time";
   }
 }
 

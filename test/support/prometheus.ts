@@ -1,0 +1,127 @@
+// The Prometheus that the metrics are tested with: the real one, as a process that scrapes a gateway over loopback and keeps what
+// it reads in a folder of its own. `npm test` on a fresh machine unpacks it where it may (as root, on Debian); elsewhere the
+// tests fail with the command to run. This file's default export is a global set-up of the e2e project.
+
+import { execFileSync, spawn } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as v from "valibot";
+
+const SCRIPT = fileURLToPath(new URL("install-prometheus.sh", import.meta.url));
+const UNPACKED = fileURLToPath(new URL("../../node_modules/.cache/onceway-prometheus", import.meta.url));
+
+export default function installMissing(): void {
+  if (find("prometheus") !== null || process.getuid?.() !== 0 || !isExecutable("/usr/bin/apt-get")) return;
+  try {
+    execFileSync(SCRIPT, [UNPACKED], { stdio: "inherit" });
+  } catch {
+    // The tests that need it say so.
+  }
+}
+
+/** The path of `prometheus` or `promtool`; throws with what to do when there is none. */
+export function prometheusProgram(name: "prometheus" | "promtool"): string {
+  const path = find(name);
+  if (path !== null) return path;
+  throw new Error(
+    `The metrics are tested with Prometheus, and there is none: run test/support/install-prometheus.sh node_modules/.cache/onceway-prometheus, or install it (${name} is looked for in /usr/bin and /usr/local/bin).`,
+  );
+}
+
+function find(name: string): string | null {
+  const places = [join(UNPACKED, "usr/bin"), "/usr/bin", "/usr/local/bin"];
+  return places.map((place) => join(place, name)).find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface Series {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface Prometheus {
+  /** An instant query; throws with Prometheus's own words when it cannot be read. */
+  query(expression: string, atMs?: number): Promise<readonly Series[]>;
+  close(): Promise<void>;
+}
+
+const answerSchema = v.variant("status", [
+  v.object({ status: v.literal("error"), error: v.string() }),
+  v.object({
+    status: v.literal("success"),
+    data: v.object({
+      resultType: v.literal("vector"),
+      result: v.array(v.object({ metric: v.record(v.string(), v.string()), value: v.tuple([v.number(), v.string()]) })),
+    }),
+  }),
+]);
+
+export interface ScrapeTarget {
+  /** The gateway's URL, and where its metrics are. */
+  readonly url: string;
+  readonly path: string;
+  readonly token: string;
+  readonly everyMs: number;
+  readonly rules: readonly string[];
+}
+
+/** Listens on a free port of the loopback address alone. */
+export async function startPrometheus({ url, path, token, everyMs, rules }: ScrapeTarget): Promise<Prometheus> {
+  const program = prometheusProgram("prometheus");
+  const dir = await mkdtemp(join(tmpdir(), "onceway-prometheus-"));
+  // JSON is YAML.
+  const config = {
+    global: { scrape_interval: `${everyMs}ms`, scrape_timeout: `${everyMs}ms`, evaluation_interval: "1s" },
+    rule_files: rules,
+    scrape_configs: [
+      {
+        job_name: "onceway",
+        metrics_path: path,
+        authorization: { credentials: token },
+        static_configs: [{ targets: [new URL(url).host] }],
+      },
+    ],
+  };
+  const file = join(dir, "prometheus.json");
+  await writeFile(file, JSON.stringify(config), { mode: 0o600 });
+  const storage = `--storage.tsdb.path=${join(dir, "data")}`;
+  const args = [`--config.file=${file}`, storage, "--web.listen-address=127.0.0.1:0", "--log.format=json"];
+  const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"], env: {} });
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  let log = "";
+  const address = await new Promise<string>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", () => reject(new Error(`Prometheus ended:\n${log}`)));
+    child.stderr.on("data", (bytes: Buffer) => {
+      log += bytes.toString();
+      const listening = /"address":"(127\.0\.0\.1:\d+)","[^\n]*"msg":"Listening on"/.exec(log)?.[1];
+      if (listening !== undefined && log.includes("Server is ready")) resolve(`http://${listening}`);
+    });
+  });
+  return {
+    async query(expression, atMs) {
+      const time = atMs === undefined ? {} : { time: String(atMs / 1000) };
+      const query = new URLSearchParams({ query: expression, ...time });
+      const response = await fetch(`${address}/api/v1/query?${query.toString()}`);
+      const answer = v.parse(answerSchema, await response.json());
+      if (answer.status === "error") throw new Error(`${expression}: ${answer.error}`);
+      return answer.data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
+    },
+    async close() {
+      child.kill("SIGKILL");
+      await exited;
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

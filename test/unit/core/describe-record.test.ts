@@ -1,0 +1,456 @@
+// What is said of a record, over all states and what can have led to them: each made by the life cycle itself.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { describeRecord, type RecordDescription } from "../../../src/core/describe-record.ts";
+import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { step } from "../../../src/core/life-cycle.ts";
+import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
+import { type Change, type EndReason, type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
+import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+
+const LOCK_MS = 40;
+const POLICY = { lockMs: durationMs(LOCK_MS), retentionMs: durationMs(100_000) };
+
+type Events = readonly (readonly [at: number, event: LifeCycleEvent])[];
+
+interface Lived {
+  readonly record: IdempotencyRecord;
+  readonly timeline: readonly Happening[];
+  readonly policy: Policy;
+}
+
+/** The record as time has left it, as an operator sees it. */
+function live(unknown: Policy["unknown"], now: number, events: Events): Lived | null {
+  const policy = { ...POLICY, unknown };
+  let record: IdempotencyRecord | null = null;
+  let history: readonly Happening[] = [];
+  for (const [at, event] of [...events, [now, { type: "look" }] as const]) {
+    const next = step(record, event, policy, epochMs(at));
+    if (next.record !== record) history = remember(history, record, event, next.record, epochMs(at));
+    ({ record } = next);
+  }
+  return record === null ? null : { record, timeline: timelineOf(history, record, epochMs(now)), policy };
+}
+
+function described({ record, timeline, policy }: Lived, now: number): RecordDescription {
+  const { state, attempt } = record;
+  return describeRecord(
+    {
+      state,
+      attempt: attempt.number,
+      lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
+      status: state === "completed" ? record.status : null,
+      responseKept: state === "completed" ? record.kept : null,
+      policy,
+    },
+    timeline,
+    epochMs(now),
+  );
+}
+
+const request = (id: string): LifeCycleEvent => ({
+  type: "request",
+  fingerprint: fingerprint("f"),
+  attemptId: attemptId(id),
+});
+const result = (id: string, status = 201, { kept = true, verified = false } = {}): LifeCycleEvent => ({
+  type: "result",
+  attemptId: attemptId(id),
+  status,
+  kept,
+  verified,
+});
+const ended = (type: "refused" | "ambiguous", id: string, reason: EndReason): LifeCycleEvent => ({
+  type,
+  attemptId: attemptId(id),
+  reason,
+});
+const absent = (id: string, askedAt: number): LifeCycleEvent => ({
+  type: "absent",
+  attemptId: attemptId(id),
+  askedAt: epochMs(askedAt),
+});
+const by = { by: "admin", reason: "seen at the bank" };
+const release: LifeCycleEvent = { type: "release", ...by };
+const resolve: LifeCycleEvent = { type: "resolve", status: 200, ...by };
+const look: LifeCycleEvent = { type: "look" };
+
+const begun = [0, request("a")] as const;
+const timedOut = [5, ended("ambiguous", "a", { kind: "timed-out" })] as const;
+const REPLAYED = "Every retry gets this response from now on.";
+const NOT_KEPT = "Its response was not kept, so every retry gets 409 response-not-kept.";
+const LOCKED = "once the lock has ended; until then it gets 409 in-flight.";
+const HELD = "A retry gets 409 outcome-unknown until somebody decides, or the origin answers after all.";
+
+const CASES: readonly (readonly [
+  name: string,
+  unknown: Policy["unknown"],
+  now: number,
+  events: Events,
+  tone: RecordDescription["tone"],
+  headline: string,
+  retry: string,
+  changes: readonly Change[],
+])[] = [
+  [
+    "in flight",
+    "hold",
+    1,
+    [begun],
+    "neutral",
+    "Attempt 1 is in flight.",
+    "A retry waits for it or gets 409 in-flight, as the route says.",
+    [],
+  ],
+
+  [
+    "answered with 201",
+    "hold",
+    9,
+    [begun, [5, result("a")]],
+    "settled",
+    "The origin answered 201: the operation took effect.",
+    REPLAYED,
+    ["forget"],
+  ],
+  [
+    "answered with 303",
+    "hold",
+    9,
+    [begun, [5, result("a", 303)]],
+    "neutral",
+    "The origin answered 303.",
+    REPLAYED,
+    ["forget"],
+  ],
+  [
+    "answered with 402",
+    "hold",
+    9,
+    [begun, [5, result("a", 402)]],
+    "neutral",
+    "The origin answered 402: it rejected the request.",
+    REPLAYED,
+    ["forget"],
+  ],
+  [
+    "answered with 500",
+    "hold",
+    9,
+    [begun, [5, result("a", 500)]],
+    "neutral",
+    "The origin answered 500: it failed, and alone knows what took effect.",
+    REPLAYED,
+    ["forget"],
+  ],
+  [
+    "not kept",
+    "hold",
+    9,
+    [begun, [5, result("a", 200, { kept: false })]],
+    "settled",
+    "The origin answered 200: the operation took effect.",
+    NOT_KEPT,
+    ["forget"],
+  ],
+  [
+    "a 500 not kept",
+    "hold",
+    9,
+    [begun, [5, result("a", 500, { kept: false })]],
+    "neutral",
+    "The origin answered 500: it failed, and alone knows what took effect.",
+    NOT_KEPT,
+    ["forget"],
+  ],
+  [
+    "answered late",
+    "hold",
+    99,
+    [begun, [41, look], [60, result("a")]],
+    "settled",
+    "The origin answered 201: the operation took effect.",
+    REPLAYED,
+    ["forget"],
+  ],
+  [
+    "answered by the second attempt",
+    "retry",
+    99,
+    [begun, timedOut, [45, request("b")], [50, result("b")]],
+    "settled",
+    "The origin answered 201: the operation took effect.",
+    REPLAYED,
+    ["forget"],
+  ],
+  [
+    "verified",
+    "verify",
+    99,
+    [begun, [41, look], [60, result("a", 200, { verified: true })]],
+    "settled",
+    "The origin, asked about attempt 1, says that it took effect.",
+    REPLAYED,
+    ["forget"],
+  ],
+  ["resolved", "hold", 99, [begun, timedOut, [50, resolve]], "settled", "Resolved.", REPLAYED, ["forget"]],
+  [
+    "resolved while its attempt may be at work",
+    "hold",
+    9,
+    [begun, timedOut, [6, resolve]],
+    "settled",
+    "Resolved.",
+    REPLAYED,
+    [],
+  ],
+  [
+    "released, then resolved",
+    "hold",
+    99,
+    [begun, timedOut, [50, release], [60, resolve]],
+    "settled",
+    "Resolved.",
+    REPLAYED,
+    ["forget"],
+  ],
+  [
+    "released, and answered by the next attempt",
+    "hold",
+    99,
+    [begun, timedOut, [50, release], [60, request("b")], [61, result("b", 402)]],
+    "neutral",
+    "The origin answered 402: it rejected the request.",
+    REPLAYED,
+    ["forget"],
+  ],
+
+  [
+    "in doubt",
+    "hold",
+    9,
+    [begun, timedOut],
+    "doubt",
+    "Outcome unknown. Attempt 1 may have taken effect: the origin did not answer in time.",
+    HELD,
+    ["resolve", "release"],
+  ],
+  [
+    "in doubt, its lock over",
+    "hold",
+    99,
+    [begun, timedOut],
+    "doubt",
+    "Outcome unknown. Attempt 1 may have taken effect: the origin did not answer in time.",
+    HELD,
+    ["resolve", "release", "forget"],
+  ],
+  [
+    "in doubt by a status",
+    "hold",
+    99,
+    [begun, [5, ended("ambiguous", "a", { kind: "status", status: 504 })]],
+    "doubt",
+    "Outcome unknown. Attempt 1 may have taken effect: the origin answered 504.",
+    HELD,
+    ["resolve", "release", "forget"],
+  ],
+  [
+    "lost",
+    "hold",
+    99,
+    [begun],
+    "doubt",
+    "Outcome unknown. Attempt 1 may have taken effect: the gateway lost it, and its lock ended.",
+    HELD,
+    ["resolve", "release", "forget"],
+  ],
+  [
+    "in doubt again after a release",
+    "hold",
+    70,
+    [begun, timedOut, [50, release], [60, request("b")], [61, ended("ambiguous", "b", { kind: "dropped" })]],
+    "doubt",
+    "Outcome unknown. Attempt 2 may have taken effect: the connection broke before the whole answer had come.",
+    HELD,
+    ["resolve", "release"],
+  ],
+  [
+    "being verified",
+    "verify",
+    99,
+    [begun, timedOut],
+    "doubt",
+    "Outcome unknown. Attempt 1 may have taken effect: the origin did not answer in time.",
+    "A retry has the origin asked at once, and gets 409 outcome-unknown as long as it cannot say.",
+    ["resolve", "release", "forget"],
+  ],
+
+  [
+    "refused",
+    "hold",
+    9,
+    [begun, [5, ended("refused", "a", { kind: "status", status: 503 })]],
+    "neutral",
+    "Attempt 1 did not take effect: the origin answered 503.",
+    "The next request with this key starts attempt 2.",
+    ["resolve", "forget"],
+  ],
+  [
+    "unreachable",
+    "hold",
+    9,
+    [begun, [5, ended("refused", "a", { kind: "unreachable" })]],
+    "neutral",
+    "Attempt 1 did not take effect: no connection to the origin could be opened.",
+    "The next request with this key starts attempt 2.",
+    ["resolve", "forget"],
+  ],
+  [
+    "to be repeated",
+    "retry",
+    9,
+    [begun, timedOut],
+    "doubt",
+    'Attempt 1 may have taken effect: the origin did not answer in time. Its route repeats it (unknown = "retry").',
+    `The next request with this key starts attempt 2 ${LOCKED}`,
+    ["resolve"],
+  ],
+  [
+    "to be repeated, its lock over",
+    "retry",
+    99,
+    [begun, timedOut],
+    "doubt",
+    'Attempt 1 may have taken effect: the origin did not answer in time. Its route repeats it (unknown = "retry").',
+    "The next request with this key starts attempt 2.",
+    ["resolve", "forget"],
+  ],
+  [
+    "lost, to be repeated",
+    "retry",
+    99,
+    [begun],
+    "doubt",
+    'Attempt 1 may have taken effect: the gateway lost it, and its lock ended. Its route repeats it (unknown = "retry").',
+    "The next request with this key starts attempt 2.",
+    ["resolve", "forget"],
+  ],
+  [
+    "verified not to have happened",
+    "verify",
+    99,
+    [begun, [41, look], [60, absent("a", 50)]],
+    "neutral",
+    "Attempt 1 did not take effect: the origin, asked about it, knew nothing of it.",
+    "The next request with this key starts attempt 2.",
+    ["resolve", "forget"],
+  ],
+  [
+    "released",
+    "hold",
+    99,
+    [begun, timedOut, [50, release]],
+    "neutral",
+    "Released.",
+    "The next request with this key starts attempt 2.",
+    ["resolve", "forget"],
+  ],
+  [
+    "released while its attempt may be at work",
+    "hold",
+    9,
+    [begun, timedOut, [6, release]],
+    "neutral",
+    "Released.",
+    `The next request with this key starts attempt 2 ${LOCKED}`,
+    ["resolve"],
+  ],
+  [
+    "released twice",
+    "hold",
+    99,
+    [begun, timedOut, [50, release], [60, release]],
+    "neutral",
+    "Released.",
+    "The next request with this key starts attempt 2.",
+    ["resolve", "forget"],
+  ],
+];
+
+describe("a record", () => {
+  it.each(CASES)("%s", (_name, unknown, now, events, tone, headline, retry, changes) => {
+    const lived = live(unknown, now, events);
+    if (lived === null) throw new Error("there is no record");
+    const { advice, ...said } = described(lived, now);
+    expect(said).toEqual({ tone, headline, retry, changes });
+    expect(advice).toMatch(/^[A-Z].*\.$/);
+  });
+});
+
+const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
+
+/** What a change makes of a record, but for when it is erased; `null` where the life cycle refuses it. */
+function changed({ record, policy }: Lived, change: Change, now: number): string | null {
+  const event: LifeCycleEvent = change === "resolve" ? { type: change, status: 200, ...by } : { type: change, ...by };
+  const { reply, record: after } = step(record, event, policy, epochMs(now));
+  return reply.type === "unchangeable" ? null : JSON.stringify({ ...after, expiresAt: 0 });
+}
+
+describe("what is offered", () => {
+  it("is what the life cycle allows and what changes something, after any history", () => {
+    const ids = fc.constantFrom("a", "b", "c");
+    const reasons = fc.constantFrom<EndReason>({ kind: "timed-out" }, { kind: "status", status: 503 });
+    const events = fc.oneof(
+      { weight: 3, arbitrary: ids.map(request) },
+      fc
+        .tuple(ids, fc.constantFrom(200, 302, 402, 500), fc.boolean(), fc.boolean())
+        .map(([id, status, kept, verified]) => result(id, status, { kept, verified })),
+      fc
+        .tuple(fc.constantFrom("refused" as const, "ambiguous" as const), ids, reasons)
+        .map(([type, id, reason]) => ended(type, id, reason)),
+      ids.map((id) => absent(id, LOCK_MS)),
+      fc.constantFrom(release, resolve, look),
+    );
+    const histories = fc.array(fc.tuple(fc.constantFrom(0, 1, LOCK_MS - 1, LOCK_MS), events), {
+      minLength: 1,
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(
+        fc.constantFrom("retry", "hold", "verify"),
+        histories,
+        fc.constantFrom(0, 1, LOCK_MS),
+        (unknown, steps, rest) => {
+          let at = 0;
+          const timed = steps.map(([after, event]) => [(at += after), event] as const);
+          const now = at + rest;
+          const lived = live(unknown, now, timed);
+          if (lived === null) return;
+          const { changes, headline, retry } = described(lived, now);
+          const before = JSON.stringify({ ...lived.record, expiresAt: 0 });
+          const useful = CHANGES.filter((change) => ![null, before].includes(changed(lived, change, now)));
+          expect(changes.toSorted()).toEqual(useful.toSorted());
+          // What is said of a retry is what a retry gets.
+          const { reply } = step(lived.record, request("next"), lived.policy, epochMs(now));
+          const says = {
+            start: /starts attempt \d+\.$/,
+            replay: /gets this response/,
+            "not-kept": /response-not-kept/,
+            "in-flight": /409 in-flight/,
+            "outcome-unknown": /outcome-unknown/,
+          };
+          expect(
+            Object.entries(says)
+              .filter(([, pattern]) => pattern.test(retry))
+              .map(([type]) => type),
+          ).toEqual([reply.type]);
+          if (lived.record.state === "completed" && lived.record.status >= 400)
+            expect(headline).not.toContain("the operation took effect");
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});
