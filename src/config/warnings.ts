@@ -1,7 +1,7 @@
 // What a configuration may say and mostly does not mean. It is in force all the same: a warning is told by the check and in
 // the log, and refuses nothing.
 
-import type { Config, ConfigProblem, Route, ScopePart } from "./resolved.ts";
+import { type Config, type ConfigProblem, type Route, type ScopePart, scopePartName } from "./resolved.ts";
 
 /** Each with its path, as of a problem. */
 export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
@@ -14,7 +14,7 @@ export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
  */
 function sharedVerification({ name, unknown, scope }: Route): readonly ConfigProblem[] {
   if (unknown !== "verify" || scope.some(isCredential)) return [];
-  const named = scope.length === 0 ? "none" : scope.map(textOf).join(", ");
+  const named = scope.length === 0 ? "none" : scope.map(scopePartName).join(", ");
   const message =
     `(${named}) names no credential, so callers with different ones share a record, and the origin is asked about a lost ` +
     'attempt with the credential of its own client alone: add "header:authorization", unless every caller may see every operation';
@@ -31,10 +31,7 @@ function isCredential(part: ScopePart): boolean {
     case "header":
       return CREDENTIAL.test(part.name);
     case "ip":
+    case "host":
       return false;
   }
-}
-
-function textOf(part: ScopePart): string {
-  return part.kind === "ip" ? part.kind : `${part.kind}:${part.name}`;
 }

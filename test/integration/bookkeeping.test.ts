@@ -99,7 +99,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];
     for (const each of [head, again(head)]) {
-      const response = await exchanges.run(each, parts.body);
+      const response = await exchanges.run(each, parts.body, null);
       const isReplay = response.headers.has("Idempotent-Replayed");
       answers.push(`${response.status} ${await response.text()}${isReplay ? " again" : ""}`);
       // Also the attempt's own end has come by now.
