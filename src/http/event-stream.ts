@@ -139,10 +139,10 @@ export class EventSearch {
 /** The id in a `Last-Event-ID` header: sent as UTF-8, shown by the runtime as a character for each byte. */
 export function lastEventId(value: string | null): string | null {
   if (value === null) return null;
+  const bytes = new Uint8Array(value.length);
+  for (let at = 0; at < value.length; at++) bytes[at] = value.charCodeAt(at);
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
-      Uint8Array.from(value, (character) => character.charCodeAt(0)),
-    );
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return value;
   }

@@ -14,8 +14,8 @@ const LETTER_U = 0x75;
 
 /** What stands after the backslash, and what it stands for (RFC 8259, section 7); 0 for what is no escape. */
 const UNESCAPED = new Uint8Array(256);
-for (const [index, letter] of [...'"\\/bfnrt'].entries()) {
-  UNESCAPED[letter.charCodeAt(0)] = '"\\/\b\f\n\r\t'.charCodeAt(index);
+for (const letter of ['"', "\\", "/", "b", "f", "n", "r", "t"]) {
+  UNESCAPED[letter.charCodeAt(0)] = String(JSON.parse(`"\\${letter}"`)).charCodeAt(0);
 }
 
 /** How a byte is written (RFC 8785, section 3.2.2.2): those that need no escape as one byte. */

@@ -17,6 +17,12 @@ export type ParsedKey =
   /** `raw` is the value as it was sent, for the echo; `header` is the name under which it came. */
   | { readonly kind: "key"; readonly key: string; readonly raw: string; readonly header: string };
 
+/**
+ * Characters of a header's whole value. A key of 255 needs at most 512 with quotes and escapes; the rest are parameters,
+ * which mean nothing. To parse a value of all that a request may carry would keep the isolate busy for a hundred milliseconds.
+ */
+const LONGEST_VALUE = 4096;
+
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /** Reads the key from the first of `names` that is there; a second one must agree with it. */
@@ -39,6 +45,7 @@ export function parseKey(headers: Headers, names: readonly string[], format: Key
 
 function parseValue(raw: string, header: string): string | ParsedKey {
   if (raw === "") return invalid(`${header} is empty.`);
+  if (raw.length > LONGEST_VALUE) return invalid(`${header} is longer than ${LONGEST_VALUE} characters.`);
   // The runtime joins repeated header lines with ", ". A key has no spaces, so a repeated one can never pass for one;
   // and since proxies may join with a bare comma, an unquoted key has no commas either.
   if (!raw.startsWith('"')) {

@@ -134,6 +134,28 @@ describe("a page that is open", () => {
     await own.close();
   });
 
+  it("says that somebody else was quicker, although the form is there no more", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    const form = page.locator("#resolve-form");
+    await form.getByLabel("Reason").fill("Too late");
+    await form.getByRole("checkbox").check();
+    const id = page.url().split("/").at(-1) ?? "";
+    const body = { reason: "Meanwhile, by the API", response: { status: 201 } };
+    expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
+    await form.getByRole("button").click();
+    await page
+      .getByRole("alert")
+      .getByText("The record has been completed meanwhile, and its answer stands.")
+      .waitFor();
+    expect(await page.locator("#resolve-form").count()).toBe(0);
+    await close();
+  });
+
   it("leaves alone what somebody is writing", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);

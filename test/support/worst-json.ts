@@ -44,7 +44,7 @@ export const WORST_JSON: Readonly<Record<string, string>> = {
   "one object, names alike but for their ends": members("", (index) => "a".repeat(30) + index),
   "one object, names with escapes": members("", (index) => String.raw`\u0041${index.toString(36)}`),
   "one object, deep in others out of order":
-    `${members('{"b":0,"a":'.repeat(63), (index) => index.toString(36))}`
+    members('{"b":0,"a":'.repeat(63), (index) => index.toString(36))
       .slice(0, MEBIBYTE - 64)
       .replace(/,[^,]*$/, "}") + "}".repeat(63),
   "one string, deep in objects out of order": nested(63, text("a").slice(0, MEBIBYTE - 63 * 12 - 8) + '"'),

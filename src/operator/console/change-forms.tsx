@@ -21,8 +21,11 @@ interface ChangeFormsProps {
 }
 
 export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) {
-  return changes.length === 0 ? null : (
+  // Somebody else was quicker: its form is no more, but not what there is to say about it.
+  const isTooLate = draft !== null && !changes.includes(draft.action);
+  return (
     <div class="decide">
+      {isTooLate ? <Errors draft={draft} id="errors" /> : null}
       {changes.map((action) => (
         <details
           id={`${action}-form`}
@@ -48,13 +51,7 @@ function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
   return (
     <form method="post" action={view.paths.change(record.id, action)} aria-describedby={errorsId}>
       <FormToken view={view} />
-      {draft === null ? null : (
-        <div class="note error" role="alert" id={errorsId}>
-          {draft.errors.map((error) => (
-            <p>{error}</p>
-          ))}
-        </div>
-      )}
+      {draft === null ? null : <Errors draft={draft} id={id("errors")} />}
       {action === "resolve" ? <ResponseFields id={id} fields={draft?.fields ?? {}} /> : null}
       <Field id={id("reason")} label="Reason" hint="Kept in the record's timeline.">
         <input
@@ -71,6 +68,16 @@ function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
       </label>
       <button class={action === "resolve" ? "main" : undefined}>{BUTTONS[action]}</button>
     </form>
+  );
+}
+
+function Errors({ draft, id }: { readonly draft: Draft; readonly id: string }) {
+  return (
+    <div class="note error" role="alert" id={id}>
+      {draft.errors.map((error) => (
+        <p>{error}</p>
+      ))}
+    </div>
   );
 }
 

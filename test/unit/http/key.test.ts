@@ -22,6 +22,7 @@ describe("parseKey", () => {
 
   it("ignores parameters, which say nothing of the key", () => {
     expect(parse('"a";v=1')).toBe("key a");
+    expect(parse(`"a"${";p".repeat(2046)}`)).toBe("key a");
   });
 
   it.each([
@@ -37,6 +38,7 @@ describe("parseKey", () => {
     ["a lone quote", '"'],
     ["a bad escape", String.raw`"a\n"`],
     ["256 characters", "k".repeat(256)],
+    ["a value of more than 4096 characters, whatever is in it", `"a"${";p".repeat(2047)}`],
     ["two lines of which the first ends in a parameter", '"a";p="x, y"'],
     ["a character beyond ASCII", "kéy"],
   ])("refuses %s", (_what, value) => {
