@@ -60,8 +60,20 @@ export class Watch {
     return { route, log, serverTiming, trace, recordId, ...none, at: Date.now(), begunMs };
   }
 
-  /** The exchange is answered. Gives the response back, which has to be one of the gateway's own making. */
+  /**
+   * The exchange is answered. Gives the response back, which has to be one of the gateway's own making. Never throws: an
+   * answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
+   */
   told(observed: Observed, response: Response, outcome: Outcome): Response {
+    try {
+      this.#tell(observed, response, outcome);
+    } catch (error) {
+      console.warn({ message: "an exchange was not counted", reason: String(error) });
+    }
+    return response;
+  }
+
+  #tell(observed: Observed, response: Response, outcome: Outcome): void {
     const durationMs = performance.now() - observed.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = observed;
     const { status } = response;
@@ -70,17 +82,7 @@ export class Watch {
     this.#counted();
     if (observed.serverTiming) addServerTiming(response, report);
     if (observed.log === "all" || (observed.log === "errors" && isTrouble(outcome))) this.#log(observed, report);
-    this.#measure(report);
-    return response;
-  }
-
-  /** An answer that is lost here would look as if the shard had failed, and a request be sent once more for it. */
-  #measure(report: ExchangeReport): void {
-    try {
-      this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
-    } catch (error) {
-      console.warn({ message: "data point not written", reason: String(error) });
-    }
+    this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
   }
 
   /** A request without a key has gone to the origin as it came. */
