@@ -2,6 +2,7 @@
 // read it.
 
 import type { Started } from "../core/record.ts";
+import type { EpochMs } from "../core/units.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
@@ -47,6 +48,8 @@ export class Attempt {
   /** The body of an answer that is no result, while it is passed on. */
   #passed: PassedBody | null = null;
   #end: "none" | "refused" | "ambiguous" = "none";
+  /** As it stood when the attempt ended. */
+  #lockedUntil: EpochMs;
   /** Whether the response is to be replayed. */
   #kept = true;
   /** Where a body goes that is too large for the ledger. */
@@ -56,6 +59,7 @@ export class Attempt {
   constructor(head: ExchangeHead, record: Started, ports: AttemptPorts) {
     this.#head = head;
     this.#record = record;
+    this.#lockedUntil = record.attempt.lockedUntil;
     this.#ports = ports;
     this.#ending = new Ending(head, record, ports.step);
   }
@@ -79,9 +83,9 @@ export class Attempt {
     return this.#end === "ambiguous" && this.#passed !== null;
   }
 
-  /** Another attempt is about to start, or may: what is still passed on of an answer in doubt breaks off. */
-  cutOff(): void {
-    if (this.isInDoubt) this.#passed?.cutOff();
+  /** Breaks off what is still passed on of an answer in doubt, when its lock has ended. */
+  cutOff(now: EpochMs): void {
+    if (this.isInDoubt && now >= this.#lockedUntil) this.#passed?.cutOff();
   }
 
   /** Whether the first client has been told that a stream comes. */
@@ -136,8 +140,9 @@ export class Attempt {
     this.#end = type;
     const passed = new PassedBody(response, passingSpool(this.id, this.#ports, this.#head.idleTimeoutMs));
     this.#passed = passed;
-    const leftMs = (step.record?.attempt.lockedUntil ?? 0) - Date.now();
-    const due = timers.set(type === "ambiguous" ? leftMs : Number.POSITIVE_INFINITY, () => passed.cutOff());
+    this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
+    const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
+    const due = timers.set(leftMs, () => passed.cutOff());
     await passed.ready(timers, HEAD_PATIENCE_MS);
     const tell: Tell = ({ echo }) => ({ response: firstAnswer(response, passed.reader(), echo, null), outcome: type });
     this.#ending.tell(tell(this.#head));

@@ -1,6 +1,6 @@
 // The attempts that this instance runs right now, each with those who wait for it.
 
-import type { RecordId } from "../core/units.ts";
+import type { EpochMs, RecordId } from "../core/units.ts";
 import type { Attempt } from "./attempt.ts";
 import { type Tell, Waiters } from "./waiters.ts";
 
@@ -31,14 +31,20 @@ export class LivingAttempts {
     return this.#all.get(id);
   }
 
-  /** Before its call begins: one in doubt before it, that still talks with the origin, is cut off (G1). */
   add(id: RecordId, attempt: Attempt): LivingAttempt {
-    this.#all.get(id)?.attempt.cutOff();
-    this.#inDoubt.get(id)?.cutOff();
     if (this.#all.size >= CALLS_AT_ONCE) this.#crowded += 1;
     const living = { attempt, waiters: new Waiters() };
     this.#all.set(id, living);
     return living;
+  }
+
+  /**
+   * Cuts off an attempt in doubt that still talks with the origin after its lock has ended: from then on another one may
+   * start, or the origin be asked whether it took effect (G1, G6). To be called before either can happen, since timers come late.
+   */
+  cutOff(id: RecordId, now: EpochMs): void {
+    this.#all.get(id)?.attempt.cutOff(now);
+    this.#inDoubt.get(id)?.cutOff(now);
   }
 
   /** Its word stands in the record: nobody needs to wait for it any more. What follows of its answer is for its readers alone. */

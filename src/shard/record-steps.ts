@@ -52,6 +52,7 @@ export class RecordSteps {
 
   /** One step of one record, within one turn: what is read, decided and written here is one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
+    this.#ports.living.cutOff(id, now);
     const entry = this.#current(id, now);
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
