@@ -83,6 +83,7 @@ describe("those who wait share a refusal", () => {
     const second = await scene.origin.take(key);
     second.begin([["Content-Length", "4"]], 201);
     await second.write("done");
+    await second.end();
     expect(await statusOf(next)).toBe(201);
     expect((await next.end).bytes.toString()).toBe("done");
     await streaming.write("not ");
@@ -185,9 +186,11 @@ describe("those who wait", () => {
     const [another] = await openWaiters(other.key, 1);
     other.streaming.begin([["Content-Length", "5"]], 201);
     await other.streaming.write("other");
+    await other.streaming.end();
     expect((await another?.end)?.bytes.toString()).toBe("other");
     streaming.begin([["Content-Length", "4"]], 201);
     await streaming.write("done");
+    await streaming.end();
     for (const reader of [first, ...waiting]) expect((await reader.end).bytes.toString()).toBe("done");
     expect(scene.origin.effects(key)).toBe(1);
   });
@@ -207,6 +210,7 @@ describe("those who wait", () => {
     }, "there is a place again");
     streaming.begin([["Content-Length", "4"]], 201);
     await streaming.write("done");
+    await streaming.end();
     for (const reader of [first, returned]) expect((await reader.end).bytes.toString()).toBe("done");
     expect(scene.origin.effects(key)).toBe(1);
   });
@@ -218,6 +222,7 @@ describe("those who wait", () => {
     for (const reader of [first, ...leaving]) reader.reset();
     for (let trips = 0; trips < 5; trips += 1) await roundTrip();
     streaming.begin([["Content-Length", "0"]], 503);
+    await streaming.end();
     for (const reader of staying) expect(await statusOf(reader)).toBe(503);
     for (let trips = 0; trips < 3; trips += 1) await roundTrip();
     expect(scene.origin.effects(key)).toBe(1);
