@@ -198,7 +198,7 @@ export class Exchanges {
     const { recordId, key, route } = head;
     observed.attempt = record.attempt.number;
     observed.attemptId = record.attempt.id;
-    this.#ports.watch.traffic.attempt(route, record.attempt.number);
+    this.#ports.watch.attempted(route, record.attempt.number);
     const label = { key, route };
     const attempt = new Attempt(head, record, {
       bodies: this.#ledger.bodies,

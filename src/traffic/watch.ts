@@ -65,12 +65,13 @@ export class Watch {
    * answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
    */
   told(observed: Observed, response: Response, outcome: Outcome): Response {
-    try {
-      this.#tell(observed, response, outcome);
-    } catch (error) {
-      console.warn({ message: "an exchange was not counted", reason: String(error) });
-    }
+    quietly(() => this.#tell(observed, response, outcome));
     return response;
+  }
+
+  /** An attempt begins. Never throws: its claim stands. */
+  attempted(route: string, number: number): void {
+    quietly(() => this.traffic.attempt(route, number));
   }
 
   #tell(observed: Observed, response: Response, outcome: Outcome): void {
@@ -113,4 +114,13 @@ export class Watch {
 
 function keyHashIn(recordId: string | null): string | null {
   return recordId === null ? null : recordId.slice(0, KEY_HASH_DIGITS);
+}
+
+/** What is only counted must not cost what it counts. */
+function quietly(count: () => void): void {
+  try {
+    count();
+  } catch (error) {
+    console.warn({ message: "not counted", reason: String(error) });
+  }
 }
