@@ -35,7 +35,7 @@ export interface Wait {
   readonly head: ExchangeHead;
   /** Whether he only waits until the answer begins, to follow it. */
   readonly untilBegun: boolean;
-  /** How long; Infinity for one that is not counted, either. */
+  /** How long at most; Infinity where what he waits for has an end of its own. */
   readonly ms: number;
   /** Tells when his client has gone; `null` where that is not known. */
   readonly caller: AbortSignal | null;
@@ -92,11 +92,6 @@ export class WaitingRoom {
 
   constructor(timers: Timers) {
     this.#timers = timers;
-  }
-
-  /** How many places are taken. */
-  get count(): number {
-    return this.#count;
   }
 
   wait(waiters: Waiters, { head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {

@@ -4,9 +4,10 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { MOST_OF_RECORD, MOST_OF_SHARD } from "../../src/shard/waiters.ts";
 import { withExchanges } from "./support/held-exchanges.ts";
-import { again, headOf, saidBy } from "./support/shard-bench.ts";
+import { again, headOf, LOCK_MS, saidBy } from "./support/shard-bench.ts";
 
 afterEach(() => {
+  vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
 });
@@ -89,8 +90,7 @@ describe("duplicates that are abandoned", () => {
 
   it("start no attempt when the origin, asked for them, says that the last one is absent", async () => {
     await withExchanges(async ({ run, world }) => {
-      const head = waiting({ ...headOf({}, "verify"), duplicate: "wait" });
-      const lost = { ...head, policy: { ...head.policy, lockMs: headOf().policy.lockMs } };
+      const head = headOf({}, "verify");
       const question = Promise.withResolvers<Response>();
       let acts = 0;
       world.origin = (url) => {
@@ -99,22 +99,43 @@ describe("duplicates that are abandoned", () => {
         return Promise.reject(new Error("connection lost"));
       };
       vi.useFakeTimers({ toFake: ["Date"] });
-      try {
-        expect(await saidBy(await run(lost))).toMatchObject({ code: "origin-dropped" });
-        vi.setSystemTime(Date.now() + lost.policy.lockMs);
-        const caller = new AbortController();
-        const asking = run(again(lost), caller);
-        caller.abort();
-        expect(await saidBy(await asking)).toMatchObject({ status: 409, code: "outcome-unknown" });
-        question.resolve(new Response(null, { status: 404 }));
-        await scheduler.wait(1);
-        expect(acts).toBe(1);
-        // One who is still there starts it.
-        expect(await saidBy(await run(again(lost)))).toMatchObject({ code: "origin-dropped" });
-        expect(acts).toBe(2);
-      } finally {
-        vi.useRealTimers();
-      }
+      expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
+      vi.setSystemTime(Date.now() + LOCK_MS);
+      const caller = new AbortController();
+      const asking = run(again(head), caller);
+      caller.abort();
+      expect(await saidBy(await asking)).toMatchObject({ status: 409, code: "outcome-unknown" });
+      question.resolve(new Response(null, { status: 404 }));
+      await scheduler.wait(1);
+      expect(acts).toBe(1);
+      // One who is still there starts it.
+      expect(await saidBy(await run(again(head)))).toMatchObject({ code: "origin-dropped" });
+      expect(acts).toBe(2);
+    });
+  });
+
+  it("start no attempt when they are woken and have left before they go on", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const head = headOf({}, "verify");
+      const question = Promise.withResolvers<Response>();
+      let acts = 0;
+      world.origin = (url) => {
+        if (url.endsWith("/look-up")) return question.promise;
+        acts += 1;
+        return Promise.reject(new Error("connection lost"));
+      };
+      vi.useFakeTimers({ toFake: ["Date"] });
+      expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
+      vi.setSystemTime(Date.now() + LOCK_MS);
+      // It says that the client has gone before anybody has heard of it.
+      const caller = new AbortController();
+      let hasLeft = false;
+      Object.defineProperty(caller.signal, "aborted", { get: () => hasLeft });
+      const asking = run(again(head), caller);
+      hasLeft = true;
+      question.resolve(new Response(null, { status: 404 }));
+      expect(await saidBy(await asking)).toMatchObject({ status: 409, code: "outcome-unknown" });
+      expect(acts).toBe(1);
     });
   });
 });
@@ -175,6 +196,49 @@ describe("duplicates that wait", () => {
       for (const response of await Promise.all([first, ...crowdAgain])) expect(await response.text()).toBe("again");
     });
   });
+});
+
+describe("an answer in doubt that is still on its way", () => {
+  it.each(["hold", "retry"] as const)(
+    "is cut off before the next attempt begins, however late its timer, also where an operator lets that in (%s)",
+    async (unknown) => {
+      vi.useFakeTimers({ toFake: ["Date"] });
+      await withExchanges(async ({ run, world, steps }) => {
+        const told: string[] = [];
+        world.origin = () => {
+          told.push("first call");
+          const body = new ReadableStream({
+            type: "bytes",
+            pull: (controller) => {
+              controller.enqueue(new Uint8Array(1000));
+              return new Promise(() => undefined);
+            },
+            cancel: () => void told.push("first call cancelled"),
+          });
+          return Promise.resolve(new Response(body, { status: 504 }));
+        };
+        const head = headOf({}, unknown);
+        const first = await run(head);
+        expect(first.status).toBe(504);
+        if (unknown === "hold") {
+          expect(await saidBy(await run(again(head)))).toMatchObject({ code: "outcome-unknown" });
+          // It says nothing any more that the record would listen to, so a decision need not wait for its body.
+          const release = { type: "release", by: "test", reason: "test" } as const;
+          expect(steps.change(head.recordId, release, null)).toBeNull();
+        }
+        vi.setSystemTime(Date.now() + LOCK_MS - 1);
+        expect(await saidBy(await run(again(head)))).toMatchObject({ code: "in-flight", retryAfterSeconds: 1 });
+        world.origin = () => {
+          told.push("second call");
+          return Promise.resolve(new Response("done", { status: 201 }));
+        };
+        vi.setSystemTime(Date.now() + 1);
+        expect(await saidBy(await run(again(head)))).toMatchObject({ status: 201, text: "done" });
+        expect(told).toEqual(["first call", "first call cancelled", "second call"]);
+        await expect(first.arrayBuffer()).rejects.toThrow();
+      });
+    },
+  );
 });
 
 describe("an answer is neither lost nor left out of its record", () => {

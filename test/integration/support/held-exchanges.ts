@@ -9,6 +9,7 @@ import { Exchanges } from "../../../src/shard/exchange.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
 import { Ledger } from "../../../src/shard/ledger.ts";
 import { Reachability } from "../../../src/shard/reachability.ts";
+import type { RecordSteps } from "../../../src/shard/record-steps.ts";
 import { storeSync } from "../../../src/shard/store-error.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
@@ -37,7 +38,7 @@ export interface HeldWorld {
 
 export interface HeldExchanges {
   readonly world: HeldWorld;
-  readonly ledger: Ledger;
+  readonly steps: RecordSteps;
   readonly traffic: Traffic;
   /** One request; `caller` is its client, who may leave. */
   readonly run: (head: ExchangeHead, caller?: AbortController) => Promise<Response>;
@@ -74,7 +75,7 @@ export async function withExchanges(
     const body = { open: () => new Uint8Array(), release: () => undefined };
     await test({
       world,
-      ledger,
+      steps: exchanges.steps,
       traffic,
       run: (head, caller) => exchanges.run(head, body, caller?.signal ?? null),
     });
