@@ -120,6 +120,8 @@ export class Attempt {
       else if (verdict === "result") await this.#keep(outcome);
       else await this.#pass(outcome, verdict);
     } catch (error) {
+      // Nothing is heard of it any more, so it must not outlive its lock.
+      this.#response?.cancel();
       this.#spool?.break();
       this.#passed?.cutOff();
       this.#ending.fail(error);

@@ -198,6 +198,19 @@ describe("duplicates that wait", () => {
   });
 });
 
+/** An answer whose body never ends. */
+function endless(status: number, cancelled: () => void): Response {
+  const body = new ReadableStream({
+    type: "bytes",
+    pull: (controller) => {
+      controller.enqueue(new Uint8Array(1000));
+      return new Promise(() => undefined);
+    },
+    cancel: cancelled,
+  });
+  return new Response(body, { status });
+}
+
 describe("an answer in doubt that is still on its way", () => {
   it.each(["hold", "retry"] as const)(
     "is cut off before the next attempt begins, however late its timer, also where an operator lets that in (%s)",
@@ -207,15 +220,7 @@ describe("an answer in doubt that is still on its way", () => {
         const told: string[] = [];
         world.origin = () => {
           told.push("first call");
-          const body = new ReadableStream({
-            type: "bytes",
-            pull: (controller) => {
-              controller.enqueue(new Uint8Array(1000));
-              return new Promise(() => undefined);
-            },
-            cancel: () => void told.push("first call cancelled"),
-          });
-          return Promise.resolve(new Response(body, { status: 504 }));
+          return Promise.resolve(endless(504, () => told.push("first call cancelled")));
         };
         const head = headOf({}, unknown);
         const first = await run(head);
@@ -239,6 +244,19 @@ describe("an answer in doubt that is still on its way", () => {
       });
     },
   );
+});
+
+it.each([503, 504])("a %i that cannot be noted in its record does not go on: its call is ended", async (status) => {
+  vi.spyOn(console, "error").mockReturnValue();
+  await withExchanges(async ({ run, world }) => {
+    let isCancelled = false;
+    world.origin = () => {
+      world.isFull = true;
+      return Promise.resolve(endless(status, () => (isCancelled = true)));
+    };
+    expect(await saidBy(await run(headOf()))).toMatchObject({ status: 503, code: "store-unavailable" });
+    expect(isCancelled).toBe(true);
+  });
 });
 
 describe("an answer is neither lost nor left out of its record", () => {

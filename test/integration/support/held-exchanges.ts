@@ -34,6 +34,8 @@ export interface HeldWorld {
   origin: (url: string) => Promise<Response>;
   /** Whether an origin on the network can be connected to. */
   isReachable: () => Promise<boolean>;
+  /** Whether the store is full: no record can be changed. */
+  isFull: boolean;
 }
 
 export interface HeldExchanges {
@@ -54,8 +56,14 @@ export async function withExchanges(
     const world: HeldWorld = {
       origin: () => Promise.resolve(new Response("done", { status: 201 })),
       isReachable: () => Promise.resolve(true),
+      isFull: false,
     };
-    const ledger = new Ledger(storage, null, (afterMs) => alarm.moveTo(epochMs(Date.now() + afterMs)));
+    const exec: SqlStorage["exec"] = (query, ...values) => {
+      if (world.isFull && query.startsWith("UPDATE records")) throw new Error("database or disk is full");
+      return storage.sql.exec(query, ...values);
+    };
+    const transactionSync = <T>(run: () => T): T => storage.transactionSync(run);
+    const ledger = new Ledger({ sql: { exec }, transactionSync }, null, (afterMs) => alarm.moveTo(epochMs(Date.now() + afterMs)));
     const alarm = new Alarm({ setAlarm: (time) => setAlarm(storage, time) }, () => ledger.nextDeadline());
     const timers = new Timers();
     const traffic = new Traffic();
