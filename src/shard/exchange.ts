@@ -12,13 +12,13 @@ import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed, waited } from "../traffic/timing.ts";
 import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
-import { firstAnswer, replay } from "./answers.ts";
-import { Attempt, type Refusal } from "./attempt.ts";
+import { replay } from "./answers.ts";
+import { Attempt } from "./attempt.ts";
 import { POLL_MS, refuse, type Told } from "./ending.ts";
 import { EventOffsets } from "./event-offsets.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./ledger.ts";
-import { LivingAttempts, waitFor } from "./living-attempt.ts";
+import { type LivingAttempt, LivingAttempts } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
@@ -26,12 +26,12 @@ import { RecordSteps, type Stepped } from "./record-steps.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { Timers } from "./timers.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
+import { WaitingRoom, type Woken } from "./waiters.ts";
 
 /** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
 const ASK_AGAIN_MS = 10_000;
 
-/** The longest time that a timer takes. */
-const FOR_EVER_MS = 2 ** 31 - 1;
+const FOR_EVER_MS = Number.POSITIVE_INFINITY;
 
 /** Lost attempts that the alarm notices in one turn: few enough that no request waits long behind it. */
 export const LOCKS_AT_ONCE = 100;
@@ -59,10 +59,12 @@ export class Exchanges {
   readonly steps: RecordSteps;
   readonly #questions: Questions;
   readonly #offsets = new EventOffsets();
+  readonly #room: WaitingRoom;
 
   constructor(ports: ExchangePorts) {
     this.#ports = ports;
     this.#ledger = ports.ledger;
+    this.#room = new WaitingRoom(ports.timers);
     this.steps = new RecordSteps({ ...ports, living: this.living, traffic: ports.watch.traffic });
     const verification = {
       ...ports,
@@ -128,7 +130,8 @@ export class Exchanges {
         }
         case "in-flight": {
           const living = this.living.get(recordId);
-          // This very request, delivered once more after its caller lost the way to its answer, waits for that.
+          // This very request, delivered once more after its caller lost the way to its answer, waits for that. There are two
+          // of these at most for one attempt, and it is their own: they take nobody's place.
           const isOwn = living?.attempt.id === head.attemptId;
           if (isOwn) nextId = attemptId(crypto.randomUUID());
           const duplicate = isOwn ? "attach" : head.duplicate;
@@ -137,31 +140,32 @@ export class Exchanges {
           if (attached) return { response: attached, outcome: "attached" };
           // While an event was searched for, the attempt has ended.
           if (this.living.get(recordId) !== living) continue;
-          const left = isOwn ? FOR_EVER_MS : giveUpAt - now;
-          if (living === undefined || left <= 0) {
-            const untilRetry = reply.retryFrom - now;
-            return refuse(head, {
-              code: "in-flight",
-              retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
-            });
+          const ms = isOwn ? FOR_EVER_MS : giveUpAt - now;
+          const untilRetry = reply.retryFrom - now;
+          if (living === undefined || ms <= 0) {
+            const retryAfterMs = living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry);
+            return refuse(head, { code: "in-flight", retryAfterMs });
           }
-          const refusal = await waited(observed, waitFor(living, duplicate, left));
-          if (refusal !== null) {
-            return { response: firstAnswer(refusal, refusal.bytes, head.echo, null), outcome: "refused" };
-          }
-          continue;
+          // One that has begun and cannot be attached to is over only when it has ended.
+          const untilBegun = duplicate === "attach" && !living.attempt.hasBegun;
+          const wait = { head, untilBegun, ms, caller, isCounted: !isOwn };
+          const woken = await waited(observed, this.#room.wait(living.waiters, wait));
+          if (woken.kind === "told") return woken.told;
+          if (mayGoOn(woken, caller)) continue;
+          return refuse(head, { code: "in-flight", retryAfterMs: Math.min(POLL_MS, untilRetry) });
         }
         case "not-kept":
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
         case "outcome-unknown": {
           const { verifyAt } = reply.record;
-          if (verifyAt === null || hasAsked) {
-            const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
-            return refuse(head, { code: "outcome-unknown", retryAfterMs });
+          if (verifyAt !== null && !hasAsked) {
+            hasAsked = true;
+            const asked = this.#questions.run(recordId, reply.record.policy, head.verification);
+            const wait = { head, untilBegun: false, ms: FOR_EVER_MS, caller, isCounted: true };
+            if (mayGoOn(await waited(observed, this.#room.until(asked, wait)), caller)) continue;
           }
-          hasAsked = true;
-          await waited(observed, this.#questions.run(recordId, reply.record.policy, head.verification));
-          continue;
+          const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
+          return refuse(head, { code: "outcome-unknown", retryAfterMs });
         }
         case "mismatch":
           return refuse(head, { code: "key-reused", status: head.mismatchStatus });
@@ -212,44 +216,53 @@ export class Exchanges {
       offsets: this.#offsets,
       step: (event, attachments) =>
         this.steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
+      begun: () => living.waiters.wakeFollowers(),
+      settled: (tell) => this.living.settled(recordId, living, tell),
     });
-    const ended = this.#runToEnd(attempt, head, body, record, observed);
-    this.living.add(recordId, { attempt, ended });
+    const living = this.living.add(recordId, attempt);
     // The client may leave: the attempt runs on, and its result is kept (G5).
-    this.#ports.waitUntil(ended);
+    this.#ports.waitUntil(this.#runToEnd(living, head, body, record, observed));
     return attempt.answer;
   }
 
   async #runToEnd(
-    attempt: Attempt,
+    living: LivingAttempt,
     head: ExchangeHead,
     body: RequestBody,
     record: Started,
     observed: Observed,
-  ): Promise<Refusal | null> {
-    const stop = this.#beat(head, record);
+  ): Promise<void> {
+    const { attempt } = living;
+    const stop = this.#beat(head, record, attempt);
     try {
-      return await attempt.run(() => {
+      await attempt.run(() => {
         const request = originRequest(head, body, record.attempt);
         return timed(observed, callOrigin(request, this.#ports.target(request.origin), this.#ports));
       });
     } finally {
-      this.living.remove(head.recordId, attempt);
+      this.living.remove(head.recordId, living);
       bookkeep("ending a heartbeat", stop);
       bookkeep("releasing a body", () => body.release());
     }
   }
 
   /** Renews the attempt's lock well before it ends; where that cannot be, whoever looks at the record renews it. */
-  #beat({ recordId }: ExchangeHead, { attempt, policy }: Started): () => void {
+  #beat({ recordId }: ExchangeHead, { policy }: Started, attempt: Attempt): () => void {
     const renewal = { type: "renew", attemptId: attempt.id } as const;
     const stops: (() => void)[] = [];
     bookkeep("beginning a heartbeat", () => {
       const stop = this.#ports.heartbeat.begin(policy.lockMs / 2, () => {
+        // What of its answer is still passed on keeps the object in memory, and no lock.
+        if (attempt.hasEnded) return;
         this.steps.take(recordId, renewal, policy, epochMs(Date.now()));
       });
       stops.push(stop);
     });
     return () => stops.forEach((stop) => stop());
   }
+}
+
+/** Nothing is started for a client that has gone. */
+function mayGoOn({ kind }: Woken, caller: AbortSignal | null): boolean {
+  return kind === "look" && caller?.aborted !== true;
 }

@@ -21,6 +21,7 @@ import { BODY_URL, CHANGE_URL, type Counts, OperatorCalls, type SeenDetail } fro
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./record-list.ts";
 import { bytesBody } from "./request-body.ts";
+import { storeSync } from "./store-error.ts";
 import { Timers } from "./timers.ts";
 import { receive } from "./upload.ts";
 
@@ -64,9 +65,9 @@ export class KeyShard extends ittyDurable() {
     this.#exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
-      reachability: new Reachability(origins, this.#ledger.addresses),
+      reachability: new Reachability(origins, this.#ledger.addresses, timers),
       target: (origin) => originTarget(origin, env),
-      sync: () => storage.sync(),
+      sync: storeSync(() => storage.sync()),
       waitUntil: this.#waitUntil,
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,

@@ -4,7 +4,7 @@
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { type AttemptVerdict, remember, verdictOf } from "../core/timeline.ts";
+import { remember, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
@@ -63,22 +63,24 @@ export class RecordSteps {
 
   /** One step of one record, within one turn: what is read, decided and written here is one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
+    this.#ports.living.cutOff(id, now);
     const entry = this.#current(id, now);
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
     if (result.record !== before) {
       const verdict = before === null ? null : verdictOf(before, event, now);
-      if (verdict !== null) bookkeep("counting a verdict", () => this.#count(id, entry, verdict, attachments));
+      let route = "";
+      if (verdict !== null) bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
       const history = remember(entry?.history ?? [], before, event, result.record, now);
       this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
+      if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
     }
     return { ...result, entry };
   }
 
-  #count(id: RecordId, entry: Entry | null, verdict: AttemptVerdict, { label }: Attachments): void {
-    const { ledger, traffic } = this.#ports;
-    traffic.verdict(label?.route ?? ledger.label(id, entry?.bucket ?? IN_FLIGHT).route, verdict);
+  #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {
+    return label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? IN_FLIGHT).route;
   }
 
   /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */

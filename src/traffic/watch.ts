@@ -61,7 +61,10 @@ export class Watch {
     return { route, log, serverTiming, trace, recordId, ...none, at: Date.now(), begunMs };
   }
 
-  /** The exchange is answered. Gives the response back, which has to be one of the gateway's own making. */
+  /**
+   * The exchange is answered. Gives the response back, which has to be one of the gateway's own making. Never throws: an
+   * answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
+   */
   told(observed: Observed, response: Response, outcome: Outcome): Response {
     // An answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
     bookkeep("telling of an exchange", () => this.#tell(observed, response, outcome));

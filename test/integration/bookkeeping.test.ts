@@ -88,7 +88,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
     const exchanges = new Exchanges({
       ledger: parts.ledger,
       alarm: new Alarm(parts.alarmStorage, () => parts.ledger.nextDeadline()),
-      reachability: new Reachability(origins, parts.known),
+      reachability: new Reachability(origins, parts.known, timers),
       target: () => target,
       sync: () => storage.sync(),
       waitUntil: () => undefined,

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Timers } from "../../../src/shard/timers.ts";
+import { type Due, Timers } from "../../../src/shard/timers.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -79,5 +80,118 @@ describe("timers", () => {
     const second = timers.set(100, () => done.push("second"));
     vi.advanceTimersByTime(1000);
     expect(done).toEqual(["first", "third"]);
+  });
+});
+
+describe("timers of thousands who wait", () => {
+  it("take one timer of the runtime, and come each at its time", () => {
+    const timers = new Timers();
+    let done = 0;
+    const dues = Array.from({ length: 10_000 }, (_, index) => timers.set(1000 + index, () => (done += 1)));
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(1499);
+    expect(done).toBe(500);
+    for (const due of dues) due.cancel();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("go on when one's work fails", () => {
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    const timers = new Timers();
+    const done: string[] = [];
+    timers.set(100, () => {
+      throw new Error("broken");
+    });
+    timers.set(100, () => done.push("same time"));
+    timers.set(300, () => done.push("later"));
+    vi.advanceTimersByTime(1000);
+    expect(done).toEqual(["same time", "later"]);
+    expect(log).toHaveBeenCalledOnce();
+    log.mockRestore();
+  });
+
+  it("never throw when the platform has no timer left, and go on with the next that is set", () => {
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    const timers = new Timers();
+    const done: string[] = [];
+    const none = vi.spyOn(globalThis, "setTimeout").mockImplementation(() => {
+      throw new Error("QuotaExceededError");
+    });
+    timers.set(50, () => done.push("first"));
+    none.mockRestore();
+    timers.set(5000, () => done.push("second"));
+    vi.advanceTimersByTime(1000);
+    expect(done).toEqual(["first"]);
+    log.mockRestore();
+  });
+
+  it("end a wait for a promise, and leave nothing behind of one that was not needed", async () => {
+    const timers = new Timers();
+    const late = timers.firstOf(new Promise<string>(() => undefined), 100);
+    const early = timers.firstOf(Promise.resolve("early"), 1_000_000);
+    expect(await early).toBe("early");
+    vi.advanceTimersByTime(100);
+    expect(await late).toBeNull();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("the times of many, set, moved and cancelled in any order", () => {
+  const steps = fc.array(
+    fc.oneof(
+      fc.record({ type: fc.constant("set" as const), afterMs: fc.nat(40) }),
+      fc.record({
+        type: fc.constant("move" as const),
+        which: fc.nat(),
+        afterMs: fc.oneof(fc.nat(40), fc.constant(Number.POSITIVE_INFINITY)),
+      }),
+      fc.record({ type: fc.constant("cancel" as const), which: fc.nat() }),
+      fc.record({ type: fc.constant("pass" as const), ms: fc.nat(30) }),
+    ),
+    { maxLength: 60 },
+  );
+
+  it("are kept, each", () => {
+    fc.assert(
+      fc.property(steps, (taken) => {
+        const timers = new Timers();
+        const begun = performance.now();
+        const model: { dueAt: number; due: Due }[] = [];
+        for (const step of taken) {
+          const now = performance.now();
+          switch (step.type) {
+            case "set": {
+              const index = model.length;
+              const due = timers.set(step.afterMs, () => {
+                const own = model[index];
+                expect(own?.dueAt).toBe(performance.now() - begun);
+                if (own !== undefined) own.dueAt = Number.POSITIVE_INFINITY;
+              });
+              model.push({ dueAt: now - begun + step.afterMs, due });
+              break;
+            }
+            case "move": {
+              const own = model[step.which % Math.max(1, model.length)];
+              own?.due.move(step.afterMs);
+              if (own !== undefined && own.dueAt !== -1) own.dueAt = now - begun + step.afterMs;
+              break;
+            }
+            case "cancel": {
+              const own = model[step.which % Math.max(1, model.length)];
+              own?.due.cancel();
+              if (own !== undefined) own.dueAt = -1;
+              break;
+            }
+            case "pass":
+              vi.advanceTimersByTime(step.ms);
+              for (const { dueAt } of model) {
+                if (dueAt !== -1) expect(dueAt).toBeGreaterThan(performance.now() - begun);
+              }
+          }
+        }
+        for (const { due } of model) due.cancel();
+        expect(vi.getTimerCount()).toBe(0);
+      }),
+    );
   });
 });
