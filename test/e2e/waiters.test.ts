@@ -2,12 +2,15 @@
 // many of them there may be, and what is left of them when their clients have gone.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MOST_OF_RECORD } from "../../src/shard/waiters.ts";
+
 import { type HeaderPair, headerValue } from "../support/http.ts";
 import { type BodiesDatabase, openBodies } from "./support/bytes-database.ts";
 import { until } from "./support/scene.ts";
 import type { StreamReader } from "./support/stream-client.ts";
 import { makeLoad, MIB, problemCode, startStreamScene, type StreamScene, untilTrue } from "./support/stream-scene.ts";
+
+/** How many may wait for one key (README, settings). */
+const MOST_OF_RECORD = 100;
 
 const WAIT = { duplicate: "wait", wait: "20s", unknown: "retry" };
 const BRIEF = { timeout: "1s", lock: "1500ms", idle_timeout: "20s", wait: "1200ms" };
