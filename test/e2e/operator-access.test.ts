@@ -227,7 +227,7 @@ it("answers under the path that is configured", async () => {
   try {
     const { url } = elsewhere.gateway;
     expect(await askGateway(`${url}/internal/ops/health`, "GET", {})).toMatchObject({ status: 200 });
-    await askGateway(`${url}${BASE}/health`, "GET", {});
+    await askGateway(`${url}${BASE}/health`, "GET", { token: null });
     expect(await elsewhere.origin.requests()).toHaveLength(1);
   } finally {
     await elsewhere.close();
