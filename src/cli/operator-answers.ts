@@ -78,6 +78,8 @@ export const recentSchema = v.object({ exchanges: v.array(exchangeSchema), curso
 
 export const forgottenSchema = v.object({ forgotten: v.literal(true) });
 
+export const endedSchema = v.object({ ended: v.literal(true) });
+
 /** RFC 9457, as the gateway writes it. */
 export const problemSchema = v.object({ code: v.string(), detail: v.string() });
 

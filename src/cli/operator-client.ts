@@ -4,6 +4,7 @@
 import * as v from "valibot";
 
 import {
+  endedSchema,
   forgottenSchema,
   pageSchema,
   problemSchema,
@@ -55,6 +56,8 @@ export interface OperatorClient {
   release(id: string, reason: string): Promise<RecordDetail>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
+  /** Ends every session of the console. */
+  endSessions(): Promise<void>;
   /** What came after the cursor; null for what is still remembered. */
   recent(after: string | null, signal?: AbortSignal): Promise<RecentExchanges>;
 }
@@ -111,6 +114,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
         response: { status, headers, bodyBase64: body.toString("base64") },
       }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
+    endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
       read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),
   };

@@ -98,6 +98,11 @@ export function operatorApp(
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
   });
+  app.post("/sessions/end", async (context) => {
+    if (context.get("role") !== "admin") return refuse(auth.forbid());
+    await operator.endSessions("admin");
+    return context.json({ ended: true });
+  });
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
   }

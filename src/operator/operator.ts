@@ -124,6 +124,10 @@ export interface Operator {
   /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects without its shard, as all about one. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
+  /** Which generation of the console's sessions is in force. Rejects without an answer: then nobody has a session. */
+  sessions(): Promise<string>;
+  /** Ends every one, at once. `by` is for the log. */
+  endSessions(by: string): Promise<void>;
   /** Of each shard that can be enumerated: none where every key has an object of its own. */
   counts(): Promise<AllCounts>;
 }

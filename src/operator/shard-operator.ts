@@ -16,7 +16,7 @@ import { type ShardPlace, shardTitle } from "../shard/naming.ts";
 import { shardStub } from "../shard/shard-stub.ts";
 import { ShardPlaces } from "./shards.ts";
 
-type Calls = Remote<Pick<KeyShard, "list" | "inspect">>;
+type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSessions">>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -90,6 +90,22 @@ export class ShardOperator implements Operator {
       shards: asked.flatMap(({ shard, said }) => (said === null ? [] : [{ shard, ...said }])),
       silent: asked.filter(({ said }) => said === null).map(({ shard }) => shard),
     };
+  }
+
+  async sessions(): Promise<string> {
+    return this.#ofOperators((calls) => calls.sessions());
+  }
+
+  async endSessions(by: string): Promise<void> {
+    await this.#ofOperators((calls) => calls.endSessions());
+    console.warn({ message: "every session of the console was ended", by });
+  }
+
+  async #ofOperators<T>(ask: (calls: Calls) => Promise<T>): Promise<T> {
+    const { operators } = this.#places;
+    const said = await unlessSilent(operators, ask(this.#calls(operators)));
+    if (said === null) throw new Error(`silent: ${operators.name}`);
+    return said;
   }
 
   async #find(id: RecordId): Promise<{ readonly place: ShardPlace; readonly detail: RecordDetail } | null> {

@@ -33,6 +33,12 @@ export class ShardPlaces {
     return [first, ...others];
   }
 
+  /** One that keeps no records, but what is the operators' own: no shard that fails takes it with it. */
+  get operators(): ShardPlace {
+    const [group] = this.#groups;
+    return group === undefined ? NOWHERE : placeIn(group, "operators");
+  }
+
   /** Where the records of a key can be, by what their ids begin with. */
   of(keyHash: string): readonly ShardPlace[] {
     return this.#groups.map((group) => placeIn(group, shardName(keyHash, group.shards)));

@@ -62,6 +62,7 @@ async function recordNow(): Promise<string> {
 
 it("the file tells of changes and bodies that a reader may not have", () => {
   expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
+    "endSessions",
     "responseBody",
     "release",
     "resolve",
