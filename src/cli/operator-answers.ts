@@ -9,7 +9,7 @@ const isoTime = v.pipe(v.string(), v.isoTimestamp());
 const headerLine = v.tuple([v.string(), v.string()]);
 
 const summaryEntries = {
-  id: v.string(),
+  id: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   shard: v.string(),
   key: v.string(),
   route: v.string(),

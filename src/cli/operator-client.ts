@@ -39,6 +39,8 @@ export interface RecordFilter {
   /** A duration as text: "5m". */
   readonly olderThan?: string;
   readonly key?: string;
+  /** What the id begins with. */
+  readonly idPrefix?: string;
 }
 
 export interface Resolution {
@@ -121,7 +123,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
 }
 
 function queryOf(
-  { states, route, olderThan, key }: RecordFilter,
+  { states, route, olderThan, key, idPrefix }: RecordFilter,
   limit: number,
   cursor: string | null,
 ): URLSearchParams {
@@ -130,6 +132,7 @@ function queryOf(
   if (route !== undefined) query.set("route", route);
   if (olderThan !== undefined) query.set("older_than", olderThan);
   if (key !== undefined) query.set("key", key);
+  if (idPrefix !== undefined) query.set("id", idPrefix);
   if (cursor !== null) query.set("cursor", cursor);
   return query;
 }

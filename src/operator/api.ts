@@ -9,6 +9,7 @@ import type { Change } from "../core/timeline.ts";
 import { recordId } from "../core/units.ts";
 import { ByteReader, readBounded } from "../http/body.ts";
 import { drain, endAfter } from "../http/drain.ts";
+import { KEY_HASH_DIGITS } from "../http/record-name.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
@@ -76,9 +77,9 @@ export function operatorApp(
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
     const { filter, limit, cursor } = parsed.value;
-    if (operator.isPerKey && filter.key === null) {
+    if (operator.isPerKey && filter.key === null && (filter.idPrefix?.length ?? 0) < KEY_HASH_DIGITS) {
       return invalid(
-        'Every key has an object of its own (shards = "per-key"), and those cannot be listed: give a key.',
+        `Every key has an object of its own (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`,
       );
     }
     const page = await operator.list(filter, limit, cursor);

@@ -54,6 +54,8 @@ export interface RecordFilter {
   /** The attempt began so long ago, at least. */
   readonly olderThanMs: number | null;
   readonly key: string | null;
+  /** What its id begins with, of 8 digits or more: a log's `keyHash`, say. Not beside a key. */
+  readonly idPrefix: string | null;
 }
 
 export interface RecordPage {

@@ -37,23 +37,23 @@ export class ShardOperator implements Operator {
     cursor: string | null,
     known: readonly string[] = [],
   ): Promise<RecordPage | null> {
-    const { states, route, olderThanMs, key } = filter;
-    const hash = key === null ? null : await keyHash(key);
+    const { states, route, olderThanMs, key, idPrefix } = filter;
+    const begin = key === null ? idPrefix : await keyHash(key);
     const query = {
       states,
-      keyHash: hash,
+      keyHash: begin,
       // ASCII, as what travels in a header has to be.
       route: route === null ? null : encodeURIComponent(route),
       startedBefore: olderThanMs === null ? null : Date.now() - olderThanMs,
       limit,
     };
-    const places = hash === null ? this.#places.listed : this.#places.of(hash);
+    const places = begin === null ? this.#places.listed : this.#places.of(begin);
     const ask: Ask = (place, part) => unlessSilent(place, this.#calls(place).list({ ...query, ...part }));
     const listed = await listRecords(places, sectionsFor(filter), cursor, limit, ask, known);
     if (listed === null) return null;
     const { records, silent } = listed;
     // Nothing was asked in vain before this page, and about one key half an answer says that there is no record.
-    const isBlind = key === null ? cursor === null && silent.length === places.length : silent.length > 0;
+    const isBlind = begin === null ? cursor === null && silent.length === places.length : silent.length > 0;
     if (isBlind && silent.length > 0) throw new Error(`silent: ${silent.join(", ")}`);
     return { records: records.map(summaryOf), cursor: listed.cursor, silent };
   }
