@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { parseDuration } from "../config/units.ts";
-import { lookOf, printable } from "./look.ts";
+import { jsonLine, lookOf, printable } from "./look.ts";
 import { type RecordSummary, STATES } from "./operator-answers.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { isIdPrefix } from "./pick-record.ts";
@@ -54,7 +54,7 @@ async function ls(options: LsOptions): Promise<void> {
   let page = await pages.next();
   for (; page.done !== true; page = await pages.next()) {
     // Written as they come: there may be millions.
-    if (options.json === true) process.stdout.write(page.value.map((record) => `${JSON.stringify(record)}\n`).join(""));
+    if (options.json === true) process.stdout.write(page.value.map((record) => `${jsonLine(record)}\n`).join(""));
     else records.push(...page.value);
   }
   if (options.json !== true) {

@@ -80,6 +80,19 @@ export const forgottenSchema = v.object({ forgotten: v.literal(true) });
 
 export const endedSchema = v.object({ ended: v.literal(true) });
 
+export const previewSchema = v.object({
+  preview: v.object({
+    status: v.number(),
+    headers: v.array(headerLine),
+    omittedHeaders: v.array(v.string()),
+    sizeBytes: v.number(),
+    body: v.nullable(v.string()),
+    warnings: v.array(v.string()),
+  }),
+});
+
+export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
+
 /** RFC 9457, as the gateway writes it. */
 export const problemSchema = v.object({ code: v.string(), detail: v.string() });
 

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 
+import { jsonLine } from "./look.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 
 export function defineSignOut(command: Command): Command {
@@ -13,5 +14,5 @@ export function defineSignOut(command: Command): Command {
 
 async function signOut(options: OperatorOptions): Promise<void> {
   await connect(options).endSessions();
-  console.log(options.json === true ? JSON.stringify({ ended: true }) : "ended: every session of the console");
+  console.log(options.json === true ? jsonLine({ ended: true }) : "ended: every session of the console");
 }

@@ -6,7 +6,7 @@ import type { Context } from "hono";
 import { version } from "../../package.json";
 import type { Problem } from "../core/problem.ts";
 import type { Change } from "../core/timeline.ts";
-import { recordId } from "../core/units.ts";
+import { type RecordId, recordId } from "../core/units.ts";
 import { ByteReader, readBounded } from "../http/body.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { KEY_HASH_DIGITS } from "../http/record-name.ts";
@@ -15,7 +15,8 @@ import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
-import type { Operator } from "./operator.ts";
+import { previewOf } from "./given-response.ts";
+import type { GivenResponse, Operator } from "./operator.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 import { totalOf } from "./totals.ts";
 import { viewDetail, viewExchange, viewSummary } from "./views.ts";
@@ -133,7 +134,9 @@ async function change(
   const parsed = parseChange(action, body.bytes);
   if (!parsed.ok) return invalid(parsed.reason);
   if (!isRecordId(context)) return refuse({ code: "record-not-found" });
-  const result = await operator.change(idOf(context), { ...parsed.value, by: "admin" });
+  const { isPreview, ...asked } = parsed.value;
+  if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
+  const result = await operator.change(idOf(context), { ...asked, by: "admin" });
   switch (result.kind) {
     case "changed":
       return context.json(viewDetail(result.record));
@@ -141,6 +144,28 @@ async function change(
       return context.json({ forgotten: true });
     case "refused":
       return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
+  }
+}
+
+/** Changes nothing; refuses what the change itself would be refused for. */
+async function preview(
+  id: RecordId,
+  response: GivenResponse,
+  context: Context<Variables>,
+  operator: Operator,
+): Promise<Response> {
+  const record = await operator.inspect(id);
+  if (record === null) return refuse({ code: "record-not-found" });
+  switch (record.state) {
+    case "failed":
+    case "unknown":
+      return context.json({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
+    case "completed":
+      return refuse({ code: "change-refused", why: "completed" });
+    case "started": {
+      const retryAfterMs = Math.max(0, record.lockedUntil - Date.now());
+      return refuse({ code: "change-refused", why: "in-flight", retryAfterMs });
+    }
   }
 }
 

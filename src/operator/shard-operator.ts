@@ -20,10 +20,12 @@ type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSession
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
+  readonly #routes: readonly Route[];
   readonly #places: ShardPlaces;
 
   constructor(namespace: DurableObjectNamespace, routes: readonly Route[]) {
     this.#namespace = namespace;
+    this.#routes = routes;
     this.#places = new ShardPlaces(routes);
   }
 
@@ -90,6 +92,10 @@ export class ShardOperator implements Operator {
       shards: asked.flatMap(({ shard, said }) => (said === null ? [] : [{ shard, ...said }])),
       silent: asked.filter(({ said }) => said === null).map(({ shard }) => shard),
     };
+  }
+
+  omittedHeaders(route: string): readonly string[] {
+    return this.#routes.filter(({ path }) => path === route).flatMap(({ omitHeaders }) => omitHeaders);
   }
 
   async sessions(): Promise<string> {

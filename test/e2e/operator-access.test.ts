@@ -14,7 +14,7 @@ const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
 
 const BODIES: Readonly<Record<string, unknown>> = {
   release: { reason: "x" },
-  resolve: { reason: "x", response: { status: 200, body: "forged" } },
+  resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
   forget: { reason: "x" },
 };
 

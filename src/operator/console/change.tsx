@@ -3,6 +3,7 @@
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
+import { previewOf } from "../given-response.ts";
 import type { ChangeResult } from "../operator.ts";
 import { show } from "./answer.ts";
 import { formatDuration } from "./browser/duration.ts";
@@ -31,7 +32,8 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     const action = c.req.param("action");
     if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
     const reading = readChange(action, fields);
-    const result = reading.ok ? await operator.change(id, reading.change) : null;
+    const given = reading.ok && reading.isPreview ? reading.change.response : null;
+    const result = reading.ok && given === null ? await operator.change(id, reading.change) : null;
     if (result !== null && result.kind !== "refused") {
       return c.redirect(
         result.kind === "forgotten" ? paths.listed({ done: action }) : `${paths.record(id)}?done=${action}`,
@@ -40,9 +42,16 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     }
     const record = await operator.inspect(id);
     if (record === null) return c.notFound();
+    if (given !== null) {
+      // With what was typed, so that a button leads back to it.
+      const preview = fields["step"] === "edit" ? null : previewOf(given, operator.omittedHeaders(record.route));
+      return show(
+        <RecordPage view={view} record={record} draft={{ action, errors: [], fields, preview }} done={null} />,
+      );
+    }
     const errors = result === null ? (reading.ok ? [] : reading.errors) : [refusalText(result)];
     return show(
-      <RecordPage view={view} record={record} draft={{ action, errors, fields }} done={null} />,
+      <RecordPage view={view} record={record} draft={{ action, errors, fields, preview: null }} done={null} />,
       reading.ok ? 409 : 400,
     );
   });
