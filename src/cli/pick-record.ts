@@ -36,7 +36,7 @@ export async function pickRecord(
   if (idPrefix !== undefined && !isIdPrefix(idPrefix)) {
     throw new Failure(
       UNUSABLE,
-      `${printable(idPrefix)} is no record's ID, nor its first 8 digits or more: see npx onceway ls, or give --key KEY.`,
+      `${printable(idPrefix)} is no record's ID, which has 64 hex digits, nor its first 8 or more: see npx onceway ls, or give --key KEY.`,
     );
   }
   if (idPrefix?.length === 64) return idPrefix;

@@ -53,7 +53,7 @@ async function onTerminal(
 ): Promise<{ readonly screen: string; readonly code: number }> {
   const node = join(projectDir, "node_modules/.bin/node");
   const command = [node, join(projectDir, "src/cli/onceway.ts"), ...args].map((word) => `'${word}'`).join(" ");
-  const child = spawn("script", ["-qec", command, "/dev/null"], {
+  const child = spawn("script", ["-qec", `stty cols 200 rows 50; ${command}`, "/dev/null"], {
     cwd: projectDir,
     env: { PATH: process.env["PATH"], TERM: "xterm", ...env() },
   });
