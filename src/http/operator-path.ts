@@ -44,12 +44,11 @@ function formsOf(path: string): readonly string[] {
 
 /** Overlong UTF-8 and `%u002f`, which careless decoders take for the ASCII that they hide. */
 function withoutOddEscapes(text: string): string {
-  const character = (code: number): string => String.fromCodePoint(code);
   return text
     .replace(/%c([01])%([89ab][0-9a-f])/gi, (_, high: string, low: string) =>
-      character((Number(high) << 6) | (Number.parseInt(low, 16) & 0x3f)),
+      String.fromCodePoint((Number(high) << 6) | (Number.parseInt(low, 16) & 0x3f)),
     )
-    .replace(/%u([0-9a-f]{4})/gi, (_, code: string) => character(Number.parseInt(code, 16)));
+    .replace(/%u([0-9a-f]{4})/gi, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)));
 }
 
 /** In one case and form, without what some file system or framework drops: parameters, what follows a NUL, trailing dots. */

@@ -15,7 +15,7 @@ import { ADMIN_TOKEN, type OperatorScene, startOperatorScene } from "./support/o
 
 /** Clears the screen, retitles the window, turns the text round, each in several ways. */
 const EVIL = "a\u009b2Jb\u001b]0;owned\u0007c\u202ed\u007fe";
-const BODY = Buffer.from(`{"name":"${"\u009b2J\u202e"}"}\u001b[2J`);
+const BODY = Buffer.from('{"name":"\u009b2J\u202e"}\u001b[2J');
 
 let scene: OperatorScene;
 let folder = "";
@@ -70,9 +70,11 @@ async function onTerminal(
   return { screen, code: child.exitCode ?? -1 };
 }
 
+const COLOUR = new RegExp(`${String.fromCodePoint(0x1b)}\\[\\d+m`, "g");
+
 /** But for colours, and line ends. */
 function expectHarmless(screen: string): void {
-  const text = screen.replaceAll(/\u001b\[\d+m/g, "").replaceAll("\r\n", "\n");
+  const text = screen.replaceAll(COLOUR, "").replaceAll("\r\n", "\n");
   expect(text).not.toMatch(/[^\n\P{Cc}]|\p{Cf}/u);
 }
 
