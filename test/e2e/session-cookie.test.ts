@@ -9,7 +9,7 @@ import { startOrigin, type TestOrigin } from "../support/origin.ts";
 import { isReplay } from "./support/guarantees-client.ts";
 import { type Client, clientOf } from "./support/scene.ts";
 import { openRefusedStatements, type RefusedStatements } from "./support/refused-statements.ts";
-import { openVerificationRows } from "./support/verification-rows.ts";
+import { openVerificationRows, type VerificationRows } from "./support/verification-rows.ts";
 import { ADMIN_TOKEN, BASE } from "./support/operator-scene.ts";
 
 const THEIRS = 'theme="a b"; id=a%20b,c';
@@ -18,6 +18,7 @@ let origin: TestOrigin;
 let gateway: Gateway;
 let client: Client;
 let refused: RefusedStatements;
+let rows: VerificationRows;
 /** As a browser has it after signing in. */
 let session = "";
 beforeAll(async () => {
@@ -43,7 +44,9 @@ beforeAll(async () => {
   });
   client = clientOf(gateway.url);
   await client.send({ path: "/pay/first", key: freshKey() });
+  // While there is one object alone: the console has one of its own.
   refused = openRefusedStatements(gateway);
+  rows = openVerificationRows(gateway);
   const body = `operator-token=${ADMIN_TOKEN}`;
   const form: HeaderPair[] = [
     ["Content-Type", "application/x-www-form-urlencoded"],
@@ -56,6 +59,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   refused.close();
+  rows.close();
   await gateway.stop();
   await origin.close();
   await rm(gateway.stateDir, { recursive: true, force: true });
@@ -82,7 +86,6 @@ describe("the console's session", () => {
   });
 
   it("does not go out with a protected call, nor is it stored with its question", async () => {
-    const rows = openVerificationRows(gateway);
     const path = `/verify/${freshKey()}`;
     const key = freshKey();
     await origin.behave({ key, path: `/by-key/${key}` }, { status: 503, effect: false });
@@ -91,7 +94,6 @@ describe("the console's session", () => {
     expect(verification).toContain("theme");
     expect(verification).not.toContain(session.slice("onceway=".length));
     await rows.until(rows.ofKey(key).id, ({ verifications }) => (verifications ?? 0) > 0, "the origin is asked");
-    rows.close();
     expect(await cookiesAt(path)).toEqual([KEPT]);
     expect(new Set(await cookiesAt(`/by-key/${key}`))).toEqual(new Set([KEPT]));
   });
