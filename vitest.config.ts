@@ -29,7 +29,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          globalSetup: ["test/support/chromium.ts", "test/support/prometheus.ts"],
+          globalSetup: ["test/support/chromium.ts", "test/support/prometheus.ts", "test/support/proxies.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

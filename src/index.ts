@@ -1,11 +1,12 @@
 // What the platform calls: the Worker and the object class. The configuration is read once, when the Worker starts, so
 // that its problems stand in the log before the first request does.
 
-import { env, waitUntil } from "cloudflare:workers";
-import { createApp, createRefusingApp } from "./app.ts";
+import { env, waitUntil, WorkerEntrypoint } from "cloudflare:workers";
+import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
+import type { Origin } from "./config/resolved.ts";
 import { configWarnings } from "./config/warnings.ts";
-import { createOperate } from "./operator/operate.ts";
+import { createOperate, tokenSpotter } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
@@ -24,9 +25,20 @@ const read = readConfig(bindings);
 if (!read.ok) {
   for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
 } else for (const { path, message } of configWarnings(read.config)) console.warn(`configuration: ${path}: ${message}`);
-const handle = read.ok ? appOf(read) : createRefusingApp(read.problems);
+const handles = read.ok ? handlesOf(read) : refusing(createRefusingApp(read.problems));
 
-function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>): ReturnType<typeof createApp> {
+interface Handles {
+  /** Everybody's requests. */
+  readonly all: ReturnType<typeof createApp>;
+  /** Those that come in on the operators' own listener. */
+  readonly operators: ReturnType<typeof createApp>;
+}
+
+function refusing(handle: Handles["all"]): Handles {
+  return { all: handle, operators: handle };
+}
+
+function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>): Handles {
   const namespace = env.KEY_SHARD;
   const traffic = new Traffic();
   const places = new ShardPlaces(config.routes);
@@ -40,17 +52,25 @@ function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>
   const routes = [...new Set(config.routes.map(({ path }) => path))];
   const flush = (): Promise<void> => handOver.flush();
   const reader = new TrafficReader({ namespace, shards, keepRecords, routes, flush, waitUntil });
-  return createApp(
-    config,
-    {
-      callShard: shardCaller(namespace),
-      target: (origin) => originTarget(origin, bindings),
-      watch: new Watch("worker", traffic, datasetIn(bindings), () => handOver.counted()),
-    },
-    createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
-  );
+  const operators = {
+    operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
+    isTheirs: tokenSpotter(tokens),
+  };
+  const ports = {
+    callShard: shardCaller(namespace),
+    target: (origin: Origin) => originTarget(origin, bindings),
+    watch: new Watch("worker", traffic, datasetIn(bindings), () => handOver.counted()),
+  };
+  return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
+}
+
+/** Where operators have a listener of their own, it leads here, and no request of a client's does. */
+export class Operators extends WorkerEntrypoint {
+  override fetch(request: Request): Response | Promise<Response> {
+    return handles.operators(request);
+  }
 }
 
 export default {
-  fetch: (request: Request) => handle(request),
+  fetch: (request: Request) => handles.all(request),
 } satisfies ExportedHandler;

@@ -1,6 +1,6 @@
 // Reads the arguments that more than one command has: what may be repeated, headers, files.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
 import { parseHeaderName } from "../config/values.ts";
 import { Failure, messageOf, UNUSABLE } from "./outcome.ts";
@@ -34,5 +34,15 @@ export function readBytes(file: string): Buffer {
     return readFileSync(file);
   } catch (error) {
     throw new Failure(UNUSABLE, `${file}: cannot be read (${messageOf(error)})`);
+  }
+}
+
+/** Throws a Failure where the file cannot be written. */
+export function writeBytes(file: string, bytes: Buffer): void {
+  try {
+    // What an origin told its client is for this user alone.
+    writeFileSync(file, bytes, { mode: 0o600 });
+  } catch (error) {
+    throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
   }
 }

@@ -3,15 +3,16 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import { askText, openDialogue } from "./ask.ts";
+import { askText, askYes, openDialogue } from "./ask.ts";
 import { collect, readBytes, readHeader } from "./arguments.ts";
-import { lookOf } from "./look.ts";
+import { jsonLine, lookOf } from "./look.ts";
 import type { RecordDetail } from "./operator-answers.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure, UNUSABLE } from "./outcome.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
+import { previewText } from "./preview-text.ts";
 import { fromNow } from "./times.ts";
 
 interface ChangeOptions extends OperatorOptions, RecordChoice {
@@ -23,6 +24,8 @@ interface ResolveOptions extends ChangeOptions {
   readonly header: readonly string[];
   readonly body?: string;
   readonly bodyFile?: string;
+  readonly yes?: boolean;
+  readonly preview?: boolean;
 }
 
 export function defineRelease(command: Command): Command {
@@ -43,15 +46,33 @@ export function defineResolve(command: Command): Command {
     .requiredOption("--status <N>", "of the response: 201", readStatus)
     .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collect, [])
     .option("--body <TEXT>", "the response's body (default: empty)")
-    .option("--body-file <FILE>", "the same from a file, byte for byte");
+    .option("--body-file <FILE>", "the same from a file, byte for byte")
+    .option("--preview", "show what retries would get, and change nothing")
+    .option("--yes", "give it without a question; needed where nobody is asked");
   return changeCommand(command).action(async (id: string | undefined, options: ResolveOptions) => {
     if (options.body !== undefined && options.bodyFile !== undefined) {
       throw new Failure(UNUSABLE, "There is one body: give --body or --body-file.");
     }
     const body = options.bodyFile === undefined ? Buffer.from(options.body ?? "") : readBytes(options.bodyFile);
     const headers = options.header.map(readHeader);
+    const dialogue = openDialogue();
+    if (options.yes !== true && options.preview !== true && dialogue === null) {
+      throw new Failure(UNUSABLE, "Every retry would get this response: look at it with --preview, then give --yes.");
+    }
     const { client, recordId, reason } = await prepare(id, options);
-    const record = await client.resolve(recordId, reason, { status: options.status, headers, body });
+    const response = { status: options.status, headers, body };
+    if (options.preview === true || options.yes !== true) {
+      const preview = await client.preview(recordId, reason, response);
+      if (options.preview === true) {
+        console.log(options.json === true ? jsonLine({ preview }) : previewText(preview));
+        return;
+      }
+      process.stderr.write(`${previewText(preview)}\n`);
+      if (dialogue === null || !(await askYes(dialogue, "Give every retry this response?"))) {
+        throw new Failure(UNUSABLE, "Nothing was changed.");
+      }
+    }
+    const record = await client.resolve(recordId, reason, response);
     report(record, `resolved: requests with this key get this ${options.status} from now on`, options);
   });
 }
@@ -65,7 +86,7 @@ export function defineForget(command: Command): Command {
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     const { client, recordId, reason } = await prepare(id, options);
     await client.forget(recordId, reason);
-    console.log(options.json === true ? JSON.stringify({ id: recordId, forgotten: true }) : `forgotten: ${recordId}`);
+    console.log(options.json === true ? jsonLine({ id: recordId, forgotten: true }) : `forgotten: ${recordId}`);
   });
 }
 
@@ -101,7 +122,7 @@ function releaseText({ attempt, lockedUntil }: RecordDetail, now: number): strin
 function report(record: RecordDetail, gist: string, { json }: OperatorOptions): void {
   const look = lookOf(process.stdout);
   console.log(
-    json === true ? JSON.stringify(record) : `${look.paint("green", gist)}\n\n${recordText(record, Date.now(), look)}`,
+    json === true ? jsonLine(record) : `${look.paint("green", gist)}\n\n${recordText(record, Date.now(), look)}`,
   );
 }
 

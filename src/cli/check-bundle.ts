@@ -10,7 +10,8 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 
 /** Gzipped. A Worker's start grows with its code; the platform's own limit is far above (3 MB, free plan). */
-const GATEWAY_KIB = 60;
+/** What operators need (the forms of their path, checks of a given response) is most of what stands above 60. */
+const GATEWAY_KIB = 90;
 const CONSOLE_KIB = 25;
 
 const CONSOLE = "src/operator/console/console.tsx";

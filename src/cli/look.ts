@@ -21,12 +21,29 @@ export function lookOf(stream: NodeJS.WriteStream): Look {
   };
 }
 
+/** What a terminal may obey, or hide: C0 and C1 controls, DEL, changes of direction, what has no width, line ends of all kinds. */
+const STEERING = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
 /** One line in which control characters are written out: a key or a server's text must not move the cursor. */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\u{${code.toString(16)}}`;
-  });
+  return text.replace(STEERING, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** The same line by line. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
+/** JSON on one line. A terminal gets the same value with what could steer it escaped, anything else the exact text. */
+export function jsonLine(value: unknown, stream: { readonly isTTY?: boolean } = process.stdout): string {
+  const text = JSON.stringify(value);
+  return stream.isTTY === true ? text.replace(STEERING, jsonEscape) : text;
+}
+
+function jsonEscape(character: string): string {
+  return Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+    .map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`)
+    .join("");
 }
 
 /** At most `width` characters, the last of them an ellipsis where something is missing. */

@@ -3,9 +3,10 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { parseDuration } from "../config/units.ts";
-import { lookOf, printable } from "./look.ts";
+import { jsonLine, lookOf, printable } from "./look.ts";
 import { type RecordSummary, STATES } from "./operator-answers.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { isIdPrefix } from "./pick-record.ts";
 import { readPages } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
@@ -16,6 +17,7 @@ interface LsOptions extends OperatorOptions {
   readonly route?: string;
   readonly olderThan?: string;
   readonly key?: string;
+  readonly id?: string;
   readonly limit: number;
   readonly all?: boolean;
 }
@@ -28,6 +30,11 @@ export function defineLs(command: Command): Command {
     .option("--route <PATH>", "only those of this route, its path as configured")
     .option("--older-than <DURATION>", "only those whose attempt began longer ago: 5m", readDuration)
     .option("--key <KEY>", "only those of this idempotency key")
+    .option(
+      "--id <PREFIX>",
+      "only those whose id begins so: a log's keyHash, or 8 digits or more of an id",
+      readIdPrefix,
+    )
     .option("--limit <N>", "how many to list", readLimit, DEFAULT_LIMIT)
     .option("--all", "list them all");
   return operatorCommand(command, "print one JSON object per line, each a record as the API gives it").action(ls);
@@ -40,13 +47,14 @@ async function ls(options: LsOptions): Promise<void> {
     ...(options.route === undefined ? {} : { route: options.route }),
     ...(options.olderThan === undefined ? {} : { olderThan: options.olderThan }),
     ...(options.key === undefined ? {} : { key: options.key }),
+    ...(options.id === undefined ? {} : { idPrefix: options.id }),
   };
   const pages = readPages(client, filter, options.all === true ? Number.POSITIVE_INFINITY : options.limit);
   const records: RecordSummary[] = [];
   let page = await pages.next();
   for (; page.done !== true; page = await pages.next()) {
     // Written as they come: there may be millions.
-    if (options.json === true) process.stdout.write(page.value.map((record) => `${JSON.stringify(record)}\n`).join(""));
+    if (options.json === true) process.stdout.write(page.value.map((record) => `${jsonLine(record)}\n`).join(""));
     else records.push(...page.value);
   }
   if (options.json !== true) {
@@ -68,6 +76,12 @@ function readStates(value: string, before: readonly string[] = []): readonly str
   const wrong = states.find((state) => !known.includes(state));
   if (wrong !== undefined) throw new InvalidArgumentError(`Write one or more of ${STATES.join(", ")}.`);
   return [...before, ...states];
+}
+
+function readIdPrefix(value: string): string {
+  const prefix = value.toLowerCase();
+  if (!isIdPrefix(prefix)) throw new InvalidArgumentError("Write 8 to 64 digits of 0-9 and a-f.");
+  return prefix;
 }
 
 function readDuration(value: string): string {

@@ -8,6 +8,7 @@ import { defineInit } from "./init.ts";
 import { defineLs } from "./ls.ts";
 import { newCommand, run } from "./run.ts";
 import { defineShow } from "./show.ts";
+import { defineSignOut } from "./sign-out.ts";
 import { defineTail } from "./tail.ts";
 import { defineTry } from "./try.ts";
 
@@ -15,7 +16,7 @@ const program = newCommand("onceway")
   .description("Makes, checks and operates an idempotency gateway.")
   .addHelpText(
     "after",
-    "\nls, show, release, resolve, forget and tail talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+    "\nls, show, release, resolve, forget, tail and sign-out talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
   );
 
 program.commandsGroup("Set up and try:");
@@ -29,5 +30,6 @@ defineRelease(program.command("release"));
 defineResolve(program.command("resolve"));
 defineForget(program.command("forget"));
 defineTail(program.command("tail"));
+defineSignOut(program.command("sign-out"));
 
 await run(program, process.argv.slice(2));

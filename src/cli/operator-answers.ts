@@ -9,7 +9,7 @@ const isoTime = v.pipe(v.string(), v.isoTimestamp());
 const headerLine = v.tuple([v.string(), v.string()]);
 
 const summaryEntries = {
-  id: v.string(),
+  id: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   shard: v.string(),
   key: v.string(),
   route: v.string(),
@@ -79,6 +79,21 @@ export const exchangeSchema = v.object({
 export const recentSchema = v.object({ exchanges: v.array(exchangeSchema), cursor: v.string() });
 
 export const forgottenSchema = v.object({ forgotten: v.literal(true) });
+
+export const endedSchema = v.object({ ended: v.literal(true) });
+
+export const previewSchema = v.object({
+  preview: v.object({
+    status: v.number(),
+    headers: v.array(headerLine),
+    omittedHeaders: v.array(v.string()),
+    sizeBytes: v.number(),
+    body: v.nullable(v.string()),
+    warnings: v.array(v.string()),
+  }),
+});
+
+export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 
 /** RFC 9457, as the gateway writes it. */
 export const problemSchema = v.object({ code: v.string(), detail: v.string() });

@@ -4,14 +4,17 @@
 import * as v from "valibot";
 
 import {
+  endedSchema,
   forgottenSchema,
   pageSchema,
+  previewSchema,
   problemSchema,
   recentSchema,
   type RecentExchanges,
   type RecordDetail,
   type RecordPage,
   recordSchema,
+  type ResponsePreview,
 } from "./operator-answers.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
@@ -38,6 +41,8 @@ export interface RecordFilter {
   /** A duration as text: "5m". */
   readonly olderThan?: string;
   readonly key?: string;
+  /** What the id begins with. */
+  readonly idPrefix?: string;
 }
 
 export interface Resolution {
@@ -53,8 +58,12 @@ export interface OperatorClient {
   /** The stored response's bytes. */
   body(id: string): Promise<Buffer>;
   release(id: string, reason: string): Promise<RecordDetail>;
+  /** What retries would get; changes nothing. */
+  preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
+  /** Ends every session of the console. */
+  endSessions(): Promise<void>;
   /** What came after the cursor; null for what is still remembered. */
   recent(after: string | null, signal?: AbortSignal): Promise<RecentExchanges>;
 }
@@ -105,19 +114,23 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     record: (id) => read(recordSchema, `/records/${id}`),
     body: async (id) => Buffer.from(await (await call(`/records/${id}/body`)).arrayBuffer()),
     release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
-    resolve: (id, reason, { status, headers, body }) =>
-      read(recordSchema, `/records/${id}/resolve`, {
-        reason,
-        response: { status, headers, bodyBase64: body.toString("base64") },
-      }),
+    preview: async (id, reason, response) =>
+      (await read(previewSchema, `/records/${id}/resolve`, { ...resolution(reason, response), preview: true })).preview,
+    resolve: (id, reason, response) =>
+      read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
+    endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
       read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),
   };
 }
 
+function resolution(reason: string, { status, headers, body }: Resolution): object {
+  return { reason, response: { status, headers, bodyBase64: body.toString("base64") } };
+}
+
 function queryOf(
-  { states, route, olderThan, key }: RecordFilter,
+  { states, route, olderThan, key, idPrefix }: RecordFilter,
   limit: number,
   cursor: string | null,
 ): URLSearchParams {
@@ -126,6 +139,7 @@ function queryOf(
   if (route !== undefined) query.set("route", route);
   if (olderThan !== undefined) query.set("older_than", olderThan);
   if (key !== undefined) query.set("key", key);
+  if (idPrefix !== undefined) query.set("id", idPrefix);
   if (cursor !== null) query.set("cursor", cursor);
   return query;
 }

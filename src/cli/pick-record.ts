@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 
+import { printable } from "./look.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
 import { readPages } from "./read-pages.ts";
@@ -15,8 +16,12 @@ const MAX_CANDIDATES = 10;
 
 export function withRecordArgument(command: Command): Command {
   return command
-    .argument("[ID]", "the record, as ls shows it")
+    .argument("[ID]", "the record, as ls shows it: the first 8 digits or more, if no other begins so")
     .option("--key <KEY>", "the record of this idempotency key, in place of ID");
+}
+
+export function isIdPrefix(text: string): boolean {
+  return /^[0-9a-f]{8,64}$/.test(text);
 }
 
 /** Throws a Failure where there is none, or more than one. */
@@ -27,21 +32,22 @@ export async function pickRecord(
 ): Promise<string> {
   if ((id === undefined) === (key === undefined))
     throw new Failure(UNUSABLE, "Which record? Give its ID, or --key KEY.");
-  if (key === undefined) {
-    if (id !== undefined && /^[0-9a-f]{64}$/.test(id)) return id;
+  const idPrefix = id?.toLowerCase();
+  if (idPrefix !== undefined && !isIdPrefix(idPrefix)) {
     throw new Failure(
       UNUSABLE,
-      `${id} is no record's ID, which has 64 hex digits: see npx onceway ls, or give --key KEY.`,
+      `${printable(idPrefix)} is no record's ID, which has 64 hex digits, nor its first 8 or more: see npx onceway ls, or give --key KEY.`,
     );
   }
+  if (idPrefix?.length === 64) return idPrefix;
+  const which = key === undefined ? {} : { key };
+  const filter = { states: [], ...which, ...(idPrefix === undefined ? {} : { idPrefix }) };
   const found = [];
-  for await (const page of readPages(client, { states: [], key }, MAX_CANDIDATES)) found.push(...page);
+  for await (const page of readPages(client, filter, MAX_CANDIDATES)) found.push(...page);
   const [only] = found;
-  if (only === undefined) throw new Failure(REFUSED, `There is no record of the key ${key}.`);
+  const sought = key === undefined ? `whose ID begins with ${idPrefix}` : `of the key ${printable(key)}`;
+  if (only === undefined) throw new Failure(REFUSED, `There is no record ${sought}.`);
   if (found.length === 1) return only.id;
-  const ids = found.map((record) => `  ${record.id}  ${record.state}  ${record.route}`).join("\n");
-  throw new Failure(
-    REFUSED,
-    `The key ${key} has a record in more than one scope. Give the ID of the one that you mean:\n${ids}`,
-  );
+  const ids = found.map(({ id: one, state, route }) => `  ${one}  ${state}  ${printable(route)}`).join("\n");
+  throw new Failure(REFUSED, `There is more than one record ${sought}. Give the ID of the one that you mean:\n${ids}`);
 }

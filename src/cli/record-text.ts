@@ -45,7 +45,9 @@ const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {
 
 function eventLines(event: TimelineEvent): readonly string[] {
   if (event.type === "change") {
-    return [`${readableTime(event.at)}  ${event.action} by ${printable(event.by)}: ${printable(event.reason)}`];
+    return [
+      `${readableTime(event.at)}  ${printable(event.action)} by ${printable(event.by)}: ${printable(event.reason)}`,
+    ];
   }
   if (event.type === "verification") {
     const answer = VERIFICATION_ANSWERS[event.answer] ?? printable(event.answer);
@@ -56,7 +58,7 @@ function eventLines(event: TimelineEvent): readonly string[] {
   const took = roughDuration(Date.parse(event.endedAt) - Date.parse(event.startedAt));
   const status = event.status === null ? "" : `, status ${event.status}`;
   const reason = event.reason === null ? "" : `: ${printable(event.reason)}`;
-  const verdict = event.verdict === null ? "ended" : event.verdict;
+  const verdict = event.verdict === null ? "ended" : printable(event.verdict);
   return [begun, `${readableTime(event.endedAt)}  attempt ${event.attempt} ${verdict} after ${took}${status}${reason}`];
 }
 

@@ -3,6 +3,7 @@
 
 import { Command, CommanderError } from "commander";
 
+import { printableLines } from "./look.ts";
 import { Failure, OK, UNUSABLE } from "./outcome.ts";
 
 /** A command that reports wrong usage instead of ending the process; so do the subcommands that are made from it. */
@@ -24,7 +25,8 @@ export async function run(command: Command, args: readonly string[]): Promise<vo
       // commander has said what is wrong; its own code for that is 1.
       process.exitCode = error.exitCode === 0 ? OK : UNUSABLE;
     } else if (error instanceof Failure) {
-      process.stderr.write(`${error.message}\n`);
+      // It may quote a server, or a record.
+      process.stderr.write(`${printableLines(error.message)}\n`);
       process.exitCode = error.exitCode;
     } else {
       throw error;

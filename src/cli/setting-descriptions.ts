@@ -45,5 +45,9 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   server_timing: "Whether answers say in Server-Timing where their time went. Default false.",
   methods: 'Protected methods, upper case. Default ["POST", "PATCH"].',
   operator_path: 'Where operators come in, when the secret ADMIN_TOKEN is set. Default "/_onceway".',
+  operator_hostname:
+    'The host on which alone operators come in, and on which nothing else is: "ops.example.com". Default: every host.',
+  operator_listener:
+    'Whether operators come in where clients do ("shared"), or on a listener of their own ("own": npm run serve -- --operator-port). Default "shared".',
   path: "Hono's pattern syntax: /v1/payments, /v1/:id, /v1/:id{[0-9]+}, /v1/:id?, /v1/*/items, /v1/* (also matches /v1).",
 };

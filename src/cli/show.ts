@@ -2,33 +2,47 @@
 
 import type { Command } from "commander";
 
-import { lookOf } from "./look.ts";
+import { writeBytes } from "./arguments.ts";
+import { jsonLine, lookOf } from "./look.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { Failure, UNUSABLE } from "./outcome.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
 
 interface ShowOptions extends OperatorOptions, RecordChoice {
   readonly body?: boolean;
+  readonly output?: string;
 }
 
 export function defineShow(command: Command): Command {
   command
     .summary("show one record with its history")
     .description("Shows one record: its state, its attempts and what was done about it, its response.");
-  withRecordArgument(command).option(
-    "--body",
-    "print the bytes of the stored response, and nothing else (needs ADMIN_TOKEN)",
-  );
+  withRecordArgument(command)
+    .option("--body", "the bytes of the stored response, and nothing else (needs ADMIN_TOKEN); not on a terminal")
+    .option("--output <FILE>", "with --body: where they go, instead of the standard output");
   return operatorCommand(command, "print the record as the API gives it").action(show);
 }
 
 async function show(id: string | undefined, options: ShowOptions): Promise<void> {
+  if (options.output !== undefined && options.body !== true) {
+    throw new Failure(UNUSABLE, "--output is for --body: give both.");
+  }
+  // Whoever made the response would otherwise steer the terminal.
+  if (options.body === true && options.output === undefined && process.stdout.isTTY) {
+    throw new Failure(
+      UNUSABLE,
+      "A body may hold anything, so it is not written to a terminal: give --output FILE, or redirect it with > FILE.",
+    );
+  }
   const client = connect(options);
   const recordId = await pickRecord(client, id, options);
   if (options.body === true) {
-    process.stdout.write(await client.body(recordId));
+    const bytes = await client.body(recordId);
+    if (options.output === undefined) process.stdout.write(bytes);
+    else writeBytes(options.output, bytes);
     return;
   }
   const record = await client.record(recordId);
-  console.log(options.json === true ? JSON.stringify(record) : recordText(record, Date.now(), lookOf(process.stdout)));
+  console.log(options.json === true ? jsonLine(record) : recordText(record, Date.now(), lookOf(process.stdout)));
 }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import type { Command } from "commander";
 
-import { lookOf, type Look, printable, type Style } from "./look.ts";
+import { jsonLine, lookOf, type Look, printable, printableLines, type Style } from "./look.ts";
 import type { Exchange, RecentExchanges } from "./operator-answers.ts";
 import { type OperatorClient, Refusal } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
@@ -30,7 +30,7 @@ async function tail(options: OperatorOptions): Promise<void> {
   process.once("SIGINT", stop).once("SIGTERM", stop);
   for (;;) {
     for (const exchange of recent.exchanges) {
-      console.log(options.json === true ? JSON.stringify(exchange) : exchangeLine(exchange, look));
+      console.log(options.json === true ? jsonLine(exchange) : exchangeLine(exchange, look));
     }
     if (stopping.signal.aborted) return;
     await wait(POLL_MS, stopping.signal);
@@ -48,7 +48,7 @@ async function follow(client: OperatorClient, cursor: string, signal: AbortSigna
     } catch (error) {
       if (signal.aborted) return null;
       if (!(error instanceof Failure) || (error instanceof Refusal && !error.isPassing)) throw error;
-      if (waitMs === POLL_MS) process.stderr.write(`${error.message} Trying again …\n`);
+      if (waitMs === POLL_MS) process.stderr.write(`${printableLines(error.message)} Trying again …\n`);
       await wait(waitMs, signal);
     }
   }
@@ -72,7 +72,7 @@ export function exchangeLine(exchange: Exchange, look: Look): string {
     attempt === null ? "  " : `#${attempt}`,
     took.padEnd(24),
     printable(route),
-    recordId === null ? "" : look.paint("dim", recordId),
+    recordId === null ? "" : look.paint("dim", printable(recordId)),
   ]
     .join("  ")
     .trimEnd();

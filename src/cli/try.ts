@@ -8,7 +8,7 @@ import type { Command } from "commander";
 import { parseDuration } from "../config/units.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
-import { lookOf } from "./look.ts";
+import { jsonLine, lookOf } from "./look.ts";
 import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./outcome.ts";
 import { fetchPolicy } from "./policy.ts";
 import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
@@ -75,7 +75,7 @@ async function tryUrl(target: string, options: TryOptions): Promise<void> {
 
   const answers = [first, second, changed].filter((answer) => answer !== null);
   const trial = { method, url: url.href, key, answers, verdict };
-  if (options.json === true) console.log(JSON.stringify(trialJson(trial)));
+  if (options.json === true) console.log(jsonLine(trialJson(trial)));
   else console.log(trialText(trial, lookOf(process.stdout)));
   process.exitCode = verdict.works ? OK : REFUSED;
 }

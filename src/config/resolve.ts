@@ -23,6 +23,8 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
 export function resolveConfig(gateway: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
   return {
     operatorPath: gateway.operator_path ?? DEFAULT_OPERATOR_PATH,
+    operatorHostname: gateway.operator_hostname ?? null,
+    operatorListener: gateway.operator_listener ?? "shared",
     origin: originOf(defaults),
     routes: routes.map(({ name, path, settings }) => resolveRoute(name, path, mergeSettings(defaults, settings))),
   };

@@ -103,6 +103,10 @@ export interface Config {
   readonly routes: readonly Route[];
   /** Where operators come in: `/_onceway`. */
   readonly operatorPath: string;
+  /** The host on which alone that path is there, and nothing else; `null`: on every one. */
+  readonly operatorHostname: string | null;
+  /** `own`: not where clients come in, but through the entrypoint `Operators` (see index.ts) alone. */
+  readonly operatorListener: "shared" | "own";
 }
 
 /** One thing that is wrong with a configuration. */

@@ -3,12 +3,15 @@
 import * as v from "valibot";
 
 import { settingsEntries } from "./schema.ts";
-import { parsed } from "./schema-members.ts";
+import { choice, parsed } from "./schema-members.ts";
 import type { Parsed } from "./units.ts";
 
 export const DEFAULT_OPERATOR_PATH = "/_onceway";
 
 const OPERATOR_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
+
+/** As it stands in a request's `Host`, without a port. */
+const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
 
 /** Settings of the gateway, not of a route. */
 export const gatewayEntries = {
@@ -22,6 +25,17 @@ export const gatewayEntries = {
       parsed(parseOperatorPath),
     ),
   ),
+  operator_hostname: v.exactOptional(
+    v.pipe(
+      v.string('must be text: write "ops.example.com"'),
+      v.metadata({ pattern: HOSTNAME_PATTERN, examples: ["ops.example.com"] }),
+      v.check(
+        (text) => new RegExp(HOSTNAME_PATTERN).test(text),
+        'must be a host name alone, in lower case: write "ops.example.com"',
+      ),
+    ),
+  ),
+  operator_listener: v.exactOptional(choice(["shared", "own"])),
 };
 
 export const gatewaySchema = v.strictObject(gatewayEntries);

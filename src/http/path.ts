@@ -19,7 +19,7 @@ export function plainestPath(path: string): string {
 }
 
 /** Decodes what is valid and leaves the rest; `decodeURIComponent` gives up on the whole. ASCII goes first, one by one. */
-function decoded(path: string): string {
+export function decoded(path: string): string {
   const ascii = path.replace(/%[0-7][0-9a-f]/gi, (escape) =>
     String.fromCodePoint(Number.parseInt(escape.slice(1), 16)),
   );

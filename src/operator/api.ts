@@ -6,15 +6,17 @@ import type { Context } from "hono";
 import { version } from "../../package.json";
 import type { Problem } from "../core/problem.ts";
 import type { Change } from "../core/timeline.ts";
-import { epochMs, recordId } from "../core/units.ts";
+import { epochMs, type RecordId, recordId } from "../core/units.ts";
 import { ByteReader, readBounded } from "../http/body.ts";
 import { drain, endAfter } from "../http/drain.ts";
+import { KEY_HASH_DIGITS } from "../http/record-name.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
-import type { Operator } from "./operator.ts";
+import { previewOf } from "./given-response.ts";
+import type { GivenResponse, Operator } from "./operator.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 import { totalOf } from "./totals.ts";
 import { viewDetail, viewExchange, viewSummary } from "./views.ts";
@@ -76,9 +78,9 @@ export function operatorApp(
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
     const { filter, limit, cursor } = parsed.value;
-    if (operator.isPerKey && filter.key === null) {
+    if (operator.isPerKey && filter.key === null && (filter.idPrefix?.length ?? 0) < KEY_HASH_DIGITS) {
       return invalid(
-        'Every key has an object of its own (shards = "per-key"), and those cannot be listed: give a key.',
+        `Every key has an object of its own (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`,
       );
     }
     const page = await operator.list(filter, limit, cursor);
@@ -99,6 +101,11 @@ export function operatorApp(
     // Whatever its type is: no browser is to show it, or run it.
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
+  });
+  app.post("/sessions/end", async (context) => {
+    if (context.get("role") !== "admin") return refuse(auth.forbid());
+    await operator.endSessions("admin");
+    return context.json({ ended: true });
   });
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
@@ -129,7 +136,9 @@ async function change(
   const parsed = parseChange(action, body.bytes);
   if (!parsed.ok) return invalid(parsed.reason);
   if (!isRecordId(context)) return refuse({ code: "record-not-found" });
-  const result = await operator.change(idOf(context), { ...parsed.value, by: "admin" });
+  const { isPreview, ...asked } = parsed.value;
+  if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
+  const result = await operator.change(idOf(context), { ...asked, by: "admin" });
   switch (result.kind) {
     case "changed":
       return context.json(viewDetail(result.record, epochMs(Date.now())));
@@ -137,6 +146,28 @@ async function change(
       return context.json({ forgotten: true });
     case "refused":
       return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
+  }
+}
+
+/** Changes nothing; refuses what the change itself would be refused for. */
+async function preview(
+  id: RecordId,
+  response: GivenResponse,
+  context: Context<Variables>,
+  operator: Operator,
+): Promise<Response> {
+  const record = await operator.inspect(id);
+  if (record === null) return refuse({ code: "record-not-found" });
+  switch (record.state) {
+    case "failed":
+    case "unknown":
+      return context.json({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
+    case "completed":
+      return refuse({ code: "change-refused", why: "completed" });
+    case "started": {
+      const retryAfterMs = Math.max(0, record.lockedUntil - Date.now());
+      return refuse({ code: "change-refused", why: "in-flight", retryAfterMs });
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import type { Change } from "../core/timeline.ts";
 import { isOriginsHeader } from "../http/headers.ts";
-import { NULL_BODY_STATUSES } from "../shard/answers.ts";
+import { contradictionIn } from "./given-response.ts";
 import type { Parsed } from "./list-request.ts";
 import type { ChangeRequest, GivenResponse } from "./operator.ts";
 
@@ -43,21 +43,38 @@ const response = v.strictObject(
 
 const bare = v.strictObject({ reason }, 'The body must be JSON with nothing but a reason: write {"reason":"…"}.');
 const resolving = v.strictObject(
-  { reason, response },
-  'The body must be JSON: write {"reason":"…","response":{"status":201,"headers":[],"body":""}}.',
+  {
+    reason,
+    response,
+    preview: v.exactOptional(v.boolean("preview must be true or false.")),
+    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+  },
+  'The body must be JSON: write {"reason":"…","response":{"status":201,"headers":[],"body":""},"preview":true}.',
 );
 
-export function parseChange(action: Change, bytes: Uint8Array): Parsed<Omit<ChangeRequest, "by">> {
+export interface ParsedChange extends Omit<ChangeRequest, "by"> {
+  /** Nothing is to be changed: only what would come of it is asked for. */
+  readonly isPreview: boolean;
+}
+
+export function parseChange(action: Change, bytes: Uint8Array): Parsed<ParsedChange> {
   const json = parseJson(bytes);
   if (action !== "resolve") {
     const read = v.safeParse(bare, json);
     if (!read.success) return refuse(read.issues[0].message);
-    return { ok: true, value: { action, reason: read.output.reason, response: null } };
+    return { ok: true, value: { action, reason: read.output.reason, response: null, isPreview: false } };
   }
   const read = v.safeParse(resolving, json);
   if (!read.success) return refuse(read.issues[0].message);
+  const { preview = false, confirm = false } = read.output;
+  if (preview === confirm) {
+    return refuse(
+      "Every retry would get this response. Write preview: true to see it, then confirm: true in its place to give it.",
+    );
+  }
   const given = givenResponse(read.output.response);
-  return given.ok ? { ok: true, value: { action, reason: read.output.reason, response: given.value } } : given;
+  if (!given.ok) return given;
+  return { ok: true, value: { action, reason: read.output.reason, response: given.value, isPreview: preview } };
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -80,10 +97,9 @@ function givenResponse(written: v.InferOutput<typeof response>): Parsed<GivenRes
   const body = bodyBase64 === undefined ? new TextEncoder().encode(text ?? "") : decodeBase64(bodyBase64);
   if (body === null) return refuse("response.bodyBase64 is not base64.");
   if (body.byteLength > MOST_BODY_BYTES) return refuse(`The response's body exceeds ${MOST_BODY_BYTES} bytes.`);
-  if (body.byteLength > 0 && NULL_BODY_STATUSES.has(status)) {
-    return refuse(`A response with status ${status} has no body: leave it out.`);
-  }
-  return { ok: true, value: { status, headers, body } };
+  const given = { status, headers, body };
+  const contradiction = contradictionIn(given, bodyBase64 === undefined);
+  return contradiction === null ? { ok: true, value: given } : refuse(contradiction);
 }
 
 function isPossible(name: string, value: string): boolean {

@@ -12,7 +12,7 @@ export interface ListRequest {
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
-const PARAMETERS = ["state", "route", "older_than", "key", "limit", "cursor"];
+const PARAMETERS = ["state", "route", "older_than", "key", "id", "limit", "cursor"];
 const STATES: readonly RecordState[] = ["started", "failed", "unknown", "completed"];
 const DEFAULT_LIMIT = 50;
 const MOST_LIMIT = 500;
@@ -40,6 +40,11 @@ export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
   if (key !== null && (key === "" || key.length > LONGEST_KEY)) {
     return refuse(`key must be an idempotency key: 1 to ${LONGEST_KEY} characters, without quotes around it.`);
   }
+  const idPrefix = query.get("id");
+  if (idPrefix !== null && !isIdPrefix(idPrefix)) {
+    return refuse("id must be the beginning of a record's id: 8 to 64 digits of 0-9 and a-f.");
+  }
+  if (key !== null && idPrefix !== null) return refuse("key and id are two ways to name records: write one of them.");
   const age = query.get("older_than");
   const duration = age === null ? null : parseDuration(age);
   if (duration?.ok === false) return refuse('older_than must be a duration: write "30s", "5m", "24h" or "7d".');
@@ -47,8 +52,13 @@ export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > MOST_LIMIT) {
     return refuse(`limit must be a whole number from 1 to ${MOST_LIMIT}.`);
   }
-  const filter = { states, route, olderThanMs: duration?.value ?? null, key };
+  const filter = { states, route, olderThanMs: duration?.value ?? null, key, idPrefix };
   return { ok: true, value: { filter, limit: Number(limit), cursor: query.get("cursor") } };
+}
+
+/** Its shard follows from the first eight digits. */
+export function isIdPrefix(text: string): boolean {
+  return /^[0-9a-f]{8,64}$/.test(text);
 }
 
 function refuse(reason: string): { readonly ok: false; readonly reason: string } {

@@ -77,8 +77,8 @@ export async function listRecords(
 }
 
 /** What a filter asks for. */
-export function sectionsFor({ key, states }: RecordFilter): readonly Section[] {
-  if (key !== null) return ["key"];
+export function sectionsFor({ key, idPrefix, states }: RecordFilter): readonly Section[] {
+  if (key !== null || idPrefix !== null) return ["key"];
   const sections: Section[] = [];
   if (states.length === 0 || states.some((state) => state !== "completed")) sections.push("open");
   if (states.length === 0 || states.includes("completed")) sections.push("completed");

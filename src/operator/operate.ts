@@ -35,3 +35,24 @@ export function createOperate(
     return isConsoles ? console.fetch(request) : api(request);
   };
 }
+
+/**
+ * Whether a request carries an operator's token, whatever it asks for: a mistaken address would give it to the origin. Only
+ * what is as long as a token is compared, all of it.
+ */
+export function tokenSpotter(tokens: Tokens | null): (headers: Headers) => boolean {
+  const credentials = tokens === null ? [] : [tokens.admin, ...(tokens.read === null ? [] : [tokens.read])];
+  return (headers) => {
+    const given = credentials.length === 0 ? null : headers.get("authorization");
+    if (given === null) return false;
+    const [, token = ""] = /^Bearer +([^ ]+) *$/i.exec(given) ?? [];
+    return credentials.some((credential) => isSame(token, credential));
+  };
+}
+
+function isSame(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  let difference = 0;
+  for (let at = 0; at < one.length; at += 1) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
+  return difference === 0;
+}

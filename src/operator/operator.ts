@@ -54,6 +54,8 @@ export interface RecordFilter {
   /** The attempt began so long ago, at least. */
   readonly olderThanMs: number | null;
   readonly key: string | null;
+  /** What its id begins with, of 8 digits or more: a log's `keyHash`, say. Not beside a key. */
+  readonly idPrefix: string | null;
 }
 
 export interface RecordPage {
@@ -124,6 +126,12 @@ export interface Operator {
   /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects without its shard, as all about one. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
+  /** Names of headers that replays on a route leave out, in lower case: on any of its methods. */
+  omittedHeaders(route: string): readonly string[];
+  /** Which generation of the console's sessions is in force. Rejects without an answer: then nobody has a session. */
+  sessions(): Promise<string>;
+  /** Ends every one, at once. `by` is for the log. */
+  endSessions(by: string): Promise<void>;
   /** Of each shard that can be enumerated: none where every key has an object of its own. */
   counts(): Promise<AllCounts>;
 }

@@ -16,14 +16,16 @@ import { type ShardPlace, shardTitle } from "../shard/naming.ts";
 import { shardStub } from "../shard/shard-stub.ts";
 import { ShardPlaces } from "./shards.ts";
 
-type Calls = Remote<Pick<KeyShard, "list" | "inspect">>;
+type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSessions">>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
+  readonly #routes: readonly Route[];
   readonly #places: ShardPlaces;
 
   constructor(namespace: DurableObjectNamespace, routes: readonly Route[]) {
     this.#namespace = namespace;
+    this.#routes = routes;
     this.#places = new ShardPlaces(routes);
   }
 
@@ -37,23 +39,23 @@ export class ShardOperator implements Operator {
     cursor: string | null,
     known: readonly string[] = [],
   ): Promise<RecordPage | null> {
-    const { states, route, olderThanMs, key } = filter;
-    const hash = key === null ? null : await keyHash(key);
+    const { states, route, olderThanMs, key, idPrefix } = filter;
+    const begin = key === null ? idPrefix : await keyHash(key);
     const query = {
       states,
-      keyHash: hash,
+      keyHash: begin,
       // ASCII, as what travels in a header has to be.
       route: route === null ? null : encodeURIComponent(route),
       startedBefore: olderThanMs === null ? null : Date.now() - olderThanMs,
       limit,
     };
-    const places = hash === null ? this.#places.listed : this.#places.of(hash);
+    const places = begin === null ? this.#places.listed : this.#places.of(begin);
     const ask: Ask = (place, part) => unlessSilent(place, this.#calls(place).list({ ...query, ...part }));
     const listed = await listRecords(places, sectionsFor(filter), cursor, limit, ask, known);
     if (listed === null) return null;
     const { records, silent } = listed;
     // Nothing was asked in vain before this page, and about one key half an answer says that there is no record.
-    const isBlind = key === null ? cursor === null && silent.length === places.length : silent.length > 0;
+    const isBlind = begin === null ? cursor === null && silent.length === places.length : silent.length > 0;
     if (isBlind && silent.length > 0) throw new Error(`silent: ${silent.join(", ")}`);
     return { records: records.map(summaryOf), cursor: listed.cursor, silent };
   }
@@ -90,6 +92,26 @@ export class ShardOperator implements Operator {
       shards: asked.flatMap(({ shard, said }) => (said === null ? [] : [{ shard, ...said }])),
       silent: asked.filter(({ said }) => said === null).map(({ shard }) => shard),
     };
+  }
+
+  omittedHeaders(route: string): readonly string[] {
+    return this.#routes.filter(({ path }) => path === route).flatMap(({ omitHeaders }) => omitHeaders);
+  }
+
+  async sessions(): Promise<string> {
+    return this.#ofOperators((calls) => calls.sessions());
+  }
+
+  async endSessions(by: string): Promise<void> {
+    await this.#ofOperators((calls) => calls.endSessions());
+    console.warn({ message: "every session of the console was ended", by });
+  }
+
+  async #ofOperators<T>(ask: (calls: Calls) => Promise<T>): Promise<T> {
+    const { operators } = this.#places;
+    const said = await unlessSilent(operators, ask(this.#calls(operators)));
+    if (said === null) throw new Error(`silent: ${operators.name}`);
+    return said;
   }
 
   async #find(id: RecordId): Promise<{ readonly place: ShardPlace; readonly detail: RecordDetail } | null> {

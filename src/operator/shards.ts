@@ -3,6 +3,7 @@
 
 import type { Route } from "../config/resolved.ts";
 import { shardSet } from "../config/shard-set.ts";
+import { KEY_HASH_DIGITS } from "../http/record-name.ts";
 import { shardName, type ShardPlace } from "../shard/naming.ts";
 
 type Group = Pick<Route, "shards" | "jurisdiction" | "locationHint">;
@@ -33,9 +34,22 @@ export class ShardPlaces {
     return [first, ...others];
   }
 
-  /** Where the records of a key can be, by what their ids begin with. */
-  of(keyHash: string): readonly ShardPlace[] {
-    return this.#groups.map((group) => placeIn(group, shardName(keyHash, group.shards)));
+  /** One that keeps no records, but what is the operators' own: no shard that fails takes it with it. */
+  get operators(): ShardPlace {
+    const [group] = this.#groups;
+    return group === undefined ? NOWHERE : placeIn(group, "operators");
+  }
+
+  /**
+   * Where the records can be whose ids begin so, with eight digits or more. An object for each key has the key's whole
+   * hash in its name: with less of it, none is named.
+   */
+  of(idPrefix: string): readonly ShardPlace[] {
+    return this.#groups.flatMap((group) =>
+      group.shards === "per-key" && idPrefix.length < KEY_HASH_DIGITS
+        ? []
+        : [placeIn(group, shardName(idPrefix, group.shards))],
+    );
   }
 }
 

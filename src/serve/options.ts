@@ -12,6 +12,8 @@ export const USAGE = `Usage: npm run serve -- [OPTIONS]            runs the gate
   --state DIR      where the records are kept (.onceway/state); on a local disk
   --host ADDRESS   where to listen (127.0.0.1); 0.0.0.0 or :: for every interface
   --port PORT      (8787); 0 for any that is free
+  --operator-port PORT     where operators come in; takes operator_listener = "own" in the configuration
+  --operator-host ADDRESS  (127.0.0.1)
   --secrets FILE   secrets as NAME=value lines, such as .dev.vars
   --secret NAME    a secret from the environment variable NAME; may be repeated
   --grace TIME     how long exchanges in flight may take after SIGTERM or SIGINT (30s)
@@ -25,6 +27,9 @@ export interface ServeOptions {
   readonly state: string;
   readonly host: string;
   readonly port: number;
+  /** Null: operators come in where clients do. */
+  readonly operatorPort: number | null;
+  readonly operatorHost: string;
   readonly secretsFile: string | null;
   readonly secretNames: readonly string[];
   readonly graceMs: number;
@@ -41,6 +46,8 @@ export function readOptions(args: readonly string[]): ServeOptions {
       state: { type: "string", default: ".onceway/state" },
       host: { type: "string", default: "127.0.0.1" },
       port: { type: "string", default: "8787" },
+      "operator-port": { type: "string" },
+      "operator-host": { type: "string", default: "127.0.0.1" },
       secrets: { type: "string" },
       secret: { type: "string", multiple: true, default: [] },
       grace: { type: "string", default: "30s" },
@@ -52,8 +59,12 @@ export function readOptions(args: readonly string[]): ServeOptions {
     config: values.config,
     env: values.env ?? null,
     state: values.state,
-    host: values.host.replace(/^\[(.*)\]$/, "$1"),
-    port: readPort(values.port),
+    host: readHost(values.host),
+    port: readPort("--port", values.port, 0),
+    // One that changes at each start would be of no use to a proxy.
+    operatorPort:
+      values["operator-port"] === undefined ? null : readPort("--operator-port", values["operator-port"], 1),
+    operatorHost: readHost(values["operator-host"]),
     secretsFile: values.secrets ?? null,
     secretNames: values.secret,
     graceMs: readGrace(values.grace),
@@ -66,10 +77,14 @@ function readCommand([command, ...more]: readonly string[]): "serve" | "health" 
   throw new TypeError(`there is no command "${[command, ...more].join(" ")}": write health, or none at all`);
 }
 
-function readPort(text: string): number {
+function readHost(text: string): string {
+  return text.replace(/^\[(.*)\]$/, "$1");
+}
+
+function readPort(option: string, text: string, least: number): number {
   const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new TypeError(`--port must be a number from 0 to 65535, and not ${JSON.stringify(text)}`);
+  if (/^\d+$/.test(text) && port >= least && port <= 65_535) return port;
+  throw new TypeError(`${option} must be a number from ${least} to 65535, and not ${JSON.stringify(text)}`);
 }
 
 function readGrace(text: string): number {

@@ -43,6 +43,16 @@ export function selfHosting(
   };
 }
 
+/** Neither half of it alone: operators would come in nowhere, or where nobody wanted them to. */
+export function listenerProblems({ operatorListener }: Config, operatorPort: number | null): readonly ConfigProblem[] {
+  if ((operatorListener === "own") === (operatorPort !== null)) return [];
+  const message =
+    operatorPort === null
+      ? 'is "own", and there is no such listener: start with --operator-port 8788, for example'
+      : 'must be "own" for --operator-port to be the only way in: write operator_listener = "own" in [vars.IDEMPOTENCY]';
+  return [{ path: "IDEMPOTENCY.operator_listener", message }];
+}
+
 function problemsOf(config: Config): readonly ConfigProblem[] {
   const problems = originProblems("IDEMPOTENCY", config.origin);
   for (const { name, origin, scope, jurisdiction } of config.routes) {

@@ -13,7 +13,7 @@ import { bundleWorker } from "./bundle.ts";
 import { unhealthy } from "./health.ts";
 import { addressOf, readOptions, type ServeOptions, USAGE } from "./options.ts";
 import { readSecrets, type Secrets } from "./secrets.ts";
-import { type SelfHosting, selfHosting } from "./self-hosting.ts";
+import { listenerProblems, type SelfHosting, selfHosting } from "./self-hosting.ts";
 import { lockState, type StateLock } from "./state-lock.ts";
 import { stopSignals } from "./stop-signals.ts";
 import { supervise } from "./supervise.ts";
@@ -80,7 +80,8 @@ async function serve(options: ServeOptions): Promise<number> {
         }),
         port: options.port,
         whyNotListen: (port) => whyNotListen(options.host, port, "--port"),
-        onListening: (port, pid) => announce(addressOf(options.host, port), stateDir, lock, pid),
+        onListening: (port, pid) =>
+          announce(addressOf(options.host, port), operatorAddressOf(options), stateDir, lock, pid),
         log,
       },
       signals,
@@ -114,7 +115,8 @@ function readPlan(options: ServeOptions): Plan | null {
     environment: process.env,
     taken: hosting.objects.map(({ name }) => name),
   });
-  const problems = [...lines(file, hosting.problems), ...secrets.problems.map(lineOf)];
+  const listener = listenerProblems(checked.config, options.operatorPort);
+  const problems = [...lines(file, [...hosting.problems, ...listener]), ...secrets.problems.map(lineOf)];
   if (problems.length > 0) return refuse(problems);
   console.log(describeConfig(checked.config));
   for (const warning of hosting.warnings) console.warn(`${file}: warning: ${warning}`);
@@ -148,6 +150,7 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
     modulesDir,
     stateDir: objectsDir,
     address: addressOf(options.host, options.port),
+    operatorAddress: operatorAddressOf(options),
     compatibility: hosting.compatibility,
     objects: hosting.objects,
     // A secret stands in for a variable of the same name.
@@ -161,8 +164,19 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
   return configPath;
 }
 
-function announce(address: string, stateDir: string, lock: StateLock, pid: number | undefined): void {
+function operatorAddressOf({ operatorHost, operatorPort }: ServeOptions): string | null {
+  return operatorPort === null ? null : addressOf(operatorHost, operatorPort);
+}
+
+function announce(
+  address: string,
+  operatorAddress: string | null,
+  stateDir: string,
+  lock: StateLock,
+  pid: number | undefined,
+): void {
   lock.note(`process ${process.pid} and its workerd, process ${pid}`);
+  if (operatorAddress !== null) log(`operators come in at http://${operatorAddress}, and nowhere else`);
   log(`listening on http://${address}, records in ${stateDir}, workerd is process ${pid}`);
 }
 

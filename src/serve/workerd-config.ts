@@ -25,6 +25,8 @@ export interface WorkerdSetup {
   readonly stateDir: string;
   /** Where to listen, as Cap'n Proto's library writes it: `127.0.0.1:8787`, `[::1]:8787`. */
   readonly address: string;
+  /** Where operators come in; null: where everybody does. */
+  readonly operatorAddress: string | null;
   readonly compatibility: Compatibility;
   readonly objects: readonly ObjectBinding[];
   readonly vars: Readonly<Record<string, Json>>;
@@ -49,6 +51,11 @@ export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
   );
   const bindings = [...objects, ...variables, ...secrets, ...setup.extraBindings];
   const classes = [...new Set(setup.objects.map(({ className }) => className))];
+  const sockets = [`(name = "http", address = ${quote(setup.address)}, http = (), service = "gateway")`];
+  if (setup.operatorAddress !== null) {
+    const service = '(name = "gateway", entrypoint = "Operators")';
+    sockets.push(`(name = "operators", address = ${quote(setup.operatorAddress)}, http = (), service = ${service})`);
+  }
   const flags = compatibility.flags.map(quote).join(", ");
   return `using Workerd = import "/workerd/workerd.capnp";
 
@@ -58,7 +65,8 @@ const config :Workerd.Config = (
     (name = "state", disk = (path = ${quote(setup.stateDir)}, writable = true)),
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
 ${setup.extraServices.map((service) => `    ${service},\n`).join("")}  ],
-  sockets = [(name = "http", address = ${quote(setup.address)}, http = (), service = "gateway")],
+  sockets = [
+${sockets.map((socket) => `    ${socket},\n`).join("")}  ],
 );
 
 const gateway :Workerd.Worker = (

@@ -73,14 +73,14 @@ export function runWorkerd(command: WorkerdCommand, { drain, end }: StopSignals)
 
 type ControlPipe = Readable | object | null | undefined;
 
-/** The port of the first message `{"event":"listen","socket":"http","port":8787}`; never, when none comes. */
+/** The port of the message `{"event":"listen","socket":"http","port":8787}`; never, when none comes. */
 function portFrom(pipe: ControlPipe): Promise<number> {
   return new Promise((resolve) => {
     if (pipe === null || pipe === undefined || !("on" in pipe)) return;
     let text = "";
     pipe.on("data", (bytes: Buffer) => {
       text += bytes.toString();
-      const port = /"event":"listen".*?"port":(\d+)/.exec(text)?.[1];
+      const port = /"event":"listen","socket":"http","port":(\d+)/.exec(text)?.[1];
       if (port !== undefined) resolve(Number(port));
     });
   });

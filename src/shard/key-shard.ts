@@ -39,7 +39,7 @@ export const TOTALS_URL = "https://key-shard/totals";
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that an operator calls; no other can be called from outside the object. */
-const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic"];
+const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic", "sessions", "endSessions"];
 
 /** What is known of the origins is no secret of one shard: all that share an isolate learn from each other. */
 const origins: Origins = new Map();
@@ -74,6 +74,7 @@ export class KeyShard extends ittyDurable() {
       watch: new Watch(state.id.name ?? "", this.#traffic, datasetIn(env)),
     });
     this.#operator = new OperatorCalls({
+      kept: storage.kv,
       ledger: this.#ledger,
       list: new RecordList(storage.sql),
       steps: this.#exchanges.steps,
@@ -146,6 +147,16 @@ export class KeyShard extends ittyDurable() {
   /** Operator call. */
   counts(): Counts {
     return this.#operator.counts();
+  }
+
+  /** Operator call, to the operators' object alone: which generation of the console's sessions is in force. */
+  sessions(): string {
+    return this.#operator.sessions();
+  }
+
+  /** Operator call, likewise: puts another one in force, and returns it. */
+  endSessions(): string {
+    return this.#operator.endSessions();
   }
 
   /** Operator call: all numbers of this object. What it has counted is told once. */

@@ -50,7 +50,13 @@ export interface ChangeAnswer {
   readonly detail: SeenDetail | null;
 }
 
+/** Where the generation of the console's sessions lies, in the object of the operators alone. */
+const SESSIONS = "sessions";
+/** In force until all sessions are ended for the first time. */
+const FIRST_SESSIONS = "0".repeat(32);
+
 export interface OperatorPorts {
+  readonly kept: Pick<SyncKvStorage, "get" | "put">;
   readonly ledger: Ledger;
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change">;
@@ -67,6 +73,16 @@ export class OperatorCalls {
   list(query: ListQuery): ListPage {
     const now = epochMs(Date.now());
     return this.#ports.list.page(query, (id, record) => this.#ports.steps.see(id, record, now), now);
+  }
+
+  sessions(): string {
+    return this.#ports.kept.get<string>(SESSIONS) ?? FIRST_SESSIONS;
+  }
+
+  endSessions(): string {
+    const next = crypto.randomUUID().replaceAll("-", "");
+    this.#ports.kept.put(SESSIONS, next);
+    return next;
   }
 
   inspect(id: RecordId): SeenDetail | null {

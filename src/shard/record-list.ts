@@ -13,7 +13,7 @@ import { type ListRow, resumed, type Slice, sliceOf, type Stretch } from "./stre
 export interface ListQuery {
   /** Which part of the shard: what is open, what is completed, or all records of one key. */
   readonly section: "open" | "completed" | "key";
-  /** What the ids begin with: for the section `key`. */
+  /** What the ids begin with, for the section `key`: a key's hash, or less of it, or more. */
   readonly keyHash: string | null;
   /** Empty: all. */
   readonly states: readonly IdempotencyRecord["state"][];
@@ -133,7 +133,7 @@ export class RecordList {
   }
 
   #bucket(of: number, { keyHash, route, startedBefore }: ListQuery): Stretch {
-    const [first, end] = [keyHash ?? BEFORE_IDS, (keyHash ?? "") + AFTER_IDS];
+    const [first, end] = [keyHash === null ? BEFORE_IDS : justBefore(keyHash), (keyHash ?? "") + AFTER_IDS];
     const isFiltered = route !== null || startedBefore !== null;
     const read = (bucket: number, id: string, limit: number): Slice =>
       sliceOf(
@@ -199,6 +199,12 @@ export class RecordList {
       );
     return { name: state, bucket: IN_FLIGHT, id: AFTER_IDS, read };
   }
+}
+
+/** After all ids that come before those which begin so, and before the first of these, though it be the beginning alone. */
+function justBefore(begin: string): string {
+  const last = begin.codePointAt(begin.length - 1) ?? 0;
+  return begin.slice(0, -1) + String.fromCodePoint(last - 1) + AFTER_IDS;
 }
 
 function filterOf({

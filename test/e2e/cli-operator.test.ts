@@ -85,7 +85,7 @@ it("a key whose origin was killed in the call is found, looked at and resolved, 
   const [record] = await list("--state", "unknown", "--route", "/doomed/*");
   expect(record).toMatchObject({ key, state: "unknown" });
   expect((await onceway("show", "--key", key)).stdout).toContain("origin-dropped");
-  const response = ["--status", "201", "--body", "paid", "--reason", "the bank's statement shows it"];
+  const response = ["--status", "201", "--body", "paid", "--yes", "--reason", "the bank's statement shows it"];
   expect((await onceway("resolve", record?.id ?? "", ...response)).code).toBe(0);
 
   const retry = await client.send(message);
@@ -186,7 +186,15 @@ describe("release, resolve, forget", () => {
     const file = join(folder, "body");
     await writeFile(file, Buffer.from([0, 255, 10]));
     const response = ["--status", "202", "-H", "Content-Type: application/x-bytes", "--body-file", file];
-    const { code, stdout } = await onceway("resolve", await idOf(key), ...response, "--reason", "found", "--json");
+    const { code, stdout } = await onceway(
+      "resolve",
+      await idOf(key),
+      ...response,
+      "--yes",
+      "--reason",
+      "found",
+      "--json",
+    );
     expect({ code, state: v.parse(summarySchema, JSON.parse(stdout)).state }).toEqual({ code: 0, state: "completed" });
     const answer = await client.send({ path: `/hold/${key}`, key });
     expect(answer.status).toBe(202);

@@ -87,7 +87,7 @@ describe("signing in", () => {
     const { headers } = await send(`${CONSOLE}/sign-in`, { form: { "operator-token": ADMIN_TOKEN } });
     const cookie = headers.get("set-cookie") ?? "";
     expect(cookie).toMatch(
-      /^onceway=admin\.\d+\.[0-9a-f]{32}\.[0-9a-f]{64}; Max-Age=28800; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^onceway=admin\.\d+\.0{32}\.[0-9a-f]{32}\.[0-9a-f]{64}; Max-Age=28800; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     expect(cookie).not.toContain(ADMIN_TOKEN);
   });
@@ -211,6 +211,77 @@ describe("a session", () => {
     }
     expect(isSignIn(await send(`${path}/release`, { form: RELEASE }))).toBe(true);
     expect(await stateOf(path)).toBe("unknown");
+  });
+});
+
+describe("signing out everywhere", () => {
+  /** A scene of its own: every session of the console ends. */
+  async function withSessions(test: (own: OperatorScene, sessions: readonly string[]) => Promise<void>): Promise<void> {
+    const own = await startConsoleScene();
+    const { url } = own.gateway;
+    try {
+      await test(
+        own,
+        await Promise.all([session(ADMIN_TOKEN, url), session(ADMIN_TOKEN, url), session(READ_TOKEN, url)]),
+      );
+    } finally {
+      await own.close();
+    }
+  }
+
+  const areOpen = async (url: string, sessions: readonly string[]): Promise<readonly boolean[]> =>
+    Promise.all(sessions.map(async (cookie) => (await send(BASE, { cookie, url })).status === 200));
+
+  it("ends the sessions of every browser, and a restart gives none back; the tokens begin new ones", async () => {
+    await withSessions(async (own, sessions) => {
+      const { page, close } = await openConsole(browser, own);
+      await signIn(page);
+      await page.getByRole("button", { name: "Everywhere" }).click();
+      await page.getByText("Every session of the console has ended.").waitFor();
+      await page.goto(BASE);
+      await page.getByLabel("Operator token").waitFor();
+      await close();
+      expect(await areOpen(own.gateway.url, sessions)).toEqual([false, false, false]);
+      await own.gateway.kill9();
+      const again = await own.gateway.restart();
+      const { url } = again;
+      expect(await areOpen(url, sessions)).toEqual([false, false, false]);
+      expect(await areOpen(url, [await session(ADMIN_TOKEN, url), await session(READ_TOKEN, url)])).toEqual([
+        true,
+        true,
+      ]);
+      await again.stop();
+    });
+  });
+
+  it("is for an administrator's own form, or token", async () => {
+    await withSessions(async (own, sessions) => {
+      const { url } = own.gateway;
+      const path = `${CONSOLE}/sign-out-everywhere`;
+      const [admin = "", other = "", reader = ""] = sessions;
+      const [adminForm, otherForm, readerForm] = await Promise.all(
+        [admin, other, reader].map(async (cookie) => formTokenIn((await send(BASE, { cookie, url })).text)),
+      );
+      for (const [cookie, token] of [
+        [admin, ""],
+        [admin, otherForm ?? ""],
+        [reader, readerForm ?? ""],
+      ] as const) {
+        expect((await send(path, { cookie, url, form: { token } })).status).toBe(403);
+      }
+      expect((await send(path, { cookie: admin, url, origin: null, form: { token: adminForm ?? "" } })).status).toBe(
+        403,
+      );
+      expect(isSignIn(await send(path, { url, form: { token: adminForm ?? "" } }))).toBe(true);
+      expect((await own.ask("POST", "/sessions/end", { token: READ_TOKEN })).status).toBe(403);
+      expect((await own.ask("POST", "/sessions/end", { token: null })).status).toBe(401);
+      expect(await areOpen(url, sessions)).toEqual([true, true, true]);
+
+      expect(await own.ask("POST", "/sessions/end")).toMatchObject({ status: 200, json: { ended: true } });
+      expect(await areOpen(url, sessions)).toEqual([false, false, false]);
+      expect((await own.ask("GET", "/health")).status).toBe(200);
+      expect(own.gateway.output()).toContain("every session of the console was ended");
+    });
   });
 });
 

@@ -167,7 +167,7 @@ describe("a page that is open", () => {
     await reason.fill("Half a sen");
     const id = page.url().split("/").at(-1) ?? "";
     // It would take the form away.
-    const body = { reason: "Meanwhile, by the API", response: { status: 201 } };
+    const body = { confirm: true, reason: "Meanwhile, by the API", response: { status: 201 } };
     expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
     await page.getByText("Meanwhile, by the API").waitFor();
     expect(await reason.inputValue()).toBe("Half a sen");
@@ -287,8 +287,10 @@ describe("what others write", () => {
     const form = page.locator("#resolve-form");
     await form.getByLabel("Headers").fill(`x-evil: ${evil}`);
     await form.getByLabel("Reason").fill(evil);
-    await form.getByRole("checkbox").check();
     await form.getByRole("button").click();
+    expect(await page.locator("#preview dl").textContent()).toContain(evil);
+    await form.getByRole("checkbox").check();
+    await form.getByRole("button", { name: "Resolve with this response" }).click();
     await page.locator("#record-head .completed").waitFor();
     expect(await page.locator("#timeline .said").textContent()).toBe(evil);
     expect(await page.locator("#response").textContent()).toContain(evil);

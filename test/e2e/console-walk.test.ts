@@ -57,7 +57,16 @@ describe("a key in doubt", () => {
         expect.stringMatching(/^Attempt 1 may have taken effect: the connection broke/),
       ]);
       await fillResolution(page);
-      await page.locator("#resolve-form").getByRole("checkbox").check();
+      await page.getByRole("button", { name: "Preview" }).click();
+      // What retries will get, and a way back to what was typed.
+      expect(await page.locator("#preview pre").textContent()).toBe(BODY);
+      expect(await page.locator("#preview dl").textContent()).toContain("x-settled-by");
+      await page.getByRole("button", { name: "Change it" }).click();
+      expect(await page.locator("#resolve-form").getByLabel("Status").inputValue()).toBe("202");
+      expect(await page.locator("#resolve-form").getByLabel("Body").inputValue()).toBe(BODY);
+      await page.getByRole("button", { name: "Preview" }).click();
+      expect(await page.locator("#record-head .state").textContent()).toBe("unknown");
+      await page.locator("#preview").getByRole("checkbox").check();
       await page.getByRole("button", { name: "Resolve with this response" }).click();
 
       await page.getByText("Resolved. Every retry gets this response from now on.").waitFor();
@@ -98,6 +107,9 @@ describe("a key in doubt", () => {
       await page.keyboard.press("Tab");
       await page.keyboard.type("Found in the bank's ledger");
       await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await page.locator("#preview").waitFor();
+      await tabTo(page, "resolve-confirmed");
       await page.keyboard.press("Space");
       await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");

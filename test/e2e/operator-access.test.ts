@@ -14,7 +14,7 @@ const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
 
 const BODIES: Readonly<Record<string, unknown>> = {
   release: { reason: "x" },
-  resolve: { reason: "x", response: { status: 200, body: "forged" } },
+  resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
   forget: { reason: "x" },
 };
 
@@ -62,6 +62,7 @@ async function recordNow(): Promise<string> {
 
 it("the file tells of changes and bodies that a reader may not have", () => {
   expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
+    "endSessions",
     "responseBody",
     "release",
     "resolve",
@@ -227,7 +228,7 @@ it("answers under the path that is configured", async () => {
   try {
     const { url } = elsewhere.gateway;
     expect(await askGateway(`${url}/internal/ops/health`, "GET", {})).toMatchObject({ status: 200 });
-    await askGateway(`${url}${BASE}/health`, "GET", {});
+    await askGateway(`${url}${BASE}/health`, "GET", { token: null });
     expect(await elsewhere.origin.requests()).toHaveLength(1);
   } finally {
     await elsewhere.close();

@@ -86,7 +86,9 @@ describe("a record whose outcome nobody knows", () => {
 
       const id = page.records[0]?.id ?? "";
       const reason = "the bank's statement shows it";
-      const resolved = await own.ask("POST", `/records/${id}/resolve`, { body: { reason, response: RESOLUTION } });
+      const resolved = await own.ask("POST", `/records/${id}/resolve`, {
+        body: { confirm: true, reason, response: RESOLUTION },
+      });
       expect(resolved.json).toMatchObject({ id, state: "completed", status: 201, responseKept: true });
 
       const retry = await own.send(message);
@@ -133,7 +135,7 @@ describe("a record whose outcome nobody knows", () => {
     const { key, path, id } = await unknownKey();
     const bytes = Buffer.from([0, 255, 128, 10, 13]);
     const response = { status: 203, bodyBase64: bytes.toString("base64") };
-    await scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "by hand", response } });
+    await scene.ask("POST", `/records/${id}/resolve`, { body: { confirm: true, reason: "by hand", response } });
     expect((await scene.send({ path, key })).body).toEqual(bytes);
   });
 });
@@ -147,7 +149,7 @@ describe("a change", () => {
     const id = await idOf(key);
     for (const [action, extra] of [
       ["release", {}],
-      ["resolve", { response: RESOLUTION }],
+      ["resolve", { response: RESOLUTION, confirm: true }],
       ["forget", {}],
     ] as const) {
       const refused = await scene.ask("POST", `/records/${id}/${action}`, { body: { reason: "hurry", ...extra } });
@@ -182,7 +184,9 @@ describe("a change", () => {
     const { json } = await scene.ask("GET", `/records/${id}`);
     const { startedAt, lockedUntil } = v.parse(v.object({ startedAt: v.string(), lockedUntil: v.string() }), json);
     expect(Date.parse(lockedUntil) - Date.parse(startedAt)).toBeLessThan(1000);
-    const resolved = await scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "x", response: RESOLUTION } });
+    const resolved = await scene.ask("POST", `/records/${id}/resolve`, {
+      body: { confirm: true, reason: "x", response: RESOLUTION },
+    });
     expect(resolved.status).toBe(200);
     const forgotten = await scene.ask("POST", `/records/${id}/forget`, { body: { reason: "x" } });
     expect(forgotten.json).toEqual({ forgotten: true });
@@ -194,7 +198,7 @@ describe("a change", () => {
     const id = await idOf(message.key);
     for (const [action, extra] of [
       ["release", {}],
-      ["resolve", { response: RESOLUTION }],
+      ["resolve", { response: RESOLUTION, confirm: true }],
     ] as const) {
       const refused = await scene.ask("POST", `/records/${id}/${action}`, { body: { reason: "no", ...extra } });
       expect(refused).toMatchObject({ status: 409, json: { code: "change-refused", retryable: false } });
@@ -219,15 +223,15 @@ describe("a change", () => {
     ["release", { reason: "x".repeat(1001) }],
     ["forget", { reason: "x", response: RESOLUTION }],
     ["resolve", { reason: "x" }],
-    ["resolve", { reason: "x", response: { status: 199 } }],
-    ["resolve", { reason: "x", response: { status: 204, body: "x" } }],
-    ["resolve", { reason: "x", response: { status: 200, body: "x", bodyBase64: "eA==" } }],
-    ["resolve", { reason: "x", response: { status: 200, bodyBase64: "%" } }],
-    ["resolve", { reason: "x", response: { status: 200, headers: [["Transfer-Encoding", "chunked"]] } }],
-    ["resolve", { reason: "x", response: { status: 200, headers: [["Idempotent-Replayed", "true"]] } }],
-    ["resolve", { reason: "x", response: { status: 200, headers: [["a b", "c"]] } }],
-    ["resolve", { reason: "x", response: { status: 200, headers: [["a", "b\r\nc: d"]] } }],
-    ["resolve", { reason: "x", response: { status: 200, body: "x".repeat((1 << 20) + 1) } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 199 } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 204, body: "x" } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 200, body: "x", bodyBase64: "eA==" } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 200, bodyBase64: "%" } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["Transfer-Encoding", "chunked"]] } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["Idempotent-Replayed", "true"]] } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["a b", "c"]] } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["a", "b\r\nc: d"]] } }],
+    ["resolve", { confirm: true, reason: "x", response: { status: 200, body: "x".repeat((1 << 20) + 1) } }],
   ])("needs a reason, and with resolve a response that can be sent: %s %#", async (action, body) => {
     const { id } = await unknownKey();
     const refused = await scene.ask("POST", `/records/${id}/${action}`, { body });
@@ -240,7 +244,9 @@ describe("a change", () => {
     const response = { status: 200, body: "x".repeat(1 << 20) };
     const large = { reason: "x".repeat(5 << 20) };
     expect((await scene.ask("POST", `/records/${id}/release`, { body: large })).status).toBe(413);
-    expect((await scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "x", response } })).status).toBe(200);
+    expect(
+      (await scene.ask("POST", `/records/${id}/resolve`, { body: { confirm: true, reason: "x", response } })).status,
+    ).toBe(200);
     expect((await scene.send({ path, key })).body.byteLength).toBe(1 << 20);
   });
 });

@@ -3,6 +3,7 @@
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
+import { freePort, untilAnswers } from "../support/ports.ts";
 import { projectDir } from "../support/wrangler.ts";
 import { cleanUp, serve, writeDeployment } from "./support/serve-process.ts";
 
@@ -89,4 +90,24 @@ it("refuses a secret without a value, and one that would change the configuratio
   expect(await gateway.exited).toBe(1);
   expect(gateway.output()).toContain("ADMIN_TOKEN: is a secret without a value");
   expect(gateway.output()).toContain("ROUTES_2: is no secret: write it in wrangler.toml");
+});
+
+it("gives operators a port of their own, when the configuration and the command line both say so", async () => {
+  const token = "0123456789abcdef".repeat(4);
+  const routes = [{ path: "/v1/pay" }];
+  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9", operator_listener: "own" }, ROUTES: routes };
+  const { args } = await writeDeployment({ vars });
+  const without = serve(args);
+  expect(await without.exited).toBe(1);
+  expect(without.output()).toContain("IDEMPOTENCY.operator_listener: ");
+  expect(without.output()).toContain("--operator-port");
+
+  const port = await freePort();
+  const gateway = serve([...args, "--secret", "ADMIN_TOKEN", "--operator-port", String(port)], { ADMIN_TOKEN: token });
+  const { url } = await gateway.listening();
+  expect(gateway.output()).toContain(`operators come in at http://127.0.0.1:${port}, and nowhere else`);
+  await untilAnswers({ port, path: "/", timeoutMs: 20_000, failure: () => null });
+  const at = async (base: string): Promise<number> =>
+    (await fetch(`${base}/_onceway/health`, { headers: { Authorization: `Bearer ${token}` } })).status;
+  expect([await at(`http://127.0.0.1:${port}`), await at(url)]).toEqual([200, 404]);
 });

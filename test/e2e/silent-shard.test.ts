@@ -52,7 +52,7 @@ async function forget(key: string): Promise<void> {
   const { json } = await scene.ask("GET", `/records?key=${key}`);
   const { records } = v.parse(v.object({ records: v.array(v.object({ id: v.string() })) }), json);
   // Its lock is long: it stays, resolved, and waits for nobody.
-  const body = { reason: "one is enough", response: { status: 201 } };
+  const body = { confirm: true, reason: "one is enough", response: { status: 201 } };
   await scene.ask("POST", `/records/${records[0]?.id}/resolve`, { body });
 }
 

@@ -111,6 +111,11 @@ it("finds the records of a key by what their ids begin with, and no others", () 
       [idOf(2, "b"), "mine"],
     ]);
     expect(read(list, { section: "key", keyHash: "d".repeat(32) }, NOW)).toEqual([]);
+    // By less than half of an id, and by all of it, which is one record's alone.
+    expect(read(list, { section: "key", keyHash: "b".repeat(8) }, NOW, 1)).toHaveLength(2);
+    for (const id of [idOf(1, "b"), idOf(2, "b"), idOf(3, "c")]) {
+      expect(read(list, { section: "key", keyHash: id }, NOW, 1).map((one) => one.id)).toEqual([id]);
+    }
     // Nor by the cursor of another list.
     for (const route of [null, encodeURIComponent("/")]) {
       const query = { ...ALL, section: "key", keyHash: "b".repeat(32), route, limit: 9 } as const;

@@ -43,6 +43,8 @@ export interface WorkerdOptions extends GatewayOptions {
   /** Cap'n Proto text, one entry each: `(name = "API", service = "api")`. */
   readonly extraBindings?: readonly string[];
   readonly extraServices?: readonly string[];
+  /** Where operators come in, with `operator_listener = "own"`; where everybody does by default. */
+  readonly operatorPort?: number;
   /** Where V8's inspector listens; nowhere by default. */
   readonly inspectorPort?: number;
 }
@@ -94,6 +96,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
     modulesDir: workDir,
     stateDir: options.stateDir,
     address: `127.0.0.1:${port}`,
+    operatorAddress: options.operatorPort === undefined ? null : `127.0.0.1:${options.operatorPort}`,
     compatibility,
     objects: [{ name: "KEY_SHARD", className: "KeyShard" }],
     secrets: [],

@@ -12,6 +12,8 @@ export type { HeaderPair, RawHead, RawResponse } from "./http-response.ts";
 export interface RawRequest {
   readonly host: string;
   readonly port: number;
+  /** The address to come from; the system's choice by default. */
+  readonly from?: string;
   readonly method: string;
   /** The request target, byte for byte: also `*`, absolute URLs, unescaped characters. */
   readonly target: string;
@@ -64,7 +66,8 @@ export function openRequest(request: RawRequest): OpenRequest {
   // A test looks only at what it needs; the others must not count as unhandled.
   for (const { promise } of [sent, head, response]) promise.catch(() => {});
 
-  const socket = connect(request.port, request.host);
+  const { host, port, from } = request;
+  const socket = connect({ host, port, ...(from === undefined ? {} : { localAddress: from }) });
   const deadline = setTimeout(() => fail(new Error("the request took too long")), request.timeoutMs ?? 30_000);
 
   function fail(error: Error): void {

@@ -2,6 +2,7 @@
 
 import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
+import type { ResponsePreview } from "../given-response.ts";
 import type { RecordDetail } from "../operator.ts";
 import { FormToken } from "./page.tsx";
 import type { View } from "./view.ts";
@@ -11,6 +12,8 @@ export interface Draft {
   readonly action: Change;
   readonly errors: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
+  /** What retries would get: shown in place of the form that it was made of. */
+  readonly preview: ResponsePreview | null;
 }
 
 interface ChangeFormsProps {
@@ -34,7 +37,11 @@ export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) 
           <summary>
             <strong>{TITLES[action]}</strong> <span class="soft">{SUMMARIES[action]}</span>
           </summary>
-          <ChangeForm view={view} record={record} action={action} draft={draft?.action === action ? draft : null} />
+          {draft?.action === action && draft.preview !== null ? (
+            <PreviewForm view={view} record={record} preview={draft.preview} fields={draft.fields} />
+          ) : (
+            <ChangeForm view={view} record={record} action={action} draft={draft?.action === action ? draft : null} />
+          )}
         </details>
       ))}
     </div>
@@ -47,11 +54,12 @@ interface ChangeFormProps extends Omit<ChangeFormsProps, "changes"> {
 
 function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
   const id = (name: string): string => `${action}-${name}`;
-  const errorsId = draft === null ? undefined : id("errors");
+  const errors = draft?.errors ?? [];
+  const errorsId = errors.length === 0 ? undefined : id("errors");
   return (
     <form method="post" action={view.paths.change(record.id, action)} aria-describedby={errorsId}>
       <FormToken view={view} />
-      {draft === null ? null : <Errors draft={draft} id={id("errors")} />}
+      {draft === null || errors.length === 0 ? null : <Errors draft={draft} id={id("errors")} />}
       {action === "resolve" ? <ResponseFields id={id} fields={draft?.fields ?? {}} /> : null}
       <Field id={id("reason")} label="Reason" hint="Kept in the record's timeline.">
         <input
@@ -63,9 +71,7 @@ function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
           value={draft?.fields["reason"]}
         />
       </Field>
-      <label class="check">
-        <input type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[action]}
-      </label>
+      {action === "resolve" ? null : <Confirmation action={action} />}
       <button class={action === "resolve" ? "main" : undefined}>{BUTTONS[action]}</button>
     </form>
   );
@@ -78,6 +84,14 @@ function Errors({ draft, id }: { readonly draft: Draft; readonly id: string }) {
         <p>{error}</p>
       ))}
     </div>
+  );
+}
+
+function Confirmation({ action }: { readonly action: Change }) {
+  return (
+    <label class="check">
+      <input id={`${action}-confirmed`} type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[action]}
+    </label>
   );
 }
 
@@ -114,6 +128,59 @@ function ResponseFields({ id, fields }: ResponseFieldsProps) {
   );
 }
 
+interface PreviewFormProps {
+  readonly view: View;
+  readonly record: RecordDetail;
+  readonly preview: ResponsePreview;
+  /** As they were typed: they are sent again, and held to the same rules. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
+  const { status, headers, omittedHeaders, sizeBytes, body, warnings } = preview;
+  return (
+    <form method="post" action={view.paths.change(record.id, "resolve")} id="preview">
+      <FormToken view={view} />
+      {["status", "headers", "body", "reason"].map((name) => (
+        <input type="hidden" name={name} value={fields[name] ?? ""} />
+      ))}
+      <p>Every retry gets this, marked as a replay:</p>
+      <dl class="facts mono">
+        <dt>status</dt>
+        <dd>{status}</dd>
+        {headers.map(([name, value]) => (
+          <>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </>
+        ))}
+        <dt>body</dt>
+        <dd>{sizeBytes} bytes</dd>
+      </dl>
+      {body === null || body === "" ? null : (
+        <pre class="mono" tabindex={0} aria-label="Body">
+          {body}
+        </pre>
+      )}
+      {omittedHeaders.length === 0 ? null : <p>This route leaves out of replays: {omittedHeaders.join(", ")}.</p>}
+      {warnings.length === 0 ? null : (
+        <div class="note unknown" role="status">
+          {warnings.map((warning) => (
+            <p>{warning}</p>
+          ))}
+        </div>
+      )}
+      <Confirmation action="resolve" />
+      <button class="main" name="step" value="give">
+        Resolve with this response
+      </button>{" "}
+      <button name="step" value="edit" formnovalidate>
+        Change it
+      </button>
+    </form>
+  );
+}
+
 interface FieldProps {
   readonly id: string;
   readonly label: string;
@@ -147,7 +214,7 @@ const CONFIRMATIONS = {
 } as const;
 
 const BUTTONS = {
-  resolve: "Resolve with this response",
+  resolve: "Preview",
   release: "Release the key",
   forget: "Forget the record",
 } as const;

@@ -5,20 +5,22 @@ import { parseChange } from "../change-request.ts";
 import type { ChangeRequest } from "../operator.ts";
 
 export type ChangeReading =
-  | { readonly ok: true; readonly change: ChangeRequest }
+  | { readonly ok: true; readonly change: ChangeRequest; readonly isPreview: boolean }
   | { readonly ok: false; readonly errors: readonly string[] };
 
 export function readChange(action: Change, fields: Readonly<Record<string, string>>): ChangeReading {
   const { reason = "", confirmed } = fields;
-  const asked = action === "resolve" ? { reason, response: responseOf(fields) } : { reason };
+  const isPreview = action === "resolve" && fields["step"] !== "give";
+  const isGiven = isPreview ? { preview: true } : { confirm: true };
+  const asked = action === "resolve" ? { reason, response: responseOf(fields), ...isGiven } : { reason };
   const parsed = parseChange(action, new TextEncoder().encode(JSON.stringify(asked)));
   const errors = [
     ...(parsed.ok ? [] : [parsed.reason]),
-    ...(confirmed === "yes" ? [] : ["Confirm what follows from it: tick the box above the button."]),
+    ...(isPreview || confirmed === "yes" ? [] : ["Confirm what follows from it: tick the box above the button."]),
   ];
-  return parsed.ok && errors.length === 0
-    ? { ok: true, change: { ...parsed.value, by: "admin" } }
-    : { ok: false, errors };
+  if (!parsed.ok || errors.length > 0) return { ok: false, errors };
+  const { isPreview: _, ...change } = parsed.value;
+  return { ok: true, change: { ...change, by: "admin" }, isPreview };
 }
 
 function responseOf({ status = "", headers = "", body = "" }: Readonly<Record<string, string>>): object {

@@ -77,6 +77,11 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
             <form method="post" action={paths.signOut}>
               <FormToken view={view} />
               <button class="quiet">Sign out</button>
+              {viewer.role === "admin" ? (
+                <button class="quiet" formaction={paths.signOutEverywhere} title="Ends every session of the console">
+                  Everywhere
+                </button>
+              ) : null}
             </form>
           </div>
         </div>

@@ -2,7 +2,8 @@
 
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
-import type { Operator, RecordState, RecordSummary } from "../operator.ts";
+import { isIdPrefix, type ListRequest } from "../list-request.ts";
+import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import { show } from "./answer.ts";
 import { readFilter } from "./filter.ts";
 import type { Signed } from "./guard.ts";
@@ -39,7 +40,7 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
     const search = new URL(c.req.url).searchParams;
     const filter = readFilter(search);
     const { request } = filter;
-    const listed = request === null ? null : await operator.list(request.filter, request.limit, request.cursor);
+    const listed = request === null ? null : await find(operator, request);
     const problem = filter.problem ?? (listed === null ? "This page of the list is no more. Search again." : null);
     return show(
       <Records
@@ -73,12 +74,21 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
   });
 }
 
+/** What is typed into the one field is a key, or the beginning of an id: as logs name records, and other pages. */
+async function find(operator: Operator, { filter, limit, cursor }: ListRequest): Promise<Listed | null> {
+  const found = await operator.list(filter, limit, cursor);
+  const { key } = filter;
+  const isFound = found !== null && (found.records.length > 0 || found.cursor !== null);
+  if (isFound || key === null || !isIdPrefix(key)) return found;
+  return (await operator.list({ ...filter, key: null, idPrefix: key }, limit, cursor)) ?? found;
+}
+
 async function oldest(
   operator: Operator,
   state: RecordState,
   silent: readonly string[],
 ): Promise<readonly RecordSummary[]> {
-  const filter = { states: [state], route: null, olderThanMs: null, key: null };
+  const filter = { states: [state], route: null, olderThanMs: null, key: null, idPrefix: null };
   const page = await operator.list(filter, LOOKED_AT, null, silent);
   return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
 }

@@ -49,7 +49,8 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
             </div>
             <Timeline timeline={record.timeline} now={view.now} />
           </section>
-          <section class="card" id="decide" data-live>
+          {/* A preview that somebody reads stays as it is. */}
+          <section class="card" id="decide" data-live={(draft?.preview ?? null) === null ? true : undefined}>
             <div class="head">
               <h2>Decide</h2>
             </div>

@@ -37,7 +37,10 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
       <Silent silent={listed?.silent ?? []} />
       <form class="filter card" method="get" action={view.paths.records} role="search">
         <div class="field wide">
-          <label for="key">Idempotency key</label>
+          <label for="key">
+            Idempotency key{" "}
+            <span class="soft small">or a record's id, or a log's keyHash: 8 digits or more from its beginning</span>
+          </label>
           <input
             id="key"
             name="key"
@@ -116,7 +119,7 @@ function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, silent }: L
   if (Object.keys(query).length === 0)
     return "No record now. Every protected request that comes with a key makes one, until it expires.";
   if (query["key"] !== undefined) {
-    return "No such record. The key has to be whole, as the client sent it; it may also have expired, or never have arrived.";
+    return "No such record. The key has to be whole, as the client sent it, or the first 8 digits or more of an id; it may also have expired, or never have arrived.";
   }
   return "No record matches. Leave out a condition.";
 }

@@ -4,6 +4,7 @@
 
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { SESSION_COOKIE as NAME } from "../../http/session-cookie.ts";
 import { SESSION_MS } from "./session.ts";
 
 const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -26,8 +27,6 @@ export function setSessionCookie(c: Context, value: string): void {
 export function dropSessionCookie(c: Context): void {
   deleteCookie(c, isEncrypted(c) ? `__Host-${NAME}` : NAME, attributes(c));
 }
-
-const NAME = "onceway";
 
 function attributes(c: Context) {
   return { path: "/", httpOnly: true, sameSite: "Strict", secure: isEncrypted(c) } as const;

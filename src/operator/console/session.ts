@@ -1,7 +1,9 @@
 // Who is signed in: a value that the browser keeps and cannot make. It is signed with the operator's token itself, so that a
 // new token ends the sessions of the old one, and holds nothing that would serve anywhere else.
 //
-//   admin.1795267816000.4f0c….mac      role, end, a random name, HMAC-SHA-256 of them
+//   admin.1795267816000.0000….4f0c….mac      role, end, generation, a random name, HMAC-SHA-256 of them
+//
+// The generation is the one that was in force: when all sessions are ended there is another (see shard/operator-calls.ts).
 
 import type { Tokens } from "../../config/read-tokens.ts";
 import type { Role } from "../auth.ts";
@@ -10,23 +12,29 @@ import type { Viewer } from "./view.ts";
 /** A working day. There is no renewal: whoever is still there signs in again. */
 export const SESSION_MS = 8 * 3_600_000;
 
-export async function beginSession(role: Role, tokens: Tokens, now: number): Promise<string> {
+export interface Session extends Viewer {
+  /** It is worth something as long as this is the one in force. */
+  readonly generation: string;
+}
+
+export async function beginSession(role: Role, tokens: Tokens, generation: string, now: number): Promise<string> {
   const token = tokenOf(tokens, role);
   if (token === null) throw new TypeError("nobody has this role");
   const name = hex(crypto.getRandomValues(new Uint8Array(16)));
-  const claims = `${role}.${now + SESSION_MS}.${name}`;
+  const claims = `${role}.${now + SESSION_MS}.${generation}.${name}`;
   return `${claims}.${await sign(token, "session", claims)}`;
 }
 
 /** `null`: none, or one that has ended, or that nobody here has signed. */
-export async function readSession(value: string | undefined, tokens: Tokens, now: number): Promise<Viewer | null> {
-  const [, role, end, name, mac] =
-    /^(admin|reader)\.(\d{1,15})\.([0-9a-f]{32})\.([0-9a-f]{64})$/.exec(value ?? "") ?? [];
-  if ((role !== "admin" && role !== "reader") || mac === undefined || Number(end) <= now) return null;
+export async function readSession(value: string | undefined, tokens: Tokens, now: number): Promise<Session | null> {
+  const [, role, end, generation, name, mac] =
+    /^(admin|reader)\.(\d{1,15})\.([0-9a-f]{32})\.([0-9a-f]{32})\.([0-9a-f]{64})$/.exec(value ?? "") ?? [];
+  if ((role !== "admin" && role !== "reader") || generation === undefined || mac === undefined) return null;
+  if (Number(end) <= now) return null;
   const token = tokenOf(tokens, role);
-  const claims = `${role}.${end}.${name}`;
+  const claims = `${role}.${end}.${generation}.${name}`;
   if (token === null || !(await isSigned(token, "session", claims, mac))) return null;
-  return { role, formToken: await sign(token, "form", claims) };
+  return { role, generation, formToken: await sign(token, "form", claims) };
 }
 
 function tokenOf({ admin, read }: Tokens, role: Role): string | null {

@@ -6,12 +6,14 @@ import type { Paths } from "./view.ts";
 export interface SignInProps {
   readonly paths: Paths;
   readonly error: string | null;
+  /** What has just happened. */
+  readonly done: string | null;
   /** Where to go afterwards. */
   readonly next: string;
   readonly isFromElsewhere: boolean;
 }
 
-export function SignIn({ paths, error, next, isFromElsewhere }: SignInProps) {
+export function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
   return (
     <Document title="Sign in" styleSrc={paths.style}>
       <main id="main">
@@ -19,6 +21,11 @@ export function SignIn({ paths, error, next, isFromElsewhere }: SignInProps) {
           <Brand href={paths.overview} />
           <form method="post" action={paths.signIn}>
             <h1>Sign in</h1>
+            {done === null ? null : (
+              <p class="note" role="status">
+                {done}
+              </p>
+            )}
             {error === null ? null : (
               <p class="note error" role="alert" id="error">
                 {error}

@@ -10,18 +10,18 @@ import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie
 import { SignIn } from "./sign-in.tsx";
 import type { Paths } from "./view.ts";
 
-export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth }: ConsolePorts): void {
+export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, operator }: ConsolePorts): void {
   app.post(paths.signIn, async (c) => {
     const { next: wanted, "operator-token": given } = await textFields(c.req.raw);
     const next = ownPath(paths, wanted);
     const refuse = (status: number, error: string, headers = {}) =>
-      show(<SignIn paths={paths} error={error} next={next} isFromElsewhere={false} />, status, headers);
+      show(<SignIn paths={paths} error={error} done={null} next={next} isFromElsewhere={false} />, status, headers);
     if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
     const token = (given ?? "").trim();
     const address = c.req.header("CF-Connecting-IP") ?? "local";
     const admission = await auth.admitToken(token, address, Date.now());
     if (admission.kind === "admitted") {
-      setSessionCookie(c, await beginSession(admission.role, tokens, Date.now()));
+      setSessionCookie(c, await beginSession(admission.role, tokens, await operator.sessions(), Date.now()));
       return c.redirect(next, 303);
     }
     if (admission.problem.code !== "operator-throttled") {
@@ -37,9 +37,10 @@ export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth }: Con
       c.req.query("ended") === undefined
         ? null
         : "Your session has ended, and nothing was changed. Sign in and send the form again.";
+    const done = c.req.query("everywhere") === undefined ? null : "Every session of the console has ended.";
     // A link on another site brings no cookie that is strict, whether or not there is a session.
     const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
-    return show(<SignIn paths={paths} error={error} next={next} isFromElsewhere={isFromElsewhere} />);
+    return show(<SignIn paths={paths} error={error} done={done} next={next} isFromElsewhere={isFromElsewhere} />);
   });
   // Whoever can send this form is at the console: it needs no token, and works when the session has ended.
   app.post(paths.signOut, (c) => {

@@ -30,6 +30,7 @@ export function pathsBelow(base: string) {
     shards: `${console}/shards`,
     signIn: `${console}/sign-in`,
     signOut: `${console}/sign-out`,
+    signOutEverywhere: `${console}/sign-out-everywhere`,
     style: `${console}/${STYLE.name}`,
     script: `${console}/${SCRIPT.name}`,
     record,

@@ -12,6 +12,38 @@ const env = (operator_path?: unknown, more: Readonly<Record<string, unknown>> = 
   ...more,
 });
 
+describe("operator_hostname and operator_listener", () => {
+  const read = (settings: Readonly<Record<string, unknown>>) => ({ IDEMPOTENCY: settings, ROUTES: [PAYMENTS] });
+
+  it("leave operators on every host, where clients come in, unless they are written", () => {
+    expect(configOf(read({}))).toMatchObject({ operatorHostname: null, operatorListener: "shared" });
+    const written = { operator_hostname: "ops.example.com", operator_listener: "own" };
+    expect(configOf(read(written))).toMatchObject({ operatorHostname: "ops.example.com", operatorListener: "own" });
+  });
+
+  it.each([
+    "",
+    "https://ops.example.com",
+    "ops.example.com:8443",
+    "Ops.example.com",
+    "ops.example.com.",
+    "*.example.com",
+    7,
+  ])("the first is not %s", (operator_hostname) => {
+    const problems = problemsOf(read({ operator_hostname }));
+    expect(problems.map(({ path }) => path)).toEqual(["IDEMPOTENCY.operator_hostname"]);
+  });
+
+  it("each names its own problem, and no route has them", () => {
+    const wrong = { operator_path: "ops", operator_hostname: "x:1", operator_listener: "mine" };
+    expect(problemsOf(read(wrong)).map(({ path }) => path)).toEqual(
+      Object.keys(wrong).map((name) => `IDEMPOTENCY.${name}`),
+    );
+    const route = { ...PAYMENTS, operator_listener: "own" };
+    expect(problemsOf({ ROUTES: [route] })[0]?.message).toContain("[vars.IDEMPOTENCY]");
+  });
+});
+
 describe("operator_path", () => {
   it("is /_onceway, or one or more plain segments", () => {
     expect(configOf(env()).operatorPath).toBe("/_onceway");

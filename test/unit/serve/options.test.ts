@@ -11,6 +11,8 @@ describe("the command line of serve", () => {
       state: ".onceway/state",
       host: "127.0.0.1",
       port: 8787,
+      operatorPort: null,
+      operatorHost: "127.0.0.1",
       secretsFile: null,
       secretNames: [],
       graceMs: 30_000,
@@ -19,7 +21,8 @@ describe("the command line of serve", () => {
 
   it("takes each of its options", () => {
     const args = ["--config", "a.toml", "--env", "local", "--state", "/s", "--host", "[::1]", "--port", "0"];
-    const more = ["--secrets", ".dev.vars", "--secret", "A", "--secret", "B", "--grace", "2m"];
+    const operators = ["--operator-port", "8788", "--operator-host", "[::]"];
+    const more = [...operators, "--secrets", ".dev.vars", "--secret", "A", "--secret", "B", "--grace", "2m"];
     expect(readOptions([...args, ...more])).toEqual({
       command: "serve",
       config: "a.toml",
@@ -27,6 +30,8 @@ describe("the command line of serve", () => {
       state: "/s",
       host: "::1",
       port: 0,
+      operatorPort: 8788,
+      operatorHost: "::",
       secretsFile: ".dev.vars",
       secretNames: ["A", "B"],
       graceMs: 120_000,
@@ -36,6 +41,7 @@ describe("the command line of serve", () => {
   });
 
   it.each([
+    [["--operator-port", "0"], "--operator-port must be a number from 1 to 65535"],
     [["--port", "65536"], "--port must be a number from 0 to 65535"],
     [["--port", "http"], "--port must be a number from 0 to 65535"],
     [["--grace", "30"], '--grace must be a number with a unit (ms, s, m, h, d): write "30s"'],

@@ -1,0 +1,18 @@
+// `onceway sign-out`: ends every session of a gateway's console, when a browser or its cookie is in wrong hands.
+
+import type { Command } from "commander";
+
+import { jsonLine } from "./look.ts";
+import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+
+export function defineSignOut(command: Command): Command {
+  command
+    .summary("end every session of the console")
+    .description("Ends every session of the console, whoever began it. The tokens stay as they are.");
+  return operatorCommand(command, "print what the API answers").action(signOut);
+}
+
+async function signOut(options: OperatorOptions): Promise<void> {
+  await connect(options).endSessions();
+  console.log(options.json === true ? jsonLine({ ended: true }) : "ended: every session of the console");
+}

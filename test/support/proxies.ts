@@ -1,0 +1,92 @@
+// Real proxies in front of a gateway, with the very lines that the README prints. `npm test` on a fresh machine installs them
+// where it may (as root, on Debian); elsewhere the tests fail with the command to run. This file's default export is part
+// of the e2e project's global set-up.
+
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort, untilAnswers } from "./ports.ts";
+import { spawnGroup } from "./process-group.ts";
+
+const SCRIPT = fileURLToPath(new URL("install-proxies.sh", import.meta.url));
+const README = new URL("../../README.md", import.meta.url);
+
+export type ProxyKind = "nginx" | "haproxy";
+
+const PROGRAMS: Readonly<Record<ProxyKind, string>> = { nginx: "/usr/sbin/nginx", haproxy: "/usr/sbin/haproxy" };
+
+export default function installMissing(): void {
+  const isInstalled = Object.values(PROGRAMS).every((program) => existsSync(program));
+  if (isInstalled || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
+  try {
+    execFileSync(SCRIPT, { stdio: "inherit" });
+  } catch {
+    // The tests that need them say so.
+  }
+}
+
+/** What differs between the README's example and a test on loopback. */
+export interface ProxyPlaces {
+  readonly gatewayPort: number;
+  readonly operatorPort: number;
+  /** The one network that operators may come from. */
+  readonly operatorNetwork: string;
+}
+
+export interface Proxy {
+  /** Where clients come in. */
+  readonly port: number;
+  readonly operatorPort: number;
+  stop(): Promise<void>;
+}
+
+/** The README's block of this language, with ports of this machine, and without TLS. */
+export async function startProxy(kind: ProxyKind, places: ProxyPlaces): Promise<Proxy> {
+  const [port, operatorPort] = [await freePort(), await freePort()];
+  const [, block = ""] = new RegExp(`\`\`\`${kind}\n([^\`]+)\`\`\``).exec(await readFile(README, "utf8")) ?? [];
+  const text = block
+    .replaceAll("127.0.0.1:8787", `127.0.0.1:${places.gatewayPort}`)
+    .replaceAll("127.0.0.1:8788", `127.0.0.1:${places.operatorPort}`)
+    .replaceAll("10.0.0.0/8", places.operatorNetwork)
+    .replaceAll(/(listen|bind) 10\.0\.0\.5:443 ssl[^;\n]*/g, `$1 127.0.0.1:${operatorPort}`)
+    .replaceAll(/(listen|bind) (?::|\*:)?443 ssl[^;\n]*/g, `$1 127.0.0.1:${port}`)
+    .replaceAll(/^ *ssl_.*\n/gm, "");
+  return runProxy(kind, text, port, operatorPort);
+}
+
+/** With lines of a test's own; `port` and `operatorPort` are those that they name. */
+export async function runProxy(kind: ProxyKind, text: string, port: number, operatorPort: number): Promise<Proxy> {
+  const program = PROGRAMS[kind];
+  if (!existsSync(program)) {
+    throw new Error(`The gateway is tested behind ${kind}, and there is none: run test/support/install-proxies.sh.`);
+  }
+  const dir = await mkdtemp(join(tmpdir(), `onceway-${kind}-`));
+  const file = join(dir, "proxy.conf");
+  await writeFile(file, kind === "nginx" ? nginxFile(dir, text) : haproxyFile(text));
+  const args = kind === "nginx" ? ["-p", dir, "-c", file, "-e", "stderr"] : ["-db", "-f", file];
+  const group = await spawnGroup(program, args, { cwd: dir, env: process.env });
+  const failure = (): string | null => (group.hasExited() ? `${kind} has ended: ${group.output()}` : null);
+  await untilAnswers({ port, path: "/", timeoutMs: 20_000, failure });
+  return {
+    port,
+    operatorPort,
+    async stop() {
+      await group.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function nginxFile(dir: string, text: string): string {
+  const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+  const folders = kinds.map((kind) => `  ${kind}_temp_path ${dir}/${kind};`).join("\n");
+  const user = process.getuid?.() === 0 ? "user root;\n" : "";
+  return `${user}daemon off;\nworker_processes 1;\npid ${dir}/pid;\nevents {}\nhttp {\n  access_log off;\n${folders}\n${text}}\n`;
+}
+
+function haproxyFile(text: string): string {
+  return `global\n  maxconn 200\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s\n${text}`;
+}

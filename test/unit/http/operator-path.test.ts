@@ -1,0 +1,117 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { hostname, isHost } from "../../../src/http/host.ts";
+import { operatorPathMatcher } from "../../../src/http/operator-path.ts";
+import { operatorPathForm } from "../../support/operator-path-forms.ts";
+
+const match = operatorPathMatcher("/_onceway");
+
+/** Of a target as it comes over the wire. */
+function matchTarget(target: string, matcher = match): string {
+  const url = `http://api.example${target}`;
+  return matcher(url, new URL(url).pathname);
+}
+
+describe("the operator path", () => {
+  it.each(["/_onceway", "/_onceway/records", "/_onceway/console/records?key=a%2fb", "/_onceway?x=/../y"])(
+    "is plain as it is written: %s",
+    (target) => expect(matchTarget(target)).toBe("plain"),
+  );
+
+  it.each([
+    "/x/../_onceway/health",
+    "/_onceway\\health",
+    "/_Onceway/health",
+    "/_ONCEWAY",
+    "/%5Fonceway",
+    "/%255fonceway",
+    "/%25255fonceway",
+    "//_onceway",
+    "/./_onceway",
+    "/_onceway/./health",
+    "/_onceway/",
+    "/_onceway;x/health",
+    "/_onceway./health",
+    "/_onceway%20/health",
+    "/_onceway%00/health",
+    "/_onceway%00.html",
+    "/_onceway%3fx",
+    "/.../_onceway",
+    "/x%2f..%2f_onceway",
+    "/x/..;/_onceway/health",
+    "/b%2f..%2f_onceway%2f%2f..%2fx",
+    "/%c1%9fonceway",
+    "/%u005fonceway",
+    "/%EF%BC%BFonceway",
+  ])("has forms that are nobody's: %s", (target) => expect(matchTarget(target)).toBe("form"));
+
+  it.each([
+    "/",
+    "/v1/_onceway",
+    "/v1/orders/_onceway/x",
+    "/_oncewayward",
+    "/_oncewa",
+    "/once/way",
+    "/v1/%5fonceway",
+    "/.well-known/idempotency",
+    "/v1/a%2fb;c/../d",
+  ])("is not %s", (target) => expect(matchTarget(target)).toBe("none"));
+
+  it("is recognised in every form that can be made of it", () => {
+    fc.assert(
+      fc.property(operatorPathForm, (form) => {
+        expect(matchTarget(form)).toBe("form");
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
+  it("may have more segments, and capital letters of its own", () => {
+    const matcher = operatorPathMatcher("/Internal/Ops");
+    expect(matchTarget("/Internal/Ops/health", matcher)).toBe("plain");
+    for (const form of ["/internal/ops/health", "/Internal//Ops", "/Internal%2fOps/health", "/Internal/x/../Ops"]) {
+      expect(matchTarget(form, matcher)).toBe("form");
+    }
+    expect(matchTarget("/Internal/Other", matcher)).toBe("none");
+  });
+
+  it("takes a bounded time for a path of escapes without end", () => {
+    expect(matchTarget(`/_once%${"25".repeat(8_000)}way`)).toBe("none");
+  });
+});
+
+describe("a host", () => {
+  it.each(["x", "api.example.com", "API.example.com:8443", "127.0.0.1:80", "[::1]", "[::1]:8787", "x_y-z", "x:", null])(
+    "may be %s",
+    (host) => expect(isHost(host)).toBe(true),
+  );
+
+  it.each([
+    "",
+    "x/_onceway/health?",
+    "x?a",
+    "x#a",
+    "x\\y",
+    "a@b",
+    "u:p@b",
+    "x y",
+    "x\ty",
+    "x\u0001y",
+    "x\u007f",
+    "x, y",
+    "x,y",
+    "x:80:80",
+    "x:port",
+    "[::1",
+    "x%2fy",
+    "%6fps.example.com",
+    "ｏps.example.com",
+    ":80",
+  ])("is not %j", (host) => expect(isHost(host)).toBe(false));
+
+  it("has a name, whatever its port and letters' case", () => {
+    expect(hostname("OPS.example.com:8443")).toBe("ops.example.com");
+    expect(hostname("[::1]:80")).toBe("[::1]");
+    expect(hostname(null)).toBeNull();
+  });
+});
