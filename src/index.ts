@@ -4,7 +4,6 @@
 import { env, waitUntil } from "cloudflare:workers";
 import { createApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
-import { configWarnings } from "./config/warnings.ts";
 import { createOperate } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
@@ -23,7 +22,7 @@ const bindings: Readonly<Record<string, unknown>> = { ...env };
 const read = readConfig(bindings);
 if (!read.ok) {
   for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
-} else for (const { path, message } of configWarnings(read.config)) console.warn(`configuration: ${path}: ${message}`);
+}
 const handle = read.ok ? appOf(read) : createRefusingApp(read.problems);
 
 function appOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>): ReturnType<typeof createApp> {
