@@ -5,7 +5,6 @@ import { env, waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
-import { configWarnings } from "./config/warnings.ts";
 import { createOperate, tokenSpotter } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
@@ -24,7 +23,7 @@ const bindings: Readonly<Record<string, unknown>> = { ...env };
 const read = readConfig(bindings);
 if (!read.ok) {
   for (const { path, message } of read.problems) console.error(`configuration: ${path}: ${message}`);
-} else for (const { path, message } of configWarnings(read.config)) console.warn(`configuration: ${path}: ${message}`);
+}
 const handles = read.ok ? handlesOf(read) : refusing(createRefusingApp(read.problems));
 
 interface Handles {

@@ -1,5 +1,5 @@
-// What a configuration may say and mostly does not mean. It is in force all the same: a warning is told by the check and in
-// the log, and refuses nothing.
+// What a configuration may say and mostly does not mean. It is in force all the same: a warning is told by the check, and
+// refuses nothing.
 
 import { type Config, type ConfigProblem, type Route, type ScopePart, scopePartName } from "./resolved.ts";
 

@@ -31,11 +31,12 @@ export class LockEnds {
 
   /** The records whose locks have ended, the one that ended first before all others. */
   ended(now: EpochMs, limit: number): readonly RecordId[] {
-    return [...this.#all()]
-      .filter(([, end]) => end <= now)
-      .toSorted(([, one], [, other]) => one - other)
+    const ended: { readonly id: RecordId; readonly end: EpochMs }[] = [];
+    for (const [id, end] of this.#all()) if (end <= now) ended.push({ id, end });
+    return ended
+      .toSorted((one, other) => one.end - other.end)
       .slice(0, limit)
-      .map(([id]) => id);
+      .map(({ id }) => id);
   }
 
   #all(): Map<RecordId, EpochMs> {
