@@ -1,11 +1,9 @@
-// The map: which request goes to which handler. Routes come from the configuration, in its order; the first one that
-// matches protects, under the path as written or in its plainest form (see http/path.ts). Everything else passes through.
+// The map: which request goes to which handler. Routes come from the configuration, in its order; one that matches any
+// form of the path protects (see http/find-route.ts). Everything else passes through.
 // Hono's router decides alone, without its application around it, which every request would pay for (README, "How fast it is").
 
-import { RegExpRouter } from "hono/router/reg-exp-router";
-import { SmartRouter } from "hono/router/smart-router";
-import { TrieRouter } from "hono/router/trie-router";
-import type { Config, ConfigProblem, Origin, Route } from "./config/resolved.ts";
+import type { Config, ConfigProblem, Origin } from "./config/resolved.ts";
+import { routeFinder } from "./http/find-route.ts";
 import { hasLooped } from "./http/loop.ts";
 import { passThrough } from "./http/pass-through.ts";
 import { plainestPath } from "./http/path.ts";
@@ -18,7 +16,7 @@ type Handle = (request: Request) => Response | Promise<Response>;
 
 /** `operate` answers what operators ask, under `config.operatorPath`. */
 export function createApp(config: Config, ports: Ports, operate: Handle = refuseOperator): Handle {
-  const routes = routerOf(config.routes);
+  const findRoute = routeFinder(config.routes);
   const replays = new ReplayMemory();
   const answer = async (request: Request, url: URL): Promise<Response> => {
     const { method } = request;
@@ -28,7 +26,8 @@ export function createApp(config: Config, ports: Ports, operate: Handle = refuse
     // operator's token may come with it.
     if (isBelow(plainest, config.operatorPath)) return path === plainest ? operate(request) : refuseOperator();
     if (plainest === WELL_KNOWN_PATH && isRead(method)) return wellKnownResponse(config);
-    const route = routes(method, plainest) ?? (path === plainest ? null : routes(method, path));
+    const route = findRoute(method, path);
+    if (route === "too-long") return refusePath();
     if (route === null) return passTo(request, url, config.origin, ports);
     if (hasLooped(route.origin, request.headers)) return refuseLoop();
     return (await protect(request, url, route, ports, replays)) ?? passTo(request, url, route.origin, ports);
@@ -54,6 +53,12 @@ function refuseUrl(): Response {
   );
 }
 
+/** Such a path may be a protected one's for the origin's router; so nothing is forwarded. */
+function refusePath(): Response {
+  const reason = "The path is too long for one with escapes, parameters or empty segments.";
+  return problemResponse({ code: "request-invalid", reason }, null);
+}
+
 function refuseOperator(): Response {
   return problemResponse({ code: "operator-not-found" }, null);
 }
@@ -67,13 +72,6 @@ function refuseLoop(): Response {
 export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
   const lines = problems.map(({ path, message }) => `${path}: ${message}`);
   return () => problemResponse({ code: "configuration-invalid", problems: lines }, null);
-}
-
-/** The first route, in the order of the configuration, that takes a request of this method to this path. */
-function routerOf(routes: readonly Route[]): (method: string, path: string) => Route | null {
-  const router = new SmartRouter<Route>({ routers: [new RegExpRouter(), new TrieRouter()] });
-  for (const route of routes) for (const method of route.methods) router.add(method, route.path, route);
-  return (method, path) => router.match(method, path)[0][0]?.[0] ?? null;
 }
 
 function isBelow(path: string, prefix: string): boolean {

@@ -221,7 +221,7 @@ it("touches no object", async () => {
   expect(objects()).toHaveLength(before.length + 1);
 });
 
-it.each(["/open", "/protectedness/x", "/x/protected/y", "/PROTECTED/x", "/x?/protected/y"])(
+it.each(["/open", "/protectedness/x", "/x/protected/y", "/x/PROTECTED/y", "/x?/protected/y"])(
   "%s is not protected",
   async (target) => {
     const response = await scene.send({ path: target });
