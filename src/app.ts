@@ -2,10 +2,10 @@
 // form of the path protects (see http/find-route.ts). Everything else passes through.
 // Hono's router decides alone, without its application around it, which every request would pay for (README, "How fast it is").
 
-import type { Config, ConfigProblem, Origin } from "./config/resolved.ts";
+import type { Config, ConfigProblem } from "./config/resolved.ts";
 import { routeFinder } from "./http/find-route.ts";
 import { hasLooped } from "./http/loop.ts";
-import { passThrough } from "./http/pass-through.ts";
+import { type Passing, passThrough } from "./http/pass-through.ts";
 import { plainestPath } from "./http/path.ts";
 import { problemResponse, WELL_KNOWN_PATH } from "./http/problem-response.ts";
 import { type Ports, protect } from "./http/protect.ts";
@@ -28,9 +28,11 @@ export function createApp(config: Config, ports: Ports, operate: Handle = refuse
     if (plainest === WELL_KNOWN_PATH && isRead(method)) return wellKnownResponse(config);
     const route = findRoute(method, path);
     if (route === "too-long") return refusePath();
-    if (route === null) return passTo(request, url, config.origin, ports);
+    const { trustForwarded } = config;
+    if (route === null) return passTo({ request, url, origin: config.origin, trustForwarded }, ports);
     if (hasLooped(route.origin, request.headers)) return refuseLoop();
-    return (await protect(request, url, route, ports, replays)) ?? passTo(request, url, route.origin, ports);
+    const answered = await protect(request, url, route, ports, replays);
+    return answered ?? passTo({ request, url, origin: route.origin, trustForwarded }, ports);
   };
   return async (request) => {
     const url = URL.parse(request.url);
@@ -82,10 +84,9 @@ function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-function passTo(request: Request, url: URL, origin: Origin, { target }: Ports): Response | Promise<Response> {
+function passTo(passing: Passing, { target }: Ports): Response | Promise<Response> {
+  const { request, origin } = passing;
   if (hasLooped(origin, request.headers)) return refuseLoop();
   const fetcher = target(origin);
-  return fetcher === null
-    ? problemResponse({ code: "origin-unreachable" }, null)
-    : passThrough(request, url, origin, fetcher);
+  return fetcher === null ? problemResponse({ code: "origin-unreachable" }, null) : passThrough(passing, fetcher);
 }

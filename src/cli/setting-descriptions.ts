@@ -44,5 +44,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   server_timing: "Whether answers say in Server-Timing where their time went. Default false.",
   methods: 'Protected methods, upper case. Default ["POST", "PATCH"].',
   operator_path: 'Where operators come in, when the secret ADMIN_TOKEN is set. Default "/_onceway".',
+  trust_forwarded:
+    "Whether X-Forwarded-Host, X-Forwarded-Proto and Forwarded come from a proxy in front, and go to the origin as they came; otherwise the gateway says them. Default false.",
   path: "Hono's pattern syntax: /v1/payments, /v1/:id, /v1/:id{[0-9]+}, /v1/:id?, /v1/*/items, /v1/* (also matches /v1).",
 };

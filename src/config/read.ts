@@ -93,8 +93,10 @@ function readDefaults(variable: unknown): DefaultsReading {
   const own = Object.entries(value.value).filter(([name]) => Object.hasOwn(gatewayEntries, name));
   const gateway = v.safeParse(gatewaySchema, Object.fromEntries(own));
   if (gateway.success) return { ...reading, gateway: gateway.output };
-  const path = `IDEMPOTENCY.${own[0]?.[0] ?? ""}`;
-  return { ...reading, gateway: {}, problems: [...reading.problems, { path, message: gateway.issues[0].message }] };
+  const problems = gateway.issues.map((issue) => {
+    return { path: `IDEMPOTENCY.${v.getDotPath(issue) ?? ""}`, message: issue.message };
+  });
+  return { ...reading, gateway: {}, problems: [...reading.problems, ...problems] };
 }
 
 /** Routes that no request reaches, since operators come in there. */

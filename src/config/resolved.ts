@@ -91,6 +91,8 @@ export interface Route {
   readonly log: "all" | "errors" | "none";
   /** Whether answers say where their time went. */
   readonly serverTiming: boolean;
+  /** The gateway's own setting, for what goes to the origin. */
+  readonly trustForwarded: boolean;
 }
 
 export interface Config {
@@ -99,6 +101,8 @@ export interface Config {
   readonly routes: readonly Route[];
   /** Where operators come in: `/_onceway`. */
   readonly operatorPath: string;
+  /** Whether what requests say of the host and scheme that the client asked for comes from a proxy, and stays. */
+  readonly trustForwarded: boolean;
 }
 
 /** One thing that is wrong with a configuration. */

@@ -26,10 +26,9 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
     if (!methods.has(method)) return null;
     const asWritten = pathForms(path);
     if (asWritten === null) return "too-long";
-    const forms = new Set(asWritten);
-    for (const form of asWritten) forms.add(spelled(form));
+    const spellings = asWritten.flatMap((form) => [form, spelled(form)]);
     // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` as well.
-    if (hasTrailingSlash) for (const form of [...forms]) forms.add(`${form}/`);
+    const forms = new Set(hasTrailingSlash ? spellings.flatMap((form) => [form, `${form}/`]) : spellings);
     if (forms.size === 1) return first(method, path);
     const found = new Set<Route>();
     for (const form of forms) {

@@ -18,7 +18,7 @@ const IS_PLAIN = /^(?:\/[^/%;\\]+)+$/;
 const EMPTY = "\0";
 
 /**
- * The length up to which all forms of a path are found in a few milliseconds (6 at most, measured), so that nobody can keep an isolate
+ * The length up to which all forms of a path are found in 6 ms at most (measured), so that nobody can keep an isolate
  * busy. Everybody has to take URIs of this length, and few take longer ones (RFC 9110, section 4.1).
  */
 const LONGEST_ODD_PATH = 8_000;

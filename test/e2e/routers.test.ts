@@ -103,7 +103,7 @@ describe("a handler of a protected route", () => {
   });
 });
 
-const base = fc.constantFrom(
+const base = fc.constantFrom<string[]>(
   "/v1/orders/a",
   "/v1/orders/",
   "/v1/payments/x/y",

@@ -35,6 +35,7 @@ describe("defaults", () => {
       forwardKey: { kind: "client" },
       log: "errors",
       serverTiming: false,
+      trustForwarded: false,
     });
   });
 });

@@ -1,0 +1,28 @@
+// What the origin is told of the URL that its client asked for: the host and the scheme, which an origin behind a URL of
+// its own cannot know otherwise. They are the gateway's to say, so that no client can claim others; with
+// `trust_forwarded`, what a proxy in front has said stays. `X-Forwarded-For` is never touched: the gateway knows no address.
+
+import type { HeaderPairs } from "./headers.ts";
+
+/** RFC 7239 says the same in another way, and frameworks that know it prefer it. */
+const FORWARDED = "forwarded";
+const HOST = "x-forwarded-host";
+const PROTO = "x-forwarded-proto";
+
+export interface ForwardedHeaders {
+  /** Names of what the request brought, and the origin does not get; lower case. */
+  readonly drop: readonly string[];
+  readonly added: HeaderPairs;
+}
+
+const ALL: readonly string[] = [FORWARDED, HOST, PROTO];
+
+/** `trusts`: whoever sends requests to the gateway has seen to these headers. */
+export function forwardedFor(url: URL, headers: Headers, trusts: boolean): ForwardedHeaders {
+  const added: HeaderPairs = [
+    [HOST, url.host],
+    [PROTO, url.protocol.slice(0, -1)],
+  ];
+  if (!trusts) return { drop: ALL, added };
+  return { drop: [], added: added.filter(([name]) => !headers.has(name)) };
+}
