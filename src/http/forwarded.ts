@@ -12,17 +12,17 @@ const PROTO = "x-forwarded-proto";
 export interface ForwardedHeaders {
   /** Names of what the request brought, and the origin does not get; lower case. */
   readonly drop: readonly string[];
-  readonly added: HeaderPairs;
+  /** In place of what the request brought under these names; lower case. */
+  readonly set: HeaderPairs;
 }
 
-const ALL: readonly string[] = [FORWARDED, HOST, PROTO];
+const UNTRUSTED: readonly string[] = [FORWARDED];
 
 /** `trusts`: whoever sends requests to the gateway has seen to these headers. */
 export function forwardedFor(url: URL, headers: Headers, trusts: boolean): ForwardedHeaders {
-  const added: HeaderPairs = [
+  const set: HeaderPairs = [
     [HOST, url.host],
     [PROTO, url.protocol.slice(0, -1)],
   ];
-  if (!trusts) return { drop: ALL, added };
-  return { drop: [], added: added.filter(([name]) => !headers.has(name)) };
+  return trusts ? { drop: [], set: set.filter(([name]) => !headers.has(name)) } : { drop: UNTRUSTED, set };
 }

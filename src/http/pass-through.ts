@@ -55,9 +55,9 @@ function goesWhole({ method, body }: Request, origin: Origin): boolean {
 /** Says and unsays what is the gateway's to say; only it may number attempts, also where it makes none. */
 function mark(headers: Headers, { request, url, origin, trustForwarded }: Passing): void {
   headers.delete(ATTEMPT_HEADER);
-  const { drop, added } = forwardedFor(url, request.headers, trustForwarded);
-  for (const name of drop) headers.delete(name);
-  for (const [name, value] of added) headers.set(name, value);
+  const forwarded = forwardedFor(url, request.headers, trustForwarded);
+  for (const name of forwarded.drop) headers.delete(name);
+  for (const [name, value] of forwarded.set) headers.set(name, value);
   const loop = loopMark(origin, request.headers);
   if (loop !== null) headers.set(LOOP_HEADER, loop);
 }

@@ -202,13 +202,15 @@ function forwardedHeaders(headers: Headers, url: URL, route: Route, key: Key, tr
   const forwarded = forwardedFor(url, headers, route.trustForwarded);
   const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));
   const mark = loopMark(origin, headers);
-  const drop = new Set([TRACEPARENT_HEADER, ...forwarded.drop, ...(forwardKey.kind === "client" ? [] : keyNames)]);
+  const replaced = forwarded.set.map(([name]) => name);
+  const unforwarded = forwardKey.kind === "client" ? [] : keyNames;
+  const drop = new Set([TRACEPARENT_HEADER, ...forwarded.drop, ...replaced, ...unforwarded]);
   if (trace === null) drop.add(TRACESTATE_HEADER);
   if (mark !== null) drop.add(LOOP_HEADER);
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
-  return [...requestHeaders(headers, drop, keyNames), ...forwarded.added, ...added];
+  return [...requestHeaders(headers, drop, keyNames), ...forwarded.set, ...added];
 }
 
 function verificationOf(request: Request, url: URL, route: Route, key: Key): Verification | null {

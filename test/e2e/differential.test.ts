@@ -128,7 +128,7 @@ describe("what the runtime refuses by itself", () => {
   const BARE = {
     headers: [["Host", "api.example.com"]] as const,
     body: "",
-    answer: { bytes: "", then: "ends" } as const,
+    answer: { bytes: "", after: "ends" } as const,
   };
 
   it.each([
@@ -138,7 +138,7 @@ describe("what the runtime refuses by itself", () => {
     ["a target with bytes beyond ASCII", "GET", "/open/\xe9", 400],
     ["a target whose escape is none", "GET", "/open/%zz", 200],
   ])("is the same for a Worker that only forwards: %s", async (_what, method, target, status) => {
-    const answer = { bytes: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", then: "stays" } as const;
+    const answer = { bytes: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", after: "stays" } as const;
     for (const way of [ways.plain, ways.gateway]) {
       const id = randomUUID();
       const headers = [...BARE.headers, [CASE_HEADER, id] as const];

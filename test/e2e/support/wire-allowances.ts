@@ -125,12 +125,6 @@ export const BY_PASSING: readonly Allowance[] = [
     reason: "`Idempotency-Attempt` is dropped",
     allows: both(header("origin", "idempotency-attempt"), ({ other }) => lines(other).length === 0),
   },
-  {
-    reason: "of these, order and spelling are the gateway's",
-    allows: both(fact("origin", "order", "spelling"), (_difference, { headers }) =>
-      headers.some(([name]) => /^x-forwarded-(?:host|proto)$/i.test(name)),
-    ),
-  },
   // Random in either.
   {
     reason: "a WebSocket has a key and masks of its own",

@@ -60,12 +60,13 @@ function ofHeaders(
   const names = new Set([...lower(one), ...lower(other)]);
   const values = (lines: readonly HeaderPair[], name: string): readonly string[] =>
     lines.filter(([candidate]) => candidate.toLowerCase() === name).map(([, value]) => value);
-  const both = [...names].filter((name) => lower(one).includes(name) && lower(other).includes(name));
+  const others = new Set(lower(other));
+  const both = new Set(lower(one).filter((name) => others.has(name)));
   const common = (lines: readonly HeaderPair[]): readonly string[] => [
-    ...new Set(lower(lines).filter((name) => both.includes(name))),
+    ...new Set(lower(lines).filter((name) => both.has(name))),
   ];
   const spellings = (lines: readonly HeaderPair[]): readonly string[] =>
-    [...new Set(lines.map(([name]) => name).filter((name) => both.includes(name.toLowerCase())))].toSorted();
+    [...new Set(lines.map(([name]) => name).filter((name) => both.has(name.toLowerCase())))].toSorted();
   return [
     ...[...names].flatMap((name) => compare(at, `header ${name}`, values(one, name), values(other, name))),
     ...compare(at, "order", common(one), common(other)),

@@ -12,7 +12,7 @@ export interface WireAnswer {
   /** One character for each byte. */
   readonly bytes: string;
   /** What becomes of the connection then. */
-  readonly then: "stays" | "ends" | "is reset" | "is a WebSocket";
+  readonly after: "stays" | "ends" | "is reset" | "is a WebSocket";
 }
 
 export interface WireRequest {
@@ -47,7 +47,7 @@ export async function startWireOrigin(): Promise<WireOrigin> {
       for (const request of reader.push(bytes)) {
         const id = valueOf(request, CASE_HEADER);
         seen.set(id, [...(seen.get(id) ?? []), request]);
-        give(socket, request, answers.get(id) ?? { bytes: "HTTP/1.1 500 No such case\r\n\r\n", then: "ends" });
+        give(socket, request, answers.get(id) ?? { bytes: "HTTP/1.1 500 No such case\r\n\r\n", after: "ends" });
       }
     });
   });
@@ -73,8 +73,8 @@ function valueOf({ headers }: Pick<WireRequest, "headers">, name: string): strin
   return headers.find(([one]) => one.toLowerCase() === name.toLowerCase())?.[1] ?? "";
 }
 
-function give(socket: Socket, request: WireRequest, { bytes, then }: WireAnswer): void {
-  switch (then) {
+function give(socket: Socket, request: WireRequest, { bytes, after }: WireAnswer): void {
+  switch (after) {
     case "stays":
       socket.write(bytes, "latin1");
       return;

@@ -1,10 +1,10 @@
 // The three ways to an origin that the differential tests compare: straight, through a Worker that only forwards, and
 // through the gateway. Each has an origin of its own, so that the very same bytes can be sent to all of them.
 
-import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type Gateway, type GatewayVars, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { endpoint, type HeaderPair, openRequest } from "../../support/http.ts";
+import { removeGateway } from "./scene.ts";
 import { startWireOrigin, type WireAnswer, type WireOrigin, type WireRequest } from "./wire-origin.ts";
 
 /** One character for each byte throughout. */
@@ -49,7 +49,7 @@ const FORWARD = fileURLToPath(new URL("../../bench/forward/index.ts", import.met
 
 export async function startWays(routes: GatewayVars["ROUTES"]): Promise<Ways> {
   const origins = [await startWireOrigin(), await startWireOrigin(), await startWireOrigin()] as const;
-  const [one, two, three] = origins;
+  const [first, second, third] = origins;
   const workers: Gateway[] = [];
   const worker = async (vars: GatewayVars, main?: string): Promise<Gateway> => {
     const started = await startWorkerd({
@@ -60,17 +60,14 @@ export async function startWays(routes: GatewayVars["ROUTES"]): Promise<Ways> {
     workers.push(started);
     return started;
   };
-  const forward = await worker({ IDEMPOTENCY: {}, ROUTES: [], ORIGIN: two.url }, FORWARD);
-  const gateway = await worker({ IDEMPOTENCY: { origin: three.url, shards: 2 }, ROUTES: routes });
+  const forward = await worker({ IDEMPOTENCY: {}, ROUTES: [], ORIGIN: second.url }, FORWARD);
+  const gateway = await worker({ IDEMPOTENCY: { origin: third.url, shards: 2 }, ROUTES: routes });
   return {
-    straight: wayOf(one.url, one),
-    plain: wayOf(forward.url, two),
-    gateway: wayOf(gateway.url, three),
+    straight: wayOf(first.url, first),
+    plain: wayOf(forward.url, second),
+    gateway: wayOf(gateway.url, third),
     async close() {
-      for (const { stop, stateDir } of workers) {
-        await stop();
-        await rm(stateDir, { recursive: true, force: true });
-      }
+      for (const one of workers) await removeGateway(one);
       for (const origin of origins) await origin.close();
     },
   };
@@ -103,12 +100,13 @@ function wayOf(url: string, origin: WireOrigin): Way {
         () => null,
       );
       const response = await opened.response.catch(() => null);
-      const requests = origin.requests(one.id).map((request) => ({
-        ...request,
-        // The origins differ in their ports alone.
-        headers: request.headers.map(([name, value]): HeaderPair => [name, value.replace(`:${origin.port}`, ":PORT")]),
-      }));
+      const requests = origin.requests(one.id).map((request) => withoutPort(request, origin.port));
       return { requests, response: response === null ? null : { ...response, body: response.body.toString("latin1") } };
     },
   };
+}
+
+/** The origins differ in their ports alone. */
+function withoutPort({ headers, ...rest }: WireRequest, port: number): WireRequest {
+  return { ...rest, headers: headers.map(([name, value]) => [name, value.replace(`:${port}`, ":PORT")]) };
 }
