@@ -1,15 +1,13 @@
-// The map: which request goes to which handler. Routes come from the configuration, in its order; the first one that
-// matches protects, under the path as written or in its plainest form (see http/path.ts). Everything else passes through.
+// The map: which request goes to which handler. Routes come from the configuration, in its order; one that matches any
+// form of the path protects (see http/find-route.ts). Everything else passes through.
 // Hono's router decides alone, without its application around it, which every request would pay for (README, "How fast it is").
 
-import { RegExpRouter } from "hono/router/reg-exp-router";
-import { SmartRouter } from "hono/router/smart-router";
-import { TrieRouter } from "hono/router/trie-router";
-import type { Config, ConfigProblem, Origin, Route } from "./config/resolved.ts";
+import type { Config, ConfigProblem } from "./config/resolved.ts";
+import { routeFinder } from "./http/find-route.ts";
 import { hostname, isHost } from "./http/host.ts";
 import { hasLooped } from "./http/loop.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
-import { passThrough } from "./http/pass-through.ts";
+import { type Passing, passThrough } from "./http/pass-through.ts";
 import { plainestPath } from "./http/path.ts";
 import { problemResponse, WELL_KNOWN_PATH } from "./http/problem-response.ts";
 import { type Ports, protect } from "./http/protect.ts";
@@ -30,7 +28,7 @@ export interface Operators {
 const NO_OPERATORS: Operators = { operate: refuseOperator, isTheirs: () => false };
 
 export function createApp(config: Config, ports: Ports, { operate, isTheirs }: Operators = NO_OPERATORS): Handle {
-  const routes = routerOf(config.routes);
+  const findRoute = routeFinder(config.routes);
   const replays = new ReplayMemory();
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname } = config;
@@ -47,10 +45,13 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
     const { method } = request;
     const plainest = plainestPath(path);
     if (plainest === WELL_KNOWN_PATH && isRead(method)) return wellKnownResponse(config);
-    const route = routes(method, plainest) ?? (path === plainest ? null : routes(method, path));
-    if (route === null) return passTo(request, url, config.origin, ports);
+    const route = findRoute(method, path);
+    if (route === "too-long") return refusePath();
+    const { trustForwarded } = config;
+    if (route === null) return passTo({ request, url, origin: config.origin, trustForwarded }, ports);
     if (hasLooped(route.origin, request.headers)) return refuseLoop();
-    return (await protect(request, url, route, ports, replays)) ?? passTo(request, url, route.origin, ports);
+    const answered = await protect(request, url, route, ports, replays);
+    return answered ?? passTo({ request, url, origin: route.origin, trustForwarded }, ports);
   });
 }
 
@@ -92,6 +93,12 @@ function refuseUrl(): Response {
   );
 }
 
+/** Such a path may be a protected one's for the origin's router; so nothing is forwarded. */
+function refusePath(): Response {
+  const reason = "The path is too long for one with escapes, parameters or empty segments.";
+  return problemResponse({ code: "request-invalid", reason }, null);
+}
+
 function refuseOperator(): Response {
   return problemResponse({ code: "operator-not-found" }, null);
 }
@@ -107,21 +114,13 @@ export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
   return () => problemResponse({ code: "configuration-invalid", problemCount: problems.length }, null);
 }
 
-/** The first route, in the order of the configuration, that takes a request of this method to this path. */
-function routerOf(routes: readonly Route[]): (method: string, path: string) => Route | null {
-  const router = new SmartRouter<Route>({ routers: [new RegExpRouter(), new TrieRouter()] });
-  for (const route of routes) for (const method of route.methods) router.add(method, route.path, route);
-  return (method, path) => router.match(method, path)[0][0]?.[0] ?? null;
-}
-
 function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-function passTo(request: Request, url: URL, origin: Origin, { target }: Ports): Response | Promise<Response> {
+function passTo(passing: Passing, { target }: Ports): Response | Promise<Response> {
+  const { request, origin } = passing;
   if (hasLooped(origin, request.headers)) return refuseLoop();
   const fetcher = target(origin);
-  return fetcher === null
-    ? problemResponse({ code: "origin-unreachable" }, null)
-    : passThrough(request, url, origin, fetcher);
+  return fetcher === null ? problemResponse({ code: "origin-unreachable" }, null) : passThrough(passing, fetcher);
 }

@@ -49,5 +49,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'The host on which alone operators come in, and on which nothing else is: "ops.example.com". Default: every host.',
   operator_listener:
     'Whether operators come in where clients do ("shared"), or on a listener of their own ("own": npm run serve -- --operator-port). Default "shared".',
+  trust_forwarded:
+    "Whether X-Forwarded-Host, X-Forwarded-Proto and Forwarded come from a proxy in front, and go to the origin as they came; otherwise the gateway says them. Default false.",
   path: "Hono's pattern syntax: /v1/payments, /v1/:id, /v1/:id{[0-9]+}, /v1/:id?, /v1/*/items, /v1/* (also matches /v1).",
 };

@@ -68,7 +68,8 @@ export function unknownMembers(table: Table, path: string, known: readonly strin
 
 function unknownMessage(name: string, known: readonly string[]): string {
   if (name === "path") return "is a member of routes only: write it in [[vars.ROUTES]]";
-  if (name.startsWith("operator_")) return "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]";
+  if (name.startsWith("operator_") || name === "trust_forwarded")
+    return "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]";
   const nearest = nearestName(name, known);
   if (nearest !== null) return `unknown member: write "${nearest}" if that is what is meant`;
   return `unknown member: remove it, or write one of ${known.join(", ")}`;

@@ -21,16 +21,21 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
 
 /** The configuration as the rest of the code knows it. */
 export function resolveConfig(gateway: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
+  const trustForwarded = gateway.trust_forwarded ?? false;
   return {
+    trustForwarded,
     operatorPath: gateway.operator_path ?? DEFAULT_OPERATOR_PATH,
     operatorHostname: gateway.operator_hostname ?? null,
     operatorListener: gateway.operator_listener ?? "shared",
     origin: originOf(defaults),
-    routes: routes.map(({ name, path, settings }) => resolveRoute(name, path, mergeSettings(defaults, settings))),
+    routes: routes.map(({ name, path, settings }) => ({
+      ...resolveRoute(name, path, mergeSettings(defaults, settings)),
+      trustForwarded,
+    })),
   };
 }
 
-function resolveRoute(name: string, path: string, settings: FullSettings): Route {
+function resolveRoute(name: string, path: string, settings: FullSettings): Omit<Route, "trustForwarded"> {
   const { key_format: keyFormat, fingerprint } = settings;
   const origin = originOf(settings);
   return {

@@ -95,6 +95,8 @@ export interface Route {
   readonly log: "all" | "errors" | "none";
   /** Whether answers say where their time went. */
   readonly serverTiming: boolean;
+  /** The gateway's own setting, for what goes to the origin. */
+  readonly trustForwarded: boolean;
 }
 
 export interface Config {
@@ -107,6 +109,8 @@ export interface Config {
   readonly operatorHostname: string | null;
   /** `own`: not where clients come in, but through the entrypoint `Operators` (see index.ts) alone. */
   readonly operatorListener: "shared" | "own";
+  /** Whether what requests say of the host and scheme that the client asked for comes from a proxy, and stays. */
+  readonly trustForwarded: boolean;
 }
 
 /** One thing that is wrong with a configuration. */

@@ -15,6 +15,7 @@ const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
 
 /** Settings of the gateway, not of a route. */
 export const gatewayEntries = {
+  trust_forwarded: v.exactOptional(v.pipe(v.boolean("must be true or false: write true"))),
   operator_path: v.exactOptional(
     v.pipe(
       v.string('must be text: write "/_onceway"'),

@@ -64,9 +64,9 @@ function segmentsOf(text: string): readonly string[] {
 
 /** From the beginning, or behind a step upwards: what that takes away depends on whether empty segments count. */
 function leadsTo(segments: readonly string[], wanted: readonly string[]): boolean {
+  const up = segments.indexOf("..");
   return segments.some(
     (_, at) =>
-      (at === 0 || segments.slice(0, at).includes("..")) &&
-      wanted.every((segment, index) => segments[at + index] === segment),
+      (at === 0 || (up !== -1 && at > up)) && wanted.every((segment, index) => segments[at + index] === segment),
   );
 }

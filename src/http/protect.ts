@@ -13,6 +13,7 @@ import { type BoundedBody, ByteReader, joinBytes, readBounded, readWhole, type R
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
+import { forwardedFor } from "./forwarded.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
 import { LOOP_HEADER, loopMark } from "./loop.ts";
@@ -186,7 +187,7 @@ async function parcelFor(
         origin: route.origin,
         method: request.method,
         url: originUrl(route.origin, url),
-        headers: forwardedHeaders(request.headers, route, key, trace),
+        headers: forwardedHeaders(request.headers, url, route, key, trace),
         hasBody: request.body !== null,
       },
       verification,
@@ -198,18 +199,21 @@ async function parcelFor(
 }
 
 /** But for `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
-function forwardedHeaders(headers: Headers, route: Route, key: Key, trace: Trace | null): HeaderPairs {
+function forwardedHeaders(headers: Headers, url: URL, route: Route, key: Key, trace: Trace | null): HeaderPairs {
   const { forwardKey, origin } = route;
+  const forwarded = forwardedFor(url, headers, route.trustForwarded);
   const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));
   const mark = loopMark(origin, headers);
-  const drop = new Set([TRACEPARENT_HEADER, ...(forwardKey.kind === "client" ? [] : keyNames)]);
+  const replaced = forwarded.set.map(([name]) => name);
+  const unforwarded = forwardKey.kind === "client" ? [] : keyNames;
+  const drop = new Set([TRACEPARENT_HEADER, ...forwarded.drop, ...replaced, ...unforwarded]);
   if (trace === null) drop.add(TRACESTATE_HEADER);
   if (mark !== null) drop.add(LOOP_HEADER);
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
   const own = new Set([...keyNames, ...route.fingerprint.headers, ...scopeHeaders(route)]);
-  return [...requestHeaders(headers, drop, own), ...added];
+  return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
 }
 
 /** In lower case. A cookie's header is no name that a server could mistake. */
@@ -229,7 +233,7 @@ function verificationOf(request: Request, url: URL, route: Route, key: Key): Ver
     origin: isPath ? origin : { kind: "url", url: target },
     url: isPath ? originUrl(origin, new URL(target, url)) : target,
     // The caller's own, so that the origin tells nobody of another's operation; but for what belongs to the body.
-    headers: forwardedHeaders(request.headers, route, key, null).filter(
+    headers: forwardedHeaders(request.headers, url, route, key, null).filter(
       ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
     ),
     timeoutMs: Math.min(route.timeoutMs, MOST_VERIFICATION_MS),

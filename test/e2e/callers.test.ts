@@ -131,6 +131,18 @@ describe("a header that a trusted proxy has added", () => {
       ["X_Remote_User", "mallory"],
     ];
     const headers = [...added, ...imitations, ["Api_Key", "kept"] as const];
+    const passed = `/passed/${key}`;
+    const ours: readonly HeaderPair[] = [
+      ["Idempotency_Attempt", "7"],
+      ["X_Forwarded-Host", "other"],
+      ["X-Forwarded_Proto", "https"],
+      ["Api_Key", "kept"],
+    ];
+    await client.send({ method: "GET", path: passed, headers: ours, body: null });
+    const unprotected = (await origin.requests()).find((request) => request.path === passed);
+    expect(unprotected?.headers.map(([name]) => name.toLowerCase()).filter((name) => name.includes("_"))).toEqual([
+      "api_key",
+    ]);
     expectFirstAnswer(await client.send({ path: "/tenant/pay", key, headers }), 201);
     const [seen] = await origin.requests(key);
     const names = seen?.headers.map(([name]) => name.toLowerCase()) ?? [];

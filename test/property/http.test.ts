@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
@@ -6,7 +7,7 @@ import { canonicalJson } from "../../src/http/canonical-json.ts";
 import { type FingerprintParts, fingerprintRequest } from "../../src/http/fingerprint.ts";
 import { parseKey } from "../../src/http/key.ts";
 import { decodeMessage, encodeMessage } from "../../src/http/message.ts";
-import { plainestPath } from "../../src/http/path.ts";
+import { pathForms, plainestPath } from "../../src/http/path.ts";
 import { finish } from "../support/slices.ts";
 
 const part = fc.option(fc.oneof(fc.string({ maxLength: 4 }), fc.uint8Array({ maxLength: 4 })));
@@ -150,6 +151,67 @@ describe("plainestPath", () => {
         if (!plain.includes("%"))
           expect(plainestPath(new URL(`http://h${encodeURI(plain)}`).pathname)).toBe(plain.split(/[?#]/)[0]);
       }),
+    );
+  });
+});
+
+/** What servers make of a path before their router sees it, each in its own words. */
+const SERVERS: Readonly<Record<string, (path: string) => string>> = {
+  "Express, Koa": (path) => path,
+  "Django, WSGI": (path) => decodeURIComponent(path),
+  "Fastify, Go": (path) =>
+    path
+      .split("/")
+      .map((segment) => decodeURIComponent(segment).replaceAll("/", "%2f"))
+      .join("/"),
+  Spring: (path) =>
+    `/${path
+      .split("/")
+      .map((segment) => decodeURIComponent(segment.split(";")[0] ?? "").replaceAll("/", "%2f"))
+      .filter((segment) => segment !== "")
+      .join("/")}`,
+  nginx: (path) => posix.normalize(decodeURIComponent(path)),
+  "a decoding proxy before Fastify": (path) => SERVERS["Fastify, Go"]?.(decodeURIComponent(path)) ?? path,
+};
+
+describe("pathForms", () => {
+  const piece = fc.constantFrom(
+    "a",
+    "b",
+    "%61",
+    "%2f",
+    "%2F",
+    "%3b",
+    ";x",
+    "%25",
+    "%2561",
+    "/",
+    "//",
+    "%2e",
+    "..%2f",
+    "%c3%a9",
+  );
+  const path = fc
+    .array(piece, { minLength: 1, maxLength: 8 })
+    .map((pieces) => new URL(`http://h/${pieces.join("")}`).pathname);
+
+  it.each(Object.keys(SERVERS))("has the form in which a router sees the path behind: %s", (name) => {
+    fc.assert(
+      fc.property(path, (written) => {
+        let seen: string;
+        try {
+          seen = SERVERS[name]?.(written) ?? "";
+        } catch {
+          return;
+        }
+        // A trailing slash is looked after where routes are found.
+        const bare = (one: string): string => one.replace(/(?<=.)\/+$/, "");
+        expect({ written, forms: pathForms(written)?.map(bare) }).toEqual({
+          written,
+          forms: expect.arrayContaining([bare(seen)]),
+        });
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

@@ -309,16 +309,30 @@ export const body: fc.Arbitrary<FuzzBody> = fc.oneof(
 );
 
 /**
- * Whether the path is one below `/p` or `/do`, as it is written or as an origin would take it that decodes escapes, merges
- * slashes and ignores parameters: either protects. Written without a look at the gateway's own rule: the two have to agree wherever the origin was asked.
+ * Whether some origin takes the path for one below `/p` or `/do`: as it is written, with its escapes decoded, in one go or
+ * segment by segment, with slashes merged, dot segments resolved and parameters ignored, whatever the letters' case.
+ * Written without a look at the gateway's own rule: wherever this says yes, the request has to have been protected.
  */
 export function isProtectedPath(url: string): boolean {
   const written = url.split("?", 1)[0] ?? "";
-  let plain = written.replaceAll(/%([0-7][0-9a-fA-F])/g, (_escape, hex: string) =>
+  const whole = decodeAscii(written);
+  const bySegment = written.split("/").map(decodeAscii);
+  const plain = whole.replaceAll("\\", "/").replaceAll(/;[^/]*/g, "");
+  return [written, whole, resolveDots(plain), ...bySegment.slice(1, 2).map((first) => `/${first}`)].some((form) =>
+    /^\/(p|do)([/;]|$)/i.test(form),
+  );
+}
+
+/** Whether the path may be taken for a protected one, by whatever origin: it names one, in some place and some encoding. */
+export function resemblesProtectedPath(url: string): boolean {
+  const decoded = decodeAscii(decodeAscii(decodeAscii(url.split("?", 1)[0] ?? "")));
+  return /(^|[/\\;?#\0])(p|do)([/\\;?#\0]|$)/i.test(decoded);
+}
+
+function decodeAscii(text: string): string {
+  return text.replaceAll(/%([0-7][0-9a-fA-F])/g, (_escape, hex: string) =>
     String.fromCodePoint(Number.parseInt(hex, 16)),
   );
-  plain = plain.replaceAll("\\", "/").replaceAll(/;[^/]*/g, "");
-  return [written, resolveDots(plain)].some((form) => /^\/(p|do)(\/|$)/.test(form));
 }
 
 function resolveDots(plain: string): string {

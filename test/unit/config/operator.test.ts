@@ -92,6 +92,27 @@ describe("operator_path", () => {
   });
 });
 
+describe("trust_forwarded", () => {
+  it("holds for every route, and is false by default", () => {
+    const trusting = configOf({ IDEMPOTENCY: { trust_forwarded: true }, ROUTES: [PAYMENTS] });
+    expect([trusting.trustForwarded, trusting.routes[0]?.trustForwarded]).toEqual([true, true]);
+    const plain = configOf(env());
+    expect([plain.trustForwarded, plain.routes[0]?.trustForwarded]).toEqual([false, false]);
+  });
+
+  it("is the gateway's and no route's, and each faulty setting is named", () => {
+    expect(problemsOf({ ROUTES: [{ ...PAYMENTS, trust_forwarded: true }] })).toEqual([
+      { path: "ROUTES[0].trust_forwarded", message: expect.stringContaining("[vars.IDEMPOTENCY]") },
+    ]);
+    const faulty = { operator_path: "ops", trust_forwarded: "yes" };
+    expect(
+      problemsOf({ IDEMPOTENCY: faulty, ROUTES: [PAYMENTS] })
+        .map((one) => one.path)
+        .toSorted(),
+    ).toEqual(["IDEMPOTENCY.operator_path", "IDEMPOTENCY.trust_forwarded"]);
+  });
+});
+
 describe("tokens", () => {
   const ADMIN_TOKEN = "secret-of-an-admin-0123456789abc";
   const READ_TOKEN = "secret-of-a-reader-0123456789abc";

@@ -36,6 +36,7 @@ describe("defaults", () => {
       forwardKey: { kind: "client" },
       log: "errors",
       serverTiming: false,
+      trustForwarded: false,
     });
   });
 });
