@@ -22,8 +22,20 @@ export class Alarm {
     this.#nextDeadline = nextDeadline;
   }
 
-  /** Makes sure that the alarm comes no later than `deadline`. */
+  /**
+   * Makes sure that the alarm comes no later than `deadline`. Never throws: what was written before must not be taken for
+   * unwritten. An alarm that could not be set is set with the next deadline, and requests do not wait for it.
+   */
   moveTo(deadline: EpochMs): void {
+    try {
+      this.#moveTo(deadline);
+    } catch (error) {
+      this.#at = null;
+      console.error({ message: "alarm could not be set", reason: String(error) });
+    }
+  }
+
+  #moveTo(deadline: EpochMs): void {
     const isSet = this.#at !== null && this.#at > Date.now() - OVERDUE_MS;
     if (isSet && this.#at !== null && this.#at <= deadline) return;
     // An instance that has just begun does not know where the alarm stands, or whether it was dropped after it had

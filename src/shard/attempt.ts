@@ -2,20 +2,22 @@
 // read it.
 
 import type { Started } from "../core/record.ts";
+import type { EpochMs } from "../core/units.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import { firstOf } from "../http/patience.ts";
 import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
-import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import type { Bodies } from "./bodies.ts";
 import { Ending, type StepRecord, type Told } from "./ending.ts";
 import type { StoredBody } from "./response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "./overflow.ts";
-import { continued, readSmall } from "./passing.ts";
+import { PassedBody } from "./passing.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
-import { isShort, spoolFor } from "./response-spool.ts";
+import { isShort, passingSpool, spoolFor } from "./response-spool.ts";
 import type { Spool } from "./spool.ts";
+import { StoreError } from "./store-error.ts";
 import type { Timers } from "./timers.ts";
+import type { Tell } from "./waiters.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
@@ -25,10 +27,11 @@ export interface AttemptPorts {
   readonly sync: () => Promise<void>;
   readonly step: StepRecord;
   readonly timers: Timers;
+  /** The first client is told of a stream, which others may attach to. */
+  readonly begun: () => void;
+  /** The attempt ended without a result: its word stands in the record, and its answer is told to all who wait, or to none. */
+  readonly settled: (tell: Tell | null) => void;
 }
-
-/** The answer of an origin that refused, small enough to be given to all who waited. */
-export type Refusal = OriginResponse & { readonly bytes: Uint8Array };
 
 /** A response whose body does not come is told without it: an event stream may be silent for long after its head. */
 const HEAD_PATIENCE_MS = 100;
@@ -40,9 +43,13 @@ export class Attempt {
   readonly #record: Started;
   readonly #ports: AttemptPorts;
   readonly #ending: Ending;
-  readonly #begun = Promise.withResolvers<void>();
   #response: OriginResponse | null = null;
   #spool: Spool | null = null;
+  /** The body of an answer that is no result, while it is passed on. */
+  #passed: PassedBody | null = null;
+  #end: "none" | "refused" | "ambiguous" = "none";
+  /** As it stood when the attempt ended. */
+  #lockedUntil: EpochMs;
   /** Whether the response is to be replayed. */
   #kept = true;
   /** Where a body goes that is too large for the ledger. */
@@ -52,6 +59,7 @@ export class Attempt {
   constructor(head: ExchangeHead, record: Started, ports: AttemptPorts) {
     this.#head = head;
     this.#record = record;
+    this.#lockedUntil = record.attempt.lockedUntil;
     this.#ports = ports;
     this.#ending = new Ending(head, record, ports.step);
   }
@@ -65,9 +73,19 @@ export class Attempt {
     return this.#ending.answer;
   }
 
-  /** Resolves when the first client is told of a stream; never when it is told all at once. */
-  get begun(): Promise<void> {
-    return this.#begun.promise;
+  /** Whether it has ended without a result: its lock is not renewed any more. What comes of its body is for its readers alone. */
+  get hasEnded(): boolean {
+    return this.#end !== "none";
+  }
+
+  /** Whether it has ended so that nobody knows what it did, and still talks with the origin. */
+  get isInDoubt(): boolean {
+    return this.#end === "ambiguous" && this.#passed !== null;
+  }
+
+  /** Breaks off what is still passed on of an answer in doubt, when its lock has ended. */
+  cutOff(now: EpochMs): void {
+    if (this.isInDoubt && now >= this.#lockedUntil) this.#passed?.cutOff();
   }
 
   /** Whether the first client has been told that a stream comes. */
@@ -87,42 +105,52 @@ export class Attempt {
     return attachedAnswer(this.#response, spool.reader(this.#response.length, skip), head);
   }
 
-  /** Runs to the end; resolves with a refusal that those who waited may share, else `null`. Never rejects. */
-  async run(call: () => Promise<OriginOutcome>): Promise<Refusal | null> {
+  /** Runs to the end, that of the body included. Never rejects. */
+  async run(call: () => Promise<OriginOutcome>): Promise<void> {
     try {
       const outcome = await call();
       if (!("next" in outcome)) {
-        this.#ending.unanswered(outcome);
-        return null;
+        const tell = this.#ending.unanswered(outcome);
+        this.#ports.settled(tell);
+        return;
       }
       this.#response = outcome;
       const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.lists);
       if (!isPossible(outcome.status)) this.#giveUp(outcome);
       else if (verdict === "result") await this.#keep(outcome);
-      else return await this.#pass(outcome, verdict);
-      return null;
+      else await this.#pass(outcome, verdict);
     } catch (error) {
+      // Nothing is heard of it any more, so it must not outlive its lock.
+      this.#response?.cancel();
       this.#spool?.break();
+      this.#passed?.cutOff();
       this.#ending.fail(error);
-      return null;
     }
   }
 
-  /** An answer that is no result: passed on, not kept. Its body is read first as far as it is small. */
-  async #pass(response: OriginResponse, type: "refused" | "ambiguous"): Promise<Refusal | null> {
-    const body = await readSmall(response, CHUNK_BYTES);
-    if (body.kind === "dropped" || body.kind === "timed-out") {
-      this.#ending.unanswered(body);
-      return null;
-    }
-    if (this.#ending.passed(type, { kind: "status", status: response.status }) === null) {
+  /**
+   * An answer that is no result: its status alone says so, and the record with it. The answer is told to all who wait, also
+   * when its body does not come; one in doubt only as long as no other attempt may start (G1).
+   */
+  async #pass(response: OriginResponse, type: "refused" | "ambiguous"): Promise<void> {
+    const { timers, settled } = this.#ports;
+    const step = this.#ending.passed(type, { kind: "status", status: response.status });
+    if (step === null) {
       response.cancel();
-      return null;
+      return;
     }
-    const { bytes } = body;
-    const passed = body.kind === "whole" ? bytes : continued(bytes, response);
-    this.#ending.tell(firstAnswer(response, passed, this.#head.echo, null), type);
-    return body.kind === "whole" && type === "refused" ? { ...response, bytes } : null;
+    this.#end = type;
+    const passed = new PassedBody(response, passingSpool(this.id, this.#ports, this.#head.idleTimeoutMs));
+    this.#passed = passed;
+    this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
+    const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
+    const due = timers.set(leftMs, () => passed.cutOff());
+    await passed.ready(timers, HEAD_PATIENCE_MS);
+    const tell: Tell = ({ echo }) => ({ response: firstAnswer(response, passed.reader(), echo, null), outcome: type });
+    this.#ending.tell(tell(this.#head));
+    settled(type === "refused" ? tell : null);
+    await passed.rest();
+    due.cancel();
   }
 
   /** A result: one whose whole body comes at once is stored with its record, any other as it comes. */
@@ -131,7 +159,7 @@ export class Attempt {
     let isLate = false;
     // Of a short body, the first piece comes with the head or soon after it: most answers are this, and nothing more.
     if (isShort(response) && (response.length ?? 0) <= this.#head.maxResponseBodyBytes) {
-      const piece = await this.#soon(first);
+      const piece = await this.#ports.timers.firstOf(first, HEAD_PATIENCE_MS);
       if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
         this.#completeWhole(response, piece.bytes);
         return;
@@ -139,17 +167,6 @@ export class Attempt {
       isLate = piece === null;
     }
     await this.#keepAsItComes(response, first, isLate);
-  }
-
-  /** What comes within `HEAD_PATIENCE_MS` of the attempt's answer; `null` when nothing does. */
-  async #soon(piece: Promise<BodyPiece>): Promise<BodyPiece | null> {
-    const { promise: timeUp, resolve } = Promise.withResolvers<null>();
-    const due = this.#ports.timers.set(HEAD_PATIENCE_MS, () => resolve(null));
-    try {
-      return await Promise.race([piece, timeUp]);
-    } finally {
-      due.cancel();
-    }
   }
 
   /** The body is stored as it comes, and told as it is stored; `isLate` when its first piece has been waited for already. */
@@ -173,7 +190,7 @@ export class Attempt {
       }
       await this.#complete(response, spool);
     } catch (error) {
-      console.error({ message: "response could not be stored", reason: String(error) });
+      report(error);
       response.cancel();
       spool.break();
       if (this.#kept) this.#giveUp(response);
@@ -221,11 +238,11 @@ export class Attempt {
     try {
       record = this.#ending.result(status, { status, statusText, headers, body: { kind: "inline", bytes } })?.record;
     } catch (error) {
-      console.error({ message: "response could not be stored", reason: String(error) });
+      report(error);
       record = this.#ending.result(status, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
-    this.#ending.tell(firstAnswer(response, bytes, this.#head.echo, expiresAt), "first");
+    this.#ending.tell({ response: firstAnswer(response, bytes, this.#head.echo, expiresAt), outcome: "first" });
   }
 
   #giveUp(response: OriginResponse): void {
@@ -235,7 +252,7 @@ export class Attempt {
   }
 
   async #beginWhenShown(response: OriginResponse, spool: Spool): Promise<void> {
-    await firstOf(spool.begun(), HEAD_PATIENCE_MS);
+    await this.#ports.timers.firstOf(spool.begun(), HEAD_PATIENCE_MS);
     if (spool.isReadable) this.#begin(response, spool);
   }
 
@@ -243,7 +260,19 @@ export class Attempt {
   #begin(response: OriginResponse, spool: Spool): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    this.#ending.tell(firstAnswer(response, spool.reader(response.length), this.#head.echo, null), "first");
-    this.#begun.resolve();
+    try {
+      const body = spool.reader(response.length);
+      this.#ending.tell({ response: firstAnswer(response, body, this.#head.echo, null), outcome: "first" });
+    } catch (error) {
+      // Its client cannot be told; the answer is kept all the same.
+      this.#ending.fail(error);
+    }
+    this.#ports.begun();
   }
+}
+
+/** Only the store's own failures say that a response could not be stored; anything else is a bug. */
+function report(error: unknown): void {
+  const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
+  console.error({ message, reason: String(error) });
 }

@@ -58,7 +58,16 @@ export class Bodies {
     if (left > 0) this.#held.set(body, left);
     else {
       this.#held.delete(body);
+      this.#wakeToErase();
+    }
+  }
+
+  /** Whoever lets a body go has other things to do, which must not fail because it cannot be erased yet. */
+  #wakeToErase(): void {
+    try {
       if (this.hasErasable()) this.#wake(0);
+    } catch (error) {
+      console.error({ message: "a body is erased later", reason: String(error) });
     }
   }
 

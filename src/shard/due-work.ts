@@ -2,10 +2,10 @@
 // fails, since the platform drops an alarm that does.
 
 import { epochMs, type EpochMs } from "../core/units.ts";
-import { firstOf } from "../http/patience.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Exchanges } from "./exchange.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Timers } from "./timers.ts";
 
 /** Records erased in one turn: few enough that no request waits long behind it (README, measured numbers). */
 const ERASE_SLICE = 500;
@@ -20,11 +20,12 @@ export interface DueWorkPorts {
   readonly exchanges: Pick<Exchanges, "meetDeadlines">;
   readonly ledger: Ledger;
   readonly alarm: Alarm;
+  readonly timers: Timers;
 }
 
 /** `firedFor` is the time for which the alarm was set that runs now. */
 export async function doDueWork(
-  { exchanges, ledger, alarm }: DueWorkPorts,
+  { exchanges, ledger, alarm, timers }: DueWorkPorts,
   now: EpochMs,
   firedFor: EpochMs,
 ): Promise<void> {
@@ -32,7 +33,7 @@ export async function doDueWork(
     ledger.bodies.eraseSome();
     ledger.erase(now, ERASE_SLICE);
     // What waits for others comes last, and no longer than anybody may wait.
-    await Promise.all([exchanges.meetDeadlines(now), firstOf(ledger.remote.eraseOne(), REMOTE_PATIENCE_MS)]);
+    await Promise.all([exchanges.meetDeadlines(now), timers.firstOf(ledger.remote.eraseOne(), REMOTE_PATIENCE_MS)]);
     alarm.rearm(firedFor);
   } catch (error) {
     console.error({ message: "alarm failed", reason: String(error) });

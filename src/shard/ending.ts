@@ -11,6 +11,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { Attachments } from "./ledger.ts";
 import type { StoredResponse } from "./response-rows.ts";
+import type { Tell } from "./waiters.ts";
 
 /** One step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
@@ -27,6 +28,8 @@ export function refuse({ echo }: ExchangeHead, problem: ClientProblem): Told {
 
 /** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
 export const POLL_MS = 1000;
+
+const UNREACHABLE = { code: "origin-unreachable" } as const;
 
 export class Ending {
   readonly #head: ExchangeHead;
@@ -45,8 +48,8 @@ export class Ending {
     return this.#answer.promise;
   }
 
-  tell(response: Response, outcome: Outcome): void {
-    this.#answer.resolve({ response, outcome });
+  tell(told: Told): void {
+    this.#answer.resolve(told);
   }
 
   refuse(problem: ClientProblem): void {
@@ -58,22 +61,23 @@ export class Ending {
     this.#answer.reject(error);
   }
 
-  /** No answer came, or its body broke off. */
-  unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): void {
+  /** No answer came, or its body broke off. Gives what those who wait may be told too; `null` when they look for themselves. */
+  unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): Tell | null {
     const verdict = judge(end, this.#head.lists);
     const settled = this.passed(verdict === "refused" ? "refused" : "ambiguous", end);
-    if (settled === null) return;
+    if (settled === null) return null;
     const { unknown } = this.#record.policy;
     const retryAfterMs = settled.record?.state === "failed" ? settled.record.retryFrom - Date.now() : 0;
     switch (end.kind) {
       case "unreachable":
-        this.refuse({ code: "origin-unreachable" });
-        return;
+        this.refuse(UNREACHABLE);
+        return (head) => refuse(head, UNREACHABLE);
       case "dropped":
         this.refuse({ code: "origin-dropped", unknown, retryAfterMs });
-        return;
+        return null;
       case "timed-out":
         this.refuse({ code: "origin-timeout", unknown, retryAfterMs });
+        return null;
     }
   }
 

@@ -12,24 +12,24 @@ import type { Fetcher } from "../http/pass-through.ts";
 import { timed, waited } from "../traffic/timing.ts";
 import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
-import { firstAnswer, replay } from "./answers.ts";
-import { Attempt, type Refusal } from "./attempt.ts";
+import { replay } from "./answers.ts";
+import { Attempt } from "./attempt.ts";
 import { POLL_MS, refuse, type Told } from "./ending.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./ledger.ts";
-import { LivingAttempts, waitFor } from "./living-attempt.ts";
+import { type LivingAttempt, LivingAttempts } from "./living-attempt.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import { RecordSteps, type Stepped } from "./record-steps.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { Timers } from "./timers.ts";
 import { Verifications } from "./verification.ts";
+import { WaitingRoom, type Woken } from "./waiters.ts";
 
 /** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
 const ASK_AGAIN_MS = 10_000;
 
-/** The longest time that a timer takes. */
-const FOR_EVER_MS = 2 ** 31 - 1;
+const FOR_EVER_MS = Number.POSITIVE_INFINITY;
 
 /** How many questions of the alarm are at the origin at a time; the others follow when these are answered. */
 const QUESTIONS_AT_ONCE = 4;
@@ -56,10 +56,12 @@ export class Exchanges {
   readonly living = new LivingAttempts();
   readonly steps: RecordSteps;
   readonly #verifications: Verifications;
+  readonly #room: WaitingRoom;
 
   constructor(ports: ExchangePorts) {
     this.#ports = ports;
     this.#ledger = ports.ledger;
+    this.#room = new WaitingRoom(ports.timers);
     this.steps = new RecordSteps({ ...ports, living: this.living, traffic: ports.watch.traffic });
     this.#verifications = new Verifications({
       ...ports,
@@ -67,12 +69,12 @@ export class Exchanges {
     });
   }
 
-  /** Answers one request. */
-  async run(head: ExchangeHead, body: RequestBody): Promise<Response> {
+  /** Answers one request. `caller` tells when its client has gone; that ends no attempt (G5), but it ends a wait. */
+  async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
     const observed = this.#ports.watch.begin(head);
     const claim = { started: false };
     try {
-      const told = await this.#answer(head, observed, (record) => {
+      const told = await this.#answer(head, observed, caller, (record) => {
         claim.started = true;
         return this.#start(head, body, record, observed);
       });
@@ -97,7 +99,12 @@ export class Exchanges {
     return this.#ports.watch.told(observed, response, outcome);
   }
 
-  async #answer(head: ExchangeHead, observed: Observed, start: (record: Started) => Promise<Told>): Promise<Told> {
+  async #answer(
+    head: ExchangeHead,
+    observed: Observed,
+    caller: AbortSignal | null,
+    start: (record: Started) => Promise<Told>,
+  ): Promise<Told> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     let hasAsked = false;
     let nextId = head.attemptId;
@@ -117,38 +124,40 @@ export class Exchanges {
         }
         case "in-flight": {
           const living = this.living.get(recordId);
-          // This very request, delivered once more after its caller lost the way to its answer, waits for that.
+          // This very request, delivered once more after its caller lost the way to its answer, waits for that. There are two
+          // of these at most for one attempt, and it is their own: they take nobody's place.
           const isOwn = living?.attempt.id === head.attemptId;
           if (isOwn) nextId = attemptId(crypto.randomUUID());
           const duplicate = isOwn ? "attach" : head.duplicate;
           const attached = duplicate === "attach" ? living?.attempt.attach(head) : null;
           observed.attempt = reply.record.attempt.number;
           if (attached) return { response: attached, outcome: "attached" };
-          const left = isOwn ? FOR_EVER_MS : giveUpAt - now;
-          if (living === undefined || left <= 0) {
-            const untilRetry = reply.retryFrom - now;
-            return refuse(head, {
-              code: "in-flight",
-              retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
-            });
+          const ms = isOwn ? FOR_EVER_MS : giveUpAt - now;
+          const untilRetry = reply.retryFrom - now;
+          if (living === undefined || ms <= 0) {
+            const retryAfterMs = living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry);
+            return refuse(head, { code: "in-flight", retryAfterMs });
           }
-          const refusal = await waited(observed, waitFor(living, duplicate, left));
-          if (refusal !== null) {
-            return { response: firstAnswer(refusal, refusal.bytes, head.echo, null), outcome: "refused" };
-          }
-          continue;
+          // One that has begun and cannot be attached to is over only when it has ended.
+          const untilBegun = duplicate === "attach" && !living.attempt.hasBegun;
+          const wait = { head, untilBegun, ms, caller, isCounted: !isOwn };
+          const woken = await waited(observed, this.#room.wait(living.waiters, wait));
+          if (woken.kind === "told") return woken.told;
+          if (mayGoOn(woken, caller)) continue;
+          return refuse(head, { code: "in-flight", retryAfterMs: Math.min(POLL_MS, untilRetry) });
         }
         case "not-kept":
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
         case "outcome-unknown": {
           const { verifyAt } = reply.record;
-          if (verifyAt === null || hasAsked) {
-            const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
-            return refuse(head, { code: "outcome-unknown", retryAfterMs });
+          if (verifyAt !== null && !hasAsked) {
+            hasAsked = true;
+            const asked = this.#verifications.run(recordId, reply.record.policy, head.verification);
+            const wait = { head, untilBegun: false, ms: FOR_EVER_MS, caller, isCounted: true };
+            if (mayGoOn(await waited(observed, this.#room.until(asked, wait)), caller)) continue;
           }
-          hasAsked = true;
-          await waited(observed, this.#verifications.run(recordId, reply.record.policy, head.verification));
-          continue;
+          const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
+          return refuse(head, { code: "outcome-unknown", retryAfterMs });
         }
         case "mismatch":
           return refuse(head, { code: "key-reused", status: head.mismatchStatus });
@@ -189,7 +198,7 @@ export class Exchanges {
     const { recordId, key, route } = head;
     observed.attempt = record.attempt.number;
     observed.attemptId = record.attempt.id;
-    this.#ports.watch.traffic.attempt(route, record.attempt.number);
+    this.#ports.watch.attempted(route, record.attempt.number);
     const label = { key, route };
     const attempt = new Attempt(head, record, {
       bodies: this.#ledger.bodies,
@@ -198,34 +207,43 @@ export class Exchanges {
       timers: this.#ports.timers,
       step: (event, attachments) =>
         this.steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
+      begun: () => living.waiters.wakeFollowers(),
+      settled: (tell) => this.living.settled(recordId, living, tell),
     });
-    const ended = this.#runToEnd(attempt, head, body, record, observed);
-    this.living.add(recordId, { attempt, ended });
+    const living = this.living.add(recordId, attempt);
     // The client may leave: the attempt runs on, and its result is kept (G5).
-    this.#ports.waitUntil(ended);
+    this.#ports.waitUntil(this.#runToEnd(living, head, body, record, observed));
     return attempt.answer;
   }
 
   async #runToEnd(
-    attempt: Attempt,
+    living: LivingAttempt,
     head: ExchangeHead,
     body: RequestBody,
     record: Started,
     observed: Observed,
-  ): Promise<Refusal | null> {
+  ): Promise<void> {
     const { target, heartbeat } = this.#ports;
+    const { attempt } = living;
     const renewal = { type: "renew", attemptId: record.attempt.id } as const;
     // Well before it ends.
     const stop = heartbeat.begin(record.policy.lockMs / 2, () => {
+      // What of its answer is still passed on keeps the object in memory, and no lock.
+      if (attempt.hasEnded) return;
       this.steps.take(head.recordId, renewal, record.policy, epochMs(Date.now()));
     });
     const request = originRequest(head, body, record.attempt);
     try {
-      return await attempt.run(() => timed(observed, callOrigin(request, target(request.origin), this.#ports)));
+      await attempt.run(() => timed(observed, callOrigin(request, target(request.origin), this.#ports)));
     } finally {
       stop();
-      this.living.remove(head.recordId, attempt);
+      this.living.remove(head.recordId, living);
       body.release();
     }
   }
+}
+
+/** Nothing is started for a client that has gone. */
+function mayGoOn({ kind }: Woken, caller: AbortSignal | null): boolean {
+  return kind === "look" && caller?.aborted !== true;
 }

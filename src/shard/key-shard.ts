@@ -21,6 +21,7 @@ import { BODY_URL, CHANGE_URL, type Counts, OperatorCalls, type SeenDetail } fro
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./record-list.ts";
 import { bytesBody } from "./request-body.ts";
+import { storeSync } from "./store-error.ts";
 import { Timers } from "./timers.ts";
 import { receive } from "./upload.ts";
 
@@ -47,19 +48,20 @@ export class KeyShard extends ittyDurable() {
   readonly #operator: OperatorCalls;
   readonly #traffic = new Traffic();
   readonly #alarmLag = new AlarmLag();
+  readonly #timers = new Timers();
 
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
     super(state, {});
     const { storage } = state;
     this.#ledger = new Ledger(storage, bucketIn(env), (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
     this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
-    const timers = new Timers();
+    const timers = this.#timers;
     this.#exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
-      reachability: new Reachability(origins, this.#ledger.addresses),
+      reachability: new Reachability(origins, this.#ledger.addresses, timers),
       target: (origin) => originTarget(origin, env),
-      sync: () => storage.sync(),
+      sync: storeSync(() => storage.sync()),
       waitUntil: (promise) => {
         state.waitUntil(promise);
       },
@@ -87,7 +89,7 @@ export class KeyShard extends ittyDurable() {
     switch (request.url) {
       case EXCHANGE_URL: {
         const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
-        return this.#exchanges.run(head, bytesBody(body));
+        return this.#exchanges.run(head, bytesBody(body), request.signal);
       }
       case UPLOAD_URL:
         return this.#upload(request);
@@ -107,18 +109,19 @@ export class KeyShard extends ittyDurable() {
     }
   }
 
-  async #upload({ body }: Request): Promise<Response> {
+  async #upload({ body, signal }: Request): Promise<Response> {
     if (body === null) throw new TypeError("an upload without a body");
     const reception = await receive(body, this.#ledger.bodies);
     if ("problem" in reception) return this.#exchanges.refuse(reception.head, reception.problem);
-    return this.#exchanges.run(reception.head, reception.body);
+    return this.#exchanges.run(reception.head, reception.body, signal);
   }
 
   async alarm(info?: AlarmInvocationInfo): Promise<void> {
     const now = epochMs(Date.now());
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
     this.#alarmLag.came(now - firedFor);
-    await doDueWork({ exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm }, now, firedFor);
+    const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, timers: this.#timers };
+    await doDueWork(ports, now, firedFor);
   }
 
   /** Operator call. */

@@ -20,6 +20,7 @@ import {
   replacement,
 } from "./record-rows.ts";
 import { readResponse, type StoredResponse } from "./response-rows.ts";
+import { storeSql } from "./store-error.ts";
 
 /** A record, where it lies, and what has happened to it that it does not say itself. */
 export interface Entry {
@@ -77,7 +78,7 @@ export class Ledger {
   readonly #inFlight = new Map<RecordId, Entry>();
 
   constructor(storage: LedgerStorage, bucket: R2Bucket | null = null, wake: Wake = () => undefined) {
-    const { sql } = storage;
+    const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.bodies = new Bodies(sql, wake);
     this.remote = new RemoteBodies(sql, bucket, wake);

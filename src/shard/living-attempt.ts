@@ -1,14 +1,12 @@
-// An attempt that this instance runs right now, and how those wait who came while it ran.
+// The attempts that this instance runs right now, each with those who wait for it.
 
-import type { RecordId } from "../core/units.ts";
-import type { ExchangeHead } from "../http/message.ts";
-import { firstOf } from "../http/patience.ts";
-import type { Attempt, Refusal } from "./attempt.ts";
+import type { EpochMs, RecordId } from "../core/units.ts";
+import type { Attempt } from "./attempt.ts";
+import { type Tell, Waiters } from "./waiters.ts";
 
 export interface LivingAttempt {
   readonly attempt: Attempt;
-  /** Resolves when the attempt's word stands in the record: with a refusal that those who waited share, else `null`. */
-  readonly ended: Promise<Refusal | null>;
+  readonly waiters: Waiters;
 }
 
 /** An object's connections that may wait for response headers; further calls are queued (platform limit). */
@@ -16,6 +14,8 @@ const CALLS_AT_ONCE = 6;
 
 export class LivingAttempts {
   readonly #all = new Map<RecordId, LivingAttempt>();
+  /** Those that have ended in doubt, and whose answer is still on its way to their clients. */
+  readonly #inDoubt = new Map<RecordId, Attempt>();
   #crowded = 0;
 
   get count(): number {
@@ -31,27 +31,38 @@ export class LivingAttempts {
     return this.#all.get(id);
   }
 
-  add(id: RecordId, living: LivingAttempt): void {
+  add(id: RecordId, attempt: Attempt): LivingAttempt {
     if (this.#all.size >= CALLS_AT_ONCE) this.#crowded += 1;
+    const living = { attempt, waiters: new Waiters() };
     this.#all.set(id, living);
+    return living;
+  }
+
+  /**
+   * Cuts off an attempt in doubt that still talks with the origin after its lock has ended: from then on another one may
+   * start, or the origin be asked whether it took effect (G1, G6). To be called before either can happen, since timers come late.
+   */
+  cutOff(id: RecordId, now: EpochMs): void {
+    this.#all.get(id)?.attempt.cutOff(now);
+    this.#inDoubt.get(id)?.cutOff(now);
+  }
+
+  /** Its word stands in the record: nobody needs to wait for it any more. What follows of its answer is for its readers alone. */
+  settled(id: RecordId, { attempt, waiters }: LivingAttempt, tell: Tell | null): void {
+    this.#remove(id, attempt);
+    if (attempt.isInDoubt) this.#inDoubt.set(id, attempt);
+    waiters.wake(tell);
+  }
+
+  /** It is over, its answer too. */
+  remove(id: RecordId, { attempt, waiters }: LivingAttempt): void {
+    this.#remove(id, attempt);
+    if (this.#inDoubt.get(id) === attempt) this.#inDoubt.delete(id);
+    waiters.wake(null);
   }
 
   /** A record that expired under its attempt may have another one by now: that stays. */
-  remove(id: RecordId, attempt: Attempt): void {
+  #remove(id: RecordId, attempt: Attempt): void {
     if (this.#all.get(id)?.attempt === attempt) this.#all.delete(id);
   }
-}
-
-/**
- * Waits for the end of an attempt, or only for its beginning where the duplicate attaches to it. Those who wait share a
- * refusal: one after the other, they would beat an origin that asks for less.
- */
-export function waitFor(
-  { attempt, ended }: LivingAttempt,
-  duplicate: ExchangeHead["duplicate"],
-  ms: number,
-): Promise<Refusal | null> {
-  // One that has begun and cannot be attached to is over only when it has ended.
-  const attaches = duplicate === "attach" && !attempt.hasBegun;
-  return firstOf(attaches ? Promise.race([ended, attempt.begun.then(() => null)]) : ended, ms);
 }

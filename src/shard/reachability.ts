@@ -8,6 +8,7 @@
 // isolate that has just begun may have begun in an outage: it opens a connection before its first call.
 
 import { connect } from "cloudflare:sockets";
+import type { Timers } from "./timers.ts";
 
 /** What is known of one address. */
 export interface Reach {
@@ -31,20 +32,22 @@ export type Origins = Map<string, Reach>;
 export class Reachability {
   readonly #origins: Origins;
   readonly #known: KnownAddresses;
+  readonly #timers: Timers;
   /** The addresses that this object has asked its ledger about, and those that it has noted there. */
   readonly #asked = new Set<string>();
   readonly #remembered = new Set<string>();
 
-  constructor(origins: Origins, known: KnownAddresses) {
+  constructor(origins: Origins, known: KnownAddresses, timers: Timers) {
     this.#origins = origins;
     this.#known = known;
+    this.#timers = timers;
   }
 
   /** `false` only when it is certain that the origin cannot be reached within `timeoutMs`, so that nothing needs to be sent. */
   async isReachable(url: string, timeoutMs: number): Promise<boolean> {
     const address = addressOf(url);
     const { telling, doubtful } = this.#reach(address);
-    return !telling || !doubtful || (await canConnect(address, timeoutMs));
+    return !telling || !doubtful || (await canConnect(address, timeoutMs, this.#timers));
   }
 
   /** The origin answered. */
@@ -75,7 +78,7 @@ export class Reachability {
 
   /** Nothing waits for it, and it cannot reject. */
   async #tryConnect(reach: Reach, address: string): Promise<void> {
-    if (!(await canConnect(address, TRIAL_MS))) return;
+    if (!(await canConnect(address, TRIAL_MS, this.#timers))) return;
     reach.telling = true;
     this.#remember(address);
   }
@@ -94,20 +97,16 @@ const TRIALS = 3;
 /** Long enough for a connection to any origin that answers requests at all. */
 const TRIAL_MS = 5000;
 
-async function canConnect(address: string, timeoutMs: number): Promise<boolean> {
-  const { promise: timeUp, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, timeoutMs);
+async function canConnect(address: string, timeoutMs: number, timers: Timers): Promise<boolean> {
   try {
     const socket = connect(address);
     // A socket that fails rejects here as well; `opened` has told already.
     socket.closed.catch(() => undefined);
-    const opened = await Promise.race([socket.opened, timeUp]);
+    const opened = await timers.firstOf(socket.opened, timeoutMs);
     void socket.close().catch(() => undefined);
-    return opened !== undefined;
+    return opened !== null;
   } catch {
     return false;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

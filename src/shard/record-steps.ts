@@ -4,7 +4,7 @@
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { remember, verdictOf } from "../core/timeline.ts";
+import { type AttemptVerdict, remember, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
@@ -52,20 +52,29 @@ export class RecordSteps {
 
   /** One step of one record, within one turn: what is read, decided and written here is one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
+    this.#ports.living.cutOff(id, now);
     const entry = this.#current(id, now);
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
     if (result.record !== before) {
       const verdict = before === null ? null : verdictOf(before, event, now);
-      if (verdict !== null) {
-        const route = attachments.label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? 0).route;
-        this.#ports.traffic.verdict(route, verdict);
-      }
+      const route =
+        verdict === null ? "" : (attachments.label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? 0).route);
       const history = remember(entry?.history ?? [], before, event, result.record, now);
       this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
+      if (verdict !== null) this.#count(route, verdict);
     }
     return { ...result, entry };
+  }
+
+  /** Counts must not cost what is counted: the step has been taken. */
+  #count(route: string, verdict: AttemptVerdict): void {
+    try {
+      this.#ports.traffic.verdict(route, verdict);
+    } catch (error) {
+      console.warn({ message: "an attempt's end was not counted", reason: String(error) });
+    }
   }
 
   /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */

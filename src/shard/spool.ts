@@ -9,13 +9,17 @@ import { bytePipe, freeBytes, type Piece, Skip } from "./byte-pipe.ts";
 import { FillingChunk } from "./filling-chunk.ts";
 import { SharedChunk } from "./shared-chunk.ts";
 import { Signal } from "./signal.ts";
+import type { Due, Timers } from "./timers.ts";
 
 export interface SpoolOptions {
   readonly bodies: Bodies;
   /** The body's name in the ledger. */
   readonly name: string;
+  /** Whether a record will own the body; what none owns is erased when nobody reads it, also after a crash. */
+  readonly isOwned: boolean;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
+  readonly timers: Timers;
   /** How long the first bytes may wait for company, so that a quick body is written once. */
   readonly firstFlushMs: number;
   /** How far the reading of a body that is not kept may run ahead of its slowest reader, in chunks. */
@@ -50,7 +54,8 @@ export class Spool {
   #end: End = "open";
   /** Whether the body is kept; when not, chunks go as soon as everybody has read them. */
   #kept = true;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  /** When what has come together is written. */
+  #flushDue: Due | null = null;
   #flushing: Promise<void> = Promise.resolve();
   #failure: unknown = null;
   readonly #change = new Signal();
@@ -76,8 +81,12 @@ export class Spool {
       if (this.#failure !== null) throw this.#failure;
     }
     const delayMs = this.#written === 0 ? this.#options.firstFlushMs : FLUSH_MS;
-    if (this.#filling.size > 0) this.#timer ??= setTimeout(() => void this.flush(), delayMs);
+    if (this.#filling.size > 0) this.#flushDue ??= this.#options.timers.set(delayMs, () => void this.flush());
     if (!this.#kept) await this.#untilRead();
+  }
+
+  get hasReaders(): boolean {
+    return this.#readers.size > 0;
   }
 
   /** Whether there is, or will be, something to read. */
@@ -89,7 +98,7 @@ export class Spool {
   takeWhole(): Uint8Array | null {
     if (this.#failure !== null) throw this.#failure;
     if (this.#written > 0 || this.#readers.size > 0) return null;
-    this.#stopTimer();
+    this.#stopFlush();
     const bytes = this.#filling.take();
     this.#tell("whole");
     return bytes;
@@ -105,7 +114,7 @@ export class Spool {
    * Readers see its end only when that is durable.
    */
   async finish(settle: () => void): Promise<void> {
-    this.#stopTimer();
+    this.#stopFlush();
     await this.#flushing;
     if (this.#failure !== null) throw this.#failure;
     if (this.#kept || this.#readers.size > 0) this.#writeChunk();
@@ -117,7 +126,7 @@ export class Spool {
 
   /** Breaks the body for all who read it. */
   break(): void {
-    this.#stopTimer();
+    this.#stopFlush();
     this.#tell("broken");
     for (const { abort } of this.#readers) abort(new Error(BROKEN));
   }
@@ -163,9 +172,9 @@ export class Spool {
     this.#options.bodies.release(this.#options.name);
   }
 
-  #stopTimer(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+  #stopFlush(): void {
+    this.#flushDue?.cancel();
+    this.#flushDue = null;
   }
 
   #read(number: number): Piece {
@@ -177,7 +186,7 @@ export class Spool {
 
   /** Writes what has come together and shows it when it is durable. One at a time, in order. */
   flush(): Promise<void> {
-    this.#stopTimer();
+    this.#stopFlush();
     this.#flushing = this.#flushAfter(this.#flushing);
     return this.#flushing;
   }
@@ -198,8 +207,9 @@ export class Spool {
   #writeChunk(): void {
     if (this.#filling.size === 0) return;
     const bytes = this.#filling.take();
+    if (this.#written === 0 && !this.#options.isOwned) this.#options.bodies.lend(this.#options.name);
     this.#options.bodies.append(this.#options.name, this.#written, bytes);
-    if (this.#written === 0) this.#options.bodies.hold(this.#options.name);
+    if (this.#written === 0 && this.#options.isOwned) this.#options.bodies.hold(this.#options.name);
     this.#latest?.release();
     this.#latest = new SharedChunk(this.#written, bytes);
     this.#written += 1;
@@ -210,9 +220,9 @@ export class Spool {
     for (;;) {
       const slowest = this.#slowest();
       if (this.#readers.size === 0 || this.#written - slowest <= this.#options.windowChunks) return;
-      const patience = setTimeout(() => this.#letGo(slowest), this.#options.patienceMs);
+      const patience = this.#options.timers.set(this.#options.patienceMs, () => this.#letGo(slowest));
       await this.#change.next;
-      clearTimeout(patience);
+      patience.cancel();
     }
   }
 

@@ -60,8 +60,21 @@ export class Watch {
     return { route, log, serverTiming, trace, recordId, ...none, at: Date.now(), begunMs };
   }
 
-  /** The exchange is answered. Gives the response back, which has to be one of the gateway's own making. */
+  /**
+   * The exchange is answered. Gives the response back, which has to be one of the gateway's own making. Never throws: an
+   * answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
+   */
   told(observed: Observed, response: Response, outcome: Outcome): Response {
+    quietly(() => this.#tell(observed, response, outcome));
+    return response;
+  }
+
+  /** An attempt begins. Never throws: its claim stands. */
+  attempted(route: string, number: number): void {
+    quietly(() => this.traffic.attempt(route, number));
+  }
+
+  #tell(observed: Observed, response: Response, outcome: Outcome): void {
     const durationMs = performance.now() - observed.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = observed;
     const { status } = response;
@@ -70,17 +83,7 @@ export class Watch {
     this.#counted();
     if (observed.serverTiming) addServerTiming(response, report);
     if (observed.log === "all" || (observed.log === "errors" && isTrouble(outcome))) this.#log(observed, report);
-    this.#measure(report);
-    return response;
-  }
-
-  /** An answer that is lost here would look as if the shard had failed, and a request be sent once more for it. */
-  #measure(report: ExchangeReport): void {
-    try {
-      this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
-    } catch (error) {
-      console.warn({ message: "data point not written", reason: String(error) });
-    }
+    this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
   }
 
   /** A request without a key has gone to the origin as it came. */
@@ -111,4 +114,13 @@ export class Watch {
 
 function keyHashIn(recordId: string | null): string | null {
   return recordId === null ? null : recordId.slice(0, KEY_HASH_DIGITS);
+}
+
+/** What is only counted must not cost what it counts. */
+function quietly(count: () => void): void {
+  try {
+    count();
+  } catch (error) {
+    console.warn({ message: "not counted", reason: String(error) });
+  }
 }

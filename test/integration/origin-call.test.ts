@@ -14,10 +14,11 @@ async function lengthOf(origin: Origin, headers: Readonly<Record<string, string>
   const target = { fetch: () => Promise.resolve(new Response("hello", { headers })) };
   const call = { origin, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null };
   const known = { has: () => false, add: () => undefined };
-  const reachability = new Reachability(new Map(), known);
+  const timers = new Timers();
+  const reachability = new Reachability(new Map(), known, timers);
   const outcome = await callOrigin({ ...call, timeoutMs: 1000, idleTimeoutMs: 1000 }, target, {
     reachability,
-    timers: new Timers(),
+    timers,
   });
   if (!("next" in outcome)) throw new Error(`the call ended: ${outcome.kind}`);
   outcome.cancel();
@@ -69,9 +70,10 @@ async function pendingIn(
     const call = { origin: NETWORK, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null };
     const reach = { telling: false, doubtful: false, trialsLeft: 0 };
     const known = { has: () => false, add: () => undefined };
+    const timers = new Timers();
     const outcome = await callOrigin({ ...call, timeoutMs: 9000, idleTimeoutMs: 9000 }, target, {
-      reachability: new Reachability(new Map([["127.0.0.1:9", reach]]), known),
-      timers: new Timers(),
+      reachability: new Reachability(new Map([["127.0.0.1:9", reach]]), known, timers),
+      timers,
     });
     if (!("next" in outcome)) throw new Error(`the call ended: ${outcome.kind}`);
     const before = pending.size;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import { Spool } from "../../src/shard/spool.ts";
+import { Timers } from "../../src/shard/timers.ts";
 
 interface Bench {
   readonly spool: Spool;
@@ -26,6 +27,8 @@ async function withSpool(run: (bench: Bench) => Promise<void>): Promise<void> {
     const spool = new Spool({
       bodies: ledger.bodies,
       name,
+      isOwned: true,
+      timers: new Timers(),
       sync: () => waiting.promise,
       firstFlushMs: 1,
       windowChunks: 16,

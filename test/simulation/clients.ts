@@ -9,6 +9,8 @@ import { PlainResponse } from "./platform.ts";
 
 export interface ClientRequest extends Asked {
   readonly head: ExchangeHead;
+  /** Tells the shard when the client has gone. */
+  readonly caller: AbortController;
   readonly sentMs: number;
   state: "waits" | "answered" | "reads" | "is done" | "has left";
   /** What it will hear, and the write that has to be durable before. */
@@ -144,6 +146,7 @@ export class Clients {
 
   leave(request: ClientRequest): void {
     request.state = "has left";
+    request.caller.abort();
     if (request.held !== null) cancel(request.held.response);
     request.held = null;
     void request.reader?.cancel().catch(() => undefined);

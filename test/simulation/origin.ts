@@ -62,6 +62,11 @@ export class OriginCall {
     const isDone = status !== 502 || this.hasActed;
     if (isDone) this.work = "over";
     if (status < 502) this.attempt.answeredAtMs = this.#nowMs();
+    // Its head says that it did not act, and will not: the next attempt need not wait for the rest.
+    if (status === 503) {
+      this.attempt.isRefused = true;
+      this.attempt.isLiving = false;
+    }
     const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
     this.#headers.resolve({ status, statusText: "", headers: new PlainHeaders(), body: { getReader } });
   }
@@ -127,8 +132,7 @@ export class OriginCall {
 
   /** From here on the gateway knows how the attempt ended. */
   #learnt(): void {
-    if (this.status === 503) this.attempt.isRefused = true;
-    else if (this.status !== 502) this.attempt.resultAtMs ??= this.#nowMs();
+    if (this.status < 502) this.attempt.resultAtMs ??= this.#nowMs();
   }
 
   #cancel(): Promise<void> {

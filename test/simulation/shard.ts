@@ -28,6 +28,7 @@ export class Shard {
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
+  readonly #timers = new Timers();
   #isAlive = true;
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
@@ -41,7 +42,7 @@ export class Shard {
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
     this.#ledger = new Ledger(storage, null, (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
     this.#alarm = new Alarm(storage, () => this.#ledger.nextDeadline());
-    const timers = new Timers();
+    const timers = this.#timers;
     this.exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
@@ -59,7 +60,7 @@ export class Shard {
   async alarm(scheduledMs: number): Promise<number | null> {
     this.#handledMs = scheduledMs;
     const now = epochMs(Date.now());
-    const ports = { exchanges: this.exchanges, ledger: this.#ledger, alarm: this.#alarm };
+    const ports = { exchanges: this.exchanges, ledger: this.#ledger, alarm: this.#alarm, timers: this.#timers };
     await doDueWork(ports, now, epochMs(scheduledMs));
     this.#handledMs = null;
     return this.#disk.alarmMs === now + ALARM_RETRY_MS ? this.#disk.alarmMs : null;

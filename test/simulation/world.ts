@@ -17,6 +17,7 @@ import { Shard } from "./shard.ts";
 import { target } from "./stand-ins.ts";
 
 const NONE = new Uint8Array();
+const NO_BODY = { open: () => NONE, release: () => undefined };
 
 export class World {
   readonly plan: Plan;
@@ -76,6 +77,7 @@ export class World {
       record,
       fingerprint: print,
       head,
+      caller: new AbortController(),
       sentMs,
       toldBefore: this.facts.told.get(record) ?? null,
       state: "waits",
@@ -84,7 +86,7 @@ export class World {
       text: "",
     };
     const life = this.#life;
-    const exchange = this.#instance().exchanges.run(head, { open: () => NONE, release: () => undefined });
+    const exchange = this.#instance().exchanges.run(head, NO_BODY, request.caller.signal);
     this.clients.expect(
       request,
       exchange,

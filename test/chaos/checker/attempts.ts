@@ -11,18 +11,18 @@ import type { RecordHistory, Violation, World } from "./records.ts";
 const CROSSING_MS = 250;
 
 /** G1: an arrival is over before the next one comes. */
-export function oneAtATime(_world: World, { arrivals }: RecordHistory): readonly Violation[] {
+export function oneAtATime(world: World, { arrivals }: RecordHistory): readonly Violation[] {
   const violations: Violation[] = [];
   let busiest: Arrival | null = null;
   for (const arrival of arrivals) {
     if (busiest !== null) {
-      const overlapMs = busyUntil(busiest) - arrival.at;
+      const overlapMs = busyUntil(world, busiest) - arrival.at;
       if (overlapMs > (busiest.lastAt === null ? CROSSING_MS : 0)) {
         const what = `two attempts were at the origin at once, for ${overlapMs} ms`;
         violations.push({ rule: "G1 one at a time", what, evidence: naming(busiest, arrival) });
       }
     }
-    if (busiest === null || busyUntil(arrival) > busyUntil(busiest)) busiest = arrival;
+    if (busiest === null || busyUntil(world, arrival) > busyUntil(world, busiest)) busiest = arrival;
   }
   return violations;
 }

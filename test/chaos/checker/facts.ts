@@ -20,9 +20,9 @@ export function claimedFrom(world: World, arrival: Arrival): number {
   return world.exchange(arrival.request)?.sentAt ?? arrival.at;
 }
 
-/** The origin said that it did not act, to the end. */
-export function isRefused(world: World, arrival: Arrival): boolean {
-  return arrival.lastAt !== null && arrival.status !== null && world.meta.refused.includes(arrival.status);
+/** The origin said that it did not act: the head of its answer says so, whatever becomes of the body. */
+export function isRefused(world: World, { headAt, status }: Arrival): boolean {
+  return headAt !== null && status !== null && world.meta.refused.includes(status);
 }
 
 /** The origin gave its answer to the end, and it was a result. */
@@ -41,8 +41,10 @@ export function isClean(world: World, arrival: Arrival): boolean {
 }
 
 /** Until when the origin was at work for the gateway, or the gateway still listened. */
-export function busyUntil({ lastAt, closedAt }: Arrival): number {
-  return Math.min(lastAt ?? Infinity, closedAt);
+export function busyUntil(world: World, arrival: Arrival): number {
+  const { headAt, lastAt, closedAt } = arrival;
+  const doneAt = isRefused(world, arrival) ? headAt : lastAt;
+  return Math.min(doneAt ?? Infinity, closedAt);
 }
 
 /** No record of this arrival may have gone before. */
@@ -56,8 +58,8 @@ export function livesUntil(world: World, record: RecordHistory, arrival: Arrival
 /** From when on the retention counts, at the earliest. */
 function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: number): number {
   const { headAt, lastAt } = arrival;
-  // A body too large to keep is settled while it still comes.
-  if (isOutgrown(record, arrival)) return Math.min(headAt ?? lockEnd, lockEnd);
+  // A body too large to keep is settled while it still comes; a refusal before its body comes.
+  if (isOutgrown(record, arrival) || isRefused(world, arrival)) return Math.min(headAt ?? lockEnd, lockEnd);
   const isCompleted = isClean(world, arrival) || toldAt(world, record, arrival) < Infinity;
   return isCompleted ? (lastAt ?? lockEnd) : Math.min(lastAt ?? lockEnd, lockEnd);
 }

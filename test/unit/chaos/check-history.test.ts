@@ -194,10 +194,21 @@ describe("G6 never two by guess", () => {
     expectGood(story(passedOn, refused, asked("q2", 50, 80, told(second), RETRY), second, last));
   });
 
-  it("finds a refusal that broke off taken for one", () => {
-    const broken = came(1, "q1", 20, { ...RETRY, status: 503, lastAt: null, sha256: null });
+  it("takes the next attempt while the body of a refusal still comes, but finds it before there is a head", () => {
+    const trickling = came(1, "q1", 20, {
+      ...RETRY,
+      status: 503,
+      headAt: 25,
+      lastAt: null,
+      sha256: null,
+      closedAt: 900,
+    });
     const second = came(2, "q2", 60, RETRY);
-    expectBad(story(doubtRetry, broken, asked("q2", 50, 80, told(second), RETRY), second), RULE);
+    const last = asked("q9", 5_000, 5_010, replayed(second), { ...RETRY, ...CALM });
+    const next = [asked("q2", 50, 80, told(second), RETRY), second, last];
+    const passedOn = asked("q1", 0, 910, told(trickling, { complete: false, body: "prefix" }), RETRY);
+    expectGood(story(passedOn, trickling, ...next));
+    expectBad(story(passedOn, { ...trickling, headAt: null }, ...next), RULE);
   });
 
   it("finds any second attempt with hold, and a second effect", () => {

@@ -1,0 +1,32 @@
+// A failure of the store: a statement that SQLite refused, or a commit that did not happen. Thrown at the ledger's border
+// alone, so that nothing else that fails (a timer, a counter, a bug) is ever taken for it.
+
+import type { Sql } from "./migrations.ts";
+
+export class StoreError extends Error {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.name = "StoreError";
+  }
+}
+
+/** The same database, whose statements fail with a `StoreError`. */
+export function storeSql(sql: Sql): Sql {
+  return {
+    exec: (query, ...values) => {
+      try {
+        return sql.exec(query, ...values);
+      } catch (error) {
+        throw new StoreError(error);
+      }
+    },
+  };
+}
+
+/** The same wait for a commit, which fails with a `StoreError`. */
+export function storeSync(sync: () => Promise<void>): () => Promise<void> {
+  return () =>
+    sync().catch((error: unknown) => {
+      throw new StoreError(error);
+    });
+}

@@ -1,0 +1,93 @@
+// The exchanges of one shard on the storage of a real object, with the rest of the world in the hands of the test: when the
+// origin answers, whether it can be reached, when a client leaves.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { epochMs } from "../../../src/core/units.ts";
+import type { ExchangeHead } from "../../../src/http/message.ts";
+import { Alarm } from "../../../src/shard/alarm.ts";
+import { Exchanges } from "../../../src/shard/exchange.ts";
+import { Heartbeat } from "../../../src/shard/heartbeat.ts";
+import { Ledger } from "../../../src/shard/ledger.ts";
+import { Reachability } from "../../../src/shard/reachability.ts";
+import type { RecordSteps } from "../../../src/shard/record-steps.ts";
+import { storeSync } from "../../../src/shard/store-error.ts";
+import { Timers } from "../../../src/shard/timers.ts";
+import { Traffic } from "../../../src/traffic/traffic.ts";
+import { Watch } from "../../../src/traffic/watch.ts";
+
+/** Calls over the network go nowhere: whether they could is asked, and answered by the test. */
+class HeldReachability extends Reachability {
+  readonly #asked: () => Promise<boolean>;
+
+  constructor(asked: () => Promise<boolean>, timers: Timers) {
+    super(new Map(), { has: () => false, add: () => undefined }, timers);
+    this.#asked = asked;
+  }
+
+  override isReachable(): Promise<boolean> {
+    return this.#asked();
+  }
+}
+
+export interface HeldWorld {
+  /** What the origin does with a call. */
+  origin: (url: string) => Promise<Response>;
+  /** Whether an origin on the network can be connected to. */
+  isReachable: () => Promise<boolean>;
+  /** Whether the store is full: no record can be changed. */
+  isFull: boolean;
+}
+
+export interface HeldExchanges {
+  readonly world: HeldWorld;
+  readonly steps: RecordSteps;
+  readonly traffic: Traffic;
+  /** One request; `caller` is its client, who may leave. */
+  readonly run: (head: ExchangeHead, caller?: AbortController) => Promise<Response>;
+}
+
+export async function withExchanges(
+  test: (exchanges: HeldExchanges) => Promise<void>,
+  setAlarm: (storage: DurableObjectStorage, time: number) => Promise<void> = (storage, time) => storage.setAlarm(time),
+): Promise<void> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  await runInDurableObject(stub, async (_instance, state) => {
+    const { storage } = state;
+    const world: HeldWorld = {
+      origin: () => Promise.resolve(new Response("done", { status: 201 })),
+      isReachable: () => Promise.resolve(true),
+      isFull: false,
+    };
+    const exec: SqlStorage["exec"] = (query, ...values) => {
+      if (world.isFull && query.startsWith("UPDATE records")) throw new Error("database or disk is full");
+      return storage.sql.exec(query, ...values);
+    };
+    const transactionSync = <T>(run: () => T): T => storage.transactionSync(run);
+    const ledger = new Ledger({ sql: { exec }, transactionSync }, null, (afterMs) =>
+      alarm.moveTo(epochMs(Date.now() + afterMs)),
+    );
+    const alarm = new Alarm({ setAlarm: (time) => setAlarm(storage, time) }, () => ledger.nextDeadline());
+    const timers = new Timers();
+    const traffic = new Traffic();
+    const exchanges = new Exchanges({
+      ledger,
+      alarm,
+      reachability: new HeldReachability(() => world.isReachable(), timers),
+      target: () => ({ fetch: (request: Request) => world.origin(request.url) }),
+      sync: storeSync(() => storage.sync()),
+      waitUntil: (promise) => {
+        state.waitUntil(promise);
+      },
+      heartbeat: new Heartbeat(timers, () => Promise.resolve()),
+      timers,
+      watch: new Watch("shard", traffic, null),
+    });
+    const body = { open: () => new Uint8Array(), release: () => undefined };
+    await test({
+      world,
+      steps: exchanges.steps,
+      traffic,
+      run: (head, caller) => exchanges.run(head, body, caller?.signal ?? null),
+    });
+  });
+}
