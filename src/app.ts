@@ -59,14 +59,14 @@ function refuseOperator(): Response {
 }
 
 function refuseLoop(): Response {
-  const problem = "origin: the request came back to the gateway; name a URL or a binding as the origin";
-  return problemResponse({ code: "configuration-invalid", problems: [problem] }, null);
+  const message = "the request came back to the gateway: name a URL or a binding as the origin";
+  console.error(`configuration: IDEMPOTENCY.origin: ${message}`);
+  return problemResponse({ code: "configuration-invalid", problemCount: 1 }, null);
 }
 
-/** What answers while the configuration has problems: nothing is forwarded, protected or not. */
+/** What answers while the configuration has problems, which the log names: nothing is forwarded, protected or not. */
 export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
-  const lines = problems.map(({ path, message }) => `${path}: ${message}`);
-  return () => problemResponse({ code: "configuration-invalid", problems: lines }, null);
+  return () => problemResponse({ code: "configuration-invalid", problemCount: problems.length }, null);
 }
 
 /** The first route, in the order of the configuration, that takes a request of this method to this path. */

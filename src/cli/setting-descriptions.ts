@@ -8,7 +8,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     "Where new shards are created: near the origin. Only a shard's first use counts. Default: near that request.",
   jurisdiction:
     "Where shards run and keep their records, guaranteed. A change orphans live records. Default: anywhere.",
-  scope: 'Whose key it is: "header:NAME", "cookie:NAME", "ip", or "none" alone. Default ["header:authorization"].',
+  scope:
+    'Whose key it is: "header:NAME", "cookie:NAME", "host", "ip", or "none" alone. Default ["header:authorization"].',
   timeout: "The longest wait for the headers of the origin's response. Default 30s, at most 15m.",
   idle_timeout: "The longest silence between two pieces of the response's body. Default 30s, at most 15m.",
   lock: "How long an attempt owns its key; exceeds timeout. Default 40s, at most 1h.",
@@ -18,7 +19,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   key_format: "What a key looks like. A route's table replaces the default's as a whole.",
   "key_format.pattern": "A JavaScript regular expression (flag u) that the key has to match; anchor it with ^ and $.",
   "key_format.min": "Least length of a key. Default 1.",
-  "key_format.max": "Greatest length of a key. Default 255.",
+  "key_format.max": "Greatest length of a key. Default 255, less what forward_key adds for a step.",
   fingerprint: "What makes two requests the same. A route's table replaces the default's as a whole.",
   "fingerprint.body": 'How the body counts: as bytes, as JSON in its RFC 8785 form, or not at all. Default "bytes".',
   "fingerprint.headers": "Request headers that are part of what is asked for. Default none.",

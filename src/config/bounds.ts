@@ -1,6 +1,7 @@
 // The greatest values that a setting may have, each with the reason. Beyond them lies what the platform ends or what no
 // operator can mean; relations between settings are not among them.
 
+import type { ForwardKey } from "./resolved.ts";
 import { DAY_MS, HOUR_MS, MEGABYTE, MINUTE_MS } from "./units.ts";
 
 /** An operation of a Durable Object lives for 15 minutes at most: the platform ends a longer wait itself. */
@@ -19,3 +20,8 @@ export const MAX_RESPONSE_BODY_BYTES = 1_000 * MEGABYTE;
 export const MAX_SHARDS = 65_536;
 /** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
 export const MAX_KEY_LENGTH = 255;
+
+/** The longest key that a route takes: what the origin gets, with the step's name, is a key too. */
+export function longestKey(forwardKey: ForwardKey): number {
+  return forwardKey.kind === "step" ? MAX_KEY_LENGTH - `:${forwardKey.step}`.length : MAX_KEY_LENGTH;
+}

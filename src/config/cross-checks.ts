@@ -2,7 +2,7 @@
 // says where that came from, because the setting that has to change is often not the one that was written. Must skip
 // whatever involves a member with a problem of its own.
 
-import { MAX_KEY_LENGTH, MAX_LOCK_MS, MAX_RETENTION_MS, MAX_WAIT_MS } from "./bounds.ts";
+import { longestKey, MAX_KEY_LENGTH, MAX_LOCK_MS, MAX_RETENTION_MS, MAX_WAIT_MS } from "./bounds.ts";
 import type { FullSettings } from "./defaults.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import type { SettingsReading } from "./read-settings.ts";
@@ -114,8 +114,18 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
 }
 
 function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  const { min = 1, max = MAX_KEY_LENGTH } = all.key_format;
-  if (!isKnown("key_format") || min <= max) return [];
+  if (!isKnown("key_format", "forward_key")) return [];
+  const { key_format: format, forward_key: forwarded } = all;
+  const longest = longestKey(forwarded);
+  const { min = 1, max = longest } = format;
+  if (forwarded.kind === "step" && Math.max(min, max) > longest) {
+    const member = max > longest ? "max" : "min";
+    const message =
+      `must not exceed ${longest}, because the origin gets <key>:${forwarded.step}, ` +
+      `and a key has at most ${MAX_KEY_LENGTH} characters: write ${member} = ${longest} or less`;
+    return [{ path: `${place("key_format", "forward_key")}.key_format.${member}`, message }];
+  }
+  if (min <= max) return [];
   const message = `must not exceed max (${max}): write min = ${max} or less, or max = ${min} or more`;
   return [{ path: `${place("key_format")}.key_format.min`, message }];
 }

@@ -1,7 +1,6 @@
 // The built-in defaults: what applies where neither the route nor `IDEMPOTENCY` says anything. There is none for the
 // origin: without one, the zone's own is meant.
 
-import { MAX_KEY_LENGTH } from "./bounds.ts";
 import type { Settings } from "./schema.ts";
 import { HOUR_MS, MEGABYTE, SECOND_MS } from "./units.ts";
 
@@ -20,7 +19,7 @@ export const BUILT_IN: FullSettings = {
   retention: 24 * HOUR_MS,
   key: "required",
   headers: ["Idempotency-Key"],
-  key_format: { min: 1, max: MAX_KEY_LENGTH },
+  key_format: { min: 1 },
   fingerprint: { body: "bytes", headers: [] },
   unknown: "retry",
   duplicate: "reject",

@@ -1,7 +1,7 @@
 // Says in a short table what a configuration protects, for an operator to read before a deployment. Decides which
 // settings matter at a glance; nothing may parse its output.
 
-import type { Config, ForwardKey, Origin, Route, ScopePart } from "./resolved.ts";
+import { type Config, type ForwardKey, type Origin, type Route, scopePartName } from "./resolved.ts";
 import { formatDuration } from "./units.ts";
 
 const HEADINGS = ["path", "methods", "origin", "key", "scope", "unknown", "duplicate", "retention"];
@@ -22,7 +22,7 @@ function describeRoute(route: Route): readonly string[] {
     route.methods.join(","),
     describeOrigin(route.origin),
     `${route.key}${describeForwarding(route.forwardKey)}`,
-    route.scope.length === 0 ? "none" : route.scope.map(describeScopePart).join("+"),
+    route.scope.length === 0 ? "none" : route.scope.map(scopePartName).join("+"),
     route.unknown,
     route.duplicate === "reject" ? route.duplicate : `${route.duplicate} ${formatDuration(route.waitMs)}`,
     formatDuration(route.retentionMs),
@@ -49,8 +49,4 @@ function describeForwarding(forwardKey: ForwardKey): string {
     case "step":
       return `, forwarded as :${forwardKey.step}`;
   }
-}
-
-function describeScopePart(part: ScopePart): string {
-  return part.kind === "ip" ? part.kind : `${part.kind}:${part.name}`;
 }

@@ -1,9 +1,9 @@
 // Merges what was written with what holds otherwise: a route's own settings, then `IDEMPOTENCY`, then the built-in
 // defaults, member by member (a list or a table replaces as a whole). Checks nothing: it is given valid settings only.
 
-import { MAX_KEY_LENGTH } from "./bounds.ts";
+import { longestKey } from "./bounds.ts";
 import { BUILT_IN, type FullSettings } from "./defaults.ts";
-import type { Config, Origin, Route } from "./resolved.ts";
+import type { Config, Origin, Route, ScopePart } from "./resolved.ts";
 import type { Settings } from "./schema.ts";
 import { DEFAULT_OPERATOR_PATH, type GatewaySettings } from "./schema-operator.ts";
 
@@ -30,18 +30,23 @@ export function resolveConfig(gateway: GatewaySettings, defaults: Settings, rout
 
 function resolveRoute(name: string, path: string, settings: FullSettings): Route {
   const { key_format: keyFormat, fingerprint } = settings;
+  const origin = originOf(settings);
   return {
     name,
     path,
     methods: settings.methods,
-    origin: originOf(settings),
+    origin,
     shards: settings.shards,
     locationHint: settings.location_hint ?? null,
     jurisdiction: settings.jurisdiction ?? null,
-    scope: settings.scope,
+    scope: scopeOf(settings.scope, origin),
     key: settings.key,
     headers: settings.headers,
-    keyFormat: { pattern: keyFormat.pattern ?? null, min: keyFormat.min ?? 1, max: keyFormat.max ?? MAX_KEY_LENGTH },
+    keyFormat: {
+      pattern: keyFormat.pattern ?? null,
+      min: keyFormat.min ?? 1,
+      max: keyFormat.max ?? longestKey(settings.forward_key),
+    },
     fingerprint: { body: fingerprint.body ?? "bytes", headers: fingerprint.headers ?? [] },
     unknown: settings.unknown,
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
@@ -66,4 +71,13 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Route
 
 function originOf(settings: Pick<Settings, "origin">): Origin {
   return settings.origin ?? { kind: "zone" };
+}
+
+/**
+ * A binding and the zone's own origin are called under the host that the client named, so two hosts may be two APIs: the same
+ * key at another host is another record. A URL as origin is one API, under however many names clients reach the gateway.
+ */
+function scopeOf(written: readonly ScopePart[], { kind }: Origin): readonly ScopePart[] {
+  const isNamed = written.some((part) => part.kind === "host");
+  return kind === "url" || isNamed ? written : [...written, { kind: "host" }];
 }

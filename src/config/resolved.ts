@@ -7,11 +7,15 @@ export type Origin =
   | { readonly kind: "binding"; readonly binding: string }
   | { readonly kind: "zone" };
 
-/** One part of a scope: the part of a request that says whose key it is. Header names are in lower case. */
+/**
+ * One part of a scope: the part of a request that says whose key it is. Header names are in lower case. `host` is the host
+ * name (with its port) that the request was sent to.
+ */
 export type ScopePart =
   | { readonly kind: "header"; readonly name: string }
   | { readonly kind: "cookie"; readonly name: string }
-  | { readonly kind: "ip" };
+  | { readonly kind: "ip" }
+  | { readonly kind: "host" };
 
 /** What the origin receives in place of the client's key: the same, nothing, or `<key>:<step>`. */
 export type ForwardKey =
@@ -51,7 +55,7 @@ export interface Route {
   readonly locationHint: LocationHint | null;
   /** `null`: anywhere. */
   readonly jurisdiction: Jurisdiction | null;
-  /** Empty: the key alone names the record (`scope = ["none"]`). */
+  /** Empty: the key alone names the record (`scope = ["none"]`). Has `host` wherever the host reaches the origin. */
   readonly scope: readonly ScopePart[];
   /** `required`: a request without a key is refused. `optional`: it passes through unprotected. */
   readonly key: "required" | "optional";
@@ -107,4 +111,9 @@ export interface ConfigProblem {
   readonly path: string;
   /** What is wrong, and what to write instead. */
   readonly message: string;
+}
+
+/** A part of a scope as the configuration writes it: `header:authorization`. */
+export function scopePartName(part: ScopePart): string {
+  return "name" in part ? `${part.kind}:${part.name}` : part.kind;
 }

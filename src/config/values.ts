@@ -1,7 +1,7 @@
 // Reads the texts of a configuration that are more than a text: origins, parts of a scope, names of headers and methods.
 // Decides on one value alone; relations between settings belong to `cross-checks.ts`.
 
-import type { ForwardKey, Origin, ScopePart } from "./resolved.ts";
+import { type ForwardKey, type Origin, type ScopePart, scopePartName } from "./resolved.ts";
 import type { Parsed } from "./units.ts";
 
 /** RFC 9110, 5.6.2: a token. */
@@ -43,11 +43,11 @@ export function parseOrigin(value: string | { readonly binding: string }): Parse
 /** What to say of an origin that is neither text nor a table with a binding. */
 export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding: ${ORIGIN_ADVICE}`;
 
-export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|ip|none)$";
+export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|host|ip|none)$";
 
 /** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
 export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
-  if (value === "ip") return { ok: true, value: { kind: "ip" } };
+  if (value === "ip" || value === "host") return { ok: true, value: { kind: value } };
   if (value === "none") return { ok: true, value: null };
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
@@ -67,7 +67,7 @@ export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
           'write "header:authorization" (the whole credential) or "cookie:NAME"',
       );
     default:
-      return refuse(`"${value}" is no scope: write "header:NAME", "cookie:NAME", "ip" or "none"`);
+      return refuse(`"${value}" is no scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
   }
 }
 
@@ -82,7 +82,7 @@ export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<reado
   if (parts.length < entries.length && entries.length > 1) {
     return refuse('"none" stands only alone: write ["none"], or leave "none" out');
   }
-  const twice = firstRepeated(parts.map((part) => (part.kind === "ip" ? part.kind : `${part.kind}:${part.name}`)));
+  const twice = firstRepeated(parts.map(scopePartName));
   return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
 }
 

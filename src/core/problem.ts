@@ -24,7 +24,8 @@ export type ClientProblem =
     }
   | { readonly code: "origin-timeout"; readonly unknown: "retry" | "hold" | "verify"; readonly retryAfterMs: number }
   | { readonly code: "store-unavailable" }
-  | { readonly code: "configuration-invalid"; readonly problems: readonly string[] };
+  /** How many problems the log names. Not which: they tell of internal addresses, and strangers read this. */
+  | { readonly code: "configuration-invalid"; readonly problemCount: number };
 
 export type ClientProblemCode = ClientProblem["code"];
 
@@ -38,7 +39,7 @@ export interface ProblemDetails {
   /** Seconds for `Retry-After`; `null` for none. */
   readonly retryAfterSeconds: number | null;
   /** Members of this problem's own (RFC 9457, section 3.2). */
-  readonly members: Readonly<Record<string, number | readonly string[]>>;
+  readonly members: Readonly<Record<string, number>>;
 }
 
 /** How soon a client may ask again when the store did not answer: long enough for an object to restart elsewhere. */
@@ -128,9 +129,9 @@ export function describeProblem(problem: Problem): ProblemDetails {
       const details = final(
         500,
         "Gateway configuration invalid",
-        "The gateway's configuration has errors, so it forwards nothing. The operator has to mend them.",
+        "The gateway's configuration has errors, so it forwards nothing. Its operator finds them in its log.",
       );
-      return { ...details, members: { problems: problem.problems } };
+      return { ...details, members: { problemCount: problem.problemCount } };
     }
     case "operator-unauthorized":
     case "operator-forbidden":

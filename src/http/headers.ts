@@ -36,14 +36,11 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
-const NONE: ReadonlySet<string> = new Set();
-
-function endToEnd(headers: Headers, drop: (name: string) => boolean, keep: ReadonlySet<string> = NONE): HeaderPairs {
-  const named = namedByConnection(headers);
+function endToEnd(headers: Headers, isDropped: (name: string) => boolean): HeaderPairs {
   const pairs: [string, string][] = [];
   for (const [name, value] of headers) {
     const lower = name.toLowerCase();
-    if (!HOP_BY_HOP.has(lower) && !(named.has(lower) && !keep.has(lower)) && !drop(lower)) pairs.push([name, value]);
+    if (!HOP_BY_HOP.has(lower) && !isDropped(lower)) pairs.push([name, value]);
   }
   return pairs;
 }
@@ -54,15 +51,49 @@ function namedByConnection(headers: Headers): ReadonlySet<string> {
 }
 
 /**
- * What of a request's headers goes to the origin. Names are in lower case: those in `drop` do not, and those in `keep` do
- * although `Connection` may name them.
+ * Words in the names of headers by which proxies, platforms and identity providers say who a caller is or what he may do:
+ * `X-Forwarded-For`, `X-Consumer-Username`, `X-Amzn-Oidc-Data`.
  */
-export function requestHeaders(
-  headers: Headers,
-  drop: ReadonlySet<string>,
-  keep: ReadonlySet<string> = NONE,
-): HeaderPairs {
-  return endToEnd(headers, (name) => name === ATTEMPT_HEADER || drop.has(name), keep);
+const IDENTIFYING =
+  /forward|original|real|remote|addr|ip|host|proto|scheme|port|ssl|tls|cert|auth|oidc|saml|sso|jwt|token|key|secret|sign|hmac|csrf|xsrf|session|credential|user|account|client|consumer|customer|tenant|org|team|member|subject|principal|ident|role|scope|group|perm|admin|mail|device|country|geo/;
+
+/**
+ * Whether `Connection` may take a header of this name away (RFC 9110, section 7.6.1). The client writes `Connection`, and a proxy on the
+ * way may have added what identifies the client: a client that could remove it would choose who it is. So only what is
+ * no registered field and says nothing of a caller is removed.
+ */
+function isRemovable(name: string): boolean {
+  return name.startsWith("x-") && !IDENTIFYING.test(name);
+}
+
+/**
+ * A name that a CGI-style server takes for another one: there, `Idempotency_Attempt` and `Idempotency-Attempt` are one
+ * variable (RFC 3875, section 4.1.18).
+ */
+function dashed(name: string): string {
+  return name.replaceAll(/[^a-z0-9]/g, "-");
+}
+
+/**
+ * What of a request's headers goes to the origin. Names are in lower case: those in `drop` do not, and those in `own`, which mean
+ * something here, do although `Connection` may name them. What such a server would take for one of these, for one that proxies
+ * set, or for another header of the request, does not.
+ */
+export function requestHeaders(headers: Headers, drop: ReadonlySet<string>, own: ReadonlySet<string>): HeaderPairs {
+  const named = namedByConnection(headers);
+  return endToEnd(headers, (name) => {
+    if (drop.has(name) || name === ATTEMPT_HEADER) return true;
+    if (own.has(name)) return false;
+    return (named.has(name) && isRemovable(name)) || isImitation(name, headers, (one) => own.has(one) || drop.has(one));
+  });
+}
+
+/** Whether a CGI-style server would take the header for the attempt's number, for one that `isKnown`, or for a real one of the request. */
+export function isImitation(name: string, headers: Headers, isKnown: (name: string) => boolean): boolean {
+  const meant = dashed(name);
+  if (meant === name) return false;
+  if (meant === ATTEMPT_HEADER || HOP_BY_HOP.has(meant) || isKnown(meant)) return true;
+  return headers.has(meant) || /^(?:x-forwarded-|x-real-|cf-|cdn-loop$|true-client-ip$)/.test(meant);
 }
 
 /** Pairs as headers, one line each. Much faster than to hand the runtime an array (measured). */
@@ -80,5 +111,6 @@ export function isOriginsHeader(name: string): boolean {
 
 /** What of a response's headers goes to the client, and into the record. */
 export function responseHeaders(headers: Headers): HeaderPairs {
-  return endToEnd(headers, (name) => GATEWAY_HEADERS.has(name));
+  const named = namedByConnection(headers);
+  return endToEnd(headers, (name) => named.has(name) || GATEWAY_HEADERS.has(name));
 }

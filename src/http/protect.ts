@@ -21,7 +21,7 @@ import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import { nameRecord } from "./record-name.ts";
 import type { ReplayMemory } from "./replay-memory.ts";
-import { scopeOf, unreadablePart } from "./scope.ts";
+import { readScope, type ScopeValues } from "./scope.ts";
 import { forwardUnprotected } from "./unprotected.ts";
 
 /** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
@@ -87,11 +87,8 @@ async function exchange(
   const { watch } = ports;
   const refuse = (problem: ClientProblem): Response =>
     watch.told(observed, problemResponse(problem, key.raw), outcomeOf(problem.code));
-  const unreadable = unreadablePart(request.headers, route.scope);
-  if (unreadable !== null) {
-    const reason = `The value of ${unreadable}, which tells whose key it is, is not UTF-8.`;
-    return refuse({ code: "request-invalid", reason });
-  }
+  const scope = readScope(request.headers, url.host, route.scope);
+  if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
   const tooLarge = (rest: Rest): Promise<Response> =>
     endAfter(refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }), drain(rest));
   const comparesNone = route.fingerprint.body === "none";
@@ -110,7 +107,7 @@ async function exchange(
   if (body.kind === "over" && bound < WHOLE_BODY_BYTES) {
     return tooLarge(body.rest);
   }
-  const parcel = await parcelFor(request, url, route, key, body, observed);
+  const parcel = await parcelFor(request, url, route, key, scope.values, body, observed);
   const { head } = parcel;
   observed.recordId = head.recordId;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
@@ -140,6 +137,7 @@ async function parcelFor(
   url: URL,
   route: Route,
   key: Key,
+  scope: ScopeValues,
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
 ): Promise<Parcel> {
@@ -152,7 +150,7 @@ async function parcelFor(
   const begun = body.kind === "whole" ? body.bytes : joinBytes(body.read);
   const comparesNone = route.fingerprint.body === "none";
   const [record, fingerprint] = await Promise.all([
-    nameRecord(key.key, scopeOf(request.headers, route.scope), shardSet(route)),
+    nameRecord(key.key, scope, shardSet(route)),
     // Of a body that is still coming, the shard digests the bytes; what is computed here is then of no use.
     fingerprintRequest(parts, body.kind === "whole" ? begun : new Uint8Array(), route.fingerprint.body),
   ]);
@@ -206,7 +204,13 @@ function forwardedHeaders(headers: Headers, route: Route, key: Key, trace: Trace
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
-  return [...requestHeaders(headers, drop, keyNames), ...added];
+  const own = new Set([...keyNames, ...route.fingerprint.headers, ...scopeHeaders(route)]);
+  return [...requestHeaders(headers, drop, own), ...added];
+}
+
+/** In lower case. A cookie's header is no name that a server could mistake. */
+function scopeHeaders({ scope }: Route): readonly string[] {
+  return scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
 }
 
 function verificationOf(request: Request, url: URL, route: Route, key: Key): Verification | null {

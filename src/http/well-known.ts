@@ -1,7 +1,7 @@
 // The published policy (draft, sections 2.4 and 2.5.2: the expiration policy and the rest of the idempotency
 // specification), made from the configuration. It tells clients what they can rely on, and nothing of what lies behind.
 
-import type { Config, Route } from "../config/resolved.ts";
+import { type Config, type Route, scopePartName } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
@@ -36,10 +36,7 @@ function publishedRoute(route: Route): object {
       maxLength: max,
       ...(pattern === null ? {} : { pattern }),
     },
-    scope:
-      route.scope.length === 0
-        ? ["none"]
-        : route.scope.map((part) => (part.kind === "ip" ? part.kind : `${part.kind}:${part.name}`)),
+    scope: route.scope.length === 0 ? ["none"] : route.scope.map(scopePartName),
     fingerprint: { of: ["method", "path", "query"], body: route.fingerprint.body, headers: route.fingerprint.headers },
     duplicate:
       route.duplicate === "reject" ? { while: "reject" } : { while: route.duplicate, upToSeconds: route.waitMs / 1000 },
@@ -66,7 +63,7 @@ const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, {
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },
   "origin-timeout": { code: "origin-timeout", unknown: "retry", retryAfterMs: 0 },
   "store-unavailable": { code: "store-unavailable" },
-  "configuration-invalid": { code: "configuration-invalid", problems: [] },
+  "configuration-invalid": { code: "configuration-invalid", problemCount: 0 },
 };
 
 function publishedProblems(): readonly object[] {

@@ -13,6 +13,7 @@ beforeAll(async () => {
     { path: "/forward/client/*" },
     { path: "/forward/none/*", forward_key: "none", headers: ["Idempotency-Key", "X-Request-Key"] },
     { path: "/forward/step/*", forward_key: "charge", headers: ["Idempotency-Key", "X-Request-Key"] },
+    { path: "/forward/same-step/*", forward_key: "charge" },
     { path: "/scope/header/*", scope: ["header:X-Tenant"] },
     { path: "/scope/cookie/*", scope: ["cookie:session"] },
     { path: "/scope/both/*", scope: ["header:X-Tenant", "cookie:session"] },
@@ -94,6 +95,15 @@ describe("forward_key: what the origin receives of the key", () => {
       expect(await sentToOrigin(path, KEY_HEADERS)).toEqual(mode === "none" ? [] : [`idempotency-key: ${key}:charge`]);
     }
   });
+});
+
+it("one step on two routes sends no key for two operations: the record is the key's, whatever its route", async () => {
+  const key = freshKey();
+  const [first, second] = [`/forward/step/${key}`, `/forward/same-step/${key}`];
+  expectFirstAnswer(await scene.send({ path: first, key }), 201);
+  const reused = await scene.send({ path: second, key });
+  expectProblem(reused, { code: "key-reused", status: 422, retryable: false, echo: key });
+  expect((await scene.origin.requests()).filter((request) => request.path === second)).toEqual([]);
 });
 
 describe("scope: whose key it is", () => {

@@ -2,7 +2,6 @@
 // storage fails truly here: its file is locked, refuses a commit, or is no database any more. And it fails closed.
 
 import { readdirSync, writeFileSync } from "node:fs";
-import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../support/http.ts";
 import { expectFirstAnswer, expectProblem, expectReplay, expectRetryAfter } from "./support/problem.ts";
@@ -135,7 +134,7 @@ it("store-unavailable: sends nothing when the shard cannot even be opened", asyn
 });
 
 describe("configuration-invalid", () => {
-  it("names every problem at once, and forwards nothing, protected or not", async () => {
+  it("names every problem in the log alone, and forwards nothing, protected or not", async () => {
     const gateway = await startGateway(scene.origin.url, { scope: "authorization", retntion: "24h" }, [
       { path: "/payments", lock: "10s" },
       { path: "payments", unknown: "guess", methods: ["GET"] },
@@ -153,23 +152,24 @@ describe("configuration-invalid", () => {
         const response = await client.send(message);
         const expected = { code: "configuration-invalid", status: 500, retryable: false, echo: null };
         const body = expectProblem(response, expected);
-        const problems = v.parse(v.array(v.string()), body["problems"]);
-        const places = problems.map((problem) => problem.slice(0, problem.indexOf(":")));
-        expect(new Set(places)).toEqual(
-          new Set([
-            "IDEMPOTENCY.retntion",
-            "IDEMPOTENCY.scope",
-            "ROUTES[0].lock",
-            "ROUTES[1].methods[0]",
-            "ROUTES[1].path",
-            "ROUTES[1].unknown",
-            "ROUTES[2].origin.binding",
-          ]),
-        );
-        expect(places).toHaveLength(7);
-        expect(problems.join("\n")).toContain("ROUTES[0].lock: must exceed timeout (30s)");
-        for (const problem of problems) expect(gateway.output()).toContain(problem);
+        expect(body["problemCount"]).toBe(7);
+        // Where a problem is, and of what, is the operator's business: it names internal addresses and bindings.
+        expect(response.body.toString()).not.toMatch(/ROUTES|IDEMPOTENCY|NOWHERE|retntion|timeout/);
       }
+      const places = [...gateway.output().matchAll(/configuration: ([^:]+): /g)].map(([, place]) => place ?? "");
+      expect(new Set(places)).toEqual(
+        new Set([
+          "IDEMPOTENCY.retntion",
+          "IDEMPOTENCY.scope",
+          "ROUTES[0].lock",
+          "ROUTES[1].methods[0]",
+          "ROUTES[1].path",
+          "ROUTES[1].unknown",
+          "ROUTES[2].origin.binding",
+        ]),
+      );
+      expect(places).toHaveLength(7);
+      expect(gateway.output()).toContain("ROUTES[0].lock: must exceed timeout (30s)");
       const seen = await scene.origin.requests();
       expect(seen.filter((request) => request.key === key || request.path.includes(key))).toEqual([]);
       expect(

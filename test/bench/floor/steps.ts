@@ -51,7 +51,7 @@ export default {
             nameRecord(key, [headers.get("authorization")], "64 null"),
             fingerprintRequest(parts, body, "bytes"),
           ]);
-    const pairs = STEP < 5 ? [...headers] : requestHeaders(headers, NONE);
+    const pairs = STEP < 5 ? [...headers] : requestHeaders(headers, NONE, NONE);
     const head: Head = { id, key, fingerprint: print, url: ORIGIN + pathname + search, method, headers: pairs };
     const shard = KEY_SHARD.idFromName(String(shardOf(key)));
     return KEY_SHARD.get(shard).fetch("https://shard/", { method: "POST", body: encodeMessage({ head, body }) });

@@ -49,7 +49,7 @@ const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[]
   [{ code: "origin-timeout", unknown: "retry", retryAfterMs: 1 }, true, "unknown"],
   [{ code: "origin-timeout", unknown: "hold", retryAfterMs: 1 }, false, "unknown"],
   [{ code: "store-unavailable" }, true, "unknown"],
-  [{ code: "configuration-invalid", problems: [] }, false, "did-not-happen"],
+  [{ code: "configuration-invalid", problemCount: 1 }, false, "did-not-happen"],
 ];
 
 describe("the gateway's own problems, as the gateway writes them", () => {

@@ -92,6 +92,19 @@ describe("key_format", () => {
     );
     expect(routeOf({ key_format: { min: 8, max: 8 } }).keyFormat).toEqual({ pattern: null, min: 8, max: 8 });
   });
+
+  it("leaves room for the name of a step, since the origin takes no longer key than the gateway", () => {
+    const advice = "must not exceed 248, because the origin gets <key>:charge, and a key has at most 255 characters";
+    expect(problemOf({ forward_key: "charge", key_format: { max: 249 } })).toBe(
+      `key_format.max: ${advice}: write max = 248 or less`,
+    );
+    expect(problemOf({ forward_key: "charge", key_format: { min: 249 } })).toBe(
+      `key_format.min: ${advice}: write min = 248 or less`,
+    );
+    expect(routeOf({ forward_key: "charge", key_format: { max: 248 } }).keyFormat.max).toBe(248);
+    expect(routeOf({ forward_key: "charge" }).keyFormat.max).toBe(248);
+    expect(routeOf({ forward_key: "none" }).keyFormat.max).toBe(255);
+  });
 });
 
 describe("bindings", () => {

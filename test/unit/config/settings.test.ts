@@ -12,7 +12,8 @@ describe("defaults", () => {
       shards: 64,
       locationHint: null,
       jurisdiction: null,
-      scope: [{ kind: "header", name: "authorization" }],
+      // The zone's own origin is called under the host that the client named.
+      scope: [{ kind: "header", name: "authorization" }, { kind: "host" }],
       key: "required",
       headers: ["Idempotency-Key"],
       keyFormat: { pattern: null, min: 1, max: 255 },
@@ -49,10 +50,20 @@ describe("what a setting means", () => {
     [{ location_hint: "apac-se" }, { locationHint: "apac-se" }],
     [{ jurisdiction: "eu" }, { jurisdiction: "eu" }],
     [
-      { scope: ["header:X-Tenant", "cookie:Session", "ip"] },
-      { scope: [{ kind: "header", name: "x-tenant" }, { kind: "cookie", name: "Session" }, { kind: "ip" }] },
+      { scope: ["header:X-Tenant", "host", "cookie:Session", "ip"] },
+      {
+        scope: [
+          { kind: "header", name: "x-tenant" },
+          { kind: "host" },
+          { kind: "cookie", name: "Session" },
+          { kind: "ip" },
+        ],
+      },
     ],
-    [{ scope: ["none"] }, { scope: [] }],
+    [{ scope: ["none"] }, { scope: [{ kind: "host" }] }],
+    // One API, under however many names clients reach the gateway.
+    [{ scope: ["none"], origin: "https://api.example.com" }, { scope: [] }],
+    [{ scope: ["host"], origin: "https://api.example.com" }, { scope: [{ kind: "host" }] }],
     [{ timeout: "500ms" }, { timeoutMs: 500 }],
     [{ timeout: "1.5s" }, { timeoutMs: 1_500 }],
     [

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
+import { type HeaderPairs, requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
+
+/** What goes to the origin on a route that reads the key and `more`. */
+function sent(headers: Headers, more: readonly string[] = []): HeaderPairs {
+  return requestHeaders(headers, new Set(), new Set(["idempotency-key", ...more]));
+}
 
 describe("headers", () => {
   it("drops what belongs to the connection, and what the connection names", () => {
@@ -10,17 +15,65 @@ describe("headers", () => {
       TE: "trailers",
       "X-End": "2",
     });
-    expect(requestHeaders(headers, new Set())).toEqual([["x-end", "2"]]);
+    expect(sent(headers)).toEqual([["x-end", "2"]]);
     expect(responseHeaders(headers)).toEqual([["x-end", "2"]]);
   });
 
   it("lets no Connection header take the key away from the origin", () => {
     const headers = new Headers({ Connection: "idempotency-key", "Idempotency-Key": "k" });
-    expect(requestHeaders(headers, new Set(), new Set(["idempotency-key"]))).toEqual([["idempotency-key", "k"]]);
+    expect(sent(headers)).toEqual([["idempotency-key", "k"]]);
+  });
+
+  it.each([
+    "authorization",
+    "cookie",
+    "cf-access-jwt-assertion",
+    "cf-connecting-ip",
+    "content-type",
+    "forwarded",
+    "x-amzn-oidc-data",
+    "x-consumer-username",
+    "x-forwarded-for",
+    "x-real-ip",
+    "x-remote-user",
+    "x-tenant-id",
+    "x-webauth-user",
+  ])("lets no Connection header take %s away: it identifies the caller, or is for every recipient", (name) => {
+    expect(sent(new Headers({ Connection: `close, ${name}`, [name]: "v" }))).toEqual([[name, "v"]]);
+  });
+
+  it("lets no Connection header take away what the route reads, whatever its name", () => {
+    expect(sent(new Headers({ Connection: "x-hop", "x-hop": "v" }), ["x-hop"])).toEqual([["x-hop", "v"]]);
+  });
+
+  it.each([
+    "idempotency_attempt",
+    "idempotency_key",
+    "idempotency.key",
+    "x_forwarded_for",
+    "cf_connecting_ip",
+    "cdn_loop",
+  ])("drops %s, which a CGI-style server takes for the real one", (name) => {
+    expect(sent(new Headers({ [name]: "v" }))).toEqual([]);
+  });
+
+  it("drops what such a server takes for another header of the request, and no other name with an underscore", () => {
+    const headers = new Headers({ "x-acme-user": "alice", x_acme_user: "mallory", api_key: "k" });
+    expect(sent(headers)).toEqual([
+      ["api_key", "k"],
+      ["x-acme-user", "alice"],
+    ]);
+  });
+
+  it("keeps a header with an underscore that the route itself names", () => {
+    expect(sent(new Headers({ "x-forwarded-for": "1", x_forwarded_for: "2" }), ["x_forwarded_for"])).toEqual([
+      ["x-forwarded-for", "1"],
+      ["x_forwarded_for", "2"],
+    ]);
   });
 
   it("drops an attempt's number that a client made up", () => {
-    expect(requestHeaders(new Headers({ "Idempotency-Attempt": "9", A: "1" }), new Set())).toEqual([["a", "1"]]);
+    expect(sent(new Headers({ "Idempotency-Attempt": "9", A: "1" }))).toEqual([["a", "1"]]);
   });
 
   it("drops the gateway's own headers from an origin's response", () => {

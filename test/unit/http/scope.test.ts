@@ -1,42 +1,106 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { scopeOf } from "../../../src/http/scope.ts";
 import type { ScopePart } from "../../../src/config/resolved.ts";
+import { readScope, type ScopeValues } from "../../../src/http/scope.ts";
 
 const header: ScopePart = { kind: "header", name: "authorization" };
 const cookie: ScopePart = { kind: "cookie", name: "session" };
+const HOST = "api.example.com";
 
-describe("scopeOf", () => {
+function valuesOf(headers: Record<string, string>, parts: readonly ScopePart[], host = HOST): ScopeValues {
+  const scope = readScope(new Headers(headers), host, parts);
+  if ("problem" in scope) throw new Error(scope.problem);
+  return scope.values;
+}
+
+describe("readScope", () => {
   it("tells an absent credential from an empty one", () => {
-    expect(scopeOf(new Headers(), [header])).not.toEqual(scopeOf(new Headers({ authorization: "" }), [header]));
+    expect(valuesOf({}, [header])).not.toEqual(valuesOf({ authorization: "" }, [header]));
   });
 
   it("never takes a cookie's value for a header's", () => {
-    const asHeader = scopeOf(new Headers({ authorization: "a" }), [header]);
-    const asCookie = scopeOf(new Headers({ cookie: "session=a" }), [cookie]);
+    const asHeader = valuesOf({ authorization: "a" }, [header]);
+    const asCookie = valuesOf({ cookie: "session=a" }, [cookie]);
     expect(asHeader).not.toEqual(asCookie);
     expect(asCookie).toContain("a");
   });
 
   it("reads one cookie among others", () => {
-    expect(scopeOf(new Headers({ cookie: "x=1; session=abc; y=2" }), [cookie])).toEqual(["cookie:session", "abc"]);
+    expect(valuesOf({ cookie: "x=1; session=abc; y=2" }, [cookie])).toEqual(["cookie:session", "abc"]);
   });
 
   it.each([
-    `session={"user":"alice"}`,
+    `session={"user":"alice","n":1}`,
+    "session=a,b",
+    "session=a, b",
     "session=aé",
     'session="a b"',
     "session=%61",
     "session=",
     "session=a; session=b",
+    "session=a==",
   ])("takes a cookie's text as it is, whatever others would make of it: %s", (sent) => {
-    const [, value] = scopeOf(new Headers({ cookie: `x=1; ${sent}` }), [cookie]);
+    const [, value] = valuesOf({ cookie: `x=1; ${sent}` }, [cookie]);
     expect(value).toBe(sent.replaceAll("session=", "").replaceAll("; ", ";"));
   });
 
+  it.each([
+    // Two lines, as the runtime joins them, and as a proxy may.
+    "theme=dark, session=abc",
+    "theme=dark,session=abc",
+    "session=abc, theme=dark",
+    "session=abc,theme=dark",
+    "x=1; theme=dark, session=abc",
+    "session=abc, session=def",
+    // What some servers take for the same cookie.
+    "session =abc",
+    "session\t=abc",
+    "x=1; session",
+    '"session"=abc',
+    "s%65ssion=abc",
+  ])("refuses what looks like the cookie and cannot be read for certain: %s", (sent) => {
+    expect(readScope(new Headers({ cookie: sent }), HOST, [cookie])).toEqual({
+      problem: expect.stringContaining("The cookie session, which tells whose key it is, cannot be read for certain"),
+    });
+  });
+
+  it.each(["theme=dark", "sessions=abc", "xsession=abc", "theme=a,b", "theme=a, mode=b", "SESSION=abc", "%=1", ""])(
+    "finds no cookie of the name in what is none: %s",
+    (sent) => {
+      expect(valuesOf({ cookie: sent }, [cookie])).toEqual(["cookie:session", null]);
+    },
+  );
+
+  it("never takes a request with the cookie for one without, wherever its lines are broken", () => {
+    const other = fc.stringMatching(/^[a-z]{1,5}=[a-z0-9]{0,5}$/).filter((pair) => !pair.startsWith("session="));
+    const separator = fc.constantFrom("; ", ";", ", ", ",");
+    fc.assert(
+      fc.property(
+        fc.array(other, { maxLength: 3 }),
+        fc.array(other, { maxLength: 3 }),
+        separator,
+        separator,
+        (...all) => {
+          const [before, after, first, second] = all;
+          const line = [
+            ...before.flatMap((pair) => [pair, first]),
+            "session=abc",
+            ...after.flatMap((pair) => [second, pair]),
+          ];
+          const scope = readScope(new Headers({ cookie: line.join("") }), HOST, [cookie]);
+          if ("values" in scope) expect(scope.values).toEqual(["cookie:session", "abc"]);
+        },
+      ),
+    );
+  });
+
   it("takes the caller's address from Cloudflare's own header", () => {
-    expect(scopeOf(new Headers({ "cf-connecting-ip": "2001:db8::1" }), [{ kind: "ip" }])).toEqual([
-      "ip",
-      "2001:db8::1",
-    ]);
+    expect(valuesOf({ "cf-connecting-ip": "2001:db8::1" }, [{ kind: "ip" }])).toEqual(["ip", "2001:db8::1"]);
+  });
+
+  it("tells hosts apart where it is asked to", () => {
+    expect(valuesOf({}, [{ kind: "host" }], "a.example.com")).not.toEqual(
+      valuesOf({}, [{ kind: "host" }], "b.example.com"),
+    );
   });
 });
