@@ -17,6 +17,8 @@ const SLICE_BYTES = 16 * 1024;
 const FIRST_SLICE_BYTES = 1024;
 /** To find that bytes are UTF-8 is the platform's, and fast. */
 const UTF8_SLICE_BYTES = 256 * 1024;
+/** To move bytes is faster than to read them. */
+const MOVED_SLICE_BYTES = 64 * 1024;
 /** To move a member costs as much as some bytes of it. */
 const MOVE_BYTES = 8;
 
@@ -237,7 +239,7 @@ class Canonicaliser {
     let work = size;
     for (let index = 0; index < this.#members.count - first; index++) {
       const member = this.#members.inOrder(index);
-      if (work > SLICE_BYTES) {
+      if (work > MOVED_SLICE_BYTES) {
         work = 0;
         yield;
       }
