@@ -3,7 +3,7 @@
 // thousand of them.
 
 /** About as many bytes are compared between two pauses; each comparison counts as some, too. */
-const SLICE_BYTES = 32 * 1024;
+const SLICE_BYTES = 128 * 1024;
 const COMPARISON_BYTES = 8;
 
 const PREFIX_BYTES = 4;

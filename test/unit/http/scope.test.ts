@@ -94,6 +94,15 @@ describe("readScope", () => {
     );
   });
 
+  it("reads cookies up to 16 KiB, and refuses what is longer before it looks at any", () => {
+    const cookies = (length: number): Headers => new Headers({ cookie: `session=a; b=${"%".repeat(length - 13)}` });
+    const scope: readonly ScopePart[] = [{ kind: "cookie", name: "session" }];
+    expect(readScope(cookies(16 * 1024), "host", scope)).toEqual({ values: ["cookie:session", "a"] });
+    expect(readScope(cookies(16 * 1024 + 1), "host", scope)).toHaveProperty("problem");
+    // Where no cookie tells callers apart, none is looked at.
+    expect(readScope(cookies(100_000), "host", [{ kind: "ip" }])).toEqual({ values: ["ip", null] });
+  });
+
   it("takes the caller's address from Cloudflare's own header", () => {
     expect(valuesOf({ "cf-connecting-ip": "2001:db8::1" }, [{ kind: "ip" }])).toEqual(["ip", "2001:db8::1"]);
   });
