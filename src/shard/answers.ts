@@ -3,6 +3,7 @@
 
 import type { Completed } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
+import { ByteReader } from "../http/body.ts";
 import { EventSearch } from "../http/event-stream.ts";
 import {
   ECHO_HEADER,
@@ -15,9 +16,12 @@ import {
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
-import type { StoredBody, StoredResponse } from "./response-rows.ts";
+import { bytePipe, freeBytes, type Patience, type Piece } from "./byte-pipe.ts";
+import type { RowBody, FoundBody, FoundResponse } from "./response-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
-import { storedStream } from "./stored-stream.ts";
+import { heldPiece, isFair } from "./read-memory.ts";
+import { rowStream, storedStream } from "./stored-stream.ts";
+import type { Timers } from "./timers.ts";
 
 /** The line and the headers of a response. */
 export interface ResponseHead {
@@ -26,7 +30,7 @@ export interface ResponseHead {
   readonly headers: HeaderPairs;
 }
 
-type Body = Uint8Array | ReadableStream<Uint8Array>;
+export type Body = Uint8Array | ReadableStream<Uint8Array>;
 
 /** These have no body, whatever else they say (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
@@ -51,20 +55,22 @@ export function attachedAnswer(response: ResponseHead, body: Body, head: Exchang
 
 /** The same answer from the record, but for the headers that the route keeps out of replays; `null` when its body is gone. */
 export async function replay(
-  stored: StoredResponse,
+  stored: FoundResponse,
   record: Completed,
   head: ExchangeHead,
   ledger: BodyStores,
+  timers: Timers,
 ): Promise<Response | null> {
-  const skip = skippedBytes(stored, head, (search) => searchStored(stored.body, ledger.bodies, search));
-  const body = await storedBytes(stored.body, ledger, skip);
+  const skip = skippedBytes(stored, head, (search) => searchStored(stored.body, ledger, search));
+  const patience = { timers, idleMs: head.idleTimeoutMs };
+  const body = await storedBytes(stored.body, ledger, skip, patience);
   if (body === null) return null;
   const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
   return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
 /** Marks what the Worker may remember: see http/replay-memory.ts. What it does not look at there is never marked. */
-function small(body: StoredBody, { upload, lastEventId }: ExchangeHead): HeaderPairs {
+function small(body: FoundBody, { upload, lastEventId }: ExchangeHead): HeaderPairs {
   const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
@@ -73,6 +79,8 @@ function small(body: StoredBody, { upload, lastEventId }: ExchangeHead): HeaderP
 export interface BodyStores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
+  /** At most `most` bytes of a body in a row, from a byte on; `null` when it is gone. */
+  readRow(body: RowBody, from: number, most: number): Uint8Array | null;
 }
 
 /**
@@ -92,14 +100,17 @@ export function skippedBytes(
   return events.offset ?? 0;
 }
 
-function searchStored(body: StoredBody, bodies: Bodies, search: EventSearch): void {
+function searchStored(body: FoundBody, stores: BodyStores, search: EventSearch): void {
   switch (body.kind) {
     case "inline":
       search.feed(body.bytes);
       return;
+    case "row":
+      search.feed(stores.readRow(body, 0, body.size) ?? new Uint8Array());
+      return;
     case "chunks":
       for (let number = 0; number < body.count; number++)
-        search.feed(bodies.read(body.name, number) ?? new Uint8Array());
+        search.feed(stores.bodies.read(body.name, number) ?? new Uint8Array());
       return;
     case "remote":
       // Not searched: it would have to be read whole. The client gets the stream from its first byte.
@@ -109,30 +120,73 @@ function searchStored(body: StoredBody, bodies: Bodies, search: EventSearch): vo
 
 /** The bytes of a stored body after the first `skip`; `null` when they are gone. */
 export async function storedBytes(
-  body: StoredBody,
-  { bodies, remote }: BodyStores,
+  body: FoundBody,
+  stores: BodyStores,
   skip: number,
+  patience: Patience,
 ): Promise<Body | null> {
+  const { bodies, remote } = stores;
   switch (body.kind) {
     case "inline":
       return body.bytes.subarray(skip);
-    case "chunks":
-      // A replay that has begun outlives its record.
+    // A replay that has begun outlives its record.
+    case "row": {
       bodies.hold(body.name);
-      return storedStream(bodies, body, skip, () => bodies.release(body.name));
+      const read = (from: number, most: number): Uint8Array | null => stores.readRow(body, from, most);
+      return rowStream(read, body.size, skip, () => bodies.release(body.name), patience);
+    }
+    case "chunks":
+      bodies.hold(body.name);
+      return storedStream(bodies, body, skip, () => bodies.release(body.name), patience);
     case "remote": {
       const stream = await remote.open(body.name, skip);
-      return stream === null ? null : ofLength(stream, body.size - skip);
+      return stream === null ? null : remoteStream(stream, body.size - skip, patience);
     }
   }
 }
 
-/** The runtime sets no Content-Length otherwise. */
-function ofLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
-  const { readable, writable } = new FixedLengthStream(length);
-  // A break breaks the other side as well.
-  stream.pipeTo(writable).catch(() => undefined);
-  return readable;
+/** By hand, so that a reader that stands still is let go. The bucket's stream has no length of its own. */
+function remoteStream(
+  stream: ReadableStream<Uint8Array>,
+  length: number,
+  patience: Patience,
+): ReadableStream<Uint8Array> {
+  const reader = new ByteReader(stream);
+  const next = async (): Promise<Piece | null> => {
+    const piece = await reader.read();
+    return piece.done ? null : { bytes: piece.value, release: () => undefined };
+  };
+  const close = (): void => void reader.cancel().catch(() => undefined);
+  return bytePipe({ next, close }, length, patience).readable;
+}
+
+/** Up to here the runtime may hold an answer until its client has taken it. */
+const LEFT_TO_RUNTIME_BYTES = 16 * 1024;
+
+/**
+ * The bytes of a first answer that is all there. They are freed when the client has taken them; or at once, where the isolate
+ * holds much, and then `reopen` gives them once more from the record. It gives `null` where the record does not keep them.
+ */
+export async function wholeBody(
+  bytes: Uint8Array,
+  reopen: () => Promise<Body | null>,
+  patience: Patience,
+): Promise<Body> {
+  if (bytes.byteLength <= LEFT_TO_RUNTIME_BYTES) return bytes;
+  if (!isFair(bytes.byteLength)) {
+    const stored = await reopen().catch(() => null);
+    if (stored !== null) {
+      freeBytes(bytes);
+      return stored;
+    }
+  }
+  let left: Uint8Array | null = bytes;
+  const next = (): Piece | null => {
+    const piece = left === null ? null : heldPiece(left);
+    left = null;
+    return piece;
+  };
+  return bytePipe({ next, close: () => undefined }, bytes.byteLength, patience).readable;
 }
 
 function replayable({ headers }: ResponseHead, { omitHeaders }: ExchangeHead): HeaderPairs {

@@ -5,8 +5,9 @@ import type { Started } from "../core/record.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
-import { attachedAnswer, firstAnswer, isPossible, skippedBytes } from "./answers.ts";
+import { attachedAnswer, type Body, firstAnswer, isPossible, skippedBytes, wholeBody } from "./answers.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import type { Patience } from "./byte-pipe.ts";
 import { Ending, type StepRecord, type Told } from "./ending.ts";
 import type { StoredBody } from "./response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
@@ -19,6 +20,8 @@ import type { Timers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
+  /** The body that has just been stored; `null` where the record does not keep one. */
+  readonly reopen: (patience: Patience) => Promise<Body | null>;
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
   /** Resolves when everything written so far is durable. */
@@ -58,6 +61,10 @@ export class Attempt {
 
   get id(): Started["attempt"]["id"] {
     return this.#record.attempt.id;
+  }
+
+  get #patience(): Patience {
+    return { timers: this.#ports.timers, idleMs: this.#head.idleTimeoutMs };
   }
 
   /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
@@ -120,7 +127,7 @@ export class Attempt {
       return null;
     }
     const { bytes } = body;
-    const passed = body.kind === "whole" ? bytes : continued(bytes, response);
+    const passed = body.kind === "whole" ? bytes : continued(bytes, response, this.#patience);
     this.#ending.tell(firstAnswer(response, passed, this.#head.echo, null), type);
     return body.kind === "whole" && type === "refused" ? { ...response, bytes } : null;
   }
@@ -133,7 +140,7 @@ export class Attempt {
     if (isShort(response) && (response.length ?? 0) <= this.#head.maxResponseBodyBytes) {
       const piece = await this.#soon(first);
       if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
-        this.#completeWhole(response, piece.bytes);
+        await this.#completeWhole(response, piece.bytes);
         return;
       }
       isLate = piece === null;
@@ -154,7 +161,7 @@ export class Attempt {
 
   /** The body is stored as it comes, and told as it is stored; `isLate` when its first piece has been waited for already. */
   async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
-    const spool = spoolFor(response, this.id, this.#ports, this.#head.idleTimeoutMs);
+    const spool = spoolFor(response, this.id, this.#ports, this.#patience);
     this.#spool = spool;
     if (isLate) this.#begin(response, spool);
     else void this.#beginWhenShown(response, spool);
@@ -199,7 +206,7 @@ export class Attempt {
     const { status, statusText, headers } = response;
     const whole = this.#overflow === null ? spool.takeWhole() : null;
     if (whole !== null) {
-      this.#completeWhole(response, whole);
+      await this.#completeWhole(response, whole);
       return;
     }
     await this.#overflow?.complete();
@@ -215,7 +222,7 @@ export class Attempt {
   }
 
   /** A body that is all there: stored with its record or, when that fails, told and not kept. */
-  #completeWhole(response: OriginResponse, bytes: Uint8Array): void {
+  async #completeWhole(response: OriginResponse, bytes: Uint8Array): Promise<void> {
     const { status, statusText, headers } = response;
     let record;
     try {
@@ -225,7 +232,8 @@ export class Attempt {
       record = this.#ending.result(status, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
-    this.#ending.tell(firstAnswer(response, bytes, this.#head.echo, expiresAt), "first");
+    const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
+    this.#ending.tell(firstAnswer(response, body, this.#head.echo, expiresAt), "first");
   }
 
   #giveUp(response: OriginResponse): void {

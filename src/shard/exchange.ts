@@ -6,15 +6,16 @@ import type { Origin } from "../config/resolved.ts";
 import { deadlineOf } from "../core/life-cycle.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
-import { type AttemptId, attemptId, epochMs, type EpochMs } from "../core/units.ts";
+import { type AttemptId, attemptId, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { timed, waited } from "../traffic/timing.ts";
 import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
-import { firstAnswer, replay } from "./answers.ts";
+import { type Body, firstAnswer, replay, storedBytes } from "./answers.ts";
 import { Attempt, type Refusal } from "./attempt.ts";
 import { POLL_MS, refuse, type Told } from "./ending.ts";
+import type { Patience } from "./byte-pipe.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./ledger.ts";
 import { LivingAttempts, waitFor } from "./living-attempt.ts";
@@ -110,7 +111,7 @@ export class Exchanges {
           return start(reply.record);
         case "replay": {
           const stored = entry?.response ?? null;
-          const response = stored === null ? null : await replay(stored, reply.record, head, this.#ledger);
+          const response = stored === null ? null : await replay(stored, reply.record, head, this.#ledger, this.#ports.timers);
           observed.attempt = reply.record.attempt.number;
           if (response !== null) return { response, outcome: "replay" };
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
@@ -192,6 +193,7 @@ export class Exchanges {
     this.#ports.watch.traffic.attempt(route, record.attempt.number);
     const label = { key, route };
     const attempt = new Attempt(head, record, {
+      reopen: (patience) => this.#reopen(recordId, record, patience),
       bodies: this.#ledger.bodies,
       remote: this.#ledger.remote,
       sync: this.#ports.sync,
@@ -204,6 +206,13 @@ export class Exchanges {
     // The client may leave: the attempt runs on, and its result is kept (G5).
     this.#ports.waitUntil(ended);
     return attempt.answer;
+  }
+
+  /** The body that an attempt has just stored; `null` where its record does not keep one. */
+  async #reopen(id: RecordId, { attempt }: Started, patience: Patience): Promise<Body | null> {
+    const entry = this.#ledger.find(id);
+    if (entry === null || entry.response === null || entry.record.attempt.id !== attempt.id) return null;
+    return storedBytes(entry.response.body, this.#ledger, 0, patience);
   }
 
   async #runToEnd(

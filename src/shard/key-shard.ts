@@ -72,6 +72,7 @@ export class KeyShard extends ittyDurable() {
       list: new RecordList(storage.sql),
       steps: this.#exchanges.steps,
       databaseBytes: () => storage.sql.databaseSize,
+      timers,
     });
   }
 

@@ -3,8 +3,9 @@
 
 import type { AttemptEnd } from "../core/verdict.ts";
 import { joinBytes } from "../http/body.ts";
-import { bytePipe, type Piece } from "./byte-pipe.ts";
+import { bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
 import type { OriginResponse } from "./origin-call.ts";
+import { heldPiece } from "./read-memory.ts";
 
 export type SmallBody =
   | { readonly kind: "whole"; readonly bytes: Uint8Array }
@@ -32,11 +33,15 @@ export async function readSmall(response: OriginResponse, limitBytes: number): P
 }
 
 /** What has been read of a body that is not kept, and then the rest as it comes. A break breaks it for the client too. */
-export function continued(bytes: Uint8Array, response: OriginResponse): ReadableStream<Uint8Array> {
+export function continued(
+  bytes: Uint8Array,
+  response: OriginResponse,
+  patience: Patience,
+): ReadableStream<Uint8Array> {
   let first: Uint8Array | null = bytes;
   const next = async (): Promise<Piece | null> => {
     if (first !== null) {
-      const piece = pieceOf(first);
+      const piece = heldPiece(first);
       first = null;
       return piece;
     }
@@ -45,7 +50,7 @@ export function continued(bytes: Uint8Array, response: OriginResponse): Readable
     if (piece.kind === "whole") return null;
     throw new Error("the origin's response broke off");
   };
-  return bytePipe({ next, close: () => response.cancel() }, response.length).readable;
+  return bytePipe({ next, close: () => response.cancel() }, response.length, patience).readable;
 }
 
 function pieceOf(bytes: Uint8Array): Piece {

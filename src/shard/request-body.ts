@@ -33,7 +33,7 @@ export function streamedBody(rest: Rest, length: number | null): RequestBody {
           throw error;
         }
       };
-      return bytePipe({ next, close: () => undefined }, length).readable;
+      return bytePipe({ next, close: () => undefined }, length, null).readable;
     },
     // What of a body nobody took (a replay, a conflict) is not read on.
     release: () => void rest.cancel().catch(() => undefined),
@@ -43,7 +43,7 @@ export function streamedBody(rest: Rest, length: number | null): RequestBody {
 /** A body that is stored. */
 export function chunkedBody(bodies: Bodies, name: string, count: number, size: number): RequestBody {
   return {
-    open: () => storedStream(bodies, { name, count, size }, 0, () => undefined),
+    open: () => storedStream(bodies, { name, count, size }, 0, () => undefined, null),
     release: () => bodies.release(name),
   };
 }

@@ -1,6 +1,7 @@
 // How the body of a result is spooled: how long its first bytes wait for company, and how far it may run ahead.
 
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import type { Patience } from "./byte-pipe.ts";
 import type { OriginResponse } from "./origin-call.ts";
 import { Spool } from "./spool.ts";
 
@@ -23,15 +24,15 @@ export interface SpoolPorts {
   readonly sync: () => Promise<void>;
 }
 
-/** For a body of this name, whose readers are let go after `patienceMs`. */
+/** For a body of this name. */
 export function spoolFor(
   response: OriginResponse,
   name: string,
   { bodies, sync }: SpoolPorts,
-  patienceMs: number,
+  patience: Patience,
 ): Spool {
   const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-  return new Spool({ bodies, name, sync, firstFlushMs, windowChunks: WINDOW_CHUNKS, patienceMs });
+  return new Spool({ bodies, name, sync, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
 }
 
 /** Whether the body is known to fit into its record's row. */

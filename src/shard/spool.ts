@@ -4,11 +4,13 @@
 //
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
-import type { Bodies } from "./bodies.ts";
-import { bytePipe, freeBytes, type Piece, Skip } from "./byte-pipe.ts";
+import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { bytePipe, type Patience, type Piece, Skip } from "./byte-pipe.ts";
 import { FillingChunk } from "./filling-chunk.ts";
+import { isFair } from "./read-memory.ts";
 import { SharedChunk } from "./shared-chunk.ts";
 import { Signal } from "./signal.ts";
+import { ChunkCursor } from "./stored-stream.ts";
 
 export interface SpoolOptions {
   readonly bodies: Bodies;
@@ -20,16 +22,15 @@ export interface SpoolOptions {
   readonly firstFlushMs: number;
   /** How far the reading of a body that is not kept may run ahead of its slowest reader, in chunks. */
   readonly windowChunks: number;
-  /** How long the reading of a body that is not kept waits for a reader that does not move, before it is let go. */
-  readonly patienceMs: number;
+  /** With each of its readers, whether the body is kept or not. */
+  readonly patience: Patience;
 }
 
 /** Bytes that come in a trickle are written together: at 40 commits a second no eye sees the steps. */
 const FLUSH_MS = 25;
 
 interface Reader {
-  /** The chunk that it reads next. */
-  next: number;
+  readonly cursor: ChunkCursor;
   abort: (reason: Error) => void;
 }
 
@@ -133,25 +134,30 @@ export class Spool {
    * `null` when it does not.
    */
   reader(length: number | null, skipBytes = 0): ReadableStream<Uint8Array> {
-    const reader: Reader = { next: 0, abort: () => undefined };
+    const { bodies, name, patience } = this.#options;
+    const cursor = new ChunkCursor((number, from, most) => bodies.readPart(name, number, from, most), CHUNK_BYTES);
+    const reader: Reader = { cursor, abort: () => undefined };
     const skip = new Skip(skipBytes);
     const next = async (): Promise<Piece | null> => {
       for (;;) {
         if (this.#end === "broken") throw new Error(BROKEN);
-        if (reader.next < this.#shown) {
-          const chunk = this.#read(reader.next);
-          reader.next += 1;
-          this.#dropRead();
-          this.#change.tell();
-          const piece = skip.past(chunk);
+        if (cursor.number < this.#shown) {
+          const { number } = cursor;
+          const read = this.#read(cursor);
+          if (cursor.number !== number) {
+            this.#dropRead();
+            this.#change.tell();
+          }
+          const piece = read === null ? null : skip.past(read);
           if (piece !== null) return piece;
         } else if (this.#end === "whole") return null;
         else await this.#change.next;
       }
     };
     this.#readers.add(reader);
-    this.#options.bodies.hold(this.#options.name);
-    const pipe = bytePipe({ next, close: () => this.#leave(reader) }, length === null ? null : length - skipBytes);
+    bodies.hold(name);
+    const left = length === null ? null : length - skipBytes;
+    const pipe = bytePipe({ next, close: () => this.#leave(reader) }, left, patience);
     reader.abort = pipe.abort;
     return pipe.readable;
   }
@@ -168,11 +174,14 @@ export class Spool {
     this.#timer = null;
   }
 
-  #read(number: number): Piece {
-    if (this.#latest?.number === number) return this.#latest.use();
-    const bytes = this.#options.bodies.read(this.#options.name, number);
-    if (bytes === null) throw new Error(`chunk ${number} is gone`);
-    return { bytes, release: () => freeBytes(bytes) };
+  /** Those who are close behind share the last chunk, as long as holding it is nobody's loss. */
+  #read(cursor: ChunkCursor): Piece | null {
+    const latest = this.#latest;
+    if (latest === null || latest.number !== cursor.number || cursor.at > 0 || !isFair(latest.bytes.byteLength)) {
+      return cursor.next();
+    }
+    cursor.skip();
+    return latest.use();
   }
 
   /** Writes what has come together and shows it when it is durable. One at a time, in order. */
@@ -205,25 +214,17 @@ export class Spool {
     this.#written += 1;
   }
 
-  /** Waits until the slowest reader is near. One that does not move at all is let go: it must not hold up a lock. */
+  /** Waits until the slowest reader is near. One that does not move at all is let go, so this ends. */
   async #untilRead(): Promise<void> {
-    for (;;) {
-      const slowest = this.#slowest();
-      if (this.#readers.size === 0 || this.#written - slowest <= this.#options.windowChunks) return;
-      const patience = setTimeout(() => this.#letGo(slowest), this.#options.patienceMs);
+    while (this.#readers.size > 0 && this.#written - this.#slowest() > this.#options.windowChunks) {
       await this.#change.next;
-      clearTimeout(patience);
-    }
-  }
-
-  #letGo(next: number): void {
-    for (const reader of this.#readers) {
-      if (reader.next === next) reader.abort(new Error("the reader was too slow for a body that is not kept"));
     }
   }
 
   #slowest(): number {
-    return Math.min(this.#written, ...Array.from(this.#readers, ({ next }) => next));
+    let slowest = this.#written;
+    for (const { cursor } of this.#readers) slowest = Math.min(slowest, cursor.number);
+    return slowest;
   }
 
   /** Forgets what everybody has read. */

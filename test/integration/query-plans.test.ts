@@ -55,6 +55,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   bodies.append(name, 0, new Uint8Array(1));
   bodies.append(name, 1, new Uint8Array(1));
   bodies.read(name, 0);
+  bodies.readPart(name, 0, 0, 1);
   bodies.deleteBelow(name, 1);
   const answer = completed(claim);
   const body = { kind: "chunks", name, count: 2, size: 2 } as const;
@@ -67,6 +68,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     list.page(query, (_id, record) => record, NOW);
     list.page({ ...query, route: "/", startedBefore: NOW }, (_id, record) => record, NOW);
   }
+  ledger.readRow({ kind: "row", bucket: 1, id, name, size: 1 }, 0, 1);
   ledger.nextDeadline();
   ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);
   bodies.lend("upload");
@@ -79,7 +81,9 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   remote.discard("remote");
   await remote.eraseOne();
   ledger.save(id, null, claim);
+  bodies.hold(name);
   ledger.save(id, ledger.find(id), null);
+  bodies.release(name);
   if (!addresses.has("a")) addresses.add("a");
 }
 

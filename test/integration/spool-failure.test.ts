@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import { Spool } from "../../src/shard/spool.ts";
+import { Timers } from "../../src/shard/timers.ts";
 
 /** More would be a loop that goes round for nothing, and lets nobody else come to his turn. */
 const MOST_FLUSHES = 10;
@@ -14,7 +15,8 @@ async function withFailingSync(run: (spool: Spool) => Promise<void>): Promise<vo
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const sync = (): Promise<void> => Promise.reject(new Error("not durable"));
     const { bodies } = new Ledger(storage);
-    const spool = new Spool({ bodies, name: "body", sync, firstFlushMs: 1, windowChunks: 16, patienceMs: 100 });
+    const patience = { timers: new Timers(), idleMs: 100 };
+    const spool = new Spool({ bodies, name: "body", sync, firstFlushMs: 1, windowChunks: 16, patience });
     const flush = spool.flush.bind(spool);
     let flushes = 0;
     vi.spyOn(spool, "flush").mockImplementation(() => {

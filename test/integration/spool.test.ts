@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import { Spool } from "../../src/shard/spool.ts";
+import { Timers } from "../../src/shard/timers.ts";
 
 interface Bench {
   readonly spool: Spool;
@@ -29,7 +30,7 @@ async function withSpool(run: (bench: Bench) => Promise<void>): Promise<void> {
       sync: () => waiting.promise,
       firstFlushMs: 1,
       windowChunks: 16,
-      patienceMs: 100,
+      patience: { timers: new Timers(), idleMs: 100 },
     });
     await run({ spool, ledger, name, commit });
   });
