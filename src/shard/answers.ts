@@ -16,7 +16,8 @@ import {
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
-import { bytePipe, freeBytes, type Patience, type Piece } from "./byte-pipe.ts";
+import { freeBytes } from "../http/byte-budget.ts";
+import { bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
 import type { RowBody, FoundBody, FoundResponse } from "./response-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { heldPiece, isFair } from "./read-memory.ts";

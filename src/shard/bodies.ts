@@ -2,7 +2,7 @@
 // is told. A body is named after the attempt to which it belongs; when no record needs it any more, it is discarded, and
 // the alarm erases it in slices.
 
-import { freeBytes } from "./byte-pipe.ts";
+import { freeBytes } from "../http/byte-budget.ts";
 import type { Sql } from "./migrations.ts";
 
 /**

@@ -133,11 +133,6 @@ export class Skip {
   }
 }
 
-/** Gives the memory of a buffer back at once. Nobody may use it any more. */
-export function freeBytes({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
-}
-
 function ignore(): void {
   // A stream that has broken already needs no second break.
 }

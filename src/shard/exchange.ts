@@ -73,7 +73,7 @@ export class Exchanges {
     const observed = this.#ports.watch.begin(head);
     const claim = { started: false };
     try {
-      const told = await this.#answer(head, observed, (record) => {
+      const told = await this.#answer(head, body, observed, (record) => {
         claim.started = true;
         return this.#start(head, body, record, observed);
       });
@@ -98,13 +98,22 @@ export class Exchanges {
     return this.#ports.watch.told(observed, response, outcome);
   }
 
-  async #answer(head: ExchangeHead, observed: Observed, start: (record: Started) => Promise<Told>): Promise<Told> {
+  async #answer(
+    head: ExchangeHead,
+    body: RequestBody,
+    observed: Observed,
+    start: (record: Started) => Promise<Told>,
+  ): Promise<Told> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     let hasAsked = false;
     let nextId = head.attemptId;
     for (;;) {
       const now = epochMs(Date.now());
       const { recordId } = head;
+      if (!body.isHere && this.#wouldStart(head, nextId, now)) {
+        if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
+        continue;
+      }
       const { entry, reply } = this.#request(head, nextId, now);
       switch (reply.type) {
         case "start":
@@ -133,6 +142,8 @@ export class Exchanges {
               retryAfterMs: living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry),
             });
           }
+          if (head.sameBytes) body.share(living.body);
+          else if (!body.isHere && !(await body.take())) return refuse(head, { code: "store-unavailable" });
           const refusal = await waited(observed, waitFor(living, duplicate, left));
           if (refusal !== null) {
             return { response: firstAnswer(refusal, refusal.bytes, head.echo, null), outcome: "refused" };
@@ -177,6 +188,10 @@ export class Exchanges {
     await Promise.all(due.slice(0, QUESTIONS_AT_ONCE).map((ask) => ask()));
   }
 
+  #wouldStart({ recordId, fingerprint, policy }: ExchangeHead, nextId: AttemptId, now: EpochMs): boolean {
+    return this.steps.wouldStart(recordId, { type: "request", fingerprint, attemptId: nextId }, policy, now);
+  }
+
   #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
     const { recordId, fingerprint, policy, verification } = head;
     const event = { type: "request", fingerprint, attemptId: nextId } as const;
@@ -202,7 +217,7 @@ export class Exchanges {
         this.steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
     });
     const ended = this.#runToEnd(attempt, head, body, record, observed);
-    this.living.add(recordId, { attempt, ended });
+    this.living.add(recordId, { attempt, body, ended });
     // The client may leave: the attempt runs on, and its result is kept (G5).
     this.#ports.waitUntil(ended);
     return attempt.answer;

@@ -4,9 +4,12 @@ import type { RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
 import type { Attempt, Refusal } from "./attempt.ts";
+import type { RequestBody } from "./request-body.ts";
 
 export interface LivingAttempt {
   readonly attempt: Attempt;
+  /** Of its request. */
+  readonly body: RequestBody;
   /** Resolves when the attempt's word stands in the record: with a refusal that those who waited share, else `null`. */
   readonly ended: Promise<Refusal | null>;
 }

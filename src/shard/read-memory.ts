@@ -3,7 +3,8 @@
 // client that stands still makes others' pieces smaller; it never makes them wait.
 
 import { CHUNK_BYTES } from "./bodies.ts";
-import { freeBytes, type Piece } from "./byte-pipe.ts";
+import { freeBytes } from "../http/byte-budget.ts";
+import { type Piece } from "./byte-pipe.ts";
 
 /** What all pieces share, of the isolate's 128 MB. */
 const SHARED_BYTES = 16 << 20;

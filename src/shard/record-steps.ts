@@ -68,6 +68,13 @@ export class RecordSteps {
     return { ...result, entry };
   }
 
+  /** Whether a step would start an attempt. Changes nothing. */
+  wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): boolean {
+    const found = this.#ports.ledger.find(id)?.record ?? null;
+    const record = found !== null && this.#outlives(id, found, now) ? renewed(found, now) : found;
+    return step(record, event, policy, now).reply.type === "start";
+  }
+
   /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */
   #current(id: RecordId, now: EpochMs): Entry | null {
     const entry = this.#ports.ledger.find(id);
