@@ -175,8 +175,8 @@ export class Attempt {
           return;
         }
         await spool.write(piece.bytes);
-        if (this.#overflow !== null) await this.#overflow.write(piece.bytes);
-        else if (spool.bytes > this.#head.maxResponseBodyBytes) await this.#outgrow(response, spool);
+        const isTooLarge = spool.bytes > this.#head.maxResponseBodyBytes;
+        if (isTooLarge && this.#overflow === null) await this.#outgrow(response, spool);
       }
       await this.#complete(response, spool);
     } catch (error) {
@@ -189,15 +189,15 @@ export class Attempt {
 
   /** The body is too large for the ledger: it goes to the bucket, or it is not kept. */
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
-    const { bodies, remote } = this.#ports;
+    const { remote } = this.#ports;
     const lost = (): void => {
       this.#kept = false;
       // The origin has answered, so the record says so before anybody reads on.
       this.#ending.result(response.status, null);
     };
-    this.#overflow = new Overflow({ name: this.id, bodies, remote, lost });
+    this.#overflow = new Overflow({ name: this.id, remote, spool, patience: this.#patience, lost });
     await spool.flush();
-    await this.#overflow.begin(spool.chunks);
+    await this.#overflow.begin();
     this.#begin(response, spool);
     spool.stopKeeping();
   }

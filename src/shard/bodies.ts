@@ -2,7 +2,6 @@
 // is told. A body is named after the attempt to which it belongs; when no record needs it any more, it is discarded, and
 // the alarm erases it in slices.
 
-import { freeBytes } from "../http/byte-budget.ts";
 import type { Sql } from "./migrations.ts";
 
 /**
@@ -50,7 +49,6 @@ export class Bodies {
     if (from === 0 && most >= CHUNK_BYTES) {
       const whole = this.read(body, number);
       if (whole === null || whole.byteLength <= most) return whole;
-      freeBytes(whole);
     }
     const [row] = this.#sql
       .exec<{ bytes: ArrayBuffer }>(

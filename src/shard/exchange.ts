@@ -120,7 +120,8 @@ export class Exchanges {
           return start(reply.record);
         case "replay": {
           const stored = entry?.response ?? null;
-          const response = stored === null ? null : await replay(stored, reply.record, head, this.#ledger, this.#ports.timers);
+          const response =
+            stored === null ? null : await replay(stored, reply.record, head, this.#ledger, this.#ports.timers);
           observed.attempt = reply.record.attempt.number;
           if (response !== null) return { response, outcome: "replay" };
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });

@@ -33,11 +33,7 @@ export async function readSmall(response: OriginResponse, limitBytes: number): P
 }
 
 /** What has been read of a body that is not kept, and then the rest as it comes. A break breaks it for the client too. */
-export function continued(
-  bytes: Uint8Array,
-  response: OriginResponse,
-  patience: Patience,
-): ReadableStream<Uint8Array> {
+export function continued(bytes: Uint8Array, response: OriginResponse, patience: Patience): ReadableStream<Uint8Array> {
   let first: Uint8Array | null = bytes;
   const next = async (): Promise<Piece | null> => {
     if (first !== null) {

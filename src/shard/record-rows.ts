@@ -3,7 +3,13 @@
 import type { IdempotencyRecord, Policy } from "../core/record.ts";
 import type { Happening } from "../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../core/units.ts";
-import { FOUND_RESPONSE_COLUMNS, type StoredResponse, RESPONSE_COLUMNS, type ResponseRow, writeResponse } from "./response-rows.ts";
+import {
+  FOUND_RESPONSE_COLUMNS,
+  type StoredResponse,
+  RESPONSE_COLUMNS,
+  type ResponseRow,
+  writeResponse,
+} from "./response-rows.ts";
 
 /** What `readRecord` reads. */
 export const RECORD_COLUMNS =

@@ -5,7 +5,7 @@
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
-import { bytePipe, type Patience, type Piece, Skip } from "./byte-pipe.ts";
+import { bytePipe, type Patience, type Piece, type PieceSource, Skip } from "./byte-pipe.ts";
 import { FillingChunk } from "./filling-chunk.ts";
 import { isFair } from "./read-memory.ts";
 import { SharedChunk } from "./shared-chunk.ts";
@@ -29,6 +29,11 @@ export interface SpoolOptions {
 /** Bytes that come in a trickle are written together: at 40 commits a second no eye sees the steps. */
 const FLUSH_MS = 25;
 
+/** One who takes a body piece by piece, from its first byte on. */
+export interface Follower extends PieceSource {
+  next(): Promise<Piece | null>;
+}
+
 interface Reader {
   readonly cursor: ChunkCursor;
   abort: (reason: Error) => void;
@@ -46,6 +51,9 @@ export class Spool {
   /** Chunks written, and chunks that readers may see. */
   #written = 0;
   #shown = 0;
+  /** The same in bytes. */
+  #writtenBytes = 0;
+  #shownBytes = 0;
   /** The last chunk written, as long as somebody may want it. */
   #latest: SharedChunk | null = null;
   #end: End = "open";
@@ -81,6 +89,10 @@ export class Spool {
     if (!this.#kept) await this.#untilRead();
   }
 
+  get isBroken(): boolean {
+    return this.#end === "broken";
+  }
+
   /** Whether there is, or will be, something to read. */
   get isReadable(): boolean {
     return this.#end === "open" || (this.#end === "whole" && this.#written > 0);
@@ -112,7 +124,7 @@ export class Spool {
     if (this.#kept || this.#readers.size > 0) this.#writeChunk();
     settle();
     await this.#options.sync();
-    this.#shown = this.#written;
+    this.#show();
     this.#tell("whole");
   }
 
@@ -134,9 +146,38 @@ export class Spool {
    * `null` when it does not.
    */
   reader(length: number | null, skipBytes = 0): ReadableStream<Uint8Array> {
-    const { bodies, name, patience } = this.#options;
+    const left = length === null ? null : length - skipBytes;
+    const reader = this.#join();
+    const pipe = bytePipe(this.#following(reader, skipBytes), left, this.#options.patience);
+    reader.abort = pipe.abort;
+    return pipe.readable;
+  }
+
+  /** The body from its first byte, for one who takes it as he likes. Its pieces are his to release. */
+  follow(): Follower {
+    return this.#following(this.#join(), 0);
+  }
+
+  /** Resolves when so many bytes may be seen; rejects when the body has broken. Asked again whenever something changes. */
+  async shows(bytes: () => number): Promise<void> {
+    while (this.#shownBytes < bytes()) {
+      if (this.#failure !== null) throw this.#failure;
+      if (this.#end !== "open") throw new Error(BROKEN);
+      await this.#change.next;
+    }
+  }
+
+  #join(): Reader {
+    const { bodies, name } = this.#options;
     const cursor = new ChunkCursor((number, from, most) => bodies.readPart(name, number, from, most), CHUNK_BYTES);
     const reader: Reader = { cursor, abort: () => undefined };
+    this.#readers.add(reader);
+    bodies.hold(name);
+    return reader;
+  }
+
+  #following(reader: Reader, skipBytes: number): Follower {
+    const { cursor } = reader;
     const skip = new Skip(skipBytes);
     const next = async (): Promise<Piece | null> => {
       for (;;) {
@@ -154,12 +195,12 @@ export class Spool {
         else await this.#change.next;
       }
     };
-    this.#readers.add(reader);
-    bodies.hold(name);
-    const left = length === null ? null : length - skipBytes;
-    const pipe = bytePipe({ next, close: () => this.#leave(reader) }, left, patience);
-    reader.abort = pipe.abort;
-    return pipe.readable;
+    return { next, close: () => this.#leave(reader) };
+  }
+
+  #show(): void {
+    this.#shown = this.#written;
+    this.#shownBytes = this.#writtenBytes;
   }
 
   #leave(reader: Reader): void {
@@ -197,10 +238,11 @@ export class Spool {
     try {
       this.#writeChunk();
       await this.#options.sync();
-      this.#shown = this.#written;
+      this.#show();
       this.#change.tell();
     } catch (error) {
       this.#failure = error;
+      this.#change.tell();
     }
   }
 
@@ -212,6 +254,7 @@ export class Spool {
     this.#latest?.release();
     this.#latest = new SharedChunk(this.#written, bytes);
     this.#written += 1;
+    this.#writtenBytes += bytes.byteLength;
   }
 
   /** Waits until the slowest reader is near. One that does not move at all is let go, so this ends. */

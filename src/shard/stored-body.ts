@@ -34,12 +34,7 @@ export async function storeBody(
   }
 }
 
-async function store(
-  bodies: Bodies,
-  name: string,
-  rest: Rest,
-  maxBytes: number,
-): Promise<StoredUpload | null> {
+async function store(bodies: Bodies, name: string, rest: Rest, maxBytes: number): Promise<StoredUpload | null> {
   const digest = new crypto.DigestStream("SHA-256");
   const writer = digest.getWriter();
   const chunk = new FillingChunk();

@@ -18,7 +18,12 @@ import { CROWDS } from "./crowds.ts";
 import { ROUNDS, type Scenario, SCENARIOS } from "./scenarios.ts";
 
 const { values: options } = parseArgs({
-  options: { short: { type: "boolean" }, tmpfs: { type: "boolean" }, only: { type: "string" }, json: { type: "string" } },
+  options: {
+    short: { type: "boolean" },
+    tmpfs: { type: "boolean" },
+    only: { type: "string" },
+    json: { type: "string" },
+  },
 });
 
 type Variant = "gateway" | "straight";

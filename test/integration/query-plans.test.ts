@@ -76,7 +76,10 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   bodies.release("upload");
   for (let time = 0; time < 3; time += 1) bodies.eraseSome();
   const upload = await remote.begin("remote");
-  await upload?.write(new Uint8Array(1));
+  const part = new FixedLengthStream(1);
+  const writer = part.writable.getWriter();
+  void writer.write(new Uint8Array(1)).then(() => writer.close());
+  await upload?.send(part.readable);
   await upload?.complete();
   remote.discard("remote");
   await remote.eraseOne();

@@ -19,11 +19,11 @@ type Kind = "in its row" | "in chunks";
 interface Bench {
   readonly ledger: Ledger;
   /** A completed record that keeps `BYTES`. */
-  store(kind: Kind): RecordId;
+  readonly store: (kind: Kind) => RecordId;
   /** A replay of it. */
-  open(id: RecordId, idleMs?: number): Promise<ReadableStreamDefaultReader<Uint8Array>>;
+  readonly open: (id: RecordId, idleMs?: number) => Promise<ReadableStreamDefaultReader<Uint8Array>>;
   /** How many chunks there are of the body of this record's last attempt. */
-  chunksOf(id: RecordId): number;
+  readonly chunksOf: (id: RecordId) => number;
 }
 
 function withLedger(run: (bench: Bench) => Promise<void>): Promise<void> {
@@ -62,7 +62,8 @@ function withLedger(run: (bench: Bench) => Promise<void>): Promise<void> {
           return reader;
         },
         chunksOf: (id) =>
-          storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks WHERE body = ?", names.get(id) ?? "").one().n,
+          storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks WHERE body = ?", names.get(id) ?? "").one()
+            .n,
       });
     } finally {
       for (const reader of readers) await reader.cancel().catch(() => undefined);
@@ -160,4 +161,3 @@ describe.each(KINDS)("a body %s", (kind) => {
     });
   });
 });
-
