@@ -19,7 +19,7 @@ interface Waiting {
 }
 
 /** Duplicates that wait for one answer, and then read it. */
-function waiting(name: string, { count, requestBytes, answerBytes }: Waiting): Scenario {
+export function waiting(name: string, { count, requestBytes, answerBytes }: Waiting): Scenario {
   return {
     name,
     bytes: count * (requestBytes + answerBytes),
@@ -42,7 +42,7 @@ interface Unread {
 }
 
 /** Answers that nobody reads. */
-function unread(name: string, { count, bytes, keys, first = false }: Unread): Scenario {
+export function unread(name: string, { count, bytes, keys, first = false }: Unread): Scenario {
   return {
     name,
     bytes: count * bytes,
@@ -65,7 +65,7 @@ function unread(name: string, { count, bytes, keys, first = false }: Unread): Sc
 }
 
 /** Requests with different keys that are under way at once. */
-function manyRequests(name: string, count: number, requestBytes: number): Scenario {
+export function manyRequests(name: string, count: number, requestBytes: number): Scenario {
   return {
     name,
     bytes: count * requestBytes,
