@@ -21,7 +21,13 @@ interface Content {
 interface Offer {
   /** `null` when it cannot be had any more. Rejects when it cannot be stored. */
   take(): Promise<Content | null>;
-  refuse(): void;
+  /**
+   * Nobody needs it, and the answer comes later: it is read and thrown away, so that whoever offers it learns at once that he
+   * need not hold it. That reading was cancelled he learns only with the answer (measured).
+   */
+  discard(): void;
+  /** Nobody needs it, and here is the answer. */
+  cancel(): void;
 }
 
 export class RequestBody {
@@ -51,6 +57,8 @@ export class RequestBody {
     const content = other.#content;
     if (content === null || content === this.#content) return;
     content.users += 1;
+    this.#offer?.discard();
+    this.#offer = null;
     this.release();
     this.#content = content;
   }
@@ -63,7 +71,7 @@ export class RequestBody {
 
   /** To be called when nobody needs it any more. */
   release(): void {
-    this.#offer?.refuse();
+    this.#offer?.cancel();
     this.#offer = null;
     const content = this.#content;
     this.#content = null;
@@ -89,6 +97,7 @@ export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MOST_MS);
 /** A body that comes when it is asked for, and whose fingerprint is known before. `name` is what it is called if it is stored. */
 export function offeredBody(rest: Rest, bodies: Bodies, name: string): RequestBody {
   const cancel = (): void => void rest.cancel().catch(() => undefined);
+  const discard = (): void => void readAway(rest).catch(() => undefined);
   const take = async (): Promise<Content | null> => {
     const held = await readHeld(rest, Number.POSITIVE_INFINITY, attemptMemory).catch(() => null);
     if (held === null) return null;
@@ -96,7 +105,11 @@ export function offeredBody(rest: Rest, bodies: Bodies, name: string): RequestBo
     const stored = await storeBody(bodies, name, held.rest, Number.POSITIVE_INFINITY);
     return stored === null ? null : chunks(bodies, name, stored.count, stored.size);
   };
-  return new RequestBody(null, { take, refuse: cancel });
+  return new RequestBody(null, { take, discard, cancel });
+}
+
+async function readAway(rest: Rest): Promise<void> {
+  for (;;) if ((await rest.read()).done) return;
 }
 
 /** A body that is still on its way. `length` is what the client declared; `null` sends it chunked. */
