@@ -1,6 +1,7 @@
 // The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what may happen to each.
 // Every method is one step; who calls them, and in which order, is of no concern here.
 
+import { bytesBody } from "../../src/shard/request-body.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { AnswerRules } from "./answers.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor, QUESTION } from "./clients.ts";
@@ -17,7 +18,6 @@ import { Shard } from "./shard.ts";
 import { target } from "./stand-ins.ts";
 
 const NONE = new Uint8Array();
-const NO_BODY = { open: () => NONE, release: () => undefined };
 
 export class World {
   readonly plan: Plan;
@@ -86,7 +86,7 @@ export class World {
       text: "",
     };
     const life = this.#life;
-    const exchange = this.#instance().exchanges.run(head, NO_BODY, request.caller.signal);
+    const exchange = this.#instance().exchanges.run(head, bytesBody(NONE), request.caller.signal);
     this.clients.expect(
       request,
       exchange,
