@@ -27,7 +27,7 @@ it.each([
   manyRequests("large requests at once", 100, 1_000_000),
   // 110 to 160 MiB.
   unread("replays that nobody reads", { count: 600, bytes: 2 * MIB, keys: 1 }),
-])(`$name take less than ${MOST_MIB} MiB`, async ({ run }) => {
+])(`$name take less than ${MOST_MIB} MiB`, async (scenario) => {
   const source = fork(fileURLToPath(new URL("../bench/stream-source.ts", import.meta.url)), [], { execArgv: [] });
   const [origin]: unknown[] = await once(source, "message");
   const inspectorPort = await freePort();
@@ -42,7 +42,7 @@ it.each([
   });
   try {
     await exchange(gateway.url, { path: "/events" });
-    expect(await watchIsolate(inspectorPort, () => run(gateway.url))).toBeLessThan(MOST_MIB);
+    expect(await watchIsolate(inspectorPort, () => scenario.run(gateway.url))).toBeLessThan(MOST_MIB);
   } finally {
     await removeGateway(gateway);
     source.disconnect();
