@@ -142,6 +142,7 @@ describe("a page that is open", () => {
     await page.goto(`${CONSOLE}/records?key=${key}`);
     await page.getByRole("link", { name: key }).click();
     const form = page.locator("#resolve-form");
+    await form.getByLabel("Body").fill("{}");
     await form.getByLabel("Reason").fill("Too late");
     await form.getByRole("button", { name: "Preview" }).click();
     await page.locator("#preview").getByRole("checkbox").check();
