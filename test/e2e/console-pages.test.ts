@@ -144,9 +144,9 @@ describe("a page that is open", () => {
     const form = page.locator("#resolve-form");
     await form.getByLabel("Body").fill("{}");
     await form.getByLabel("Reason").fill("Too late");
+    const id = page.url().split("/").at(-1) ?? "";
     await form.getByRole("button", { name: "Preview" }).click();
     await page.locator("#preview").getByRole("checkbox").check();
-    const id = page.url().split("/").at(-1) ?? "";
     const body = { reason: "Meanwhile, by the API", response: { status: 201 }, confirm: true };
     expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
     await page.getByRole("button", { name: "Resolve with this response" }).click();
