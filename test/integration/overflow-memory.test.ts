@@ -10,7 +10,7 @@ import { Spool } from "../../src/shard/spool.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { FailingBucket } from "./support/failing-bucket.ts";
 
-const BODIES = 40;
+const BODIES = 16;
 const PIECE = new Uint8Array(1 << 20).fill(7);
 const PIECES = PART_BYTES / PIECE.byteLength + 1;
 
