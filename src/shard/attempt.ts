@@ -217,9 +217,9 @@ export class Attempt {
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
     const { remote } = this.#ports;
     const lost = (): void => {
-      this.#kept = false;
-      // The origin has answered, so the record says so before anybody reads on.
+      // The origin has answered, so the record says so before anybody reads on; where that fails, it is tried once more.
       this.#ending.result(response.status, null);
+      this.#kept = false;
     };
     this.#overflow = new Overflow({ name: this.id, remote, spool, patience: this.#patience, lost });
     await spool.flush();

@@ -105,8 +105,8 @@ export class Bodies {
 
   /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
   lend(body: string): void {
-    this.hold(body);
     this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
+    this.hold(body);
     this.#wake(HELD_MS);
   }
 

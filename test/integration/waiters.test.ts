@@ -259,6 +259,22 @@ it.each([503, 504])("a %i that cannot be noted in its record does not go on: its
   });
 });
 
+it("a result too large to keep is noted as such, also where the store fails once", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  await withExchanges(async ({ run, world }) => {
+    world.origin = () => {
+      world.isFull = true;
+      return Promise.resolve(new Response(new Uint8Array(400_000), { status: 201 }));
+    };
+    world.refused = () => (world.isFull = false);
+    const head = waiting({ maxResponseBodyBytes: 0 });
+    await run(head)
+      .then((response) => response.arrayBuffer())
+      .catch(() => undefined);
+    expect(await saidBy(await run(again(head)))).toMatchObject({ code: "response-not-kept" });
+  });
+});
+
 describe("an answer is neither lost nor left out of its record", () => {
   /** A short answer, and a stream; each is told, and replayed. */
   async function expectKept(...[setAlarm]: Parameters<typeof withExchanges> extends [unknown, ...infer R] ? R : never) {

@@ -37,6 +37,8 @@ export interface HeldWorld {
   isReachable: () => Promise<boolean>;
   /** Whether the store is full: no record can be changed. */
   isFull: boolean;
+  /** Called when it has refused a change for that. */
+  refused: () => void;
 }
 
 export interface HeldExchanges {
@@ -58,9 +60,13 @@ export async function withExchanges(
       origin: () => Promise.resolve(new Response("done", { status: 201 })),
       isReachable: () => Promise.resolve(true),
       isFull: false,
+      refused: () => undefined,
     };
     const exec: SqlStorage["exec"] = (query, ...values) => {
-      if (world.isFull && query.startsWith("UPDATE records")) throw new Error("database or disk is full");
+      if (world.isFull && query.startsWith("UPDATE records")) {
+        world.refused();
+        throw new Error("database or disk is full");
+      }
       return storage.sql.exec(query, ...values);
     };
     const transactionSync = <T>(run: () => T): T => storage.transactionSync(run);
