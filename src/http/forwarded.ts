@@ -17,8 +17,9 @@ export interface ForwardedHeaders {
   readonly set: HeaderPairs;
 }
 
-/** With the names that a CGI-style server takes for the real ones (RFC 3875, section 4.1.18). */
-const UNTRUSTED: readonly string[] = [FORWARDED, ...[HOST, PROTO].flatMap(imitations)];
+/** Names that a CGI-style server takes for the real ones (RFC 3875, section 4.1.18). No proxy says anything under them. */
+const IMITATIONS: readonly string[] = [HOST, PROTO].flatMap(imitations);
+const UNTRUSTED: readonly string[] = [FORWARDED, ...IMITATIONS];
 
 /** The name with any of its two dashes as an underscore. */
 function imitations(name: string): readonly string[] {
@@ -31,7 +32,7 @@ export function forwardedFor(url: URL, headers: Headers, trusts: boolean): Forwa
     [HOST, url.host],
     [PROTO, url.protocol.slice(0, -1)],
   ];
-  return trusts ? { drop: [], set: set.filter(([name]) => !headers.has(name)) } : { drop: UNTRUSTED, set };
+  return trusts ? { drop: IMITATIONS, set: set.filter(([name]) => !headers.has(name)) } : { drop: UNTRUSTED, set };
 }
 
 /**

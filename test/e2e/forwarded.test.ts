@@ -80,6 +80,16 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
     const [partly] = await scene.origin.requests(other);
     expect(told(partly)).toEqual([["api.example.com:8080"], ["https"], [], []]);
   });
+
+  it("carries nothing that a CGI-style server takes for them, whoever is in front", async () => {
+    for (const send of [behindProxy.send, scene.send]) {
+      const key = freshKey();
+      const names = ["X_Forwarded_Host", "X-Forwarded_Host", "X_Forwarded-Proto", "x_forwarded_proto"];
+      await send({ ...message, key, headers: [HOST, ...names.map((name): HeaderPair => [name, "claimed.example"])] });
+      const [request] = await scene.origin.requests(key);
+      expect(request?.headers.filter(([, value]) => value.includes("claimed.example"))).toEqual([]);
+    }
+  });
 });
 
 it("tell callers apart where the host does, as the origin is told it", async () => {
