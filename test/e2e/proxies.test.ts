@@ -71,6 +71,9 @@ const TARGETS = [
   "http://x/_onceway/health",
   "http://x/x/../_onceway/health",
   "HTTP://x/_onceway/health",
+  "@x/_onceway/health",
+  ".x/_onceway/health",
+  "x/_onceway/health",
 ];
 
 const HOSTS = [
