@@ -2,6 +2,7 @@
 // origin that refuses connections, alone or while the gateway starts. What a single request meets is planned by its client.
 
 import { setTimeout as pause } from "node:timers/promises";
+import type { ChaosBucket } from "./bucket.ts";
 import type { GatewayBox } from "./gateway-box.ts";
 import type { Outage } from "./history.ts";
 import type { ChaosOrigin } from "./origin-client.ts";
@@ -10,6 +11,8 @@ import type { Random } from "./random.ts";
 interface Victims {
   readonly gateway: GatewayBox;
   readonly origin: ChaosOrigin;
+  /** Null where there is none. */
+  readonly bucket: ChaosBucket | null;
   readonly report: (outage: Outage) => void;
   readonly isOver: () => boolean;
 }
@@ -37,6 +40,7 @@ export async function strike(victims: Victims, random: Random): Promise<void> {
     [2, killTwice],
     [1, () => both(refusal(), gateway.killAndRestart())],
     [1, () => both(refusal(), stop())],
+    [victims.bucket === null ? 0 : 3, () => failBucket(victims, random.int(200, 2_000))],
   ] as const;
   while (!victims.isOver()) {
     await pause(random.int(200, 3_000));
@@ -51,6 +55,12 @@ async function refuse({ origin, report }: Victims, ms: number): Promise<void> {
   await pause(ms);
   await origin.tell("listen");
   report({ type: "outage", kind: "origin-refuses", from, to: Date.now() });
+}
+
+async function failBucket({ bucket }: Victims, ms: number): Promise<void> {
+  bucket?.fail(true);
+  await pause(ms);
+  bucket?.fail(false);
 }
 
 async function both(...strikes: readonly Promise<void>[]): Promise<void> {

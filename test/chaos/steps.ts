@@ -37,7 +37,28 @@ export interface Step {
   readonly chunked: boolean;
 }
 
+/** How the origin answers one question for a key. */
+export type QuestionMode =
+  /** By what it has done for who asks. */
+  | "truth"
+  /** The same, as late as the gateway's patience lets it. */
+  | "slow"
+  /** Not at all. */
+  | "hang"
+  /** The truth, a byte now and then, far beyond any patience. */
+  | "trickle"
+  /** Breaks off within the truth. */
+  | "cut"
+  | "reset"
+  /** That it says nothing, by these statuses. */
+  | "401"
+  | "403"
+  | "302"
+  | "503";
+
 export const PLAN_HEADER = "X-Plan";
+/** A JSON list: the mode of each question for the key; those beyond get the truth. */
+export const QUESTIONS_HEADER = "X-Questions";
 export const REQUEST_HEADER = "X-Request";
 export const MARKS_HEADER = "X-Origin";
 /** Only the origin's answers hold this text. */
@@ -46,10 +67,37 @@ export const SECRET = "ORIGIN-SECRET";
 /** What every arrival meets in the final phase, and what an arrival beyond its plan meets. */
 export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };
 
+export function makeQuestions(random: Random): readonly QuestionMode[] {
+  const count = random.weighted([
+    [4, 0],
+    [3, 1],
+    [2, 2],
+    [1, 4],
+  ] as const);
+  return Array.from({ length: count }, () =>
+    random.weighted([
+      [2, "truth"],
+      [2, "slow"],
+      [3, "hang"],
+      [4, "trickle"],
+      [2, "cut"],
+      [2, "reset"],
+      [1, "401"],
+      [1, "403"],
+      [1, "302"],
+      [2, "503"],
+    ] as const),
+  );
+}
+
 /** Further silences of the origin than this one are faults; shorter ones are an ordinary answer. */
 const PATIENCE_MS = 250;
 
-export function makePlan(random: Random, timeoutMs: number): readonly Step[] {
+/** More than the network holds for a reader that stands still. */
+const HUGE_BYTES = 4_000_000;
+
+/** `isHuge`: the answer that comes in the end is. */
+export function makePlan(random: Random, timeoutMs: number, isHuge: boolean): readonly Step[] {
   const faults = random.weighted([
     [5, 0],
     [4, 1],
@@ -57,7 +105,8 @@ export function makePlan(random: Random, timeoutMs: number): readonly Step[] {
     [1, 3],
   ] as const);
   const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs));
-  return [...steps, okStep(random)];
+  const last = okStep(random);
+  return [...steps, isHuge ? { ...last, bytes: HUGE_BYTES + random.int(0, HUGE_BYTES), pieces: 1 } : last];
 }
 
 function okStep(random: Random): Step {
@@ -84,7 +133,9 @@ function faultStep(random: Random, timeoutMs: number): Step {
     [3, "cut"],
     [2, "silent"],
   ] as const);
-  return { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
+  const step = { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
+  // A refusal may be of any size.
+  return name === "refuse" && random.chance(0.2) ? { ...step, bytes: random.int(260_000, 600_000), pieces: 1 } : step;
 }
 
 function statusOf(name: StepName, random: Random): number {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { runChaos } from "../chaos/chaos.ts";
 import { checkHistory } from "../chaos/checker/check-history.ts";
+import { ALL } from "../chaos/dimensions.ts";
 import { readHistory } from "../chaos/history.ts";
 import { countRun, summarize } from "../chaos/summary.ts";
 
@@ -15,7 +16,7 @@ const SECONDS = 10;
 it("keeps every guarantee while everything fails", { timeout: 180_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "onceway-chaos-"));
   const file = join(folder, "history.jsonl");
-  await runChaos({ seed: "every-fault", seconds: SECONDS, clients: 16, file });
+  await runChaos({ seed: "every-fault", seconds: SECONDS, clients: 16, dimensions: ALL, file });
   const history = await readHistory(file);
   await rm(folder, { recursive: true, force: true });
   const violations = checkHistory(history);

@@ -6,8 +6,8 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and a record of an answered attempt lives at
 // least `retention` from the origin's last byte on.
 
-import type { Answer, Arrival, Exchange } from "../history.ts";
-import { wasBroken } from "./records.ts";
+import type { Answer, Arrival, Decision, Exchange, Question } from "../history.ts";
+import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
 /** What an undisturbed gateway and network may take for one thing. */
@@ -45,12 +45,26 @@ export function busyUntil({ lastAt, closedAt }: Arrival): number {
   return Math.min(lastAt ?? Infinity, closedAt);
 }
 
-/** No record of this arrival may have gone before. */
+/** An operator's change that was made, or may have been. */
+export function mayHaveChanged({ outcome }: Decision): boolean {
+  return outcome === "changed" || outcome === "lost";
+}
+
+/** The first time after `from` at which an operator may have erased the record. */
+export function forgottenFrom({ decisions }: RecordHistory, from: number): number {
+  const forgets = decisions.filter(
+    (decision) => decision.action === "forget" && mayHaveChanged(decision) && decision.endAt >= from,
+  );
+  return Math.min(Infinity, ...forgets.map(({ sentAt }) => sentAt));
+}
+
+/** No record of this arrival may have gone before, unless an operator erased it. */
 export function livesUntil(world: World, record: RecordHistory, arrival: Arrival): number {
   const { lockMs, retentionMs } = record.policy;
   const lockEnd = claimedFrom(world, arrival) + lockMs;
   const told = answersFrom(record, arrival.seq).map(({ answer }) => answer.expiresAt ?? 0);
-  return Math.max(endOf(world, record, arrival, lockEnd) + retentionMs, ...told);
+  const expiresAt = Math.max(endOf(world, record, arrival, lockEnd) + retentionMs, ...told);
+  return Math.min(expiresAt, forgottenFrom(record, claimedFrom(world, arrival)));
 }
 
 /** From when on the retention counts, at the earliest. */
@@ -65,6 +79,14 @@ function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: n
 /** Its body is larger than what the route keeps. */
 export function isOutgrown({ policy }: RecordHistory, { bytes }: Arrival): boolean {
   return bytes !== null && bytes > policy.maxResponseBodyBytes;
+}
+
+/** There is no bucket for such a body, or it failed. */
+export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arrival): boolean {
+  if (!isOutgrown(record, arrival)) return false;
+  if (!record.policy.hasBucket) return true;
+  const { at, closedAt } = arrival;
+  return bucketFailed(world, record, at, closedAt + SLACK_MS);
 }
 
 /** What the request that was forwarded asked for. */
@@ -100,6 +122,17 @@ export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Ar
   return arrivals.slice(1).map((later, at) => [arrivals[at] ?? later, later] as const);
 }
 
-export function naming(...named: readonly (Arrival | Exchange)[]): readonly string[] {
-  return named.map((one) => (one.type === "arrival" ? `arrival ${one.seq}` : one.id));
+export function naming(...named: readonly (Arrival | Exchange | Question | Decision)[]): readonly string[] {
+  return named.map((one) => {
+    switch (one.type) {
+      case "exchange":
+        return one.id;
+      case "arrival":
+        return `arrival ${one.seq}`;
+      case "question":
+        return `question ${one.seq}`;
+      case "decision":
+        return `${one.action} ${one.seq}`;
+    }
+  });
 }

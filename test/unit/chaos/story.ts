@@ -12,7 +12,7 @@ export function story(...events: readonly HistoryEvent[]): readonly HistoryEvent
   const meta = { seed: "s", seconds: 1, startedAt: 0, policies: POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
   return [
     { type: "meta", ...meta },
-    { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, unread: 0 },
+    { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: 0, unread: 0 },
     ...events,
   ];
 }
@@ -24,8 +24,9 @@ export function asked(
   ending: Ending,
   more: Partial<Exchange> = {},
 ): Exchange {
-  const call = { key: KEY, scope: ANN, path: "/hold", print: "first", partial: false, bytes: 50, calm: false };
-  return { type: "exchange", id, ...call, sentAt, endAt, ending, ...more };
+  const call = { key: KEY, scope: ANN, credential: ANN, path: "/hold", print: "first", bodySha256: "asked" };
+  const way = { partial: false, bytes: 50, stalledMs: 0, calm: false };
+  return { type: "exchange", id, ...call, ...way, sentAt, endAt, ending, ...more };
 }
 
 /** At the origin: it came for a request, acted at once, and answered whole 10 ms later. */
@@ -36,8 +37,10 @@ export function came(seq: number, request: string, at: number, more: Partial<Arr
     request,
     key: KEY,
     scope: ANN,
+    credential: ANN,
     path: "/hold",
     attempt: seq,
+    bodySha256: "asked",
     hasKey: true,
     step: "ok",
     at,

@@ -1,0 +1,33 @@
+// What a run has beyond the plain one. Each can be left out (`--without verify,stalls`), so that a rule that breaks can be
+// traced to what breaks it.
+
+export const DIMENSIONS = [
+  /** Many duplicates at once that wait, and mostly leave. */
+  "herds",
+  /** Clients that read nothing for a time, within large answers. */
+  "stalls",
+  /** Routes with `unknown = "verify"`, and an origin that answers questions in every way. */
+  "verify",
+  /** Answers above `max_response_body` go into a bucket that fails at times. */
+  "bucket",
+  /** A route whose requests' bodies only flow through. */
+  "none",
+  /** Operators who release, resolve and forget, at the right time or not. */
+  "operators",
+] as const;
+
+export type Dimension = (typeof DIMENSIONS)[number];
+
+export type Dimensions = ReadonlySet<Dimension>;
+
+export const ALL: Dimensions = new Set(DIMENSIONS);
+
+/** `names` are those to leave out, as the command line has them. */
+export function dimensionsWithout(names: readonly string[]): Dimensions {
+  for (const name of names) {
+    if (!DIMENSIONS.some((known) => known === name)) {
+      throw new Error(`--without knows no "${name}": ${DIMENSIONS.join(", ")}`);
+    }
+  }
+  return new Set(DIMENSIONS.filter((name) => !names.includes(name)));
+}
