@@ -30,7 +30,7 @@ const SHARDS_AT_THE_END = 1_000;
 const LOOK_EVERY_MS = 3_000;
 /** The longest that the alarms may take for what is due at the end. */
 const ALARMS_MS = 10_000;
-const OPERATORS = 3;
+const OPERATORS = 2;
 
 export interface RunOptions {
   readonly seed: string;

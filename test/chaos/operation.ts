@@ -33,7 +33,8 @@ const SCOPES = ["ann", "bob", "cid", "dora"] as const;
 const LARGE_BYTES = 1 << 20;
 
 export function makeOperation(random: Random, dimensions: Dimensions): Operation {
-  const route = random.pick(routesOf(dimensions));
+  const routes = routesOf(dimensions);
+  const route = random.pick(routes.flatMap((one) => Array.from({ length: one.weight ?? 1 }, () => one)));
   const first = random.pick(SCOPES);
   const others = random.chance(0.15) ? SCOPES.filter((scope) => scope !== first).slice(0, random.int(1, 3)) : [];
   const isHuge = dimensions.has("stalls") && random.chance(0.02);

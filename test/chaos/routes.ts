@@ -28,6 +28,8 @@ export interface ChaosRoute {
   readonly none?: boolean;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
+  /** How many times as often as others it is taken; 1 by default. */
+  readonly weight?: number;
   readonly of?: Dimension;
 }
 
@@ -39,8 +41,16 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
   { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000 },
-  { path: "/verify", unknown: "verify", duplicate: "reject", retentionMs: 15_000, of: "verify" },
-  { path: "/verify-shared", unknown: "verify", duplicate: "wait", retentionMs: 12_000, shared: true, of: "verify" },
+  { path: "/verify", unknown: "verify", duplicate: "reject", retentionMs: 15_000, weight: 2, of: "verify" },
+  {
+    path: "/verify-shared",
+    unknown: "verify",
+    duplicate: "wait",
+    retentionMs: 12_000,
+    shared: true,
+    weight: 2,
+    of: "verify",
+  },
   { path: "/none", unknown: "hold", duplicate: "wait", retentionMs: 10_000, none: true, of: "none" },
 ];
 

@@ -135,7 +135,7 @@ function faultStep(random: Random, timeoutMs: number): Step {
   ] as const);
   const step = { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
   // A refusal may be of any size.
-  return name === "refuse" && random.chance(0.2) ? { ...step, bytes: random.int(260_000, 600_000), pieces: 1 } : step;
+  return name === "refuse" && random.chance(0.3) ? { ...step, ...largeRefusal(random) } : step;
 }
 
 function statusOf(name: StepName, random: Random): number {
@@ -147,6 +147,11 @@ function delayOf(name: StepName, random: Random, timeoutMs: number): number {
   if (name === "late") return timeoutMs + random.int(100, 900);
   if (name === "act-late") return timeoutMs + random.int(50, 400);
   return random.chance(0.7) ? 0 : random.int(1, PATIENCE_MS);
+}
+
+/** After a time in which others come to wait for it. */
+function largeRefusal(random: Random): Partial<Step> {
+  return { bytes: random.int(260_000, 600_000), pieces: 1, delayMs: random.int(PATIENCE_MS, 2 * PATIENCE_MS) };
 }
 
 type Body = Pick<Step, "bytes" | "pieces" | "pauseMs" | "chunked">;

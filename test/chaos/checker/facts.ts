@@ -15,6 +15,8 @@ export const SLACK_MS = 500;
 /** Beyond this an answer came so late that a deadline may have been at work. */
 const PROMPT_MS = 400;
 
+const PROMPT_BYTES = 1_000_000;
+
 /** The claim of this arrival was made no earlier. */
 export function claimedFrom(world: World, arrival: Arrival): number {
   return world.exchange(arrival.request)?.sentAt ?? arrival.at;
@@ -33,8 +35,10 @@ export function isResult(world: World, { lastAt, status }: Arrival): boolean {
 
 /** A result that nothing disturbed on its way: the gateway has no excuse not to have it. */
 export function isClean(world: World, arrival: Arrival): boolean {
-  const { at, headAt, lastAt, maxGapMs } = arrival;
+  const { at, headAt, lastAt, maxGapMs, bytes } = arrival;
   if (!isResult(world, arrival) || lastAt === null || headAt === null) return false;
+  // What the system holds of a huge one when the origin has written it, the gateway has yet to take.
+  if (bytes !== null && bytes > PROMPT_BYTES) return false;
   const from = claimedFrom(world, arrival);
   const wasPrompt = at - from <= PROMPT_MS && headAt - at <= PROMPT_MS && maxGapMs <= PROMPT_MS;
   return wasPrompt && !wasBroken(world, from, lastAt + SLACK_MS);

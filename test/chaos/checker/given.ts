@@ -3,15 +3,13 @@
 
 import type { Answer, Decision, Exchange, Question } from "../history.ts";
 import { contradiction } from "./answers.ts";
-import { answersFrom, forgottenFrom, livesUntil, naming, toldAt } from "./facts.ts";
+import { answersFrom, forgottenFrom, livesUntil, naming, SLACK_MS, toldAt } from "./facts.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 type Given = Question | Decision;
 
 const FIRST = "G2 first answer wins";
-/** What a busy machine may add to a deadline. */
-const LATE_MS = 1_500;
 
 /** From when on it is the record's answer, for certain. */
 function settledFrom(record: RecordHistory, given: Given): number {
@@ -131,7 +129,7 @@ export function honestRefusals(_world: World, record: RecordHistory): readonly V
 export function questionsEnd(world: World, record: RecordHistory): readonly Violation[] {
   const { timeoutMs, idleTimeoutMs } = record.policy;
   return record.questions
-    .filter(({ at, closedAt }) => closedAt - at > timeoutMs + idleTimeoutMs + LATE_MS)
+    .filter(({ at, closedAt }) => closedAt - at > timeoutMs + idleTimeoutMs + SLACK_MS)
     .filter(({ at, closedAt }) => !wasBroken(world, at, closedAt, ["stopped", "lag"]))
     .map((question) => ({
       rule: "G8 nothing wedges",

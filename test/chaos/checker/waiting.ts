@@ -8,7 +8,7 @@ import type { RecordHistory, Violation, World } from "./records.ts";
 /** What a busy machine may add to a deadline. */
 const LATE_MS = 1_500;
 /** A small request has come to its shard by then. */
-const THERE_MS = 400;
+const THERE_MS = 150;
 const SMALL_BYTES = 100_000;
 
 /** G8: `wait` ends, however many wait beside. */

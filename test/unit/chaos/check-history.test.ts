@@ -3,21 +3,25 @@
 import { describe, expect, it } from "vitest";
 import { checkHistory } from "../../chaos/checker/check-history.ts";
 import type { Arrival, HistoryEvent } from "../../chaos/history.ts";
-import { acted, ANN, asked, BOB, BROKEN, came, LEFT, LOST, outage, problem, replayed, story, told } from "./story.ts";
+import {
+  acted,
+  ANN,
+  asked,
+  BOB,
+  BROKEN,
+  came,
+  expectBad,
+  expectGood,
+  LEFT,
+  LOST,
+  outage,
+  problem,
+  replayed,
+  story,
+  told,
+} from "./story.ts";
 
 type History = readonly HistoryEvent[];
-
-function rulesBroken(history: History): readonly string[] {
-  return [...new Set(checkHistory(history).map(({ rule }) => rule))];
-}
-
-function expectGood(history: History): void {
-  expect(checkHistory(history)).toEqual([]);
-}
-
-function expectBad(history: History, rule: string): void {
-  expect(rulesBroken(history)).toContain(rule);
-}
 
 const RETRY = { path: "/retry" };
 const CALM = { calm: true };
