@@ -28,6 +28,7 @@ export class OriginCall {
   readonly #headers = Promise.withResolvers<object>();
   readonly #keptBytes: number;
   readonly #nowMs: () => number;
+  readonly #refused: () => void;
   readonly #coming: Uint8Array[] = [];
   #sent = "";
   #hasEnded = false;
@@ -35,11 +36,12 @@ export class OriginCall {
   #reading: PromiseWithResolvers<Read> | null = null;
   #view: Uint8Array | null = null;
 
-  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number) {
+  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number, refused: () => void) {
     this.attempt = attempt;
     this.gate = gate;
     this.#keptBytes = keptBytes;
     this.#nowMs = nowMs;
+    this.#refused = refused;
   }
 
   get response(): Promise<object> {
@@ -127,7 +129,7 @@ export class OriginCall {
 
   /** From here on the gateway knows how the attempt ended. */
   #learnt(): void {
-    if (this.status === 503) this.attempt.isRefused = true;
+    if (this.status === 503) this.#refused();
     else if (this.status !== 502) this.attempt.resultAtMs ??= this.#nowMs();
   }
 
