@@ -107,6 +107,7 @@ export class Facts {
       if (attempt.isDurable && row?.attemptId === attempt.id && (row.state === "started" || row.state === "unknown")) {
         // What the origin said of it is forgotten.
         attempt.isRefused = false;
+        attempt.refusedAfter = null;
         attempt.isAbsent = false;
         attempt.answeredAtMs = null;
         attempt.resultAtMs = null;

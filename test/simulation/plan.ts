@@ -84,6 +84,8 @@ export interface Plan {
   /** How many requests the clients send, and how many steps are taken before the faults end. */
   readonly requests: number;
   readonly steps: number;
+  /** How many decisions operators take. */
+  readonly decisions: number;
   /** How many faults there may be. */
   readonly faults: number;
   /** How much of a response's body is kept. */
@@ -107,8 +109,9 @@ export function drawPlan(random: Random, extras: Extras): Plan {
     records: some(1, 1, 1, 2),
     requests: 2 + random.below(4),
     steps: 12 + random.below(24),
+    decisions: some(0, 0, 1, 3),
     faults: some(0, 1, 2, 4, 6),
-    keptBytes: random.oneIn(hasBucket ? 2 : 10) ? 3 : 1000,
+    keptBytes: random.oneIn(hasBucket ? 1 : 10) ? 3 : 1000,
     weights: {
       request: some(4, 8, 16),
       commit: some(2, 8, 16),
@@ -118,7 +121,7 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       body: some(2, 8, 16),
       question: some(4, 8, 16),
       bucket: some(4, 8, 16),
-      operator: only("operators", some(0, 0, 1, 4)),
+      operator: only("operators", some(1, 4)),
       "reads on": some(1, 4),
       timer: some(1, 4, 16),
       time: some(1, 2, 4),
@@ -130,7 +133,7 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       "client leaves": some(0, 0, 1, 3),
       "client stalls": only("stalls", some(0, 0, 1, 3)),
       "upload cut": some(1, 3),
-      "bucket fails": some(0, 1, 3),
+      "bucket fails": some(0, 4, 8),
       "alarm twice": some(0, 0, 2),
       "alarm dropped": some(0, 0, 0, 2),
       "clock back": some(0, 0, 1, 2),

@@ -53,7 +53,7 @@ export class Rules {
       const resultIsOver = earlier.resultAtMs !== null && latestMs >= earlier.resultAtMs + LEAST_RETENTION_MS;
       if (earlier.isLiving && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
       // With its own word its lock has ended.
-      if (earlier.isForgotten && earlier.resultAtMs !== null && !earlier.isResolved) continue;
+      if (earlier.isForgotten && earlier.answeredAtMs !== null && !earlier.isResolved) continue;
       if (earlier.completedUntilMs !== null && latestMs < earlier.completedUntilMs && !earlier.isForgotten) {
         this.broken("G2", `${pair}, whose result is durable`);
       }
@@ -99,9 +99,10 @@ export class Rules {
   /** The operation takes effect. */
   acts(attempt: AttemptFacts): void {
     for (const earlier of this.effects) {
-      const isErased =
-        this.#clock.latestMs >= Math.min(earlier.atMs, earlier.attempt.lockedUntilMs) + LEAST_RETENTION_MS;
-      const { isReleased, isForgotten, record } = earlier.attempt;
+      const { isReleased, isForgotten, isResolved, answeredAtMs, lockedUntilMs, record } = earlier.attempt;
+      // What an operator has settled may expire before the attempt has taken effect.
+      const settledMs = isResolved ? (answeredAtMs ?? lockedUntilMs) : lockedUntilMs;
+      const isErased = this.#clock.latestMs >= Math.min(earlier.atMs, settledMs) + LEAST_RETENTION_MS;
       if (isReleased || isForgotten) continue;
       if (this.#plan.unknown !== "retry" && record === attempt.record && !isErased) {
         this.broken("G6", `${attempt.id} is a second effect after ${earlier.attempt.id}`);
@@ -119,7 +120,8 @@ export class Rules {
   /** An operator's change has been made to the record of this attempt, its last one. */
   decides(action: string, attempt: AttemptFacts): void {
     if (attempt.isLiving) this.broken("G1", `an operator's ${action} beside ${attempt.id}, which is in flight`);
-    const isOver = this.#clock.latestMs >= attempt.lockedUntilMs || attempt.isRefused || attempt.resultAtMs !== null;
+    const hasSpoken = attempt.isRefused || (attempt.answeredAtMs !== null && !attempt.isResolved);
+    const isOver = this.#clock.latestMs >= attempt.lockedUntilMs || hasSpoken;
     if (action === "forget" && !isOver) {
       this.broken("G1", `${attempt.id} is forgotten before the end of its lock`);
     }

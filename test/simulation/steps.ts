@@ -22,6 +22,7 @@ export class Steps {
   readonly counts: Map<Kind, number>;
   #requests = 0;
   #faults = 0;
+  #decisions = 0;
 
   constructor(
     world: World,
@@ -93,7 +94,7 @@ export class Steps {
       case "bucket fails":
         return this.#bucketCalls().length > 0;
       case "operator":
-        return this.#world.facts.rows.size > 0;
+        return this.#decisions < plan.decisions && this.#world.facts.rows.size > 0;
       case "reads on":
         return clients.with("stalls").length > 0;
       case "client stalls":
@@ -190,6 +191,7 @@ export class Steps {
         return;
       }
       case "operator": {
+        this.#decisions += 1;
         const record = this.#pick([...world.facts.rows.keys()]);
         const action = this.#pick(CHANGES);
         this.#trace(`an operator's ${action} of ${record}: ${world.decide(record, action)}`);
