@@ -8,6 +8,12 @@ export const DIMENSIONS = [
   "stalls",
   /** Routes with `unknown = "verify"`, and an origin that answers questions in every way. */
   "verify",
+  /** Such a route whose callers share a scope, and may not see what another has done. */
+  "foreign",
+  /** Questions that are answered a byte now and then. */
+  "trickles",
+  /** Refusals that are too large to be passed on at once. */
+  "large-refusals",
   /** Answers above `max_response_body` go into a bucket that fails at times. */
   "bucket",
   /** A route whose requests' bodies only flow through. */
@@ -15,6 +21,9 @@ export const DIMENSIONS = [
   /** Operators who release, resolve and forget, at the right time or not. */
   "operators",
 ] as const;
+
+/** With these the gateway breaks a rule: each names a defect that is known. */
+export const BROKEN_DIMENSIONS: readonly Dimension[] = ["foreign", "trickles", "large-refusals"];
 
 export type Dimension = (typeof DIMENSIONS)[number];
 

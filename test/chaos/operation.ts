@@ -38,13 +38,14 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
   const first = random.pick(SCOPES);
   const others = random.chance(0.15) ? SCOPES.filter((scope) => scope !== first).slice(0, random.int(1, 3)) : [];
   const isHuge = dimensions.has("stalls") && random.chance(0.02);
+  const extent = { isHuge, largeRefusals: dimensions.has("large-refusals") };
   const comparesNone = route.none === true;
   return {
     key: `${route.path.slice(1)}-${random.hex(16)}`,
     path: route.path,
     scopes: [first, ...others].map((scope) => `Bearer ${scope}`),
-    plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, isHuge)),
-    questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random) : []),
+    plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
+    questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
     credentials: route.shared === true ? 2 : 1,
     bodyBytes: random.chance(comparesNone ? 0.4 : 0.03)
       ? LARGE_BYTES + random.int(1, LARGE_BYTES)

@@ -49,7 +49,7 @@ const ROUTES: readonly ChaosRoute[] = [
     retentionMs: 12_000,
     shared: true,
     weight: 2,
-    of: "verify",
+    of: "foreign",
   },
   { path: "/none", unknown: "hold", duplicate: "wait", retentionMs: 10_000, none: true, of: "none" },
 ];

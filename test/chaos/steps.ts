@@ -67,7 +67,7 @@ export const SECRET = "ORIGIN-SECRET";
 /** What every arrival meets in the final phase, and what an arrival beyond its plan meets. */
 export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };
 
-export function makeQuestions(random: Random): readonly QuestionMode[] {
+export function makeQuestions(random: Random, trickles: boolean): readonly QuestionMode[] {
   const count = random.weighted([
     [4, 0],
     [3, 1],
@@ -79,7 +79,7 @@ export function makeQuestions(random: Random): readonly QuestionMode[] {
       [2, "truth"],
       [2, "slow"],
       [3, "hang"],
-      [4, "trickle"],
+      [trickles ? 4 : 0, "trickle"],
       [2, "cut"],
       [2, "reset"],
       [1, "401"],
@@ -96,17 +96,24 @@ const PATIENCE_MS = 250;
 /** More than the network holds for a reader that stands still. */
 const HUGE_BYTES = 4_000_000;
 
-/** `isHuge`: the answer that comes in the end is. */
-export function makePlan(random: Random, timeoutMs: number, isHuge: boolean): readonly Step[] {
+/** What a plan may hold beyond the ordinary. */
+export interface Extent {
+  /** The answer that comes in the end is huge. */
+  readonly isHuge: boolean;
+  /** Refusals may be large. */
+  readonly largeRefusals: boolean;
+}
+
+export function makePlan(random: Random, timeoutMs: number, extent: Extent): readonly Step[] {
   const faults = random.weighted([
     [5, 0],
     [4, 1],
     [2, 2],
     [1, 3],
   ] as const);
-  const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs));
+  const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs, extent.largeRefusals));
   const last = okStep(random);
-  return [...steps, isHuge ? { ...last, bytes: HUGE_BYTES + random.int(0, HUGE_BYTES), pieces: 1 } : last];
+  return [...steps, extent.isHuge ? { ...last, bytes: HUGE_BYTES + random.int(0, HUGE_BYTES), pieces: 1 } : last];
 }
 
 function okStep(random: Random): Step {
@@ -120,7 +127,7 @@ function okStep(random: Random): Step {
   return { ...body(random), name: "ok", status, delayMs: random.chance(0.5) ? 0 : random.int(1, PATIENCE_MS) };
 }
 
-function faultStep(random: Random, timeoutMs: number): Step {
+function faultStep(random: Random, timeoutMs: number, largeRefusals: boolean): Step {
   const name = random.weighted([
     [4, "refuse"],
     [2, "doubt"],
@@ -135,7 +142,7 @@ function faultStep(random: Random, timeoutMs: number): Step {
   ] as const);
   const step = { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
   // A refusal may be of any size.
-  return name === "refuse" && random.chance(0.3) ? { ...step, ...largeRefusal(random) } : step;
+  return name === "refuse" && largeRefusals && random.chance(0.3) ? { ...step, ...largeRefusal(random) } : step;
 }
 
 function statusOf(name: StepName, random: Random): number {

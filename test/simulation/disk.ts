@@ -18,6 +18,8 @@ export class Disk {
   durableAlarmMs: number | null = null;
   /** Whether the next write finds the disk full. It fails alone, as a statement does. */
   isFull = false;
+  /** Whether a write has failed: then more may be done again than otherwise. */
+  hasFailed = false;
 
   constructor() {
     this.#database.exec("BEGIN");
@@ -28,6 +30,7 @@ export class Disk {
     if (isQuery(query)) return cursor(statement.all(...bound(values)), 0);
     if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
       this.isFull = false;
+      this.hasFailed = true;
       throw new Error("database or disk is full");
     }
     const { changes } = statement.run(...bound(values));
@@ -73,6 +76,7 @@ export class Disk {
     this.commit();
     this.written = 0;
     this.durable = 0;
+    this.hasFailed = false;
   }
 
   /** A statement that the simulation itself runs. */

@@ -41,7 +41,12 @@ export class Rules {
     const same = this.#facts.of(next.record).at(-1);
     // Its record remembers the last attempt, as long as it lives.
     const isShared = same !== undefined && waitedSince !== null && same.fingerprint === next.fingerprint;
-    if (isShared && same.startedAfter < waitedSince && waitedSince <= (same.refusedAfter ?? 0)) {
+    if (
+      isShared &&
+      !this.#disk.hasFailed &&
+      same.startedAfter < waitedSince &&
+      waitedSince <= (same.refusedAfter ?? 0)
+    ) {
       this.broken("G8", `${next.id} starts, and its client has waited for ${same.id}, which was refused`);
     }
     if (same?.id === next.id && !same.isForgotten && latestMs < same.startedAtMs + LEAST_RETENTION_MS) {
