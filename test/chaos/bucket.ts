@@ -64,6 +64,7 @@ export async function startBucket(
     const inHeader = request.headers["cf-r2-request"];
     const text = typeof inHeader === "string" ? inHeader : bytes.subarray(0, size).toString();
     const asked = v.parse(order, JSON.parse(text));
+    if (process.env.DBG) console.error("BUCKET", Date.now(), asked.method, asked.object, asked.uploadId, fails);
     const breaks = fails === "always" || (fails === "at times" && random.chance(FAILS));
     if (breaks) report({ type: "outage", kind: "bucket-fails", from, to: Date.now() });
     // What was done may be done without anybody hearing of it.

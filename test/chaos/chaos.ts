@@ -129,7 +129,7 @@ async function awaitAlarms(
       SHARDS_AT_THE_END,
       bucket?.names() ?? NO_BUCKET,
     );
-    const isClean = look.overdue + look.orphans + look.strays + look.unread === 0;
+    const isClean = look.overdue + look.orphans + look.strays.length + look.unread === 0;
     if (isClean || Date.now() > giveUpAt) {
       report(look);
       return;

@@ -47,7 +47,7 @@ async function begin(desk: Desk, random: Random): Promise<void> {
   desk.errands.push(...errands);
   const isHerd = operation.waits && desk.dimensions.has("herds") && random.chance(0.08);
   await Promise.all(
-    errands.flatMap((errand) => [insist(desk, errand, random), ...(isHerd ? [herd(desk, errand, random)] : [])]),
+    errands.map((errand) => Promise.all([insist(desk, errand, random), isHerd ? herd(desk, errand, random) : null])),
   );
 }
 

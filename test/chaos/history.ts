@@ -205,7 +205,7 @@ export interface LedgerLook {
   /** Bodies that no record owns and nobody erases. */
   readonly orphans: number;
   /** Objects in the bucket that no record's shard knows of. */
-  readonly strays: number;
+  readonly strays: readonly string[];
   /** Shards that could not be read. */
   readonly unread: number;
 }

@@ -60,7 +60,7 @@ export async function lookAtLedger(
     records: rows.length,
     overdue: rows.filter(({ overdue }) => overdue === 1).length,
     orphans: looks.reduce((sum, look) => sum + look.orphans, 0),
-    strays: [...inBucket].filter((name) => !known.has(name)).length,
+    strays: [...inBucket].filter((name) => !known.has(name)),
     unread: looks.filter((look) => !look.isRead).length,
     names: new Set(rows.map(({ name }) => name)),
   };

@@ -71,7 +71,11 @@ export class Bucket {
           this.#uploads.delete(uploadId);
           return {};
         }),
-      abort: () => this.#call(`abort ${key}`, () => void this.#uploads.delete(upload() === undefined ? "" : uploadId)),
+      abort: () =>
+        this.#call(`abort ${key}`, () => {
+          upload();
+          this.#uploads.delete(uploadId);
+        }),
     };
   }
 

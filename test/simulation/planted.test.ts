@@ -43,6 +43,11 @@ async function expectFound(rule: RegExp, ...extras: readonly Extra[]): Promise<v
   expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(rule);
 }
 
+/** A method as it is, for one that stands in its place. */
+function original<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
+  return prototype[name];
+}
+
 /** Breaks one event of the life cycle; `null`: as ever. */
 function plantStep(
   broken: (actual: Steps, record: IdempotencyRecord, event: LifeCycleEvent, now: Taken[3]) => Step | null,
@@ -127,7 +132,7 @@ describe("an operator's decision", () => {
 
 describe("a question", () => {
   it("with another's credential, believed like the claim's own, breaks G6", async () => {
-    const { verification } = Ledger.prototype;
+    const verification = original(Ledger.prototype, "verification");
     vi.spyOn(Ledger.prototype, "verification").mockImplementation(function confused(this: Ledger, id, entry) {
       const text = verification.call(this, id, entry);
       return (
@@ -138,7 +143,7 @@ describe("a question", () => {
   }, 60_000);
 
   it("that nothing ends breaks G8", async () => {
-    const set = Timers.prototype.set;
+    const set = original(Timers.prototype, "set");
     vi.spyOn(Timers.prototype, "set").mockImplementation(function endless(this: Timers, afterMs, run) {
       return set.call(this, afterMs, afterMs === TIMEOUT_MS ? () => undefined : run);
     });
@@ -148,7 +153,7 @@ describe("a question", () => {
 
 describe("who leaves, waits, or stands still", () => {
   it("and leaves a timer behind breaks G8", async () => {
-    const run = Exchanges.prototype.run;
+    const run = original(Exchanges.prototype, "run");
     vi.spyOn(Exchanges.prototype, "run").mockImplementation(function wasteful(this: Exchanges, ...request) {
       setTimeout(() => undefined, 1_000);
       return run.apply(this, request);
@@ -157,7 +162,7 @@ describe("who leaves, waits, or stands still", () => {
   }, 60_000);
 
   it("and calls again although the origin has refused breaks G8", async () => {
-    const run = Attempt.prototype.run;
+    const run = original(Attempt.prototype, "run");
     vi.spyOn(Attempt.prototype, "run").mockImplementation(async function unshared(this: Attempt, call) {
       await run.call(this, call);
       return null;

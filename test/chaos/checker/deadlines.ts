@@ -117,8 +117,9 @@ export function alarmsFire({ ledger }: World): readonly Violation[] {
   if (overdue > 0) violations.push({ rule: RULE, what: `${overdue} records are overdue on the disk`, evidence: [] });
   if (orphans > 0)
     violations.push({ rule: RULE, what: `${orphans} bodies on the disk belong to nobody`, evidence: [] });
-  if (strays > 0)
-    violations.push({ rule: RULE, what: `${strays} bodies in the bucket belong to nobody`, evidence: [] });
+  if (strays.length > 0) {
+    violations.push({ rule: RULE, what: "bodies in the bucket belong to nobody", evidence: strays });
+  }
   return violations;
 }
 

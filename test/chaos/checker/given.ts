@@ -39,17 +39,12 @@ export function givenAnswerWins(world: World, record: RecordHistory): readonly V
     const later = record.exchanges.filter(({ sentAt, endAt }) => sentAt > from && endAt < to);
     const called = record.arrivals.filter(({ at }) => at > from && at < to);
     const isMismatch = ({ ending }: Exchange): boolean => ending.kind === "answer" && ending.code === "key-reused";
-    return [
-      ...later.flatMap((exchange) => {
-        const what = hasOthers && isMismatch(exchange) ? null : contradiction(world, record, given.seq, exchange);
-        return what === null ? [] : [{ rule: FIRST, what, evidence: naming(given, exchange) }];
-      }),
-      ...called.map((arrival) => ({
-        rule: FIRST,
-        what: "the origin was called for a key that has been given its answer",
-        evidence: naming(given, arrival),
-      })),
-    ];
+    const contradicted = later.flatMap((exchange) => {
+      const what = hasOthers && isMismatch(exchange) ? null : contradiction(world, record, given.seq, exchange);
+      return what === null ? [] : [{ rule: FIRST, what, evidence: naming(given, exchange) }];
+    });
+    const what = "the origin was called for a key that has been given its answer";
+    return contradicted.concat(called.map((arrival) => ({ rule: FIRST, what, evidence: naming(given, arrival) })));
   });
 }
 

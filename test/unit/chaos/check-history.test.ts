@@ -296,9 +296,9 @@ describe("G8 nothing wedges", () => {
   });
 
   it("finds what is overdue on the disk, bodies that nobody owns, and a gateway that died", () => {
-    for (const wrong of [{ overdue: 1 }, { orphans: 1 }, { strays: 1 }, { unread: 1 }]) {
+    for (const wrong of [{ overdue: 1 }, { orphans: 1 }, { strays: ["a"] }, { unread: 1 }]) {
       expectBad(
-        [...GOOD, { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: 0, unread: 0, ...wrong }],
+        [...GOOD, { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: [], unread: 0, ...wrong }],
         RULE,
       );
     }

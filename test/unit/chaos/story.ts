@@ -24,7 +24,7 @@ export function story(...events: readonly HistoryEvent[]): readonly HistoryEvent
   const meta = { seed: "s", seconds: 1, startedAt: 0, policies: POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
   return [
     { type: "meta", ...meta },
-    { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: 0, unread: 0 },
+    { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: [], unread: 0 },
     ...events,
   ];
 }
@@ -146,12 +146,12 @@ export function decided(
   sentAt: number,
   more: Partial<Decision> = {},
 ): Decision {
-  const given =
+  const response =
     action === "resolve"
       ? { status: 201, headers: `headers ${seq}`, sha256: `body ${seq}` }
       : { status: null, headers: null, sha256: null };
   const when = { sentAt, endAt: sentAt + 10, outcome: "changed", retryAfterMs: null } as const;
-  return { type: "decision", seq, key: KEY, scope: ANN, action, ...when, ...given, ...more };
+  return { type: "decision", seq, key: KEY, scope: ANN, action, ...when, ...response, ...more };
 }
 
 /** A replay of what a question or a decision gave. */
