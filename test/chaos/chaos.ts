@@ -12,7 +12,7 @@ import type { Desk } from "./clients.ts";
 import { startBucket } from "./bucket.ts";
 import type { ChaosBucket } from "./bucket.ts";
 import type { Dimensions } from "./dimensions.ts";
-import { strike } from "./faults.ts";
+import { strike, strikeBucket } from "./faults.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
 import type { GatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "./history.ts";
@@ -76,7 +76,8 @@ export async function runChaos({ seed, seconds, clients, dimensions, file }: Run
     await Promise.all([
       ...Array.from({ length: clients }, (_, n) => runClient(desk, createRandom(seed, `client ${n}`))),
       ...Array.from({ length: operators }, (_, n) => runOperator(desk, createRandom(seed, `operator ${n}`))),
-      strike({ gateway, origin, bucket, report, isOver }, createRandom(seed, "faults")),
+      strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
+      bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
       watchLedger(stateDir, report, isOver),
     ]);
     await origin.tell("calm");

@@ -11,8 +11,6 @@ import type { Random } from "./random.ts";
 interface Victims {
   readonly gateway: GatewayBox;
   readonly origin: ChaosOrigin;
-  /** Null where there is none. */
-  readonly bucket: ChaosBucket | null;
   readonly report: (outage: Outage) => void;
   readonly isOver: () => boolean;
 }
@@ -40,12 +38,19 @@ export async function strike(victims: Victims, random: Random): Promise<void> {
     [2, killTwice],
     [1, () => both(refusal(), gateway.killAndRestart())],
     [1, () => both(refusal(), stop())],
-    [victims.bucket === null ? 0 : 3, () => failBucket(victims, random.int(200, 2_000))],
   ] as const;
   while (!victims.isOver()) {
     await pause(random.int(200, 3_000));
     if (victims.isOver()) return;
     await random.weighted(faults)();
+  }
+}
+
+/** Half of the time every order to the bucket fails; now and then one fails in the other half. */
+export async function strikeBucket(bucket: ChaosBucket, isOver: () => boolean, random: Random): Promise<void> {
+  for (let fails = true; !isOver(); fails = !fails) {
+    bucket.fail(fails);
+    await pause(random.int(200, 2_000));
   }
 }
 
@@ -55,12 +60,6 @@ async function refuse({ origin, report }: Victims, ms: number): Promise<void> {
   await pause(ms);
   await origin.tell("listen");
   report({ type: "outage", kind: "origin-refuses", from, to: Date.now() });
-}
-
-async function failBucket({ bucket }: Victims, ms: number): Promise<void> {
-  bucket?.fail(true);
-  await pause(ms);
-  bucket?.fail(false);
 }
 
 async function both(...strikes: readonly Promise<void>[]): Promise<void> {

@@ -37,7 +37,6 @@ it("keeps every guarantee while everything fails", { timeout: 180_000 }, async (
   expect(struck.filter((name) => name.startsWith("client: ")).length).toBeGreaterThanOrEqual(2);
   expect(struck.filter((name) => name.startsWith("question: ")).length).toBeGreaterThanOrEqual(2);
   expect(struck.filter((name) => name.startsWith("operator: ")).length).toBeGreaterThanOrEqual(3);
-  expect(struck).toContain("bucket: failed");
   expect(effects).toBeGreaterThan(0);
   expect(arrivals).toBeGreaterThan(effects / 2);
   expect(keys).toBeGreaterThan(10);

@@ -42,7 +42,9 @@ export function decide(world: World, shard: Shard, record: string, action: Chang
       // The operator hears of it, as any client hears its answer, when it is durable.
       const done = (): void => {
         if (attempt.isForgotten || clock.latestMs >= untilMs) return;
-        if (facts.rows.get(record)?.text !== text) rules.broken("G2", `${record} was resolved, and has no such answer`);
+        const row = facts.rows.get(record);
+        if (row?.isKept !== true || row.text !== text)
+          rules.broken("G2", `${record} was resolved, and has no such answer`);
         facts.told.set(record, { text, status: STATUS, fingerprint, untilMs, isForgotten: false });
       };
       facts.change({ gate: disk.written, done, undo });
