@@ -19,7 +19,7 @@ export interface DurableRow {
 const ROWS =
   "SELECT id, bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, CAST(body AS TEXT) AS text FROM records";
 const BODY_BYTES = "SELECT body, sum(length(bytes)) AS size FROM chunks GROUP BY body";
-const TABLES = ["records", "chunks", "discarded"];
+const TABLES = ["records", "chunks", "discarded", "remote"];
 
 export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
   const rows = new Map<string, DurableRow>();

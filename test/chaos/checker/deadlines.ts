@@ -112,11 +112,14 @@ function isSettled(world: World, { policy, exchanges }: RecordHistory, { ending 
 export function alarmsFire({ ledger }: World): readonly Violation[] {
   if (ledger === null) return [{ rule: RULE, what: "nobody looked at the disk", evidence: [] }];
   const violations: Violation[] = [];
-  const { overdue, orphans, unread } = ledger;
+  const { overdue, orphans, strays, unread } = ledger;
   if (unread > 0) violations.push({ rule: RULE, what: `${unread} shards on the disk cannot be read`, evidence: [] });
   if (overdue > 0) violations.push({ rule: RULE, what: `${overdue} records are overdue on the disk`, evidence: [] });
   if (orphans > 0)
     violations.push({ rule: RULE, what: `${orphans} bodies on the disk belong to nobody`, evidence: [] });
+  if (strays.length > 0) {
+    violations.push({ rule: RULE, what: "bodies in the bucket belong to nobody", evidence: strays });
+  }
   return violations;
 }
 
