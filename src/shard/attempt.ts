@@ -210,9 +210,9 @@ export class Attempt {
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
     const { bodies, remote } = this.#ports;
     const lost = (): void => {
-      this.#kept = false;
       // The origin has answered, so the record says so before anybody reads on.
       this.#ending.result(response.status, null);
+      this.#kept = false;
     };
     this.#overflow = new Overflow({ name: this.id, bodies, remote, lost });
     await spool.flush();

@@ -83,6 +83,11 @@ export class Bodies {
   /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
   lend(body: string): void {
     this.hold(body);
+    this.disown(body);
+  }
+
+  /** A body that somebody holds, and of which no record needs chunks any more, also those that are yet to come. */
+  disown(body: string): void {
     this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
     this.#wake(HELD_MS);
   }

@@ -23,15 +23,21 @@ export class Bucket {
   readonly #written: () => number;
   readonly #objects = new Map<string, string>();
   readonly #uploads = new Map<string, Upload>();
+  readonly #noted = new Set<string>();
   #begun = 0;
 
   constructor(written: () => number) {
     this.#written = written;
   }
 
-  /** The bodies that are in it. */
+  /** What is in it: the bodies, and the uploads of which the gateway has durably noted that they are there. */
   get names(): readonly string[] {
-    return [...this.#objects.keys()];
+    return [...this.#objects.keys(), ...[...this.#uploads.keys()].filter((id) => this.#noted.has(id))];
+  }
+
+  /** The gateway will know of these uploads, whatever happens to it. */
+  note(uploads: readonly string[]): void {
+    for (const id of uploads) this.#noted.add(id);
   }
 
   /** The object is gone: what has left it is done, and nobody hears of it. */
@@ -52,7 +58,7 @@ export class Bucket {
   resumeMultipartUpload(key: string, uploadId: string): object {
     const upload = (): Upload => {
       const found = this.#uploads.get(uploadId);
-      if (found === undefined) throw new Error("there is no such upload");
+      if (found === undefined) throw new Error("the specified multipart upload does not exist. (10024)");
       return found;
     };
     return {
@@ -73,8 +79,8 @@ export class Bucket {
         }),
       abort: () =>
         this.#call(`abort ${key}`, () => {
-          upload();
-          this.#uploads.delete(uploadId);
+          // As R2 says it.
+          if (!this.#uploads.delete(uploadId)) throw new Error("we encountered an internal error. (10001)");
         }),
     };
   }

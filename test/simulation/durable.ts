@@ -47,6 +47,12 @@ export function claimedBy(disk: Disk, record: string): string | null {
   return row === undefined ? null : String(row["attempt_id"]);
 }
 
+/** The uploads to the bucket that the gateway knows of. */
+export function notedUploads(disk: Disk): readonly string[] {
+  const rows = disk.statement("SELECT upload_id FROM remote WHERE upload_id IS NOT NULL").all();
+  return rows.map((row) => String(row["upload_id"]));
+}
+
 /** How many bytes of each body are durable in chunks. */
 export function durableBytes(disk: Disk): readonly (readonly [string, number])[] {
   const rows = disk.statement(BODY_BYTES).all();

@@ -9,7 +9,7 @@ import { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/core/timeline.ts";
 import { decide } from "./operators.ts";
-import { claimedBy, durableBytes, durableRows } from "./durable.ts";
+import { claimedBy, durableBytes, durableRows, notedUploads } from "./durable.ts";
 import { type AttemptFacts, Facts } from "./facts.ts";
 import { Origin, OriginCall } from "./origin.ts";
 import { LOCK_MS, type Plan, START_MS, TIMEOUT_MS } from "./plan.ts";
@@ -286,6 +286,7 @@ export class World {
     this.disk.commit();
     this.facts.rows = durableRows(this.disk);
     this.facts.commit(this.disk.durable);
+    this.bucket?.note(notedUploads(this.disk));
     for (const [body, bytes] of durableBytes(this.disk)) {
       this.facts.durableBytes.set(body, Math.max(bytes, this.facts.durableBytes.get(body) ?? 0));
     }
