@@ -64,8 +64,8 @@ export class Facts {
   /** How many bytes of each body in chunks are durable. */
   readonly durableBytes = new Map<string, number>();
   readonly told = new Map<string, Told>();
-  /** The last question about each record; one whose instance is gone is never answered, and stays open. */
-  readonly questions = new Map<string, { readonly isOpen: boolean }>();
+  /** The last question about each record; one whose instance is gone before what came of it was durable is never settled. */
+  readonly questions = new Map<string, { readonly isOpen: boolean; isSettled: boolean }>();
 
   #changes: Change[] = [];
 
@@ -81,6 +81,7 @@ export class Facts {
     ];
     this.#changes = open;
     for (const one of done) one.done();
+    for (const question of this.questions.values()) if (!question.isOpen) question.isSettled = true;
   }
 
   of(record: string): readonly AttemptFacts[] {
@@ -103,6 +104,9 @@ export class Facts {
   crash(): void {
     for (const { undo } of this.#changes.toReversed()) undo();
     this.#changes = [];
+    for (const [record, { isSettled }] of this.questions) {
+      if (!isSettled) this.questions.set(record, { isOpen: true, isSettled });
+    }
     for (const attempt of this.attempts.values()) {
       attempt.isLiving = false;
       const row = this.rows.get(attempt.record);

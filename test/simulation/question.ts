@@ -17,6 +17,8 @@ export class Question {
   /** The write that has to be durable before the question leaves. */
   readonly gate: number;
   isOpen = true;
+  /** Whether what came of it is durable. */
+  isSettled = false;
   /** The origin will never answer it. */
   hangs = false;
   /** When the next byte comes of an answer that trickles; `null` where none does. */

@@ -151,7 +151,7 @@ export class Rules {
     if (this.isAlarmDropped) return;
     for (const row of this.#facts.rows.values()) {
       // What is at the origin has no deadline but that of the question itself, also when its instance is gone.
-      const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isOpen === true;
+      const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isSettled === false;
       const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
       // A question that could not be noted is put off, as an alarm whose work failed.
       const putOffMs = row.state === "unknown" ? this.#disk.refusedAtMs + ALARM_RETRY_MS : 0;

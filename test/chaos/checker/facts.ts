@@ -92,7 +92,12 @@ export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arriva
   if (!isOutgrown(record, arrival)) return false;
   if (!record.policy.hasBucket) return true;
   const { at, closedAt } = arrival;
-  return bucketFailed(world, record, at, closedAt + SLACK_MS);
+  // On its way into the bucket it stands still with the machine.
+  let to = closedAt + SLACK_MS;
+  for (const { kind, from, to: over } of world.outages) {
+    if (kind !== "origin-refuses" && from <= to) to = Math.max(to, over + SLACK_MS);
+  }
+  return bucketFailed(world, record, at, to);
 }
 
 /** What the request that was forwarded asked for. */
