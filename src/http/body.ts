@@ -1,9 +1,19 @@
 // Reads a body into memory, up to a bound, and not one piece further.
 
+import { type ByteBudget, freeBytes, type Lease } from "./byte-budget.ts";
+import { firstOf } from "./patience.ts";
+
 export type BoundedBody =
-  | { readonly kind: "whole"; readonly bytes: Uint8Array }
-  /** More than the bound: what has been read so far, and the rest as it comes. */
-  | { readonly kind: "over"; readonly read: readonly Uint8Array[]; readonly rest: Rest };
+  | { readonly kind: "whole"; readonly body: HeldBody }
+  /** Not to be held: how much has been read, and all of it from its first byte, with the rest as it comes. */
+  | { readonly kind: "over"; readonly readBytes: number; readonly rest: Rest };
+
+/** A body in memory. */
+export interface HeldBody {
+  readonly bytes: Uint8Array;
+  /** To be called when nobody needs it any more. Often, too. */
+  free(): void;
+}
 
 export type BytesRead = { readonly done: false; readonly value: Uint8Array } | { readonly done: true };
 
@@ -15,23 +25,133 @@ export interface Rest {
 
 const EMPTY = new Uint8Array(0);
 
+/** Up to here a body is read whatever else is held: small ones are many, and their budget would cost more than it bounds. */
+export const SMALL_BYTES = 16 * 1024;
+
+/** A body that takes longer is not held meanwhile. */
+const READ_MS = 10_000;
+
 /** A body of a length that is known and small. Rejects when it is not all there. */
-export async function readWhole(request: Request): Promise<BoundedBody> {
-  return { kind: "whole", bytes: new Uint8Array(await request.arrayBuffer()) };
+export async function readSmall(request: Request): Promise<BoundedBody> {
+  return { kind: "whole", body: heldBody(new Uint8Array(await request.arrayBuffer())) };
 }
 
-/** Rejects when the stream breaks. */
-export async function readBounded(stream: ReadableStream<Uint8Array> | null, limitBytes: number): Promise<BoundedBody> {
-  if (stream === null) return { kind: "whole", bytes: EMPTY };
-  const reader = new ByteReader(stream);
-  const read: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const piece = await reader.read();
-    if (piece.done) return { kind: "whole", bytes: joinBytes(read) };
-    read.push(piece.value.slice());
-    size += piece.value.byteLength;
-    if (size > limitBytes) return { kind: "over", read, rest: reader };
+function heldBody(bytes: Uint8Array): HeldBody {
+  return { bytes, free: () => freeBytes(bytes) };
+}
+
+/**
+ * Reads a body whole if it has no more bytes than `limitBytes`, comes soon, and finds room in `budget`, where it counts as long
+ * as it is held. Rejects when the stream breaks.
+ */
+export async function readBounded(
+  stream: ReadableStream<Uint8Array> | null,
+  limitBytes: number,
+  budget: ByteBudget,
+): Promise<BoundedBody> {
+  if (stream === null) return { kind: "whole", body: heldBody(EMPTY) };
+  return readHeld(new ByteReader(stream), limitBytes, budget);
+}
+
+/** The same of a body that is being read already. */
+export async function readHeld(reader: Rest, limitBytes: number, budget: ByteBudget): Promise<BoundedBody> {
+  const begun = Date.now();
+  const pieces = new HeldPieces(budget.lease(begun));
+  try {
+    for (;;) {
+      const reading = reader.read();
+      const isSmall = pieces.size <= SMALL_BYTES;
+      const piece = isSmall ? await reading : await firstOf(reading, begun + READ_MS - Date.now());
+      if (piece === null) return over(pieces, reader, reading);
+      if (piece.done) return { kind: "whole", body: pieces.join() };
+      const isHeld = pieces.add(piece.value);
+      if (!isHeld || pieces.size > limitBytes) return over(pieces, reader, null);
+    }
+  } catch (error) {
+    pieces.free();
+    throw error;
+  }
+}
+
+function over(pieces: HeldPieces, rest: Rest, reading: Promise<BytesRead> | null): BoundedBody {
+  // Whoever reads on hears of it.
+  reading?.catch(() => undefined);
+  return { kind: "over", readBytes: pieces.size, rest: new PiecesFirst(pieces, rest, reading) };
+}
+
+/** What has been read of a body, as far as its lease goes. */
+class HeldPieces {
+  readonly #lease: Lease;
+  readonly #pieces: Uint8Array[] = [];
+  /** In bytes. */
+  size = 0;
+
+  constructor(lease: Lease) {
+    this.#lease = lease;
+  }
+
+  /** Keeps a copy of it, and tells whether there was room. Where there is none, nothing more may be added. */
+  add(piece: Uint8Array): boolean {
+    this.#pieces.push(piece.slice());
+    this.size += piece.byteLength;
+    const more = countedBytes(this.size) - this.#lease.bytes;
+    return more <= 0 || this.#lease.take(more);
+  }
+
+  /** The first one, which counts no more; `null` when there is none. */
+  shift(): Uint8Array | null {
+    const piece = this.#pieces.shift() ?? null;
+    this.size -= piece?.byteLength ?? 0;
+    this.#lease.shrinkTo(countedBytes(this.size));
+    return piece;
+  }
+
+  /** All of them as one, which counts as they did. */
+  join(): HeldBody {
+    const bytes = joinBytes(this.#pieces);
+    if (this.#pieces.length > 1) for (const piece of this.#pieces) freeBytes(piece);
+    const free = (): void => {
+      freeBytes(bytes);
+      this.#lease.shrinkTo(0);
+    };
+    return { bytes, free };
+  }
+
+  free(): void {
+    for (let piece = this.shift(); piece !== null; piece = this.shift()) freeBytes(piece);
+  }
+}
+
+function countedBytes(size: number): number {
+  return Math.max(0, size - SMALL_BYTES);
+}
+
+/** A body of which something has been read already. */
+class PiecesFirst implements Rest {
+  readonly #pieces: HeldPieces;
+  readonly #rest: Rest;
+  /** What is being read of the rest. */
+  #reading: Promise<BytesRead> | null;
+  #last: Uint8Array | null = null;
+
+  constructor(pieces: HeldPieces, rest: Rest, reading: Promise<BytesRead> | null) {
+    this.#pieces = pieces;
+    this.#rest = rest;
+    this.#reading = reading;
+  }
+
+  async read(): Promise<BytesRead> {
+    if (this.#last !== null) freeBytes(this.#last);
+    this.#last = this.#pieces.shift();
+    if (this.#last !== null) return { done: false, value: this.#last };
+    const reading = this.#reading ?? this.#rest.read();
+    this.#reading = null;
+    return reading;
+  }
+
+  async cancel(): Promise<void> {
+    this.#pieces.free();
+    await this.#rest.cancel();
   }
 }
 

@@ -1,6 +1,7 @@
 // A message whose body follows as a stream: what the Worker sends of a large request, and what the shard reads first.
 
 import type { BytesRead, Rest } from "./body.ts";
+import { freeBytes } from "./byte-budget.ts";
 import { drain } from "./drain.ts";
 import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } from "./message.ts";
 
@@ -31,14 +32,33 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: Rest): Stre
   return { stream: readable, taken };
 }
 
+/** As many bytes as are offered at a time. */
+const FRAME_BYTES = 64 * 1024;
+
+/** A whole message whose body the receiver takes only if he needs it. One whose body has been given back ends with its head. */
+export function offerMessage({ head, body }: ExchangeMessage): StreamedMessage {
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const send = async (): Promise<void> => {
+    await writer.write(encodeMessage({ head, body: NONE }));
+    for (let at = 0; at < body.byteLength; at += FRAME_BYTES) {
+      await sendFrame(writer, body.subarray(at, at + FRAME_BYTES));
+    }
+    if (body.byteLength > 0) await sendFrame(writer, NONE);
+    await writer.close();
+  };
+  const taken = send().catch((error: unknown) => writer.abort(error).catch(() => undefined));
+  return { stream: readable, taken };
+}
+
 export interface StreamedMessage {
   readonly stream: ReadableStream<Uint8Array>;
   /** Resolves when the body has been read as far as it ever will be. */
   readonly taken: Promise<void>;
 }
 
-/** Larger than the frames that come (http/body.ts), so that one view serves them all. */
-const FIRST_VIEW_BYTES = 64 * 1024;
+/** Most heads fit; it grows with the frames. */
+const FIRST_VIEW_BYTES = 4096;
 
 const NONE = new Uint8Array();
 
@@ -72,6 +92,7 @@ export class MessageReader implements Rest {
 
   async cancel(): Promise<void> {
     await this.#reader.cancel();
+    freeBytes(new Uint8Array(this.#view));
   }
 
   async #length(): Promise<number> {

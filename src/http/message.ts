@@ -38,7 +38,12 @@ export interface Upload {
   /** What the client declared; `null` when it sends in chunks. */
   readonly length: number | null;
   readonly maxBytes: number;
+  /** In which form bodies of up to `WHOLE_BODY_BYTES` are compared; larger ones are compared as bytes. */
+  readonly compare: "bytes" | "json";
 }
+
+/** Bodies up to this size may be held whole, larger ones never are. JSON is compared as such up to here. */
+export const WHOLE_BODY_BYTES = 1 << 20;
 
 /** All that a shard needs to know to run one exchange. */
 export interface ExchangeHead {
@@ -51,6 +56,8 @@ export interface ExchangeHead {
   readonly fingerprint: Fingerprint;
   /** `null` when the body is all there; then `fingerprint` is that of the request. */
   readonly upload: Upload | null;
+  /** Whether requests with this fingerprint have the same bytes. */
+  readonly sameBytes: boolean;
   /** For the attempt that this request may start. */
   readonly attemptId: AttemptId;
   readonly policy: Policy;
@@ -77,6 +84,8 @@ export type ExchangeMessage = Message<ExchangeHead>;
 /** What the Worker hands over: a whole message, or the beginning of one and the rest of its body. */
 export interface Parcel extends ExchangeMessage {
   readonly rest: Rest | null;
+  /** Gives the memory of `body` back: it cannot be sent any more. To be called once or more. */
+  free(): void;
 }
 
 /** The length of the head's length. */

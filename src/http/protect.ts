@@ -9,7 +9,8 @@ import { isPlainInPath } from "../core/question.ts";
 import { attemptId, durationMs } from "../core/units.ts";
 import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import type { Observed, Telemetry, Watch } from "../traffic/watch.ts";
-import { type BoundedBody, ByteReader, joinBytes, readBounded, readWhole, type Rest } from "./body.ts";
+import { type BoundedBody, ByteReader, readBounded, readSmall, type Rest, SMALL_BYTES } from "./body.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
@@ -17,7 +18,7 @@ import { forwardedFor } from "./forwarded.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
 import { LOOP_HEADER, loopMark } from "./loop.ts";
-import type { Parcel, Upload, Verification } from "./message.ts";
+import { type Parcel, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
 import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -41,8 +42,14 @@ export interface Ports {
 /** The alarm waits for the answer, and the platform gives it 15 minutes in all. */
 const MOST_VERIFICATION_MS = 30_000;
 
-/** Bodies up to this size are handed over whole, larger ones as they come. JSON is compared as such up to here. */
-const WHOLE_BODY_BYTES = 1 << 20;
+/** What the bodies share that an isolate's requests hold before a shard has taken them; for which it is too little, they flow. */
+const HELD_BYTES = 24 << 20;
+
+/** As long as any of them can be held: it is read soon, or not held, and then offered three times at most. */
+const HELD_MS = 60_000;
+
+/** What the requests of this isolate hold of their bodies. */
+export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
 
 /** The answer to a protected request; `null` when the route lets a request without a key pass. */
 export async function protect(
@@ -100,16 +107,33 @@ async function exchange(
     return tooLarge(new ByteReader(request.body));
   }
   const bound = comparesNone ? WHOLE_BODY_BYTES : Math.min(WHOLE_BODY_BYTES, route.maxRequestBodyBytes);
-  const isSmall = length !== null && length <= bound;
-  const body = await (isSmall ? readWhole(request) : readBounded(request.body, bound)).catch(() => null);
+  const isSmall = length !== null && length <= Math.min(SMALL_BYTES, bound);
+  const reading = isSmall ? readSmall(request) : readBounded(request.body, bound, requestMemory);
+  const body = await reading.catch(() => null);
   if (body === null) {
     const reason = "The request's body broke off or is malformed.";
     return refuse({ code: "request-invalid", reason });
   }
-  if (body.kind === "over" && bound < WHOLE_BODY_BYTES) {
+  if (body.kind === "over" && !comparesNone && body.readBytes > route.maxRequestBodyBytes) {
     return tooLarge(body.rest);
   }
   const parcel = await parcelFor(request, url, route, key, scope.values, body, observed);
+  try {
+    return await answer(parcel, route, ports, replays, observed, () => refuse({ code: "store-unavailable" }));
+  } finally {
+    parcel.free();
+  }
+}
+
+async function answer(
+  parcel: Parcel,
+  route: Route,
+  ports: Ports,
+  replays: ReplayMemory,
+  observed: Observed,
+  unavailable: () => Response,
+): Promise<Response> {
+  const { watch } = ports;
   const { head } = parcel;
   observed.recordId = head.recordId;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
@@ -118,11 +142,16 @@ async function exchange(
   if (known !== null) return watch.told(observed, known, "replay");
   const response = await ports.callShard(route, parcel);
   if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
-  // What has been read of a stream cannot be sent anywhere else.
-  if (route.onStoreFailure === "open" && parcel.rest === null) {
+  // What has been read of a stream, or taken by a shard, cannot be sent anywhere else.
+  if (route.onStoreFailure === "open" && parcel.rest === null && !isGone(parcel)) {
     return watch.told(observed, await forwardUnprotected(parcel, ports.target(route.origin)), "unprotected");
   }
-  return refuse({ code: "store-unavailable" });
+  return unavailable();
+}
+
+/** Whether the body has been given back. */
+function isGone({ body: { buffer } }: Parcel): boolean {
+  return buffer instanceof ArrayBuffer && buffer.detached;
 }
 
 function telemetryOf(headers: Headers, { log, serverTiming }: Route): Telemetry {
@@ -149,17 +178,18 @@ async function parcelFor(
     query: url.search,
     headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
   };
-  const begun = body.kind === "whole" ? body.bytes : joinBytes(body.read);
+  const begun = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const comparesNone = route.fingerprint.body === "none";
   const [record, fingerprint] = await Promise.all([
     nameRecord(key.key, scope, shardSet(route)),
     // Of a body that is still coming, the shard digests the bytes; what is computed here is then of no use.
-    fingerprintRequest(parts, body.kind === "whole" ? begun : new Uint8Array(), route.fingerprint.body),
+    fingerprintRequest(parts, begun, route.fingerprint.body),
   ]);
   const upload: Upload = {
     fingerprintParts: comparesNone ? null : parts,
     length: declaredLength(request.headers),
     maxBytes: route.maxRequestBodyBytes,
+    compare: route.fingerprint.body === "json" ? "json" : "bytes",
   };
   const verification = verificationOf(request, url, route, key);
   // Whom nobody can ask about, nobody is told to wait for.
@@ -172,6 +202,7 @@ async function parcelFor(
       echo: key.raw,
       fingerprint,
       upload: body.kind === "whole" ? null : upload,
+      sameBytes: route.fingerprint.body === "bytes",
       attemptId: attemptId(crypto.randomUUID()),
       policy: { unknown, lockMs: durationMs(route.lockMs), retentionMs: durationMs(route.retentionMs) },
       lists: { refused: route.refused, ambiguous: route.ambiguous },
@@ -195,6 +226,9 @@ async function parcelFor(
     },
     body: begun,
     rest: body.kind === "whole" ? null : body.rest,
+    free: () => {
+      if (body.kind === "whole") body.body.free();
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import type { Problem } from "../core/problem.ts";
 import type { Change } from "../core/timeline.ts";
 import { epochMs, type RecordId, recordId } from "../core/units.ts";
 import { ByteReader, readBounded } from "../http/body.ts";
+import { ByteBudget } from "../http/byte-budget.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { KEY_HASH_DIGITS } from "../http/record-name.ts";
 import { problemResponse } from "../http/problem-response.ts";
@@ -28,6 +29,9 @@ interface Variables {
 
 /** Of a request for a change: a body of a mebibyte in base64, its headers, and room for escapes. */
 const MOST_REQUEST_BYTES = 4 << 20;
+
+/** What they hold while they come. */
+const changeMemory = new ByteBudget(4 * MOST_REQUEST_BYTES, 60_000);
 
 const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
 
@@ -128,12 +132,16 @@ async function change(
     const refusal = refuse(auth.forbid());
     return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
   }
-  const body = await readBounded(stream, MOST_REQUEST_BYTES).catch(() => null);
+  const body = await readBounded(stream, MOST_REQUEST_BYTES, changeMemory).catch(() => null);
   if (body === null) return invalid("The request's body broke off.");
+  if (body.kind === "over" && body.readBytes <= MOST_REQUEST_BYTES) {
+    return endAfter(refuse({ code: "store-unavailable" }), drain(body.rest));
+  }
   if (body.kind === "over") {
     return endAfter(refuse({ code: "body-too-large", limitBytes: MOST_REQUEST_BYTES }), drain(body.rest));
   }
-  const parsed = parseChange(action, body.bytes);
+  const parsed = parseChange(action, body.body.bytes);
+  body.body.free();
   if (!parsed.ok) return invalid(parsed.reason);
   if (!isRecordId(context)) return refuse({ code: "record-not-found" });
   const { isPreview, ...asked } = parsed.value;

@@ -3,6 +3,8 @@
 
 import type { Completed } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
+import { freeBytes } from "../http/byte-budget.ts";
+import { ByteReader } from "../http/body.ts";
 import { EventSearch } from "../http/event-stream.ts";
 import {
   ECHO_HEADER,
@@ -16,10 +18,13 @@ import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./bodies.ts";
 import { type BodyPosition, START } from "./body-position.ts";
+import { bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
 import type { EventOffsets } from "./event-offsets.ts";
-import type { StoredBody, StoredResponse } from "./response-rows.ts";
+import { heldPiece, isFair } from "./read-memory.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
-import { storedStream } from "./stored-stream.ts";
+import type { FoundBody, FoundResponse, RowBody } from "./response-rows.ts";
+import { rowStream, storedStream } from "./stored-stream.ts";
+import type { Timers } from "./timers.ts";
 
 /** The line and the headers of a response. */
 export interface ResponseHead {
@@ -28,7 +33,7 @@ export interface ResponseHead {
   readonly headers: HeaderPairs;
 }
 
-type Body = Uint8Array | ReadableStream<Uint8Array>;
+export type Body = Uint8Array | ReadableStream<Uint8Array>;
 
 /** These have no body, whatever else they say (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
@@ -48,22 +53,23 @@ export function attachedAnswer(response: ResponseHead, body: Body, head: Exchang
 
 /** The same answer from the record, but for the headers that the route keeps out of replays; `null` when its body is gone. */
 export async function replay(
-  stored: StoredResponse,
+  stored: FoundResponse,
   record: Completed,
   head: ExchangeHead,
   ledger: BodyStores,
+  timers: Timers,
   offsets: EventOffsets,
   caller: AbortSignal | null,
 ): Promise<Response | null> {
-  const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger.bodies, offsets, caller));
-  const body = await storedBytes(stored.body, ledger, from);
+  const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
+  const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.idleTimeoutMs });
   if (body === null) return null;
   const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
   return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
 /** Marks what the Worker may remember: see http/replay-memory.ts. What it does not look at there is never marked. */
-function small(body: StoredBody, { upload, lastEventId }: ExchangeHead): HeaderPairs {
+function small(body: FoundBody, { upload, lastEventId }: ExchangeHead): HeaderPairs {
   const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
@@ -72,6 +78,8 @@ function small(body: StoredBody, { upload, lastEventId }: ExchangeHead): HeaderP
 export interface BodyStores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
+  /** At most `most` bytes of a body in a row, from a byte on; `null` when it is gone. */
+  readRow(body: RowBody, from: number, most: number): Uint8Array | null;
 }
 
 /**
@@ -90,24 +98,29 @@ export async function seenUpTo(
 }
 
 async function findInStored(
-  body: StoredBody,
+  body: FoundBody,
   id: string,
-  bodies: Bodies,
+  stores: BodyStores,
   offsets: EventOffsets,
   caller: AbortSignal | null,
 ): Promise<BodyPosition> {
   switch (body.kind) {
-    case "inline": {
-      const search = new EventSearch(id);
-      search.feed(body.bytes);
-      return { ...START, bytes: search.offset ?? 0 };
-    }
+    case "inline":
+      return findIn(body.bytes, id);
+    case "row":
+      return findIn(stores.readRow(body, 0, body.size) ?? new Uint8Array(), id);
     case "chunks":
-      return findInChunks({ name: body.name, count: body.count }, id, bodies, offsets, caller);
+      return findInChunks({ name: body.name, count: body.count }, id, stores.bodies, offsets, caller);
     case "remote":
       // Not searched: it would have to be read whole. The client gets the stream from its first byte.
       return START;
   }
+}
+
+function findIn(bytes: Uint8Array, id: string): BodyPosition {
+  const search = new EventSearch(id);
+  search.feed(bytes);
+  return { ...START, bytes: search.offset ?? 0 };
 }
 
 /** Of a body that is not erased while it is looked through. */
@@ -128,30 +141,73 @@ export async function findInChunks(
 
 /** The bytes of a stored body from a position on; `null` when they are gone. */
 export async function storedBytes(
-  body: StoredBody,
-  { bodies, remote }: BodyStores,
+  body: FoundBody,
+  stores: BodyStores,
   from: BodyPosition,
+  patience: Patience,
 ): Promise<Body | null> {
+  const { bodies, remote } = stores;
   switch (body.kind) {
     case "inline":
       return body.bytes.subarray(from.bytes);
-    case "chunks":
-      // A replay that has begun outlives its record.
+    // A replay that has begun outlives its record.
+    case "row": {
       bodies.hold(body.name);
-      return storedStream(bodies, body, from, () => bodies.release(body.name));
+      const read = (at: number, most: number): Uint8Array | null => stores.readRow(body, at, most);
+      return rowStream(read, body.size, from.bytes, () => bodies.release(body.name), patience);
+    }
+    case "chunks":
+      bodies.hold(body.name);
+      return storedStream(bodies, body, from, () => bodies.release(body.name), patience);
     case "remote": {
       const stream = await remote.open(body.name, from.bytes);
-      return stream === null ? null : ofLength(stream, body.size - from.bytes);
+      return stream === null ? null : remoteStream(stream, body.size - from.bytes, patience);
     }
   }
 }
 
-/** The runtime sets no Content-Length otherwise. */
-function ofLength(stream: ReadableStream<Uint8Array>, length: number): ReadableStream<Uint8Array> {
-  const { readable, writable } = new FixedLengthStream(length);
-  // A break breaks the other side as well.
-  stream.pipeTo(writable).catch(() => undefined);
-  return readable;
+/** By hand, so that a reader that stands still is let go. The bucket's stream has no length of its own. */
+function remoteStream(
+  stream: ReadableStream<Uint8Array>,
+  length: number,
+  patience: Patience,
+): ReadableStream<Uint8Array> {
+  const reader = new ByteReader(stream);
+  const next = async (): Promise<Piece | null> => {
+    const piece = await reader.read();
+    return piece.done ? null : { bytes: piece.value, release: () => undefined };
+  };
+  const close = (): void => void reader.cancel().catch(() => undefined);
+  return bytePipe({ next, close }, length, patience).readable;
+}
+
+/** Up to here the runtime may hold an answer until its client has taken it. */
+const LEFT_TO_RUNTIME_BYTES = 16 * 1024;
+
+/**
+ * The bytes of a first answer that is all there. They are freed when the client has taken them; or at once, where the isolate
+ * holds much, and then `reopen` gives them once more from the record. It gives `null` where the record does not keep them.
+ */
+export async function wholeBody(
+  bytes: Uint8Array,
+  reopen: () => Promise<Body | null>,
+  patience: Patience,
+): Promise<Body> {
+  if (bytes.byteLength <= LEFT_TO_RUNTIME_BYTES) return bytes;
+  if (!isFair(bytes.byteLength)) {
+    const stored = await reopen().catch(() => null);
+    if (stored !== null) {
+      freeBytes(bytes);
+      return stored;
+    }
+  }
+  let left: Uint8Array | null = bytes;
+  const next = (): Piece | null => {
+    const piece = left === null ? null : heldPiece(left);
+    left = null;
+    return piece;
+  };
+  return bytePipe({ next, close: () => undefined }, bytes.byteLength, patience).readable;
 }
 
 function replayable({ headers }: ResponseHead, { omitHeaders }: ExchangeHead): HeaderPairs {

@@ -5,8 +5,9 @@ import type { Started } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import { attachedAnswer, findInChunks, firstAnswer, seenUpTo } from "./answers.ts";
+import { attachedAnswer, type Body, findInChunks, firstAnswer, seenUpTo, wholeBody } from "./answers.ts";
 import type { Bodies } from "./bodies.ts";
+import type { Patience } from "./byte-pipe.ts";
 import { Ending, type StepRecord, type Told } from "./ending.ts";
 import type { EventOffsets } from "./event-offsets.ts";
 import type { StoredBody } from "./response-rows.ts";
@@ -22,6 +23,8 @@ import type { Tell } from "./waiters.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
+  /** The body that has just been stored; `null` where the record does not keep one. */
+  readonly reopen: (patience: Patience) => Promise<Body | null>;
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
   /** Resolves when everything written so far is durable. */
@@ -68,6 +71,10 @@ export class Attempt {
 
   get id(): Started["attempt"]["id"] {
     return this.#record.attempt.id;
+  }
+
+  get #patience(): Patience {
+    return { timers: this.#ports.timers, idleMs: this.#head.idleTimeoutMs };
   }
 
   /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
@@ -149,7 +156,7 @@ export class Attempt {
       return;
     }
     this.#end = type;
-    const passed = new PassedBody(response, passingSpool(this.id, this.#ports, this.#head.idleTimeoutMs));
+    const passed = new PassedBody(response, passingSpool(this.id, this.#ports, this.#patience));
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
@@ -170,7 +177,7 @@ export class Attempt {
     if (isShort(response) && (response.length ?? 0) <= this.#head.maxResponseBodyBytes) {
       const piece = await this.#ports.timers.firstOf(first, HEAD_PATIENCE_MS);
       if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
-        this.#completeWhole(response, piece.bytes);
+        await this.#completeWhole(response, piece.bytes);
         return;
       }
       isLate = piece === null;
@@ -180,7 +187,7 @@ export class Attempt {
 
   /** The body is stored as it comes, and told as it is stored; `isLate` when its first piece has been waited for already. */
   async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
-    const spool = spoolFor(response, this.id, this.#ports, this.#head.idleTimeoutMs);
+    const spool = spoolFor(response, this.id, this.#ports, this.#patience);
     this.#spool = spool;
     if (isLate) this.#begin(response, spool);
     else void this.#beginWhenShown(response, spool);
@@ -194,8 +201,8 @@ export class Attempt {
           return;
         }
         await spool.write(piece.bytes);
-        if (this.#overflow !== null) await this.#overflow.write(piece.bytes);
-        else if (spool.bytes > this.#head.maxResponseBodyBytes) await this.#outgrow(response, spool);
+        const isTooLarge = spool.bytes > this.#head.maxResponseBodyBytes;
+        if (isTooLarge && this.#overflow === null) await this.#outgrow(response, spool);
       }
       await this.#complete(response, spool);
     } catch (error) {
@@ -208,15 +215,15 @@ export class Attempt {
 
   /** The body is too large for the ledger: it goes to the bucket, or it is not kept. */
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
-    const { bodies, remote } = this.#ports;
+    const { remote } = this.#ports;
     const lost = (): void => {
       // The origin has answered, so the record says so before anybody reads on.
       this.#ending.result(response.status, null);
       this.#kept = false;
     };
-    this.#overflow = new Overflow({ name: this.id, bodies, remote, lost });
+    this.#overflow = new Overflow({ name: this.id, remote, spool, patience: this.#patience, lost });
     await spool.flush();
-    await this.#overflow.begin(spool.chunks);
+    await this.#overflow.begin();
     this.#begin(response, spool);
     spool.stopKeeping();
   }
@@ -225,7 +232,7 @@ export class Attempt {
     const { status, statusText, headers } = response;
     const whole = this.#overflow === null ? spool.takeWhole() : null;
     if (whole !== null) {
-      this.#completeWhole(response, whole);
+      await this.#completeWhole(response, whole);
       return;
     }
     await this.#overflow?.complete();
@@ -241,7 +248,7 @@ export class Attempt {
   }
 
   /** A body that is all there: stored with its record or, when that fails, told and not kept. */
-  #completeWhole(response: OriginResponse, bytes: Uint8Array): void {
+  async #completeWhole(response: OriginResponse, bytes: Uint8Array): Promise<void> {
     const { status, statusText, headers } = response;
     let record;
     try {
@@ -251,7 +258,8 @@ export class Attempt {
       record = this.#ending.result(status, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
-    this.#ending.tell({ response: firstAnswer(response, bytes, this.#head.echo, expiresAt), outcome: "first" });
+    const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
+    this.#ending.tell({ response: firstAnswer(response, body, this.#head.echo, expiresAt), outcome: "first" });
   }
 
   #giveUp(response: OriginResponse): void {

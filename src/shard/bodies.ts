@@ -43,6 +43,25 @@ export class Bodies {
     return row === undefined ? null : new Uint8Array(row.bytes);
   }
 
+  /** At most `most` bytes of a chunk, from a byte on; fewer at its end. `null` when it is not there (any more). */
+  readPart(body: string, number: number, from: number, most: number): Uint8Array | null {
+    // Cutting a part out copies it, so a chunk that is wanted whole is not cut.
+    if (from === 0 && most >= CHUNK_BYTES) {
+      const whole = this.read(body, number);
+      if (whole === null || whole.byteLength <= most) return whole;
+    }
+    const [row] = this.#sql
+      .exec<{ bytes: ArrayBuffer }>(
+        "SELECT substr(bytes, ? + 1, ?) AS bytes FROM chunks WHERE body = ? AND number = ?",
+        from,
+        most,
+        body,
+        number,
+      )
+      .toArray();
+    return row === undefined ? null : new Uint8Array(row.bytes);
+  }
+
   /** Deletes the chunks below `number` of a body that is not kept, once everybody has read them. */
   deleteBelow(body: string, number: number): void {
     this.#sql.exec("DELETE FROM chunks WHERE body = ? AND number < ?", body, number);
@@ -51,6 +70,10 @@ export class Bodies {
   /** Keeps a body from being erased until it is released, discarded or not. A crash releases everything. */
   hold(body: string): void {
     this.#held.set(body, (this.#held.get(body) ?? 0) + 1);
+  }
+
+  isHeld(body: string): boolean {
+    return this.#held.has(body);
   }
 
   release(body: string): void {
@@ -82,11 +105,11 @@ export class Bodies {
 
   /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
   lend(body: string): void {
-    this.hold(body);
     this.disown(body);
+    this.hold(body);
   }
 
-  /** A body that somebody holds, and of which no record needs chunks any more, also those that are yet to come. */
+  /** The same, where it is held already, or will be in this turn. */
   disown(body: string): void {
     this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
     this.#wake(HELD_MS);

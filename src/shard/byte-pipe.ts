@@ -1,6 +1,9 @@
 // A stream of the runtime's own that is fed piece by piece, each when the one before it has been taken. Whoever feeds it
 // learns when a piece is done with, so that its memory can be used again or freed: buffers that are left to the garbage
-// collector pile up to hundreds of megabytes before it minds them (README, "Memory").
+// collector pile up to hundreds of megabytes before it minds them (README, "Memory"). A reader that takes nothing for long is
+// let go: what it holds is others' memory and disk.
+
+import type { Due, Timers } from "./timers.ts";
 
 export interface Piece {
   readonly bytes: Uint8Array;
@@ -21,14 +24,32 @@ export interface BytePipe {
   readonly abort: (reason: Error) => void;
 }
 
-/** `length` becomes the body's Content-Length, and a body of any other length breaks; `null` for one that is not known. */
-export function bytePipe(source: PieceSource, length: number | null): BytePipe {
+/** How long a reader may take nothing of what is there for it. */
+export interface Patience {
+  readonly timers: Timers;
+  readonly idleMs: number;
+}
+
+/**
+ * As much as is given at a time: a reader that has taken so much has not stood still. What counts as taken is what the
+ * runtime has taken, and the network behind it may hold some more.
+ */
+const STEP_BYTES = 64 * 1024;
+
+/**
+ * `length` becomes the body's Content-Length, and a body of any other length breaks; `null` for one that is not known.
+ * `patience` is that with its reader; `null` where somebody else watches over it.
+ */
+export function bytePipe(source: PieceSource, length: number | null, patience: Patience | null): BytePipe {
   const { readable, writable } = length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
   const writer = writable.getWriter();
   let isOpen = true;
+  const idle = new IdleReader(patience, () => abort(new Error("the reader took nothing for too long")));
   const close = (): void => {
-    if (isOpen) source.close();
+    if (!isOpen) return;
     isOpen = false;
+    idle.end();
+    source.close();
   };
   const abort = (reason: unknown): void => {
     writer.abort(reason).catch(ignore);
@@ -36,21 +57,62 @@ export function bytePipe(source: PieceSource, length: number | null): BytePipe {
   };
   // A reader that leaves while no piece is on its way shows here alone.
   writer.closed.catch(close);
-  pump(source, writer).then(close, abort);
+  pump(source, writer, idle).then(close, abort);
   return { readable, abort };
 }
 
-async function pump(source: PieceSource, writer: WritableStreamDefaultWriter<Uint8Array>): Promise<void> {
+async function pump(
+  source: PieceSource,
+  writer: WritableStreamDefaultWriter<Uint8Array>,
+  idle: IdleReader,
+): Promise<void> {
   for (;;) {
     const piece = await source.next();
     if (piece === null) break;
     try {
-      await writer.write(piece.bytes);
+      idle.begin();
+      await Promise.all(stepsOf(piece.bytes).map((step) => writer.write(step).then(() => idle.begin())));
     } finally {
+      idle.pause();
       piece.release();
     }
   }
+  idle.begin();
   await writer.close();
+}
+
+function stepsOf(bytes: Uint8Array): readonly Uint8Array[] {
+  const count = Math.ceil(bytes.byteLength / STEP_BYTES);
+  return Array.from({ length: count }, (_, at) => bytes.subarray(at * STEP_BYTES, (at + 1) * STEP_BYTES));
+}
+
+/** Watches over a reader for whom something is there. */
+class IdleReader {
+  readonly #patience: Patience | null;
+  readonly #letGo: () => void;
+  #due: Due | null = null;
+  #isOver = false;
+
+  constructor(patience: Patience | null, letGo: () => void) {
+    this.#patience = patience;
+    this.#letGo = letGo;
+  }
+
+  begin(): void {
+    if (this.#patience === null || this.#isOver) return;
+    const { timers, idleMs } = this.#patience;
+    if (this.#due === null) this.#due = timers.set(idleMs, this.#letGo);
+    else this.#due.move(idleMs);
+  }
+
+  pause(): void {
+    this.#due?.move(Number.POSITIVE_INFINITY);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#due?.cancel();
+  }
 }
 
 /** Leaves out the first bytes of what passes, piece by piece. */
@@ -69,11 +131,6 @@ export class Skip {
     release();
     return null;
   }
-}
-
-/** Gives the memory of a buffer back at once. Nobody may use it any more. */
-export function freeBytes({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 function ignore(): void {

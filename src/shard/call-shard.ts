@@ -2,10 +2,12 @@
 // an attempt once, however often it is delivered. What still fails is told as such, and nothing is sent anywhere.
 
 import { endAfter } from "../http/drain.ts";
-import { encodeMessage } from "../http/message.ts";
-import { streamMessage } from "../http/message-stream.ts";
+import { SMALL_BYTES } from "../http/body.ts";
+import { encodeMessage, type Parcel } from "../http/message.ts";
+import { offerMessage, streamMessage } from "../http/message-stream.ts";
+import { firstOf } from "../http/patience.ts";
 import type { CallShard } from "../http/protect.ts";
-import { EXCHANGE_URL, UPLOAD_URL } from "./key-shard.ts";
+import { EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "./key-shard.ts";
 import { shardName } from "./naming.ts";
 import { shardStub } from "./shard-stub.ts";
 
@@ -20,6 +22,9 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
     const call = (url: string, body: BodyInit): Promise<Response> =>
       shardStub(namespace, place).fetch(url, { ...OPTIONS, body });
     try {
+      if (parcel.rest === null && parcel.body.byteLength > SMALL_BYTES) {
+        return await withRetries(() => offer(parcel, (stream) => call(OFFER_URL, stream)));
+      }
       if (parcel.rest === null) {
         const message = encodeMessage(parcel);
         return await withRetries(() => call(EXCHANGE_URL, message));
@@ -32,6 +37,33 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
       return null;
     }
   };
+}
+
+/** How long a call may take to fail after its body was refused: then it was no answer, and it is made again with the same bytes. */
+const FAILING_MS = 100;
+
+/**
+ * Offers a body to the shard. As soon as the shard has taken it, or has no need of it, its memory is given back: duplicates
+ * that wait hold nothing here. A call that fails after that is made again with the head alone, which is enough for all but to
+ * start an attempt.
+ */
+async function offer(
+  parcel: Parcel,
+  call: (stream: ReadableStream<Uint8Array>) => Promise<Response>,
+): Promise<Response> {
+  const { stream, taken } = offerMessage(parcel);
+  const answer = call(stream);
+  void freeAfter(parcel, taken, answer);
+  return answer;
+}
+
+async function freeAfter(parcel: Parcel, taken: Promise<void>, answer: Promise<Response>): Promise<void> {
+  await taken;
+  const isAnswer = answer.then(
+    () => true,
+    () => false,
+  );
+  if ((await firstOf(isAnswer, FAILING_MS)) !== false) parcel.free();
 }
 
 async function withRetries(call: () => Promise<Response>): Promise<Response> {

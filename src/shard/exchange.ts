@@ -5,15 +5,17 @@
 import type { Origin } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
-import { type AttemptId, attemptId, earliest, epochMs, type EpochMs } from "../core/units.ts";
+import { type AttemptId, attemptId, earliest, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed, waited } from "../traffic/timing.ts";
 import type { Observed, Watch } from "../traffic/watch.ts";
 import type { Alarm } from "./alarm.ts";
-import { replay } from "./answers.ts";
+import { type Body, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
+import { START } from "./body-position.ts";
+import type { Patience } from "./byte-pipe.ts";
 import { POLL_MS, refuse, type Told } from "./ending.ts";
 import { EventOffsets } from "./event-offsets.ts";
 import type { Heartbeat } from "./heartbeat.ts";
@@ -79,7 +81,7 @@ export class Exchanges {
     const observed = this.#ports.watch.begin(head);
     const claim = { started: false };
     try {
-      const told = await this.#answer(head, observed, caller, (record) => {
+      const told = await this.#answer(head, body, observed, caller, (record) => {
         claim.started = true;
         return this.#start(head, body, record, observed);
       });
@@ -106,6 +108,7 @@ export class Exchanges {
 
   async #answer(
     head: ExchangeHead,
+    body: RequestBody,
     observed: Observed,
     caller: AbortSignal | null,
     start: (record: Started) => Promise<Told>,
@@ -116,6 +119,10 @@ export class Exchanges {
     for (;;) {
       const now = epochMs(Date.now());
       const { recordId } = head;
+      if (!body.isHere && this.#wouldStart(head, nextId, now)) {
+        if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
+        continue;
+      }
       const { entry, reply } = this.#request(head, nextId, now);
       switch (reply.type) {
         case "start":
@@ -123,7 +130,9 @@ export class Exchanges {
         case "replay": {
           const stored = entry?.response ?? null;
           const response =
-            stored === null ? null : await replay(stored, reply.record, head, this.#ledger, this.#offsets, caller);
+            stored === null
+              ? null
+              : await replay(stored, reply.record, head, this.#ledger, this.#ports.timers, this.#offsets, caller);
           observed.attempt = reply.record.attempt.number;
           if (response !== null) return { response, outcome: "replay" };
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
@@ -145,6 +154,12 @@ export class Exchanges {
           if (living === undefined || ms <= 0) {
             const retryAfterMs = living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry);
             return refuse(head, { code: "in-flight", retryAfterMs });
+          }
+          if (head.sameBytes) body.share(living.body);
+          else if (!body.isHere) {
+            if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
+            // Meanwhile the attempt may have ended.
+            continue;
           }
           // One that has begun and cannot be attached to is over only when it has ended.
           const untilBegun = duplicate === "attach" && !living.attempt.hasBegun;
@@ -193,6 +208,10 @@ export class Exchanges {
     return question === null || other === null ? (question ?? other) : earliest(question, other);
   }
 
+  #wouldStart({ recordId, fingerprint, policy }: ExchangeHead, nextId: AttemptId, now: EpochMs): boolean {
+    return this.steps.wouldStart(recordId, { type: "request", fingerprint, attemptId: nextId }, policy, now);
+  }
+
   #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
     const { recordId, fingerprint, policy, verification } = head;
     const event = { type: "request", fingerprint, attemptId: nextId } as const;
@@ -209,6 +228,7 @@ export class Exchanges {
     bookkeep("counting an attempt", () => this.#ports.watch.traffic.attempt(route, record.attempt.number));
     const label = { key, route };
     const attempt = new Attempt(head, record, {
+      reopen: (patience) => this.#reopen(recordId, record, patience),
       bodies: this.#ledger.bodies,
       remote: this.#ledger.remote,
       sync: this.#ports.sync,
@@ -219,10 +239,17 @@ export class Exchanges {
       begun: () => living.waiters.wakeFollowers(),
       settled: (tell) => this.living.settled(recordId, living, tell),
     });
-    const living = this.living.add(recordId, attempt);
+    const living = this.living.add(recordId, attempt, body);
     // The client may leave: the attempt runs on, and its result is kept (G5).
     this.#ports.waitUntil(this.#runToEnd(living, head, body, record, observed));
     return attempt.answer;
+  }
+
+  /** The body that an attempt has just stored; `null` where its record does not keep one. */
+  async #reopen(id: RecordId, { attempt }: Started, patience: Patience): Promise<Body | null> {
+    const entry = this.#ledger.find(id);
+    if (entry === null || entry.response === null || entry.record.attempt.id !== attempt.id) return null;
+    return storedBytes(entry.response.body, this.#ledger, START, patience);
   }
 
   async #runToEnd(

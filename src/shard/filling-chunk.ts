@@ -2,7 +2,7 @@
 // it grows no further than its share of what all bodies of the isolate may take together.
 
 import { CHUNK_BYTES } from "./bodies.ts";
-import { freeBytes } from "./byte-pipe.ts";
+import { freeBytes } from "../http/byte-budget.ts";
 
 /** What the filling chunks of an isolate share; of its 128 MB, since for each one that fills, two more are being read. */
 const SHARED_BYTES = 16 << 20;

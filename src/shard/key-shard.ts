@@ -4,6 +4,7 @@
 
 import { epochMs, recordId } from "../core/units.ts";
 import { decodeMessage, type ExchangeHead } from "../http/message.ts";
+import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, Traffic, type TrafficBatch } from "../traffic/traffic.ts";
 import { Watch } from "../traffic/watch.ts";
@@ -20,13 +21,14 @@ import type { ShardNumbers } from "./shard-numbers.ts";
 import { BODY_URL, CHANGE_URL, type Counts, OperatorCalls, type SeenDetail } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./record-list.ts";
-import { bytesBody } from "./request-body.ts";
+import { bytesBody, offeredBody } from "./request-body.ts";
 import { storeSync } from "./store-error.ts";
 import { Timers } from "./timers.ts";
-import { receive } from "./upload.ts";
+import { receive, requestName } from "./upload.ts";
 
-/** The URLs to which exchanges are sent: whole messages, and those whose body follows as a stream. */
+/** The URLs to which exchanges are sent: whole messages, those whose body is taken if it is needed, and those whose body is still coming. */
 export const EXCHANGE_URL = "https://key-shard/exchange";
+export const OFFER_URL = "https://key-shard/offer";
 export const UPLOAD_URL = "https://key-shard/upload";
 
 /** Where an isolate hands over what it has counted. */
@@ -79,6 +81,7 @@ export class KeyShard extends ittyDurable() {
       list: new RecordList(storage.sql),
       steps: this.#exchanges.steps,
       databaseBytes: () => storage.sql.databaseSize,
+      timers,
     });
   }
 
@@ -96,6 +99,8 @@ export class KeyShard extends ittyDurable() {
         const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
         return this.#exchanges.run(head, bytesBody(body), request.signal);
       }
+      case OFFER_URL:
+        return this.#offer(request);
       case UPLOAD_URL:
         return this.#upload(request);
       case CHANGE_URL:
@@ -117,6 +122,13 @@ export class KeyShard extends ittyDurable() {
       default:
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
+  }
+
+  async #offer({ body, signal }: Request): Promise<Response> {
+    if (body === null) throw new TypeError("an offer without a body");
+    const message = new MessageReader(body);
+    const head = await message.head();
+    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies, requestName(head)), signal);
   }
 
   async #upload({ body, signal }: Request): Promise<Response> {

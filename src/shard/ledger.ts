@@ -21,7 +21,7 @@ import {
   type FoundRow,
   replacement,
 } from "./record-rows.ts";
-import { readResponse, type StoredResponse } from "./response-rows.ts";
+import { type FoundResponse, readResponse, type RowBody, type StoredResponse } from "./response-rows.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, where it lies, and what has happened to it that it does not say itself. */
@@ -30,7 +30,7 @@ export interface Entry {
   readonly bucket: number;
   readonly history: readonly Happening[];
   /** What a completed record keeps. */
-  readonly response: StoredResponse | null;
+  readonly response: FoundResponse | null;
 }
 
 /** What is saved with a record. */
@@ -54,8 +54,9 @@ const GROWTH = 4;
 interface ErasableRow extends Record<string, SqlStorageValue> {
   readonly bucket: number;
   readonly id: string;
-  /** The name of a body outside the row. */
-  readonly apart: string | null;
+  readonly name: string;
+  /** 1: the body is outside the row. */
+  readonly apart: number;
   /** Of a body within it. */
   readonly bytes: number;
 }
@@ -115,7 +116,11 @@ export class Ledger {
     record: IdempotencyRecord | null,
     { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments = {},
   ): void {
-    if (entry !== null && !needsBody(entry.record, record)) this.#discard(entry.record.attempt.id);
+    if (entry !== null && !needsBody(entry.record, record)) {
+      const { id: name } = entry.record.attempt;
+      this.#moveRead(entry.bucket, id, name);
+      this.#discard(name);
+    }
     if (record === null) {
       if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
       this.#inFlight.delete(id);
@@ -129,9 +134,36 @@ export class Ledger {
     const row = { bucket, record, response, verification: asked, history, label };
     const { query, values } = entry === null ? insertion(id, row) : replacement(id, entry.bucket, row);
     this.#sql.exec(query, ...values);
-    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history, response });
+    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history, response: null });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
+  }
+
+  /** At most `most` bytes of a body in its record's row, from a byte on; `null` when it is gone. */
+  readRow({ bucket, id, name }: RowBody, from: number, most: number): Uint8Array | null {
+    const [row] = this.#sql
+      .exec<{ bytes: ArrayBuffer | null }>(
+        "SELECT substr(body, ? + 1, ?) AS bytes FROM records WHERE bucket = ? AND id = ? AND attempt_id = ?",
+        from,
+        most,
+        bucket,
+        id,
+        name,
+      )
+      .toArray();
+    const bytes = row?.bytes ?? null;
+    return bytes === null ? this.bodies.readPart(name, 0, from, most) : new Uint8Array(bytes);
+  }
+
+  /** A body in a row that is being read outlives the row: as a chunk that is discarded, and erased when its readers are gone. */
+  #moveRead(bucket: number, id: string, name: string): void {
+    if (!this.bodies.isHeld(name)) return;
+    this.#sql.exec(
+      "INSERT OR IGNORE INTO chunks (body, number, bytes) SELECT attempt_id, 0, body FROM records WHERE bucket = ? AND id = ? AND attempt_id = ? AND body IS NOT NULL",
+      bucket,
+      id,
+      name,
+    );
   }
 
   /** What a record is called. */
@@ -167,7 +199,7 @@ export class Ledger {
     const most = Math.min(limit, this.#eraseAtOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        "SELECT bucket, id, CASE WHEN kept = 1 AND body IS NULL THEN attempt_id END AS apart, CASE WHEN body IS NULL THEN 0 ELSE body_bytes END AS bytes FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
+        "SELECT bucket, id, attempt_id AS name, ifnull(kept = 1 AND body IS NULL, 0) AS apart, CASE WHEN body IS NULL THEN 0 ELSE body_bytes END AS bytes FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
         now,
         most,
       )
@@ -175,7 +207,10 @@ export class Ledger {
     const rows = found.slice(0, countWithin(found, ERASE_BYTES));
     const isCut = rows.length < found.length;
     this.#eraseAtOnce = isCut ? rows.length : GROWTH * most;
-    for (const { apart } of rows) if (apart !== null) this.#discard(apart);
+    for (const { bucket, id, name, apart } of rows) {
+      if (apart === 0) this.#moveRead(bucket, id, name);
+      if (apart === 1 || this.bodies.isHeld(name)) this.#discard(name);
+    }
     const last = rows.at(-1);
     // The rows were read in the order of the key, from its beginning: they are all up to the last one.
     if (last !== undefined) {

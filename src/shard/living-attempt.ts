@@ -2,10 +2,13 @@
 
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { Attempt } from "./attempt.ts";
+import type { RequestBody } from "./request-body.ts";
 import { type Tell, Waiters } from "./waiters.ts";
 
 export interface LivingAttempt {
   readonly attempt: Attempt;
+  /** Of its request. */
+  readonly body: RequestBody;
   readonly waiters: Waiters;
 }
 
@@ -31,9 +34,9 @@ export class LivingAttempts {
     return this.#all.get(id);
   }
 
-  add(id: RecordId, attempt: Attempt): LivingAttempt {
+  add(id: RecordId, attempt: Attempt, body: RequestBody): LivingAttempt {
     if (this.#all.size >= CALLS_AT_ONCE) this.#crowded += 1;
-    const living = { attempt, waiters: new Waiters() };
+    const living = { attempt, body, waiters: new Waiters() };
     this.#all.set(id, living);
     return living;
   }

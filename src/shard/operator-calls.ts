@@ -11,6 +11,7 @@ import { START } from "./body-position.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./ledger.ts";
 import { sizeOf } from "./response-rows.ts";
+import type { Timers } from "./timers.ts";
 import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./record-list.ts";
 
 /** Where changes and questions for bodies are sent. */
@@ -61,7 +62,11 @@ export interface OperatorPorts {
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change">;
   readonly databaseBytes: () => number;
+  readonly timers: Timers;
 }
+
+/** How long an operator may take nothing of a body. */
+const IDLE_MS = 30_000;
 
 export class OperatorCalls {
   readonly #ports: OperatorPorts;
@@ -139,13 +144,13 @@ export class OperatorCalls {
 
   /** The bytes of the response that a record keeps; 404 when it keeps none. */
   async body(request: Request): Promise<Response> {
-    const { ledger, steps } = this.#ports;
+    const { ledger, steps, timers } = this.#ports;
     const id = recordId(await request.text());
     const entry = ledger.find(id);
     const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
     const response = record?.state === "completed" ? (entry?.response ?? null) : null;
     if (response === null) return new Response(null, { status: 404 });
-    const bytes = await storedBytes(response.body, ledger, START);
+    const bytes = await storedBytes(response.body, ledger, START, { timers, idleMs: IDLE_MS });
     return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes, { encodeBody: "manual" });
   }
 }

@@ -1,59 +1,120 @@
-// A body that has outgrown the ledger, on its way into the bucket. A bucket that fails costs the replay, never the
+// A body that has outgrown the ledger, on its way into the bucket. It goes there behind the ledger's chunks, part by part, as one
+// more reader of them, so that hundreds of such bodies hold a piece each. A bucket that fails costs the replay, never the
 // client's transfer: from then on the body is not kept.
 
-import type { Bodies } from "./bodies.ts";
-import type { RemoteBodies, RemoteUpload } from "./remote-bodies.ts";
+import { bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
+import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "./remote-bodies.ts";
+import type { Follower, Spool } from "./spool.ts";
+import type { Due } from "./timers.ts";
 
 export interface OverflowOptions {
   readonly name: string;
-  readonly bodies: Bodies;
   readonly remote: RemoteBodies;
+  readonly spool: Spool;
+  /** With the bucket, whenever it takes nothing. */
+  readonly patience: Patience;
   /** Called once, when it is known that the body will not be kept: there is no bucket, or it failed. */
   readonly lost: () => void;
 }
 
 export class Overflow {
   readonly #options: OverflowOptions;
-  #upload: RemoteUpload | null = null;
+  #sending: Promise<void> = Promise.resolve();
+  /** How long the body is, when that is known. */
+  #total = Number.POSITIVE_INFINITY;
 
   constructor(options: OverflowOptions) {
     this.#options = options;
   }
 
-  /** Begins with the chunks that are in the ledger already. */
-  async begin(chunks: number): Promise<void> {
-    const { name, bodies, remote, lost } = this.#options;
+  /** Begins with what is in the ledger already, which has to be kept there until this resolves. */
+  async begin(): Promise<void> {
+    const { name, remote, spool, lost } = this.#options;
+    let upload: RemoteUpload | null = null;
     try {
-      this.#upload = await remote.begin(name);
+      upload = await this.#inTime(() => remote.begin(name));
     } catch (error) {
       report(error);
     }
-    if (this.#upload === null) lost();
-    for (let number = 0; this.#upload !== null && number < chunks; number++) {
-      const bytes = bodies.read(name, number);
-      if (bytes === null) throw new Error(`chunk ${number} of ${name} is gone`);
-      await this.write(bytes);
-    }
+    if (upload === null) lost();
+    else this.#sending = this.#send(upload, spool.follow());
   }
 
-  /** Takes the next bytes; they may be used again when it resolves. */
-  async write(bytes: Uint8Array): Promise<void> {
-    await this.#try((upload) => upload.write(bytes));
-  }
-
+  /** Resolves when the whole body is in the bucket, or lost. To be called when all of it has been written to the spool. */
   async complete(): Promise<void> {
-    await this.#try((upload) => upload.complete());
+    const { spool } = this.#options;
+    this.#total = spool.bytes;
+    await spool.flush();
+    await this.#sending;
   }
 
-  async #try(use: (upload: RemoteUpload) => Promise<void>): Promise<void> {
-    if (this.#upload === null) return;
+  async #send(upload: RemoteUpload, follower: Follower): Promise<void> {
+    const { spool, lost } = this.#options;
+    const pieces = new PartPieces(follower);
     try {
-      await use(this.#upload);
+      for (let sent = 0; sent < this.#total;) {
+        // A part is begun when all of it is there: an origin that takes its time keeps no connection to the bucket waiting.
+        await spool.shows(() => Math.min(sent + PART_BYTES, this.#total));
+        const length = Math.min(PART_BYTES, this.#total - sent);
+        await this.#inTime(async (due) => {
+          let left = length;
+          const next = async (): Promise<Piece | null> => {
+            due.move(this.#options.patience.idleMs);
+            const piece = left === 0 ? null : await pieces.next(left);
+            left -= piece?.bytes.byteLength ?? 0;
+            return piece;
+          };
+          await upload.send(bytePipe({ next, close: () => undefined }, length, null).readable);
+        });
+        sent += length;
+      }
+      await this.#inTime(() => upload.complete());
     } catch (error) {
-      report(error);
-      this.#upload = null;
-      this.#options.lost();
+      // A body that broke off is no failure of the bucket's: whoever broke it says what that means.
+      if (!spool.isBroken) {
+        report(error);
+        lost();
+      }
+    } finally {
+      pieces.free();
+      follower.close();
     }
+  }
+
+  /** Rejects when the bucket does nothing for too long: a body must not wait for it for ever. */
+  async #inTime<T>(ask: (due: Due) => Promise<T>): Promise<T> {
+    const { timers, idleMs } = this.#options.patience;
+    const { promise: tooLong, reject } = Promise.withResolvers<never>();
+    const due = timers.set(idleMs, () => reject(new Error("the bucket did nothing for too long")));
+    try {
+      return await Promise.race([ask(due), tooLong]);
+    } finally {
+      due.cancel();
+    }
+  }
+}
+
+/** The pieces of a body, cut where its parts end. */
+class PartPieces {
+  readonly #follower: Follower;
+  /** Of the last piece, what belongs to the next part. */
+  #rest: Piece | null = null;
+
+  constructor(follower: Follower) {
+    this.#follower = follower;
+  }
+
+  async next(mostBytes: number): Promise<Piece | null> {
+    const piece = this.#rest ?? (await this.#follower.next());
+    this.#rest = null;
+    if (piece === null || piece.bytes.byteLength <= mostBytes) return piece;
+    this.#rest = { bytes: piece.bytes.subarray(mostBytes), release: piece.release };
+    return { bytes: piece.bytes.subarray(0, mostBytes), release: () => undefined };
+  }
+
+  free(): void {
+    this.#rest?.release();
+    this.#rest = null;
   }
 }
 

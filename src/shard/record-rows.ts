@@ -3,13 +3,19 @@
 import type { IdempotencyRecord, Policy } from "../core/record.ts";
 import type { Happening } from "../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../core/units.ts";
-import { RESPONSE_COLUMNS, type ResponseRow, type StoredResponse, writeResponse } from "./response-rows.ts";
+import {
+  FOUND_RESPONSE_COLUMNS,
+  type StoredResponse,
+  RESPONSE_COLUMNS,
+  type ResponseRow,
+  writeResponse,
+} from "./response-rows.ts";
 
 /** What `readRecord` reads. */
 export const RECORD_COLUMNS =
   "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history";
 /** The same with what `readResponse` reads: one statement, since what is found is mostly to be replayed. */
-export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${RESPONSE_COLUMNS.join(", ")}`;
+export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
 
 /** A row of `records`, without the response. */
 export interface RecordRow extends Record<string, SqlStorageValue> {

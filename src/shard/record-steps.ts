@@ -79,6 +79,13 @@ export class RecordSteps {
     return { ...result, entry };
   }
 
+  /** Whether a step would start an attempt. Changes nothing. */
+  wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): boolean {
+    const found = this.#ports.ledger.find(id)?.record ?? null;
+    const record = found !== null && this.#outlives(id, found, now) ? renewed(found, now) : found;
+    return step(record, event, policy, now).reply.type === "start";
+  }
+
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {
     return label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? IN_FLIGHT).route;
   }

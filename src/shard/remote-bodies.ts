@@ -4,8 +4,8 @@
 import type { Wake } from "./bodies.ts";
 import type { Sql } from "./migrations.ts";
 
-/** R2 wants parts of one size, 5 MiB at least; one of these is in memory for each such response (R2 documentation). */
-const PART_BYTES = 8 << 20;
+/** R2 wants parts of one size, 5 MiB at least (R2 documentation). They flow there, and are never in memory at once. */
+export const PART_BYTES = 8 << 20;
 
 /** How long erasing pauses after R2 failed. */
 const PAUSE_MS = 60_000;
@@ -20,7 +20,8 @@ const NOTHING = new Uint8Array();
 
 /** A body on its way into the bucket. */
 export interface RemoteUpload {
-  write(bytes: Uint8Array): Promise<void>;
+  /** Sends the next part, a stream of a known length: that is `PART_BYTES` for all but the last. */
+  send(part: ReadableStream<Uint8Array>): Promise<void>;
   complete(): Promise<void>;
 }
 
@@ -94,36 +95,20 @@ export class RemoteBodies {
   }
 }
 
-/** Cuts a body into parts of one size. */
 class PartedUpload implements RemoteUpload {
   readonly #upload: R2MultipartUpload;
   readonly #parts: R2UploadedPart[] = [];
-  readonly #part = new Uint8Array(PART_BYTES);
-  #filled = 0;
 
   constructor(upload: R2MultipartUpload) {
     this.#upload = upload;
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.byteLength;) {
-      const piece = bytes.subarray(at, at + PART_BYTES - this.#filled);
-      this.#part.set(piece, this.#filled);
-      this.#filled += piece.byteLength;
-      at += piece.byteLength;
-      if (this.#filled === PART_BYTES) await this.#send();
-    }
+  async send(part: ReadableStream<Uint8Array>): Promise<void> {
+    this.#parts.push(await this.#upload.uploadPart(this.#parts.length + 1, part));
   }
 
   async complete(): Promise<void> {
-    if (this.#filled > 0) await this.#send();
     await this.#upload.complete(this.#parts);
-  }
-
-  async #send(): Promise<void> {
-    const number = this.#parts.length + 1;
-    this.#parts.push(await this.#upload.uploadPart(number, this.#part.subarray(0, this.#filled)));
-    this.#filled = 0;
   }
 }
 

@@ -4,37 +4,64 @@ import { exactBuffer } from "./bodies.ts";
 
 /** As much of a record's row as its response needs. */
 export interface ResponseRow {
+  readonly bucket: number;
+  readonly id: string;
   readonly attempt_id: string;
   readonly status: number | null;
   readonly kept: number | null;
   readonly status_text: string | null;
   readonly headers: string | null;
-  /** `null`: in chunks, or in the bucket. */
+  /** 1: in the row. `null`: no response. */
+  readonly in_row: number | null;
+  /** Where it lies in the row and is small. */
   readonly body: ArrayBuffer | null;
   readonly body_bytes: number | null;
   readonly chunks: number | null;
 }
 
-export interface StoredResponse {
+export interface FoundResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: readonly (readonly [string, string])[];
+  readonly body: FoundBody;
+}
+
+/** A response that is to be stored. */
+export interface StoredResponse extends FoundResponse {
   readonly body: StoredBody;
 }
 
-/** A body in its record's row, in chunks, or in the bucket; of the latter two all is already written. */
+/** A body that is kept: in its record's row, in chunks, or in the bucket; of the latter two all is already written. */
 export type StoredBody =
   | { readonly kind: "inline"; readonly bytes: Uint8Array }
   | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
   | { readonly kind: "remote"; readonly name: string; readonly size: number };
 
+/** Where a body lies in its record's row, which belongs to the attempt of this name. */
+export interface RowBody {
+  readonly kind: "row";
+  readonly bucket: number;
+  readonly id: string;
+  readonly name: string;
+  readonly size: number;
+}
+
+/** A body as it is found: one in its row has been read with it only where it is small. */
+export type FoundBody = StoredBody | RowBody;
+
+/** Larger ones are read from the row when they are sent: hundreds of duplicates may be waiting for the same one. */
+const READ_WITH_ROW_BYTES = 16 * 1024;
+
 /** In bytes. */
-export function sizeOf(body: StoredBody): number {
+export function sizeOf(body: FoundBody): number {
   return body.kind === "inline" ? body.bytes.byteLength : body.size;
 }
 
 /** What `writeResponse` gives values for, in its order. */
 export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
+
+/** What `readResponse` reads, beside the record's own columns. */
+export const FOUND_RESPONSE_COLUMNS = `status_text, headers, body IS NOT NULL AS in_row, CASE WHEN length(body) <= ${READ_WITH_ROW_BYTES} THEN body END AS body, body_bytes, chunks`;
 
 export function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
   if (response === null) return [null, null, null, null, null];
@@ -51,18 +78,17 @@ export function writeResponse(response: StoredResponse | null): readonly SqlStor
 }
 
 /** `null` where the record has none, or does not keep it. */
-export function readResponse(row: ResponseRow): StoredResponse | null {
-  const { status, status_text, headers, body, body_bytes, chunks } = row;
+export function readResponse(row: ResponseRow): FoundResponse | null {
+  const { bucket, id, attempt_id: name, status, status_text, headers, body, body_bytes, chunks } = row;
   if (row.kept !== 1 || headers === null) return null;
-  const pairs: StoredResponse["headers"] = JSON.parse(headers);
+  const pairs: FoundResponse["headers"] = JSON.parse(headers);
   return { status: status ?? 0, statusText: status_text ?? "", headers: pairs, body: storedBody() };
 
-  function storedBody(): StoredBody {
+  function storedBody(): FoundBody {
     const size = body_bytes ?? 0;
     if (body !== null) return { kind: "inline", bytes: new Uint8Array(body) };
+    if (row.in_row === 1) return { kind: "row", bucket, id, name, size };
     const count = chunks ?? 0;
-    return count > 0
-      ? { kind: "chunks", name: row.attempt_id, count, size }
-      : { kind: "remote", name: row.attempt_id, size };
+    return count > 0 ? { kind: "chunks", name, count, size } : { kind: "remote", name, size };
   }
 }

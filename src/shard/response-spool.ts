@@ -1,9 +1,9 @@
 // How the body of an answer is spooled: how long its first bytes wait for company, and how far it may run ahead.
 
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import type { Patience } from "./byte-pipe.ts";
 import type { OriginResponse } from "./origin-call.ts";
 import { Spool } from "./spool.ts";
-import type { Timers } from "./timers.ts";
 
 /** The bytes of a quick body come together in this time, so that it is written once, with its record. */
 const FIRST_FLUSH_MS = 2;
@@ -22,23 +22,22 @@ export interface SpoolPorts {
   readonly bodies: Bodies;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
-  readonly timers: Timers;
 }
 
-/** For the body of a result, whose readers are let go after `patienceMs`. */
-export function spoolFor(response: OriginResponse, name: string, ports: SpoolPorts, patienceMs: number): Spool {
+/** For the body of a result. */
+export function spoolFor(response: OriginResponse, name: string, ports: SpoolPorts, patience: Patience): Spool {
   const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-  return new Spool({ ...pick(ports), name, isOwned: true, firstFlushMs, windowChunks: WINDOW_CHUNKS, patienceMs });
+  return new Spool({ ...pick(ports), name, isOwned: true, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
 }
 
 /** For the body of an answer that is passed on: nothing of it has to be durable, so it is not written before it has to be. */
-export function passingSpool(name: string, ports: SpoolPorts, patienceMs: number): Spool {
+export function passingSpool(name: string, ports: SpoolPorts, patience: Patience): Spool {
   const firstFlushMs = SHORT_FLUSH_MS;
-  return new Spool({ ...pick(ports), name, isOwned: false, firstFlushMs, windowChunks: WINDOW_CHUNKS, patienceMs });
+  return new Spool({ ...pick(ports), name, isOwned: false, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
 }
 
-function pick({ bodies, sync, timers }: SpoolPorts): SpoolPorts {
-  return { bodies, sync, timers };
+function pick({ bodies, sync }: SpoolPorts): SpoolPorts {
+  return { bodies, sync };
 }
 
 /** Whether the body is known to fit into its record's row. */

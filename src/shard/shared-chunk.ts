@@ -1,26 +1,29 @@
 // The last chunk of a body that was written, in memory for those who read close behind. Its memory is freed when the last of
 // them is done with it.
 
-import { freeBytes, type Piece } from "./byte-pipe.ts";
+import type { Piece } from "./byte-pipe.ts";
+import { holdBytes } from "./read-memory.ts";
 
 export class SharedChunk {
   readonly number: number;
-  readonly #bytes: Uint8Array;
+  readonly bytes: Uint8Array;
+  readonly #free: () => void;
   /** Whoever made it counts as one. */
   #users = 1;
 
   constructor(number: number, bytes: Uint8Array) {
     this.number = number;
-    this.#bytes = bytes;
+    this.bytes = bytes;
+    this.#free = holdBytes(bytes);
   }
 
   use(): Piece {
     this.#users += 1;
-    return { bytes: this.#bytes, release: () => this.release() };
+    return { bytes: this.bytes, release: () => this.release() };
   }
 
   release(): void {
     this.#users -= 1;
-    if (this.#users === 0) freeBytes(this.#bytes);
+    if (this.#users === 0) this.#free();
   }
 }

@@ -4,13 +4,15 @@
 //
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
-import type { Bodies } from "./bodies.ts";
-import { START } from "./body-position.ts";
-import { bytePipe, freeBytes, type Piece, Skip } from "./byte-pipe.ts";
+import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { type BodyPosition, START } from "./body-position.ts";
+import { bytePipe, type Patience, type Piece, type PieceSource, Skip } from "./byte-pipe.ts";
 import { FillingChunk } from "./filling-chunk.ts";
+import { isFair } from "./read-memory.ts";
 import { SharedChunk } from "./shared-chunk.ts";
 import { Signal } from "./signal.ts";
-import type { Due, Timers } from "./timers.ts";
+import { ChunkCursor } from "./stored-stream.ts";
+import type { Due } from "./timers.ts";
 
 export interface SpoolOptions {
   readonly bodies: Bodies;
@@ -20,21 +22,24 @@ export interface SpoolOptions {
   readonly isOwned: boolean;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
-  readonly timers: Timers;
   /** How long the first bytes may wait for company, so that a quick body is written once. */
   readonly firstFlushMs: number;
   /** How far the reading of a body that is not kept may run ahead of its slowest reader, in chunks. */
   readonly windowChunks: number;
-  /** How long the reading of a body that is not kept waits for a reader that does not move, before it is let go. */
-  readonly patienceMs: number;
+  /** With each of its readers, whether the body is kept or not. */
+  readonly patience: Patience;
 }
 
 /** Bytes that come in a trickle are written together: at 40 commits a second no eye sees the steps. */
 const FLUSH_MS = 25;
 
+/** One who takes a body piece by piece, from its first byte on. */
+export interface Follower extends PieceSource {
+  next(): Promise<Piece | null>;
+}
+
 interface Reader {
-  /** The chunk that it reads next. */
-  next: number;
+  readonly cursor: ChunkCursor;
   abort: (reason: Error) => void;
 }
 
@@ -50,6 +55,9 @@ export class Spool {
   /** Chunks written, and chunks that readers may see. */
   #written = 0;
   #shown = 0;
+  /** The same in bytes. */
+  #writtenBytes = 0;
+  #shownBytes = 0;
   /** The last chunk written, as long as somebody may want it. */
   #latest: SharedChunk | null = null;
   #end: End = "open";
@@ -82,12 +90,16 @@ export class Spool {
       if (this.#failure !== null) throw this.#failure;
     }
     const delayMs = this.#written === 0 ? this.#options.firstFlushMs : FLUSH_MS;
-    if (this.#filling.size > 0) this.#flushDue ??= this.#options.timers.set(delayMs, () => void this.flush());
+    if (this.#filling.size > 0) this.#flushDue ??= this.#options.patience.timers.set(delayMs, () => void this.flush());
     if (!this.#kept) await this.#untilRead();
   }
 
   get hasReaders(): boolean {
     return this.#readers.size > 0;
+  }
+
+  get isBroken(): boolean {
+    return this.#end === "broken";
   }
 
   /** Whether there is, or will be, something to read. */
@@ -121,7 +133,7 @@ export class Spool {
     if (this.#kept || this.#readers.size > 0) this.#writeChunk();
     settle();
     await this.#options.sync();
-    this.#shown = this.#written;
+    this.#show();
     this.#tell("whole");
   }
 
@@ -141,31 +153,65 @@ export class Spool {
   }
 
   /**
-   * The body from its first byte, or from a position that has been written, as it comes. `length` is what the origin says of all of it;
-   * `null` when it does not.
+   * The body from its first byte, or from a position that has been written, as it comes. `length` is what the origin says of all
+   * of it; `null` when it does not.
    */
   reader(length: number | null, from = START): ReadableStream<Uint8Array> {
-    const reader: Reader = { next: from.chunk, abort: () => undefined };
-    const skip = new Skip(from.bytes - from.before);
+    const left = length === null ? null : length - from.bytes;
+    const reader = this.#join(from);
+    const pipe = bytePipe(this.#following(reader, from), left, this.#options.patience);
+    reader.abort = pipe.abort;
+    return pipe.readable;
+  }
+
+  /** The body from its first byte, for one who takes it as he likes. Its pieces are his to release. */
+  follow(): Follower {
+    return this.#following(this.#join(START), START);
+  }
+
+  /** Resolves when so many bytes may be seen; rejects when the body has broken. Asked again whenever something changes. */
+  async shows(bytes: () => number): Promise<void> {
+    while (this.#shownBytes < bytes()) {
+      if (this.#failure !== null) throw this.#failure;
+      if (this.#end !== "open") throw new Error(BROKEN);
+      await this.#change.next;
+    }
+  }
+
+  #join({ chunk }: BodyPosition): Reader {
+    const { bodies, name } = this.#options;
+    const cursor = new ChunkCursor((number, at, most) => bodies.readPart(name, number, at, most), CHUNK_BYTES, chunk);
+    const reader: Reader = { cursor, abort: () => undefined };
+    this.#readers.add(reader);
+    bodies.hold(name);
+    return reader;
+  }
+
+  #following(reader: Reader, { bytes, before }: BodyPosition): Follower {
+    const { cursor } = reader;
+    const skip = new Skip(bytes - before);
     const next = async (): Promise<Piece | null> => {
       for (;;) {
         if (this.#end === "broken") throw new Error(BROKEN);
-        if (reader.next < this.#shown) {
-          const chunk = this.#read(reader.next);
-          reader.next += 1;
-          this.#dropRead();
-          this.#change.tell();
-          const piece = skip.past(chunk);
+        if (cursor.number < this.#shown) {
+          const { number } = cursor;
+          const read = this.#read(cursor);
+          if (cursor.number !== number) {
+            this.#dropRead();
+            this.#change.tell();
+          }
+          const piece = read === null ? null : skip.past(read);
           if (piece !== null) return piece;
         } else if (this.#end === "whole") return null;
         else await this.#change.next;
       }
     };
-    this.#readers.add(reader);
-    this.#options.bodies.hold(this.#options.name);
-    const pipe = bytePipe({ next, close: () => this.#leave(reader) }, length === null ? null : length - from.bytes);
-    reader.abort = pipe.abort;
-    return pipe.readable;
+    return { next, close: () => this.#leave(reader) };
+  }
+
+  #show(): void {
+    this.#shown = this.#written;
+    this.#shownBytes = this.#writtenBytes;
   }
 
   #leave(reader: Reader): void {
@@ -180,11 +226,14 @@ export class Spool {
     this.#flushDue = null;
   }
 
-  #read(number: number): Piece {
-    if (this.#latest?.number === number) return this.#latest.use();
-    const bytes = this.#options.bodies.read(this.#options.name, number);
-    if (bytes === null) throw new Error(`chunk ${number} is gone`);
-    return { bytes, release: () => freeBytes(bytes) };
+  /** Those who are close behind share the last chunk, as long as holding it is nobody's loss. */
+  #read(cursor: ChunkCursor): Piece | null {
+    const latest = this.#latest;
+    if (latest === null || latest.number !== cursor.number || cursor.at > 0 || !isFair(latest.bytes.byteLength)) {
+      return cursor.next();
+    }
+    cursor.skip();
+    return latest.use();
   }
 
   /** Writes what has come together and shows it when it is durable. One at a time, in order. */
@@ -200,43 +249,39 @@ export class Spool {
     try {
       this.#writeChunk();
       await this.#options.sync();
-      this.#shown = this.#written;
+      this.#show();
       this.#change.tell();
     } catch (error) {
       this.#failure = error;
+      this.#change.tell();
     }
   }
 
   #writeChunk(): void {
     if (this.#filling.size === 0) return;
     const bytes = this.#filling.take();
-    if (this.#written === 0 && !this.#options.isOwned) this.#options.bodies.lend(this.#options.name);
-    this.#options.bodies.append(this.#options.name, this.#written, bytes);
-    if (this.#written === 0 && this.#options.isOwned) this.#options.bodies.hold(this.#options.name);
+    const { bodies, name, isOwned } = this.#options;
+    if (this.#written === 0 && !isOwned) bodies.disown(name);
+    bodies.append(name, this.#written, bytes);
+    // What could not be written is not held: it would be for ever.
+    if (this.#written === 0) bodies.hold(name);
     this.#latest?.release();
     this.#latest = new SharedChunk(this.#written, bytes);
     this.#written += 1;
+    this.#writtenBytes += bytes.byteLength;
   }
 
-  /** Waits until the slowest reader is near. One that does not move at all is let go: it must not hold up a lock. */
+  /** Waits until the slowest reader is near. One that does not move at all is let go, so this ends. */
   async #untilRead(): Promise<void> {
-    for (;;) {
-      const slowest = this.#slowest();
-      if (this.#readers.size === 0 || this.#written - slowest <= this.#options.windowChunks) return;
-      const patience = this.#options.timers.set(this.#options.patienceMs, () => this.#letGo(slowest));
+    while (this.#readers.size > 0 && this.#written - this.#slowest() > this.#options.windowChunks) {
       await this.#change.next;
-      patience.cancel();
-    }
-  }
-
-  #letGo(next: number): void {
-    for (const reader of this.#readers) {
-      if (reader.next === next) reader.abort(new Error("the reader was too slow for a body that is not kept"));
     }
   }
 
   #slowest(): number {
-    return Math.min(this.#written, ...Array.from(this.#readers, ({ next }) => next));
+    let slowest = this.#written;
+    for (const { cursor } of this.#readers) slowest = Math.min(slowest, cursor.number);
+    return slowest;
   }
 
   /** Forgets what everybody has read. */

@@ -3,13 +3,13 @@
 // it only flows through: then a client that leaves cuts it, and the attempt is ambiguous.
 
 import type { ClientProblem } from "../core/problem.ts";
-import { fingerprintDigested } from "../http/fingerprint.ts";
-import type { ExchangeHead } from "../http/message.ts";
+import { fingerprintDigested, fingerprintRequest } from "../http/fingerprint.ts";
+import { type ExchangeHead, WHOLE_BODY_BYTES } from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
 import type { Bodies } from "./bodies.ts";
-import { freeBytes } from "./byte-pipe.ts";
-import { FillingChunk } from "./filling-chunk.ts";
+import { freeBytes } from "../http/byte-budget.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
+import { storeBody, type StoredUpload } from "./stored-body.ts";
 
 export interface Received {
   readonly head: ExchangeHead;
@@ -18,78 +18,43 @@ export interface Received {
 
 export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
+/** What the body of a request is called in the ledger. */
+export function requestName({ attemptId }: ExchangeHead): string {
+  return `${attemptId}/request`;
+}
+
 export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies): Promise<Reception> {
   const message = new MessageReader(stream);
   const head = await message.head();
   const { upload } = head;
   if (upload === null) throw new TypeError("a streamed message without an upload");
   if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
-  const name = `${head.attemptId}/request`;
-  bodies.lend(name);
-  let stored: StoredUpload | null = null;
-  try {
-    stored = await store(bodies, name, message, upload.maxBytes);
-  } finally {
-    if (stored === null || stored.size > upload.maxBytes) bodies.release(name);
-  }
+  const name = requestName(head);
+  const stored = await storeBody(bodies, name, message, upload.maxBytes);
   if (stored === null) {
     return { head, problem: { code: "request-invalid", reason: "The request's body broke off or is malformed." } };
   }
   if (stored.size > upload.maxBytes) {
     return { head, problem: { code: "body-too-large", limitBytes: upload.maxBytes } };
   }
-  const fingerprint = await fingerprintDigested(upload.fingerprintParts, stored.digest);
-  return { head: { ...head, fingerprint }, body: chunkedBody(bodies, name, stored.count, stored.size) };
+  const body = chunkedBody(bodies, name, stored.count, stored.size);
+  const isJson = upload.compare === "json" && stored.size <= WHOLE_BODY_BYTES;
+  const fingerprint = isJson
+    ? await fingerprintRequest(upload.fingerprintParts, readChunks(bodies, name, stored), "json")
+    : await fingerprintDigested(upload.fingerprintParts, stored.digest);
+  return { head: { ...head, fingerprint }, body };
 }
 
-const EMPTY = new Uint8Array();
-
-interface StoredUpload {
-  readonly count: number;
-  readonly size: number;
-  readonly digest: Uint8Array;
-}
-
-/**
- * Stores a body in chunks and digests it on the way. Stops soon after the bound. `null` when the body breaks off; rejects
- * when it cannot be stored.
- */
-async function store(
-  bodies: Bodies,
-  name: string,
-  message: MessageReader,
-  maxBytes: number,
-): Promise<StoredUpload | null> {
-  const digest = new crypto.DigestStream("SHA-256");
-  const writer = digest.getWriter();
-  const chunk = new FillingChunk();
-  let count = 0;
-  let size = 0;
-  const append = (): void => {
-    const bytes = chunk.take();
-    bodies.append(name, count++, bytes);
+/** All of it, to be compared in another form than its bytes. */
+function readChunks(bodies: Bodies, name: string, { count, size }: StoredUpload): Uint8Array {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (let number = 0; number < count; number += 1) {
+    const bytes = bodies.read(name, number);
+    if (bytes === null) throw new Error(`chunk ${number} of ${name} is gone`);
+    whole.set(bytes, at);
+    at += bytes.byteLength;
     freeBytes(bytes);
-  };
-  try {
-    while (size <= maxBytes) {
-      const piece = await message.read().catch(() => null);
-      if (piece === null) return null;
-      if (piece.done) {
-        if (chunk.size > 0) append();
-        await writer.close();
-        return { count, size, digest: new Uint8Array(await digest.digest) };
-      }
-      size += piece.value.byteLength;
-      for (let at = 0; at < piece.value.byteLength;) {
-        at += chunk.fill(piece.value.subarray(at));
-        if (chunk.isFull) append();
-      }
-      await writer.write(piece.value);
-    }
-    await message.cancel();
-    await writer.abort();
-    return { count, size, digest: EMPTY };
-  } finally {
-    chunk.free();
   }
+  return whole;
 }

@@ -54,6 +54,25 @@ export async function exchange(
   return { bytes, firstByteMs };
 }
 
+/** Sends a request and reads nothing of its answer, which has begun when this resolves. Ends the connection by the signal. */
+export async function standStill(url: string, { path, key = freshKey(), upload = 2 }: Exchange, until: AbortSignal) {
+  const outgoing = httpRequest(url + path, {
+    method: "POST",
+    headers: { "idempotency-key": key, "content-type": "application/json", "content-length": upload },
+    agent: false,
+  });
+  until.addEventListener("abort", () => outgoing.destroy());
+  const answered: Promise<IncomingMessage> = new Promise((resolve, reject) => {
+    outgoing.on("response", resolve);
+    outgoing.on("error", reject);
+  });
+  outgoing.end(Buffer.alloc(upload, "1"));
+  const response = await answered;
+  response.on("error", () => undefined);
+  response.pause();
+  if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode} ${await text(response)}`);
+}
+
 export async function download(url: string, mebibytes: number, more: Partial<Exchange> = {}): Promise<void> {
   const { bytes } = await exchange(url, { path: `/bytes?size=${mebibytes * MIB}`, ...more });
   if (bytes !== mebibytes * MIB) throw new Error(`${bytes} bytes came`);

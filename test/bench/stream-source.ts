@@ -1,5 +1,5 @@
 // The origin of the stream measurements, as a process of its own. `/bytes?size=N` answers with N bytes of known length, as
-// fast as they are taken; `/events` with an event at once and another one later; it reads what it is sent to its end.
+// fast as they are taken, `&after=MS` only after that time; `/events` with an event at once and another one later; it reads what it is sent to its end.
 
 import { createServer } from "node:http";
 import { pipeline, Readable } from "node:stream";
@@ -17,8 +17,13 @@ const server = createServer((request, response) => {
   request.resume().on("end", () => {
     if (url.pathname === "/bytes") {
       const size = Number(url.searchParams.get("size"));
-      response.writeHead(200, { "content-type": "application/octet-stream", "content-length": size });
-      pipeline(Readable.from(pieces(size)), response, () => undefined);
+      setTimeout(
+        () => {
+          response.writeHead(200, { "content-type": "application/octet-stream", "content-length": size });
+          pipeline(Readable.from(pieces(size)), response, () => undefined);
+        },
+        Number(url.searchParams.get("after") ?? 0),
+      );
     } else if (url.pathname === "/events") {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write("id: 1\ndata: first\n\n");

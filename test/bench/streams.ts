@@ -1,5 +1,5 @@
 // Measures what large and streamed bodies cost: the peak memory of the isolate and of its process, and the time to the first
-// byte of a stream, beside a Worker that only forwards, in the same run. `node test/bench/streams.ts [--short] [--tmpfs] [--json FILE]`
+// byte of a stream, beside a Worker that only forwards, in the same run. `node test/bench/streams.ts [--short] [--tmpfs] [--only TEXT] [--json FILE]`
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -14,10 +14,16 @@ import { freePort } from "../support/ports.ts";
 import { watchIsolate } from "./isolate-memory.ts";
 import { findProcess, median, type Peak, residentMib, watchMemory } from "./process-memory.ts";
 import { exchange, MIB } from "./requests.ts";
+import { CROWDS } from "./crowds.ts";
 import { ROUNDS, type Scenario, SCENARIOS } from "./scenarios.ts";
 
 const { values: options } = parseArgs({
-  options: { short: { type: "boolean" }, tmpfs: { type: "boolean" }, json: { type: "string" } },
+  options: {
+    short: { type: "boolean" },
+    tmpfs: { type: "boolean" },
+    only: { type: "string" },
+    json: { type: "string" },
+  },
 });
 
 type Variant = "gateway" | "straight";
@@ -70,7 +76,7 @@ function start(
 
 async function measureMemory(originUrl: string): Promise<readonly MemoryRow[]> {
   const rows: MemoryRow[] = [];
-  for (const scenario of SCENARIOS) {
+  for (const scenario of [...SCENARIOS, ...CROWDS].filter(({ name }) => name.includes(options.only ?? ""))) {
     rows.push(await measureOne(scenario, "gateway", originUrl));
     if (scenario.onlyGateway !== true) rows.push(await measureOne(scenario, "straight", originUrl));
   }
@@ -147,7 +153,7 @@ const [message]: unknown[] = await once(source, "message");
 try {
   const originUrl = String(message);
   const memory = await measureMemory(originUrl);
-  const latency = await measureLatency(originUrl);
+  const latency = options.only === undefined ? await measureLatency(originUrl) : [];
   const round = (value: number): string => value.toFixed(value < 10 ? 1 : 0);
   console.log(
     `State on ${options.tmpfs === true ? "tmpfs" : "disk"}. Peak memory in MiB: of the isolate, then of the process.\n`,

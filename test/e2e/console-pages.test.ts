@@ -142,12 +142,14 @@ describe("a page that is open", () => {
     await page.goto(`${CONSOLE}/records?key=${key}`);
     await page.getByRole("link", { name: key }).click();
     const form = page.locator("#resolve-form");
+    await form.getByLabel("Body").fill("{}");
     await form.getByLabel("Reason").fill("Too late");
-    await form.getByRole("checkbox").check();
     const id = page.url().split("/").at(-1) ?? "";
-    const body = { reason: "Meanwhile, by the API", response: { status: 201 } };
+    await form.getByRole("button", { name: "Preview" }).click();
+    await page.locator("#preview").getByRole("checkbox").check();
+    const body = { reason: "Meanwhile, by the API", response: { status: 201 }, confirm: true };
     expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
-    await form.getByRole("button").click();
+    await page.getByRole("button", { name: "Resolve with this response" }).click();
     await page
       .getByRole("alert")
       .getByText("The record has been completed meanwhile, and its answer stands.")

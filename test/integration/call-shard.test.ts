@@ -87,7 +87,7 @@ function failure(marks: {
 
 const lost = (): Error => failure({ retryable: true, remote: false });
 const answer = (): Response => new Response("answered", { status: 201 });
-const parcel = (): Parcel => ({ head: headOf(), body: new Uint8Array([1, 2, 3]), rest: null });
+const parcel = (): Parcel => ({ head: headOf(), body: new Uint8Array([1, 2, 3]), rest: null, free: () => undefined });
 
 describe("a call to a shard that fails", () => {
   it.each([1, 2])(
@@ -165,7 +165,12 @@ it("whose object is lost in mid-call is told that the attempt may be at work, an
   const head = headOf({ recordId: await nameRecord(crypto.randomUUID(), [], "") });
   const bench = new ShardBench(shardName(head.recordId, "per-key"));
   bench.origin = () => new Promise(() => undefined);
-  const response = shardCaller(env.KEY_SHARD)(route, { head, body: new Uint8Array(), rest: null });
+  const response = shardCaller(env.KEY_SHARD)(route, {
+    head,
+    body: new Uint8Array(),
+    rest: null,
+    free: () => undefined,
+  });
   await bench.called(1);
   await bench.lose();
   const told = await response;

@@ -55,6 +55,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   bodies.append(name, 0, new Uint8Array(1));
   bodies.append(name, 1, new Uint8Array(1));
   bodies.read(name, 0);
+  bodies.readPart(name, 0, 0, 1);
   bodies.deleteBelow(name, 1);
   const answer = completed(claim);
   const body = { kind: "chunks", name, count: 2, size: 2 } as const;
@@ -70,6 +71,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     list.page(query, (_id, record) => record, NOW);
     list.page({ ...query, route: "/", startedBefore: NOW }, (_id, record) => record, NOW);
   }
+  ledger.readRow({ kind: "row", bucket: 1, id, name, size: 1 }, 0, 1);
   ledger.nextDeadline();
   for (const route of ledger.questions.routes()) ledger.questions.first(route, 1);
   ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);
@@ -78,12 +80,17 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   bodies.release("upload");
   for (let time = 0; time < 3; time += 1) bodies.eraseSome();
   const upload = await remote.begin("remote");
-  await upload?.write(new Uint8Array(1));
+  const part = new FixedLengthStream(1);
+  const writer = part.writable.getWriter();
+  void writer.write(new Uint8Array(1)).then(() => writer.close());
+  await upload?.send(part.readable);
   await upload?.complete();
   remote.discard("remote");
   await remote.eraseOne();
   ledger.save(id, null, claim);
+  bodies.hold(name);
   ledger.save(id, ledger.find(id), null);
+  bodies.release(name);
   if (!addresses.has("a")) addresses.add("a");
 }
 

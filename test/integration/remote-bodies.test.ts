@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Completed, type IdempotencyRecord, type Started } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
+import { PART_BYTES } from "../../src/shard/remote-bodies.ts";
 import { completed, freshId, NOW, response, started } from "./support/records.ts";
 
 const BODY = new Uint8Array(20 << 20).map((_byte, index) => (index * 31 + (index >> 10)) % 251);
@@ -18,8 +19,16 @@ async function inLedger(run: (ledger: Ledger, again: () => Ledger) => Promise<vo
 
 async function store(ledger: Ledger, name: string): Promise<void> {
   const upload = await ledger.remote.begin(name);
-  for (let at = 0; at < BODY.byteLength; at += 3_000_001) await upload?.write(BODY.subarray(at, at + 3_000_001));
+  for (let at = 0; at < BODY.byteLength; at += PART_BYTES)
+    await upload?.send(partOf(BODY.subarray(at, at + PART_BYTES)));
   await upload?.complete();
+}
+
+function partOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  const { readable, writable } = new FixedLengthStream(bytes.byteLength);
+  const writer = writable.getWriter();
+  void writer.write(bytes).then(() => writer.close());
+  return readable;
 }
 
 async function isStored(name: string): Promise<boolean> {
@@ -74,7 +83,7 @@ describe("bodies in the bucket", () => {
         const claim = started();
         ledger.save(id, null, claim);
         const upload = await ledger.remote.begin(claim.attempt.id);
-        await upload?.write(BODY.subarray(0, 9_000_000));
+        await upload?.send(partOf(BODY.subarray(0, PART_BYTES)));
         if (complete) await upload?.complete();
         const restarted = again();
         restarted.save(id, restarted.find(id), next(claim));

@@ -15,9 +15,9 @@ async function withFailingSync(run: (spool: Spool) => Promise<void>): Promise<vo
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const sync = (): Promise<void> => Promise.reject(new Error("not durable"));
     const { bodies } = new Ledger(storage);
-    const timers = new Timers();
-    const limits = { firstFlushMs: 1, windowChunks: 16, patienceMs: 100 };
-    const spool = new Spool({ bodies, name: "body", isOwned: true, sync, timers, ...limits });
+    const patience = { timers: new Timers(), idleMs: 100 };
+    const limits = { firstFlushMs: 1, windowChunks: 16, patience };
+    const spool = new Spool({ bodies, name: "body", isOwned: true, sync, ...limits });
     const flush = spool.flush.bind(spool);
     let flushes = 0;
     vi.spyOn(spool, "flush").mockImplementation(() => {

@@ -28,11 +28,10 @@ async function withSpool(run: (bench: Bench) => Promise<void>): Promise<void> {
       bodies: ledger.bodies,
       name,
       isOwned: true,
-      timers: new Timers(),
       sync: () => waiting.promise,
       firstFlushMs: 1,
       windowChunks: 16,
-      patienceMs: 100,
+      patience: { timers: new Timers(), idleMs: 100 },
     });
     await run({ spool, ledger, name, commit });
   });

@@ -63,8 +63,8 @@ export class Bucket {
     };
     return {
       uploadId,
-      uploadPart: (number: number, bytes: Uint8Array) => {
-        const text = new TextDecoder().decode(bytes);
+      uploadPart: async (number: number, part: Uint8Array | ReadableStream<Uint8Array>) => {
+        const text = part instanceof ReadableStream ? await textOf(part) : new TextDecoder().decode(part);
         return this.#call(`part ${number} of ${key}`, () => {
           upload().parts.set(number, text);
           return { partNumber: number, etag: "" };
@@ -125,6 +125,17 @@ export class Bucket {
     };
     this.calls.push(call);
     return answer.promise;
+  }
+}
+
+async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  const reader = stream.getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    text += decoder.decode(value, { stream: true });
   }
 }
 

@@ -49,6 +49,7 @@ export function headFor(
     echo: record,
     fingerprint: fingerprint(print),
     upload: null,
+    sameBytes: true,
     attemptId: attemptId(attempt),
     policy: { unknown: plan.unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
     lists: LISTS,

@@ -35,7 +35,7 @@ const TABLE = {
   refused:            [5,         3,         3,       0,      0,     1,      1],
   afterRefusal:       [5,         5,         2,       0,      0,     1,      1],
   unprotected:        [0,         0,         0,       0,      0,     0,      1],
-  firstMebibyte:      [8,         4,         6,       0,      5,     1,      1],
+  firstMebibyte:      [9,         5,         6,       0,      5,     1,      1],
   replayMebibyte:     [6,         8,         0,       0,      0,     1,      0],
   tables:             [12,        17,        16,      0,      0,     0,      0],
   erased:             [10,        214,       100,     1,      0,     0,      0],

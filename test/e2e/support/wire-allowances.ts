@@ -162,6 +162,12 @@ export const BY_FIRST: readonly Allowance[] = [
     ),
   },
   {
+    reason: "a name with `_` that a CGI-style server takes for another header of the request is dropped",
+    allows: both(header("origin", "x_one"), ({ other }, { headers }) => {
+      return lines(other).length === 0 && headers.some(([name]) => name.toLowerCase() === "x-one");
+    }),
+  },
+  {
     reason: "the gateway's own headers are its own: `Idempotency-Key`, `Idempotency-Expires`, `Idempotent-Replayed`",
     allows: header("client", "idempotency-key", "idempotency-expires", "idempotent-replayed"),
   },

@@ -21,9 +21,10 @@ export class FailingBucket {
     this.begun.push(key);
     return {
       uploadId: `upload of ${key}`,
-      uploadPart: async (partNumber: number) => {
+      uploadPart: async (partNumber: number, part: ReadableStream<Uint8Array>) => {
         this.parts += 1;
         await this.#unless(partNumber === 1 ? "first part" : "second part");
+        await new Response(part).arrayBuffer();
         return { partNumber, etag: String(partNumber) };
       },
       complete: async () => {

@@ -12,6 +12,7 @@ import { Reachability } from "../../../src/shard/reachability.ts";
 import type { RecordSteps } from "../../../src/shard/record-steps.ts";
 import { storeSync } from "../../../src/shard/store-error.ts";
 import { Timers } from "../../../src/shard/timers.ts";
+import { bytesBody } from "../../../src/shard/request-body.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { Watch } from "../../../src/traffic/watch.ts";
 
@@ -82,12 +83,11 @@ export async function withExchanges(
       timers,
       watch: new Watch("shard", traffic, null),
     });
-    const body = { open: () => new Uint8Array(), release: () => undefined };
     await test({
       world,
       steps: exchanges.steps,
       traffic,
-      run: (head, caller) => exchanges.run(head, body, caller?.signal ?? null),
+      run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller?.signal ?? null),
     });
   });
 }

@@ -89,6 +89,7 @@ export class ModelShard {
       echo: "key",
       fingerprint: fingerprint(print),
       upload: null,
+      sameBytes: true,
       attemptId: attempt,
       policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
       lists: LISTS,

@@ -119,6 +119,7 @@ export function headOf(
     echo: "key",
     fingerprint: fingerprint("f"),
     upload: null,
+    sameBytes: true,
     attemptId: attemptId(crypto.randomUUID()),
     policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
     lists: { refused: [503], ambiguous: [504] },

@@ -4,6 +4,7 @@
 import { hash, randomUUID } from "node:crypto";
 import { attemptId, epochMs, recordId } from "../../../../src/core/units.ts";
 import { type Entry, Ledger } from "../../../../src/shard/ledger.ts";
+import type { StoredBody } from "../../../../src/shard/response-rows.ts";
 import { FileStorage } from "./file-storage.ts";
 
 export interface Load {
@@ -42,8 +43,9 @@ function load(
     const { record } = entry;
     const stored = entry.response;
     if (stored === null) throw new Error(`${file} has no response to copy`);
-    const body = { kind: "inline", bytes: new Uint8Array(bodyBytes ?? 0).fill(1) } as const;
-    const response = bodyBytes === undefined ? stored : { ...stored, body };
+    const own = bodyBytes === undefined ? stored.body : inline(new Uint8Array(bodyBytes).fill(1));
+    if (own.kind === "row") throw new Error(`the body in ${file} is too large to copy`);
+    const response = { ...stored, body: own };
     const { route } = ledger.label(recordId(template), entry.bucket);
     const save = (id: string, before: Entry | null, number = 1): void => {
       const attempt = { ...record.attempt, id: attemptId(randomUUID()) };
@@ -86,3 +88,7 @@ process.on("message", (job: Load) => {
   process.send?.({ done: true });
 });
 process.on("disconnect", () => process.exit(0));
+
+function inline(bytes: Uint8Array): StoredBody {
+  return { kind: "inline", bytes };
+}

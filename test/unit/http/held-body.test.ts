@@ -1,0 +1,97 @@
+// What requests hold of their bodies, and that nobody who is stopped where he stands holds it for ever.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type BytesRead, readHeld, type Rest, SMALL_BYTES } from "../../../src/http/body.ts";
+import { ByteBudget } from "../../../src/http/byte-budget.ts";
+
+const PIECE = 8 * 1024;
+const LIMIT = 1 << 20;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A body of so many pieces, each of its number; then it ends, or stands still. */
+function bodyOf(pieces: number, end: "ends" | "stands still" | "breaks" = "ends"): Rest {
+  let number = 0;
+  return {
+    read(): Promise<BytesRead> {
+      number += 1;
+      if (number <= pieces) return Promise.resolve({ done: false, value: new Uint8Array(PIECE).fill(number) });
+      if (end === "breaks") return Promise.reject(new Error("it broke off"));
+      return end === "ends" ? Promise.resolve({ done: true }) : new Promise(() => undefined);
+    },
+    cancel: () => Promise.resolve(),
+  };
+}
+
+async function numbersIn(rest: Rest, pieces: number): Promise<readonly (number | undefined)[]> {
+  const numbers: (number | undefined)[] = [];
+  for (let count = 0; count < pieces; count += 1) {
+    const piece = await rest.read();
+    if (piece.done) break;
+    numbers.push(piece.value[0]);
+  }
+  return numbers;
+}
+
+const oneTo = (last: number): readonly number[] => Array.from({ length: last }, (_, index) => index + 1);
+
+describe("a body that is read into memory", () => {
+  it("counts beyond its first bytes until it is freed, once", async () => {
+    const budget = new ByteBudget(LIMIT, 60_000);
+    const held = await readHeld(bodyOf(10), LIMIT, budget);
+    expect(budget.heldBytes).toBe(10 * PIECE - SMALL_BYTES);
+    if (held.kind !== "whole") throw new Error(held.kind);
+    expect(held.body.bytes.byteLength).toBe(10 * PIECE);
+    held.body.free();
+    held.body.free();
+    expect({ held: budget.heldBytes, bytes: held.body.bytes.byteLength }).toEqual({ held: 0, bytes: 0 });
+  });
+
+  it("that is small counts nothing, and is read although there is no room", async () => {
+    const held = await readHeld(bodyOf(2), LIMIT, new ByteBudget(0, 60_000));
+    expect(held.kind).toBe("whole");
+  });
+
+  it("for which there is no room flows from its first byte, and gives back what has been read again", async () => {
+    const budget = new ByteBudget(5 * PIECE, 60_000);
+    const held = await readHeld(bodyOf(20), LIMIT, budget);
+    if (held.kind !== "over") throw new Error(held.kind);
+    expect(budget.heldBytes).toBeGreaterThan(0);
+    expect(await numbersIn(held.rest, 30)).toEqual(oneTo(20));
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  it("that comes too slowly flows, and nothing of it is lost", async () => {
+    const budget = new ByteBudget(LIMIT, 60_000);
+    const reading = readHeld(bodyOf(5, "stands still"), LIMIT, budget);
+    await vi.advanceTimersByTimeAsync(11_000);
+    const held = await reading;
+    if (held.kind !== "over") throw new Error(held.kind);
+    expect(await numbersIn(held.rest, 5)).toEqual(oneTo(5));
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  it("that breaks off, or is not wanted, counts no more", async () => {
+    const budget = new ByteBudget(LIMIT, 60_000);
+    await expect(readHeld(bodyOf(5, "breaks"), LIMIT, budget)).rejects.toThrow("broke off");
+    expect(budget.heldBytes).toBe(0);
+    const held = await readHeld(bodyOf(20), 10 * PIECE, budget);
+    if (held.kind !== "over") throw new Error(held.kind);
+    expect(held.readBytes).toBeGreaterThan(10 * PIECE);
+    await held.rest.cancel();
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  it("of a request that was stopped counts until nobody can hold it any more, and not a second time when it is given back", async () => {
+    const budget = new ByteBudget(10 * PIECE, 60_000);
+    const stopped = await readHeld(bodyOf(11), LIMIT, budget);
+    expect((await readHeld(bodyOf(11), LIMIT, budget)).kind).toBe("over");
+    await vi.advanceTimersByTimeAsync(60_001);
+    const next = await readHeld(bodyOf(11), LIMIT, budget);
+    expect(next.kind).toBe("whole");
+    const { heldBytes } = budget;
+    if (stopped.kind === "whole") stopped.body.free();
+    expect(budget.heldBytes).toBe(heldBytes);
+  });
+});
