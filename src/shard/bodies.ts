@@ -105,8 +105,13 @@ export class Bodies {
 
   /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
   lend(body: string): void {
-    this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
+    this.disown(body);
     this.hold(body);
+  }
+
+  /** The same, where it is held already, or will be in this turn. */
+  disown(body: string): void {
+    this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
     this.#wake(HELD_MS);
   }
 

@@ -13,6 +13,11 @@ const PAUSE_MS = 60_000;
 /** How long R2 is waited for before another try. */
 const PATIENCE_MS = 10_000;
 
+/** R2's own number for it, as its errors' texts end (R2 documentation, "Error codes"). */
+const NO_SUCH_UPLOAD = "(10024)";
+
+const NOTHING = new Uint8Array();
+
 /** A body on its way into the bucket. */
 export interface RemoteUpload {
   /** Sends the next part, a stream of a known length: that is `PART_BYTES` for all but the last. */
@@ -70,7 +75,7 @@ export class RemoteBodies {
     this.#busyUntil = Date.now() + PATIENCE_MS;
     try {
       // One that is complete cannot be aborted, and one that is not is no object yet.
-      if (upload_id !== null) await this.#bucket.resumeMultipartUpload(keyOf(body), upload_id).abort().catch(ignore);
+      if (upload_id !== null) await abort(this.#bucket.resumeMultipartUpload(keyOf(body), upload_id));
       await this.#bucket.delete(keyOf(body));
       this.#sql.exec("DELETE FROM remote WHERE body = ?", body);
       this.#busyUntil = 0;
@@ -111,6 +116,18 @@ function keyOf(body: string): string {
   return `bodies/${body}`;
 }
 
-function ignore(): void {
-  // Whether there was anything to abort is of no matter.
+/**
+ * Gives an upload up; rejects when it may still be there. R2 tells that there is no such upload only to who uploads a part: an
+ * abort of one fails like any other.
+ */
+async function abort(upload: R2MultipartUpload): Promise<void> {
+  try {
+    await upload.abort();
+  } catch (error) {
+    const isGone = await upload.uploadPart(1, NOTHING).then(
+      () => false,
+      (reason: unknown) => String(reason).includes(NO_SUCH_UPLOAD),
+    );
+    if (!isGone) throw error;
+  }
 }

@@ -149,6 +149,8 @@ export class Spool {
 
   /** The body is too large to keep: those who read it get it all, but nothing is stored for others. */
   stopKeeping(): void {
+    // Its chunks come and go with its readers, and whatever becomes of it, the last ones have to go too.
+    this.#options.bodies.disown(this.#options.name);
     this.#kept = false;
     this.#dropRead();
   }

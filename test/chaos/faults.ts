@@ -2,6 +2,7 @@
 // origin that refuses connections, alone or while the gateway starts. What a single request meets is planned by its client.
 
 import { setTimeout as pause } from "node:timers/promises";
+import type { ChaosBucket } from "./bucket.ts";
 import type { GatewayBox } from "./gateway-box.ts";
 import type { Outage } from "./history.ts";
 import type { ChaosOrigin } from "./origin-client.ts";
@@ -42,6 +43,14 @@ export async function strike(victims: Victims, random: Random): Promise<void> {
     await pause(random.int(200, 3_000));
     if (victims.isOver()) return;
     await random.weighted(faults)();
+  }
+}
+
+/** Half of the time every order to the bucket fails; now and then one fails in the other half. */
+export async function strikeBucket(bucket: ChaosBucket, isOver: () => boolean, random: Random): Promise<void> {
+  for (let fails = true; !isOver(); fails = !fails) {
+    bucket.fail(fails);
+    await pause(random.int(200, 2_000));
   }
 }
 

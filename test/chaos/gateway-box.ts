@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { startWorkerd } from "../support/gateway.ts";
-import type { Gateway, GatewayVars } from "../support/gateway.ts";
+import type { Gateway, WorkerdOptions } from "../support/gateway.ts";
 import type { Died, Outage } from "./history.ts";
 
 const RESTARTS = 5;
@@ -22,12 +22,12 @@ export interface GatewayBox {
 }
 
 export async function startGatewayBox(
-  vars: GatewayVars,
-  stateDir: string,
+  options: Omit<WorkerdOptions, "port">,
   report: (event: Outage | Died) => void,
 ): Promise<GatewayBox> {
   const port = await quietPort();
-  let gateway = await startWorkerd({ vars, stateDir, port });
+  const { stateDir } = options;
+  let gateway = await startWorkerd({ ...options, port });
   const look = (): void => {
     if (isAlive(gateway.pid)) return;
     report({ type: "died", at: Date.now(), output: gateway.output().slice(-OUTPUT_CHARACTERS) });
@@ -90,6 +90,14 @@ function isAlive(pid: number): boolean {
 async function isStopped(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   return stat === null || / T /.test(stat.slice(stat.lastIndexOf(")")));
+}
+
+/** What binds the bucket that listens there, as `BODIES`. */
+export function bucketAt(port: number): Pick<WorkerdOptions, "extraBindings" | "extraServices"> {
+  return {
+    extraBindings: ['(name = "BODIES", r2Bucket = "bodies")'],
+    extraServices: [`(name = "bodies", external = (address = "127.0.0.1:${port}", http = ()))`],
+  };
 }
 
 /**

@@ -6,15 +6,19 @@ import { createInterface } from "node:readline";
 
 /** A route's promise, as far as the checker has to know it. */
 export interface RoutePolicy {
-  readonly unknown: "retry" | "hold";
+  readonly unknown: "retry" | "hold" | "verify";
   readonly duplicate: "reject" | "wait" | "attach";
   readonly waitMs: number;
   readonly timeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly lockMs: number;
   readonly retentionMs: number;
-  /** Bodies above it are not kept. */
+  /** Bodies above it are not kept, but in a bucket. */
   readonly maxResponseBodyBytes: number;
+  /** Whether larger ones go into a bucket. */
+  readonly hasBucket: boolean;
+  /** Whether requests' bodies only flow through, neither compared nor kept. */
+  readonly comparesNone: boolean;
 }
 
 export interface Meta {
@@ -30,7 +34,7 @@ export interface Meta {
 
 /** What the origin says of itself in every answer. */
 export interface OriginMarks {
-  /** The arrival that this answers. */
+  /** The arrival that this answers; or the question, or (below 0) the decision, that it came by. */
   readonly arrival: number;
   /** The client's request that the arrival was forwarded from. */
   readonly request: string;
@@ -80,10 +84,15 @@ export interface Exchange {
   readonly path: string;
   /** Names what is asked for: requests of one key with the same print are retries of each other. */
   readonly print: string;
+  /** Who sent it. Those of one scope share a key, though none may see what another did. */
+  readonly credential: string;
   /** Only a part of the body was sent. */
   readonly partial: boolean;
   /** Of its body, when it is whole. */
   readonly bytes: number;
+  readonly bodySha256: string;
+  /** How long it read nothing within the answer. */
+  readonly stalledMs: number;
   /** In the final phase, without faults. */
   readonly calm: boolean;
   readonly sentAt: number;
@@ -100,8 +109,11 @@ export interface Arrival {
   readonly key: string;
   readonly scope: string;
   readonly path: string;
+  readonly credential: string;
   /** The `Idempotency-Attempt`; null where it is no whole number above 0. */
   readonly attempt: number | null;
+  /** Of the request's body; null where it did not come whole. */
+  readonly bodySha256: string | null;
   /** The request's `Idempotency-Key` was the key. */
   readonly hasKey: boolean;
   /** What it did. */
@@ -131,13 +143,54 @@ export interface Effect {
   readonly at: number;
 }
 
+/** The origin was asked what it knows of a key (`unknown = "verify"`). It shares its numbers with arrivals. */
+export interface Question {
+  readonly type: "question";
+  readonly seq: number;
+  readonly key: string;
+  readonly scope: string;
+  readonly credential: string;
+  /** How it was answered: "truth", "hang", "trickle" … */
+  readonly mode: string;
+  readonly at: number;
+  /** The effect that this credential may see; null: none. */
+  readonly effect: string | null;
+  readonly status: number | null;
+  /** Just before the last byte of a whole answer was written. */
+  readonly lastAt: number | null;
+  readonly headers: string | null;
+  readonly sha256: string | null;
+  readonly closedAt: number;
+  readonly closedBy: "origin" | "peer";
+}
+
+/** What an operator decided about a record, at a time that may be the wrong one. */
+export interface Decision {
+  readonly type: "decision";
+  /** Below 0: the `arrival` in the marks of the response that `resolve` gives. */
+  readonly seq: number;
+  readonly key: string;
+  readonly scope: string;
+  readonly action: "release" | "resolve" | "forget";
+  readonly sentAt: number;
+  readonly endAt: number;
+  /** `lost`: no answer came, or one that leaves open whether it was done. */
+  readonly outcome: "changed" | "refused" | "missing" | "invalid" | "lost";
+  readonly retryAfterMs: number | null;
+  /** With `resolve`: the response that it gives. */
+  readonly status: number | null;
+  readonly headers: string | null;
+  readonly sha256: string | null;
+}
+
 /**
  * Something that was broken for a time. `lag` and `slow-disk`: the machine was too busy for what takes milliseconds; what
  * has to be in time may have been late. Both also tell of a gateway that is killed or stopped, with nothing new.
+ * `bucket-fails` concerns the routes that have one, and no other.
  */
 export interface Outage {
   readonly type: "outage";
-  readonly kind: "killed" | "stopped" | "origin-refuses" | "lag" | "slow-disk";
+  readonly kind: "killed" | "stopped" | "origin-refuses" | "bucket-fails" | "lag" | "slow-disk";
   readonly from: number;
   readonly to: number;
 }
@@ -151,6 +204,8 @@ export interface LedgerLook {
   readonly overdue: number;
   /** Bodies that no record owns and nobody erases. */
   readonly orphans: number;
+  /** Objects in the bucket that no record's shard knows of. */
+  readonly strays: readonly string[];
   /** Shards that could not be read. */
   readonly unread: number;
 }
@@ -168,7 +223,17 @@ export interface Erased {
   readonly count: number;
 }
 
-export type HistoryEvent = Meta | Exchange | Arrival | Effect | Outage | LedgerLook | Died | Erased;
+export type HistoryEvent =
+  | Meta
+  | Exchange
+  | Arrival
+  | Effect
+  | Question
+  | Decision
+  | Outage
+  | LedgerLook
+  | Died
+  | Erased;
 
 export async function readHistory(file: string): Promise<HistoryEvent[]> {
   const events: HistoryEvent[] = [];

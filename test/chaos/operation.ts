@@ -2,9 +2,9 @@
 // seed; bodies are made anew for each request, so that thousands of operations take no room.
 
 import type { Random } from "./random.ts";
-import { ROUTES } from "./routes.ts";
-import { POLICIES } from "./routes.ts";
-import { makePlan } from "./steps.ts";
+import type { Dimensions } from "./dimensions.ts";
+import { POLICIES, routesOf } from "./routes.ts";
+import { makePlan, makeQuestions } from "./steps.ts";
 
 export interface Operation {
   readonly key: string;
@@ -13,7 +13,16 @@ export interface Operation {
   readonly scopes: readonly string[];
   /** For the origin, as JSON. */
   readonly plan: string;
+  readonly questions: string;
+  /** How many credentials use the key within each scope. */
+  readonly credentials: number;
   readonly bodyBytes: number;
+  /** The answer is larger than the network holds. */
+  readonly isHuge: boolean;
+  /** The route compares no bodies: whatever a retry writes there, it is a retry. */
+  readonly comparesNone: boolean;
+  /** Whether duplicates wait. */
+  readonly waits: boolean;
   /** The route compares JSON: a retry may write it in another way. */
   readonly isJson: boolean;
 }
@@ -23,17 +32,28 @@ const SCOPES = ["ann", "bob", "cid", "dora"] as const;
 /** Requests above this size take another way through the gateway. */
 const LARGE_BYTES = 1 << 20;
 
-export function makeOperation(random: Random): Operation {
-  const route = random.pick(ROUTES);
+export function makeOperation(random: Random, dimensions: Dimensions): Operation {
+  const routes = routesOf(dimensions);
+  const route = random.pick(routes.flatMap((one) => Array.from({ length: one.weight ?? 1 }, () => one)));
   const first = random.pick(SCOPES);
   const others = random.chance(0.15) ? SCOPES.filter((scope) => scope !== first).slice(0, random.int(1, 3)) : [];
+  const isHuge = dimensions.has("stalls") && random.chance(0.02);
+  const extent = { isHuge, largeRefusals: dimensions.has("large-refusals") };
+  const comparesNone = route.none === true;
   return {
     key: `${route.path.slice(1)}-${random.hex(16)}`,
     path: route.path,
     scopes: [first, ...others].map((scope) => `Bearer ${scope}`),
-    plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0)),
-    bodyBytes: random.chance(0.03) ? LARGE_BYTES + random.int(1, LARGE_BYTES) : random.int(2, 2_000),
+    plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
+    questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
+    credentials: route.shared === true ? 2 : 1,
+    bodyBytes: random.chance(comparesNone ? 0.4 : 0.03)
+      ? LARGE_BYTES + random.int(1, LARGE_BYTES)
+      : random.int(2, 2_000),
     isJson: route.json === true,
+    isHuge,
+    comparesNone,
+    waits: route.duplicate !== "reject",
   };
 }
 

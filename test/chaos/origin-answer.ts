@@ -3,12 +3,12 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
-import type { OpenArrival } from "./origin-arrivals.ts";
+import type { OpenAnswer } from "./origin-arrivals.ts";
 import { MARKS_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
 export async function answer(
-  arrival: OpenArrival,
+  arrival: OpenAnswer,
   step: Step,
   response: ServerResponse,
   extent: "whole" | "half",

@@ -3,10 +3,20 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Arrival, Effect, OriginMarks } from "./history.ts";
+import { TENANT_HEADER } from "./routes.ts";
 import { CALM, PLAN_HEADER, REQUEST_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
-export interface OpenArrival {
+/** What an answer is written for, and who notes how far it has come. */
+export interface OpenAnswer {
+  marks(bytes: number): OriginMarks;
+  headWritten(status: number, headers: string, bytes: number): void;
+  pieceWritten(): void;
+  /** Called just before the last byte of a whole answer is written. */
+  lastPiece(sha256: string): void;
+}
+
+export interface OpenArrival extends OpenAnswer {
   readonly seq: number;
   /** What the plan has for it. */
   readonly step: Step;
@@ -15,14 +25,15 @@ export interface OpenArrival {
   act(): void;
   /** The origin is about to end the connection. */
   breakOff(): void;
-  marks(bytes: number): OriginMarks;
-  headWritten(status: number, headers: string, bytes: number): void;
-  pieceWritten(): void;
-  /** Called just before the last byte of a whole answer is written. */
-  lastPiece(sha256: string): void;
+  /** All of the request's body has come. */
+  readWhole(sha256: string): void;
 }
 
 export interface Arrivals {
+  /** The number of the next arrival or question. */
+  number(): number;
+  /** What it has done for a credential, the latest; null: nothing. */
+  effectFor(record: string, credential: string): string | null;
   open(request: IncomingMessage, response: ServerResponse): OpenArrival;
   /** Ends and reports those that are still open. */
   closeAll(): void;
@@ -32,6 +43,7 @@ type Draft = { -readonly [Name in keyof Arrival]: Arrival[Name] };
 
 export function createArrivals(report: (event: Arrival | Effect) => void): Arrivals {
   const counts = new Map<string, number>();
+  const done = new Map<string, string>();
   const open = new Set<(by: Arrival["closedBy"]) => void>();
   let arrived = 0;
   let effects = 0;
@@ -43,11 +55,16 @@ export function createArrivals(report: (event: Arrival | Effect) => void): Arriv
     return before;
   }
 
+  const number = (): number => {
+    arrived += 1;
+    return arrived;
+  };
   return {
+    number,
+    effectFor: (record, credential) => done.get(`${record} ${credential}`) ?? null,
     open(request, response) {
-      arrived += 1;
-      const draft = describe(request, arrived);
-      const { seq, key, scope } = draft;
+      const draft = describe(request, number());
+      const { seq, key, scope, credential } = draft;
       const plan: readonly Step[] = JSON.parse(header(request, PLAN_HEADER) || "[]");
       let effect: string | null = null;
       let endedHere = false;
@@ -67,14 +84,16 @@ export function createArrivals(report: (event: Arrival | Effect) => void): Arriv
       };
       return {
         seq,
-        step: plan[Math.min(count(`${scope} ${key}`), plan.length - 1)] ?? CALM,
+        step: plan[Math.min(count(recordName(draft)), plan.length - 1)] ?? CALM,
         begin: (name) => void (draft.step = name),
         act() {
           effects += 1;
           effect = `e${effects}`;
+          done.set(`${recordName(draft)} ${credential}`, effect);
           report({ type: "effect", id: effect, arrival: seq, key, scope, at: Date.now() });
         },
         breakOff: () => void (endedHere = true),
+        readWhole: (sha256) => void (draft.bodySha256 = sha256),
         marks: (bytes) => ({ arrival: seq, request: draft.request, key, scope, effect, bytes }),
         headWritten(status, headers, bytes) {
           Object.assign(draft, { status, headers, bytes, headAt: Date.now() });
@@ -92,18 +111,31 @@ export function createArrivals(report: (event: Arrival | Effect) => void): Arriv
   };
 }
 
+export function recordName({ key, scope }: { readonly key: string; readonly scope: string }): string {
+  return `${scope} ${key}`;
+}
+
+/** Whose key it is, as the client said it. */
+export function describeCaller(request: IncomingMessage): Pick<Arrival, "key" | "scope" | "credential"> {
+  return {
+    key: header(request, "x-key"),
+    scope: header(request, TENANT_HEADER),
+    credential: header(request, "authorization"),
+  };
+}
+
 function describe(request: IncomingMessage, seq: number): Draft {
-  const key = header(request, "x-key");
+  const caller = describeCaller(request);
   const number = header(request, "idempotency-attempt");
   return {
     type: "arrival",
     seq,
     request: header(request, REQUEST_HEADER),
-    key,
-    scope: header(request, "authorization"),
+    ...caller,
     path: request.url ?? "",
     attempt: /^[1-9]\d*$/.test(number) ? Number(number) : null,
-    hasKey: header(request, "idempotency-key") === key,
+    hasKey: header(request, "idempotency-key") === caller.key,
+    bodySha256: null,
     step: "none",
     at: Date.now(),
     status: null,
@@ -118,7 +150,7 @@ function describe(request: IncomingMessage, seq: number): Draft {
   };
 }
 
-function header(request: IncomingMessage, name: string): string {
+export function header(request: IncomingMessage, name: string): string {
   const value = request.headers[name.toLowerCase()];
   return typeof value === "string" ? value : "";
 }

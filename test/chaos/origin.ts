@@ -1,6 +1,7 @@
 // The origin of a run, as a process of its own: `startChaosOrigin` forks it and tells it when to refuse connections. It
 // does with each arrival what the client's plan says, and reports every arrival once it is over. It ends with its parent.
 
+import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,6 +10,8 @@ import { createArrivals } from "./origin-arrivals.ts";
 import type { OpenArrival } from "./origin-arrivals.ts";
 import { answer } from "./origin-answer.ts";
 import type { FromOrigin, ToOrigin } from "./origin-messages.ts";
+import { createQuestions } from "./origin-questions.ts";
+import { QUESTION_PATH } from "./routes.ts";
 import { watchLag } from "./lag.ts";
 import { CALM } from "./steps.ts";
 import type { Step } from "./steps.ts";
@@ -18,17 +21,23 @@ const STALL_MS = 6_000;
 
 const send = (message: FromOrigin): void => void process.send?.(message);
 const arrivals = createArrivals((event) => send({ type: "event", event }));
+const questions = createQuestions(arrivals, (event) => send({ type: "event", event }));
 let calm = false;
 
 // No time limits of its own: a connection that the origin closed by itself would look like a planned fault.
 const limits = { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 };
 const server = createServer(limits, (request, response) => {
-  const arrival = arrivals.open(request, response);
-  serve(arrival, calm ? CALM : arrival.step, request, response).catch((error: unknown) => {
+  serveAny(request, response).catch((error: unknown) => {
     process.stderr.write(`chaos origin: ${String(error)}\n`);
     request.socket.destroy();
   });
 });
+
+function serveAny(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.url?.startsWith(QUESTION_PATH) === true) return questions.answer(request, response, calm);
+  const arrival = arrivals.open(request, response);
+  return serve(arrival, calm ? CALM : arrival.step, request, response);
+}
 
 async function serve(
   arrival: OpenArrival,
@@ -43,7 +52,9 @@ async function serve(
   };
   if (step.name === "reset-unread") return reset();
   // What was not read whole was never asked for.
-  if (!(await isReadWhole(request))) return;
+  const bodySha256 = await readWhole(request);
+  if (bodySha256 === null) return;
+  arrival.readWhole(bodySha256);
   if (step.name === "act-late") await pause(step.delayMs);
   if (step.name !== "refuse" && step.name !== "reset") arrival.act();
   switch (step.name) {
@@ -76,12 +87,14 @@ async function serve(
   reset();
 }
 
-function isReadWhole(request: IncomingMessage): Promise<boolean> {
+/** The body's digest; null when it does not come whole. */
+function readWhole(request: IncomingMessage): Promise<string | null> {
+  const hash = createHash("sha256");
   return new Promise((resolve) => {
-    request.on("end", () => resolve(true));
-    request.on("error", () => resolve(false));
-    request.on("close", () => resolve(request.complete));
-    request.resume();
+    request.on("end", () => resolve(hash.digest("hex")));
+    request.on("error", () => resolve(null));
+    request.on("close", () => resolve(null));
+    request.on("data", (bytes: Buffer) => void hash.update(bytes));
   });
 }
 
@@ -93,6 +106,7 @@ async function obey(message: ToOrigin): Promise<void> {
   switch (message) {
     case "refuse":
       arrivals.closeAll();
+      questions.closeAll();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
@@ -107,6 +121,7 @@ async function obey(message: ToOrigin): Promise<void> {
     case "finish":
       stopWatching();
       arrivals.closeAll();
+      questions.closeAll();
       server.closeAllConnections();
   }
 }

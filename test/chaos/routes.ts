@@ -2,8 +2,9 @@
 // locks end, records expire and alarms fire all the time.
 
 import { BUILT_IN } from "../../src/config/defaults.ts";
-import type { GatewayVars } from "../support/gateway.ts";
 import type { Json } from "../../src/serve/workerd-config.ts";
+import type { GatewayVars } from "../support/gateway.ts";
+import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "./history.ts";
 
 const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, waitMs: 600 } as const;
@@ -11,16 +12,28 @@ const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, waitMs: 600 }
 /** Below the largest body that the origin makes. */
 const SMALL_BYTES = 100_000;
 
-interface ChaosRoute {
+export const TENANT_HEADER = "X-Tenant";
+
+/** Below it the origin answers what it knows of a key. */
+export const QUESTION_PATH = "/by-key/";
+
+export interface ChaosRoute {
   readonly path: string;
-  readonly unknown: "retry" | "hold";
-  readonly duplicate: "reject" | "wait" | "attach";
+  readonly unknown: RoutePolicy["unknown"];
+  readonly duplicate: RoutePolicy["duplicate"];
   readonly retentionMs: number;
   readonly json?: boolean;
   readonly small?: boolean;
+  /** Its requests' bodies are not compared. */
+  readonly none?: boolean;
+  /** Several credentials share a scope. */
+  readonly shared?: boolean;
+  /** How many times as often as others it is taken; 1 by default. */
+  readonly weight?: number;
+  readonly of?: Dimension;
 }
 
-export const ROUTES: readonly [ChaosRoute, ...ChaosRoute[]] = [
+const ROUTES: readonly ChaosRoute[] = [
   { path: "/hold", unknown: "hold", duplicate: "reject", retentionMs: 20_000 },
   { path: "/hold-wait", unknown: "hold", duplicate: "wait", retentionMs: 6_000 },
   { path: "/hold-json", unknown: "hold", duplicate: "reject", retentionMs: 9_000, json: true },
@@ -28,33 +41,56 @@ export const ROUTES: readonly [ChaosRoute, ...ChaosRoute[]] = [
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
   { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000 },
+  { path: "/verify", unknown: "verify", duplicate: "reject", retentionMs: 15_000, weight: 2, of: "verify" },
+  {
+    path: "/verify-shared",
+    unknown: "verify",
+    duplicate: "wait",
+    retentionMs: 12_000,
+    shared: true,
+    weight: 2,
+    of: "foreign",
+  },
+  { path: "/none", unknown: "hold", duplicate: "wait", retentionMs: 10_000, none: true, of: "none" },
 ];
 
-export const POLICIES: Readonly<Record<string, RoutePolicy>> = Object.fromEntries(
-  ROUTES.map(({ path, unknown, duplicate, retentionMs, small }) => {
-    const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
-    return [path, { unknown, duplicate, retentionMs, maxResponseBodyBytes, ...TIMES }];
-  }),
-);
+export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
+  return ROUTES.filter(({ of }) => of === undefined || dimensions.has(of));
+}
+
+export function policiesOf(dimensions: Dimensions): Readonly<Record<string, RoutePolicy>> {
+  return Object.fromEntries(
+    routesOf(dimensions).map(({ path, unknown, duplicate, retentionMs, small, none }) => {
+      const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
+      const comparesNone = none === true;
+      const hasBucket = dimensions.has("bucket");
+      return [path, { unknown, duplicate, retentionMs, maxResponseBodyBytes, hasBucket, comparesNone, ...TIMES }];
+    }),
+  );
+}
+
+export const POLICIES = policiesOf(ALL);
 
 export const REFUSED = BUILT_IN.refused;
 export const AMBIGUOUS = BUILT_IN.ambiguous;
 
-export function gatewayVars(originUrl: string, shards: number | "per-key"): GatewayVars {
+export function gatewayVars(originUrl: string, shards: number | "per-key", dimensions: Dimensions): GatewayVars {
   const ms = (value: number): string => `${value}ms`;
   const { timeoutMs, idleTimeoutMs, lockMs, waitMs } = TIMES;
   const times = { timeout: ms(timeoutMs), idle_timeout: ms(idleTimeoutMs), lock: ms(lockMs), wait: ms(waitMs) };
   return {
     IDEMPOTENCY: { origin: originUrl, shards, ...times },
-    ROUTES: ROUTES.map(routeSettings),
+    ROUTES: routesOf(dimensions).map(routeSettings),
   };
 }
 
-function routeSettings({ path, unknown, duplicate, retentionMs, json, small }: ChaosRoute): {
-  [setting: string]: Json;
-} {
+function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
+  const { path, unknown, duplicate, retentionMs, json, small, none, shared } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (json === true) settings["fingerprint"] = { body: "json" };
+  if (none === true) settings["fingerprint"] = { body: "none" };
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
+  if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
+  if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
   return settings;
 }

@@ -1,5 +1,5 @@
 // `npm run chaos -- --seconds 60 --seed anything --clients 24 --history run.jsonl`: a run, its check, its summary. Ends
-// with status 1 when a guarantee was broken.
+// with status 1 when a guarantee was broken. `--without verify,stalls` leaves out what dimensions.ts names.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runChaos } from "./chaos.ts";
 import { checkHistory } from "./checker/check-history.ts";
+import { dimensionsWithout } from "./dimensions.ts";
 import { readHistory } from "./history.ts";
 import { summarize } from "./summary.ts";
 
@@ -16,14 +17,17 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now()) },
     clients: { type: "string", default: "24" },
     history: { type: "string" },
+    without: { type: "string", default: "" },
   },
 });
 
 const folder = values.history === undefined ? await mkdtemp(join(tmpdir(), "onceway-chaos-")) : null;
 const file = values.history ?? join(folder ?? "", "history.jsonl");
 const { seed } = values;
+const dimensions = dimensionsWithout(values.without.split(",").filter((name) => name !== ""));
 console.log(`chaos: seed ${seed}, ${values.seconds} seconds of faults, ${values.clients} clients`);
-await runChaos({ seed, seconds: Number(values.seconds), clients: Number(values.clients), file });
+console.log(`with ${[...dimensions].join(", ") || "nothing more"}`);
+await runChaos({ seed, seconds: Number(values.seconds), clients: Number(values.clients), dimensions, file });
 const history = await readHistory(file);
 const violations = checkHistory(history);
 console.log(summarize(history, violations));

@@ -4,7 +4,8 @@ import { headerValue, openRequest } from "../support/http.ts";
 import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
 import type { Answer, Ending, Exchange, OriginMarks } from "./history.ts";
-import { MARKS_HEADER, PLAN_HEADER, REQUEST_HEADER, SECRET } from "./steps.ts";
+import { TENANT_HEADER } from "./routes.ts";
+import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET } from "./steps.ts";
 
 /** Longer than any answer may take: waits, time-outs and the longest planned body together. */
 export const PATIENCE_MS = 15_000;
@@ -14,9 +15,11 @@ export interface Call {
   readonly id: string;
   readonly key: string;
   readonly scope: string;
+  readonly credential: string;
   readonly path: string;
   readonly print: string;
   readonly plan: string;
+  readonly questions: string;
   readonly body: Buffer;
   readonly calm: boolean;
 }
@@ -28,7 +31,9 @@ export type Leaving =
   | { readonly when: "sending" }
   | { readonly when: "after"; readonly ms: number }
   /** Within the answer. */
-  | { readonly when: "head" };
+  | { readonly when: "head" }
+  /** Not before it has read nothing for so long, within the answer; or not at all. */
+  | { readonly when: "stalled"; readonly ms: number; readonly leaves: boolean };
 
 export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> {
   const partial = leaving.when === "sending";
@@ -43,35 +48,40 @@ export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> 
     timeoutMs: PATIENCE_MS,
   });
   let hasLeft = false;
+  let stalledMs = 0;
   const leave = (): void => {
     hasLeft = true;
     request.reset();
   };
-  const stop = arrange(request, leaving, leave);
+  const stalls = (ms: number): void => void (stalledMs = ms);
+  const stop = arrange(request, leaving, leave, stalls);
   const ending = await request.response.then(
     (response) => readAnswer(response, hasLeft),
     (error: unknown): Ending => ({ kind: "none", why: hasLeft ? "left" : whyNone(error), error: String(error) }),
   );
   stop();
-  const { id, key, scope, path, print, calm } = call;
-  const { length: bytes } = call.body;
-  return { type: "exchange", id, key, scope, path, print, partial, bytes, calm, sentAt, endAt: Date.now(), ending };
+  const { id, key, scope, credential, path, print, calm, body } = call;
+  const bytes = body.length;
+  const sent = { key, scope, credential, path, print, partial, bytes, bodySha256: sha256(body), calm, sentAt };
+  return { type: "exchange", id, ...sent, stalledMs, endAt: Date.now(), ending };
 }
 
-function headersOf({ key, scope, plan, id, body }: Call): HeaderPair[] {
+function headersOf({ key, scope, credential, plan, questions, id, body }: Call): HeaderPair[] {
   return [
     ["Idempotency-Key", key],
     ["X-Key", key],
-    ["Authorization", scope],
+    ["Authorization", credential],
+    [TENANT_HEADER, scope],
     [REQUEST_HEADER, id],
     [PLAN_HEADER, plan],
+    [QUESTIONS_HEADER, questions],
     ["Content-Type", "application/json"],
     ["Content-Length", String(body.length)],
   ];
 }
 
 /** Returns what undoes it. */
-function arrange(request: OpenRequest, leaving: Leaving, leave: () => void): () => void {
+function arrange(request: OpenRequest, leaving: Leaving, leave: () => void, stalls: (ms: number) => void): () => void {
   switch (leaving.when) {
     case "never":
       return () => undefined;
@@ -85,6 +95,16 @@ function arrange(request: OpenRequest, leaving: Leaving, leave: () => void): () 
     case "head":
       void request.head.then(leave, () => undefined);
       return () => undefined;
+    case "stalled": {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const stall = (): void => {
+        stalls(leaving.ms);
+        request.pause();
+        timer = setTimeout(() => (leaving.leaves ? leave() : request.resume()), leaving.ms);
+      };
+      void request.head.then(stall, () => undefined);
+      return () => clearTimeout(timer);
+    }
   }
 }
 

@@ -37,7 +37,28 @@ export interface Step {
   readonly chunked: boolean;
 }
 
+/** How the origin answers one question for a key. */
+export type QuestionMode =
+  /** By what it has done for who asks. */
+  | "truth"
+  /** The same, as late as the gateway's patience lets it. */
+  | "slow"
+  /** Not at all. */
+  | "hang"
+  /** The truth, a byte now and then, far beyond any patience. */
+  | "trickle"
+  /** Breaks off within the truth. */
+  | "cut"
+  | "reset"
+  /** That it says nothing, by these statuses. */
+  | "401"
+  | "403"
+  | "302"
+  | "503";
+
 export const PLAN_HEADER = "X-Plan";
+/** A JSON list: the mode of each question for the key; those beyond get the truth. */
+export const QUESTIONS_HEADER = "X-Questions";
 export const REQUEST_HEADER = "X-Request";
 export const MARKS_HEADER = "X-Origin";
 /** Only the origin's answers hold this text. */
@@ -46,18 +67,53 @@ export const SECRET = "ORIGIN-SECRET";
 /** What every arrival meets in the final phase, and what an arrival beyond its plan meets. */
 export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };
 
+export function makeQuestions(random: Random, trickles: boolean): readonly QuestionMode[] {
+  const count = random.weighted([
+    [4, 0],
+    [3, 1],
+    [2, 2],
+    [1, 4],
+  ] as const);
+  return Array.from({ length: count }, () =>
+    random.weighted([
+      [2, "truth"],
+      [2, "slow"],
+      [3, "hang"],
+      [trickles ? 4 : 0, "trickle"],
+      [2, "cut"],
+      [2, "reset"],
+      [1, "401"],
+      [1, "403"],
+      [1, "302"],
+      [2, "503"],
+    ] as const),
+  );
+}
+
 /** Further silences of the origin than this one are faults; shorter ones are an ordinary answer. */
 const PATIENCE_MS = 250;
 
-export function makePlan(random: Random, timeoutMs: number): readonly Step[] {
+/** More than the network holds for a reader that stands still. */
+const HUGE_BYTES = 4_000_000;
+
+/** What a plan may hold beyond the ordinary. */
+export interface Extent {
+  /** The answer that comes in the end is huge. */
+  readonly isHuge: boolean;
+  /** Refusals may be large. */
+  readonly largeRefusals: boolean;
+}
+
+export function makePlan(random: Random, timeoutMs: number, extent: Extent): readonly Step[] {
   const faults = random.weighted([
     [5, 0],
     [4, 1],
     [2, 2],
     [1, 3],
   ] as const);
-  const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs));
-  return [...steps, okStep(random)];
+  const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs, extent.largeRefusals));
+  const last = okStep(random);
+  return [...steps, extent.isHuge ? { ...last, bytes: HUGE_BYTES + random.int(0, HUGE_BYTES), pieces: 1 } : last];
 }
 
 function okStep(random: Random): Step {
@@ -71,7 +127,7 @@ function okStep(random: Random): Step {
   return { ...body(random), name: "ok", status, delayMs: random.chance(0.5) ? 0 : random.int(1, PATIENCE_MS) };
 }
 
-function faultStep(random: Random, timeoutMs: number): Step {
+function faultStep(random: Random, timeoutMs: number, largeRefusals: boolean): Step {
   const name = random.weighted([
     [4, "refuse"],
     [2, "doubt"],
@@ -84,7 +140,9 @@ function faultStep(random: Random, timeoutMs: number): Step {
     [3, "cut"],
     [2, "silent"],
   ] as const);
-  return { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
+  const step = { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
+  // A refusal may be of any size.
+  return name === "refuse" && largeRefusals && random.chance(0.3) ? { ...step, ...largeRefusal(random) } : step;
 }
 
 function statusOf(name: StepName, random: Random): number {
@@ -96,6 +154,11 @@ function delayOf(name: StepName, random: Random, timeoutMs: number): number {
   if (name === "late") return timeoutMs + random.int(100, 900);
   if (name === "act-late") return timeoutMs + random.int(50, 400);
   return random.chance(0.7) ? 0 : random.int(1, PATIENCE_MS);
+}
+
+/** After a time in which others come to wait for it. */
+function largeRefusal(random: Random): Partial<Step> {
+  return { bytes: random.int(260_000, 600_000), pieces: 1, delayMs: random.int(PATIENCE_MS, 2 * PATIENCE_MS) };
 }
 
 type Body = Pick<Step, "bytes" | "pieces" | "pauseMs" | "chunked">;

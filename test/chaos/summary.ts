@@ -46,11 +46,15 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const exchanges = events.filter((event) => event.type === "exchange");
   const arrivals = events.filter((event) => event.type === "arrival");
   const outages = events.filter((event) => event.type === "outage");
+  const questions = events.filter((event) => event.type === "question");
+  const decisions = events.filter((event) => event.type === "decision");
   const erased = events.filter((event) => event.type === "erased");
   const struck = [
     ...outages.map(({ kind }) => OUTAGES[kind]),
     ...arrivals.flatMap((arrival) => faultAt(arrival) ?? []),
-    ...exchanges.flatMap((exchange) => faultOf(exchange) ?? []),
+    ...exchanges.flatMap((exchange) => faultsOf(exchange)),
+    ...questions.map(({ mode, effect }) => `question: ${mode === "truth" ? truthOf(effect) : mode}`),
+    ...decisions.map(({ action, outcome }) => `operator: ${action}, ${outcome}`),
   ];
   return {
     faults: countBy(struck, (name) => name),
@@ -68,6 +72,7 @@ const OUTAGES = {
   killed: "gateway: killed and restarted",
   stopped: "gateway: stopped and continued",
   "origin-refuses": "origin: refused connections for a time",
+  "bucket-fails": "bucket: failed",
   lag: "machine: something was late, or stood still",
   "slow-disk": "machine: the disk was slow",
 } as const;
@@ -88,10 +93,15 @@ function faultAt({ step, lastAt, closedBy }: Arrival): string | null {
   }
 }
 
-function faultOf({ ending, partial }: Exchange): string | null {
-  if (partial) return "client: reset within its request";
-  if (ending.kind === "answer") return ending.left ? "client: reset within the answer" : null;
-  return ending.why === "left" ? "client: reset before an answer" : null;
+function faultsOf({ ending, partial, stalledMs }: Exchange): readonly string[] {
+  const stalled = stalledMs > 0 ? ["client: read nothing for a time"] : [];
+  if (partial) return ["client: reset within its request"];
+  if (ending.kind === "answer") return ending.left ? ["client: reset within the answer", ...stalled] : stalled;
+  return ending.why === "left" ? ["client: reset before an answer"] : [];
+}
+
+function truthOf(effect: string | null): string {
+  return effect === null ? "absent" : "done";
 }
 
 function answerOf({ ending }: Exchange): string {

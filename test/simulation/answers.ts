@@ -53,7 +53,10 @@ export class AnswerRules {
         if (asked.toldBefore?.fingerprint === asked.fingerprint) this.#hearsNoResult(asked, code);
         return;
       case "response-not-kept":
-        if (!(row?.state === "completed" && !row.isKept) && !attempts.some((one) => this.#isOver(one))) {
+        if (
+          !(row?.state === "completed" && !row.isKept) &&
+          !attempts.some((one) => one.isForgotten || this.#isOver(one))
+        ) {
           this.#rules.broken("G4", `${asked.name} hears ${code}, and no such record is durable`);
         }
         return;
@@ -73,7 +76,7 @@ export class AnswerRules {
   /** Who asks after a result was told hears that result, as long as it is kept. */
   #hearsNoResult({ name, toldBefore, record }: Asked, what: string): void {
     const isKept = this.#facts.rows.get(record)?.isKept === true;
-    if (toldBefore !== null && isKept && this.#clock.latestMs < toldBefore.untilMs) {
+    if (toldBefore !== null && !toldBefore.isForgotten && isKept && this.#clock.latestMs < toldBefore.untilMs) {
       this.#rules.broken("G2", `${name} hears ${what}, after ${toldBefore.text} was told`);
     }
   }
@@ -88,7 +91,8 @@ export class AnswerRules {
     const isWhole = this.#facts.of(record).some(({ id, wholes }) => id === attempt.id && wholes.includes(text));
     if (!isWhole) this.#rules.broken("G2", `${name} hears ${text}, which is not the whole of an answer`);
     const untilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
-    if (this.#clock.latestMs >= untilMs) return;
+    // What has been let out may be read when an operator has erased it.
+    if (this.#clock.latestMs >= untilMs || attempt.isForgotten) return;
     const row = this.#facts.rows.get(record);
     const isDurable = row?.state === "completed" && row.attemptId === attempt.id && row.status === status;
     if (!isDurable || (row.text !== null && row.text !== text)) {
@@ -98,7 +102,7 @@ export class AnswerRules {
     if (told !== undefined && this.#clock.latestMs < told.untilMs && (told.text !== text || told.status !== status)) {
       this.#rules.broken("G2", `${name} hears ${status} ${text}, after ${told.status} ${told.text} was told`);
     }
-    this.#facts.told.set(record, { text, status, fingerprint, untilMs });
+    this.#facts.told.set(record, { text, status, fingerprint, untilMs, isForgotten: false });
   }
 
   /** Bytes of a stream have been told: `text` is all of them so far. */

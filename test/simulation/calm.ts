@@ -22,7 +22,7 @@ export async function calm(world: World, trace: (what: string) => void): Promise
     await passTime(world, trace);
   }
   const waiting = world.clients.unanswered().map(({ name }) => name);
-  world.rules.ends(leftovers(world.disk), waiting);
+  world.rules.ends([...leftovers(world.disk), ...(world.bucket?.names ?? [])], waiting);
 }
 
 /** Everything but the alarm: commits, calls, timers. */
@@ -47,12 +47,26 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
       call.end();
       continue;
     }
-    const question = world.questions.find(({ isOpen }) => isOpen);
+    const large = world.bucket?.calls[0];
+    if (large !== undefined) {
+      trace(`the bucket: ${large.what}`);
+      large.finish();
+      continue;
+    }
+    const question = world.questions.find(({ isOpen, hangs, trickleMs }) => isOpen && !hangs && trickleMs === null);
     if (question !== undefined) {
       trace(`asked about ${question.record}, the origin says ${world.answerQuestion(question)}`);
       continue;
     }
     const timer = world.clock.next();
+    const trickle = world.questions.find(({ isOpen, trickleMs }) => isOpen && trickleMs !== null);
+    const feedMs = trickle?.trickleMs ?? Number.POSITIVE_INFINITY;
+    if (trickle !== undefined && feedMs <= (timer?.dueMs ?? feedMs)) {
+      trace(`a byte more about ${trickle.record}, at ${feedMs}`);
+      world.moveTo(Math.max(world.clock.nowMs, feedMs));
+      trickle.feed(world.clock.nowMs);
+      continue;
+    }
     if (timer === null) return;
     trace(`a timer, due at ${timer.dueMs}`);
     world.moveTo(Math.max(world.clock.nowMs, timer.dueMs));

@@ -9,10 +9,17 @@ import { PlainResponse } from "./platform.ts";
 
 export interface ClientRequest extends Asked {
   readonly head: ExchangeHead;
-  /** Tells the shard when the client has gone. */
-  readonly caller: AbortController;
   readonly sentMs: number;
-  state: "waits" | "answered" | "reads" | "is done" | "has left";
+  readonly credential: string;
+  /** How many requests had been sent when it was sent. */
+  readonly sentAfter: number;
+  /** Tells the object that its client has gone. */
+  readonly caller: AbortController;
+  state: "waits" | "answered" | "reads" | "stalls" | "is done" | "has left";
+  /** What it waits for before it reads on. */
+  stalled: PromiseWithResolvers<void> | null;
+  /** Breaks its body off on its way to the origin; `null` as long as nobody takes it. */
+  cut: (() => void) | null;
   /** What it will hear, and the write that has to be durable before. */
   held: { readonly response: PlainResponse; readonly gate: number } | null;
   reader: ReadableStreamDefaultReader<Uint8Array> | null;
@@ -32,7 +39,9 @@ export function headFor(
   print: string,
   attempt: string,
   duplicate: Duplicate,
+  credential: string,
 ): ExchangeHead {
+  const headers = [["authorization", credential]] as const;
   return {
     recordId: recordId(record),
     key: record,
@@ -56,8 +65,8 @@ export function headFor(
       origin: { kind: "binding", binding: attempt },
       method: "POST",
       url: "https://api.example/",
-      headers: [],
-      hasBody: false,
+      headers,
+      hasBody: plan.streams,
     },
     telemetry: { log: "none", serverTiming: false, trace: null },
     verification:
@@ -65,7 +74,7 @@ export function headFor(
         ? {
             origin: { kind: "binding", binding: `${QUESTION}${record}` },
             url: "https://api.example/",
-            headers: [],
+            headers,
             timeoutMs: TIMEOUT_MS,
             idleTimeoutMs: TIMEOUT_MS,
             maxBytes: 1000,
@@ -114,7 +123,7 @@ export class Clients {
       some = true;
       const { response } = held;
       if (response.body instanceof ReadableStream) {
-        request.state = "reads";
+        request.state = request.stalled === null ? "reads" : "stalls";
         this.#trace(`        ${request.name} hears the beginning of a ${response.status}`);
         void this.#read(request, response.status, response.body);
       } else {
@@ -130,8 +139,9 @@ export class Clients {
     request.reader = reader;
     try {
       for (;;) {
+        await request.stalled?.promise;
         const { done, value } = await reader.read();
-        if (request.state !== "reads") return;
+        if (request.state !== "reads" && request.state !== "stalls") return;
         if (done) break;
         request.text += new TextDecoder().decode(value);
         this.#trace(`        ${request.name} reads ${request.text}`);
@@ -145,8 +155,21 @@ export class Clients {
     this.#trace(`        ${request.name} has read to the end`);
   }
 
+  /** Reads no more, until it does or for ever. */
+  stall(request: ClientRequest): void {
+    if (request.state === "reads") request.state = "stalls";
+    request.stalled = Promise.withResolvers();
+  }
+
+  readOn(request: ClientRequest): void {
+    request.state = "reads";
+    request.stalled?.resolve();
+    request.stalled = null;
+  }
+
   leave(request: ClientRequest): void {
     request.state = "has left";
+    request.stalled?.resolve();
     request.caller.abort();
     if (request.held !== null) cancel(request.held.response);
     request.held = null;
@@ -159,6 +182,11 @@ export class Clients {
       request.held = null;
       request.state = "is done";
     }
+  }
+
+  /** Those who are at this. */
+  with(wanted: ClientRequest["state"]): readonly ClientRequest[] {
+    return this.requests.filter(({ state }) => state === wanted);
   }
 
   /** Those who have not been answered to the end. */

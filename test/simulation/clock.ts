@@ -47,6 +47,11 @@ export class Clock {
     this.#timers = [];
   }
 
+  /** How many timers are set. */
+  get count(): number {
+    return this.#timers.length;
+  }
+
   /** The timer that is due first; the one that was set first among equals. */
   next(): Timer | null {
     let next: Timer | null = null;

@@ -20,6 +20,8 @@ export class Disk {
   isFull = false;
   /** When a write was refused last. */
   refusedAtMs = 0;
+  /** Whether a write has failed: then more may be done again than otherwise. */
+  hasFailed = false;
 
   constructor() {
     this.#database.exec("BEGIN");
@@ -31,6 +33,7 @@ export class Disk {
     if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
       this.isFull = false;
       this.refusedAtMs = Date.now();
+      this.hasFailed = true;
       throw new Error("database or disk is full");
     }
     const { changes } = statement.run(...bound(values));
@@ -77,6 +80,7 @@ export class Disk {
     this.commit();
     this.written = 0;
     this.durable = 0;
+    this.hasFailed = false;
   }
 
   /** A statement that the simulation itself runs. */

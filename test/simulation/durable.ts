@@ -19,7 +19,7 @@ export interface DurableRow {
 const ROWS =
   "SELECT id, bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, CAST(body AS TEXT) AS text FROM records";
 const BODY_BYTES = "SELECT body, sum(length(bytes)) AS size FROM chunks GROUP BY body";
-const TABLES = ["records", "chunks", "discarded"];
+const TABLES = ["records", "chunks", "discarded", "remote"];
 
 export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
   const rows = new Map<string, DurableRow>();
@@ -45,6 +45,12 @@ export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
 export function claimedBy(disk: Disk, record: string): string | null {
   const [row] = disk.statement("SELECT attempt_id FROM records WHERE id = ? AND state = 'started'").all(record);
   return row === undefined ? null : String(row["attempt_id"]);
+}
+
+/** The uploads to the bucket that the gateway knows of. */
+export function notedUploads(disk: Disk): readonly string[] {
+  const rows = disk.statement("SELECT upload_id FROM remote WHERE upload_id IS NOT NULL").all();
+  return rows.map((row) => String(row["upload_id"]));
 }
 
 /** How many bytes of each body are durable in chunks. */

@@ -2,7 +2,7 @@
 
 import { Disk } from "./disk.ts";
 import { type Interleaving, runInterleaving } from "./interleaving.ts";
-import type { Kind } from "./plan.ts";
+import { ALL_EXTRAS, type Extras, type Kind } from "./plan.ts";
 import { install } from "./platform.ts";
 import { seedOf } from "./random.ts";
 import { Shard } from "./shard.ts";
@@ -23,6 +23,7 @@ export async function explore(
   interleavings: number,
   seed: number,
   progress: (done: number) => void = () => undefined,
+  extras: Extras = ALL_EXTRAS,
 ): Promise<Exploration> {
   const uninstall = install();
   const counts = new Map<Kind, number>();
@@ -33,7 +34,7 @@ export async function explore(
   try {
     const disk = freshDisk();
     while (done < interleavings && broken.length < MOST_BROKEN) {
-      const one = await runInterleaving(seedOf(seed, done), disk, counts);
+      const one = await runInterleaving(seedOf(seed, done), disk, counts, extras);
       done += 1;
       steps += one.steps;
       hashes.add(one.hash);
@@ -47,10 +48,14 @@ export async function explore(
 }
 
 /** One interleaving again, with every step told. */
-export async function replay(seed: number, trace: (what: string) => void): Promise<Interleaving> {
+export async function replay(
+  seed: number,
+  trace: (what: string) => void,
+  extras: Extras = ALL_EXTRAS,
+): Promise<Interleaving> {
   const uninstall = install();
   try {
-    return await runInterleaving(seed, freshDisk(), new Map(), trace);
+    return await runInterleaving(seed, freshDisk(), new Map(), extras, trace);
   } finally {
     uninstall();
   }
@@ -59,7 +64,7 @@ export async function replay(seed: number, trace: (what: string) => void): Promi
 /** A disk with the tables that the gateway makes, and nothing in them. */
 function freshDisk(): Disk {
   const disk = new Disk();
-  const nobody = new Shard({ disk, target: () => null, sync: () => Promise.resolve() });
+  const nobody = new Shard({ disk, bucket: null, target: () => null, sync: () => Promise.resolve() });
   nobody.die();
   disk.commit();
   return disk;

@@ -20,6 +20,15 @@ export interface AttemptFacts {
   isRefused: boolean;
   /** Whether the origin, asked after its lock, has said that it did not take effect. */
   isAbsent: boolean;
+  /** What operators have made of it: the next one may start, it has been given its answer, it counts no more. */
+  isReleased: boolean;
+  isResolved: boolean;
+  isForgotten: boolean;
+  /** Whose client began it. */
+  readonly credential: string;
+  /** How many requests had been sent when it began, and when the gateway learnt that the origin had refused it. */
+  readonly startedAfter: number;
+  refusedAfter: number | null;
   /** When the gateway heard that there is a result, which is settled from then on if it cannot be kept; `null` before. */
   answeredAtMs: number | null;
   /** When the gateway had the whole result; `null` before. */
@@ -36,6 +45,15 @@ export interface Told {
   readonly status: number;
   readonly fingerprint: string;
   readonly untilMs: number;
+  /** An operator has erased its record since. */
+  isForgotten: boolean;
+}
+
+/** An operator's change that is not durable yet. */
+interface Change {
+  readonly gate: number;
+  readonly done: () => void;
+  readonly undo: () => void;
 }
 
 export class Facts {
@@ -46,11 +64,33 @@ export class Facts {
   /** How many bytes of each body in chunks are durable. */
   readonly durableBytes = new Map<string, number>();
   readonly told = new Map<string, Told>();
-  /** The last question about each record; one whose instance is gone is never answered, and stays open. */
-  readonly questions = new Map<string, { readonly isOpen: boolean }>();
+  /** The last question about each record; one whose instance is gone before what came of it was durable is never settled. */
+  readonly questions = new Map<string, { readonly isOpen: boolean; isSettled: boolean }>();
+
+  #changes: Change[] = [];
+
+  /** What is to be done when a write is durable, or undone when it never will be. */
+  change(change: Change): void {
+    this.#changes.push(change);
+  }
+
+  commit(durable: number): void {
+    const [done, open] = [
+      this.#changes.filter(({ gate }) => gate <= durable),
+      this.#changes.filter(({ gate }) => gate > durable),
+    ];
+    this.#changes = open;
+    for (const one of done) one.done();
+    for (const question of this.questions.values()) if (!question.isOpen) question.isSettled = true;
+  }
 
   of(record: string): readonly AttemptFacts[] {
     return this.#byRecord.get(record) ?? [];
+  }
+
+  /** Those that an instance runs. */
+  living(): readonly AttemptFacts[] {
+    return [...this.attempts.values()].filter(({ isLiving }) => isLiving);
   }
 
   add(attempt: AttemptFacts): void {
@@ -62,12 +102,18 @@ export class Facts {
 
   /** The instance is gone: nothing runs any more, and what was not durable has never been. */
   crash(): void {
+    for (const { undo } of this.#changes.toReversed()) undo();
+    this.#changes = [];
+    for (const [record, { isSettled }] of this.questions) {
+      if (!isSettled) this.questions.set(record, { isOpen: true, isSettled });
+    }
     for (const attempt of this.attempts.values()) {
       attempt.isLiving = false;
       const row = this.rows.get(attempt.record);
       if (attempt.isDurable && row?.attemptId === attempt.id && (row.state === "started" || row.state === "unknown")) {
         // What the origin said of it is forgotten.
         attempt.isRefused = false;
+        attempt.refusedAfter = null;
         attempt.isAbsent = false;
         attempt.answeredAtMs = null;
         attempt.resultAtMs = null;

@@ -2,7 +2,7 @@
 
 import { calm } from "./calm.ts";
 import type { Disk } from "./disk.ts";
-import { drawPlan, type Kind } from "./plan.ts";
+import { drawPlan, type Extras, type Kind } from "./plan.ts";
 import { follow } from "./platform.ts";
 import { Random, SequenceHash } from "./random.ts";
 import { Steps } from "./steps.ts";
@@ -21,16 +21,18 @@ export async function runInterleaving(
   seed: number,
   disk: Disk,
   counts: Map<Kind, number>,
+  extras: Extras,
   trace: (what: string) => void = () => undefined,
 ): Promise<Interleaving> {
   const random = new Random(seed);
-  const plan = drawPlan(random);
+  const plan = drawPlan(random, extras);
   trace(`unknown = "${plan.unknown}", ${plan.records} record(s), ${plan.keptBytes} bytes kept of a body`);
   const world = new World(plan, disk, trace);
   follow(world.clock);
   const hash = new SequenceHash();
   hash.add(plan.unknown.length);
   hash.add(plan.keptBytes);
+  hash.add(plan.credentials);
   const steps = new Steps(world, random, hash, counts, trace);
   let taken = 0;
   while (taken < plan.steps && world.rules.violations.length === 0 && steps.take()) {

@@ -28,6 +28,7 @@ export class OriginCall {
   readonly #headers = Promise.withResolvers<object>();
   readonly #keptBytes: number;
   readonly #nowMs: () => number;
+  readonly #refused: () => void;
   readonly #coming: Uint8Array[] = [];
   #sent = "";
   #hasEnded = false;
@@ -35,11 +36,12 @@ export class OriginCall {
   #reading: PromiseWithResolvers<Read> | null = null;
   #view: Uint8Array | null = null;
 
-  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number) {
+  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number, refused: () => void) {
     this.attempt = attempt;
     this.gate = gate;
     this.#keptBytes = keptBytes;
     this.#nowMs = nowMs;
+    this.#refused = refused;
   }
 
   get response(): Promise<object> {
@@ -64,7 +66,7 @@ export class OriginCall {
     if (status < 502) this.attempt.answeredAtMs = this.#nowMs();
     // Its head says that it did not act, and will not: the next attempt need not wait for the rest.
     if (status === 503) {
-      this.attempt.isRefused = true;
+      this.#refused();
       this.attempt.isLiving = false;
     }
     const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });

@@ -21,6 +21,9 @@ export const KINDS = [
   "answer",
   "body",
   "question",
+  "bucket",
+  "operator",
+  "reads on",
   "timer",
   "time",
   "alarm",
@@ -30,6 +33,9 @@ export const KINDS = [
   "connection lost",
   "delivered again",
   "client leaves",
+  "client stalls",
+  "upload cut",
+  "bucket fails",
   "alarm twice",
   "alarm dropped",
   "clock back",
@@ -39,12 +45,50 @@ export const KINDS = [
 export type Kind = (typeof KINDS)[number];
 export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("commit fails"));
 
+/** What an interleaving may have beyond the plain one. Each can be left out, so that a rule that breaks can be traced to it. */
+export const EXTRAS = [
+  /** Readers that stand still. */
+  "stalls",
+  /** Whether who has left still costs anything. */
+  "leavers",
+  /** Several credentials in one scope, where the origin tells each only of its own. */
+  "foreign",
+  /** Questions that are answered a byte now and then, or never. */
+  "trickles",
+  /** Requests' bodies that only flow through, and are cut when their client leaves. */
+  "cuts",
+  /** A bucket for large bodies. */
+  "bucket",
+  /** Operators who release, resolve and forget between any two steps. */
+  "operators",
+] as const;
+export type Extra = (typeof EXTRAS)[number];
+export type Extras = ReadonlySet<Extra>;
+export const ALL_EXTRAS: Extras = new Set(EXTRAS);
+
+/** With these the gateway breaks a rule: each names a defect that is known. */
+export const BROKEN_EXTRAS: readonly Extra[] = [];
+
+export function extrasWithout(names: readonly string[]): Extras {
+  const unknown = names.find((name) => !EXTRAS.some((extra) => extra === name));
+  if (unknown !== undefined) throw new Error(`--without knows no "${unknown}": ${EXTRAS.join(", ")}`);
+  return new Set(EXTRAS.filter((extra) => !names.includes(extra)));
+}
+
 export interface Plan {
+  readonly extras: Extras;
   readonly unknown: Policy["unknown"];
+  /** How many clients share the scope, each with a credential of its own. */
+  readonly credentials: number;
+  readonly hasBucket: boolean;
+  /** Whether requests' bodies only flow through. */
+  readonly streams: boolean;
   readonly records: number;
   /** How many requests the clients send, and how many steps are taken before the faults end. */
   readonly requests: number;
   readonly steps: number;
+  /** How many decisions operators take. */
+  readonly decisions: number;
   /** How many faults there may be. */
   readonly faults: number;
   /** How much of a response's body is kept. */
@@ -52,15 +96,25 @@ export interface Plan {
   readonly weights: Readonly<Record<Kind, number>>;
 }
 
-export function drawPlan(random: Random): Plan {
+/** What is left out changes nothing else that is drawn. */
+export function drawPlan(random: Random, extras: Extras): Plan {
   const some = (...of: readonly number[]): number => random.of(of);
+  const only = (extra: Extra, weight: number): number => (extras.has(extra) ? weight : 0);
+  const credentials = random.oneIn(3) ? 2 : 1;
+  const hasBucket = random.oneIn(4) && extras.has("bucket");
+  const streams = random.oneIn(5) && extras.has("cuts");
   return {
+    extras,
     unknown: random.of(["retry", "hold", "verify"] as const),
+    credentials: extras.has("foreign") ? credentials : 1,
+    hasBucket,
+    streams,
     records: some(1, 1, 1, 2),
     requests: 2 + random.below(4),
     steps: 12 + random.below(24),
+    decisions: some(0, 0, 1, 3),
     faults: some(0, 1, 2, 4, 6),
-    keptBytes: random.oneIn(10) ? 3 : 1000,
+    keptBytes: random.oneIn(hasBucket ? 1 : 10) ? 3 : 1000,
     weights: {
       request: some(4, 8, 16),
       commit: some(2, 8, 16),
@@ -69,6 +123,9 @@ export function drawPlan(random: Random): Plan {
       answer: some(4, 8, 16),
       body: some(2, 8, 16),
       question: some(4, 8, 16),
+      bucket: some(4, 8, 16),
+      operator: only("operators", some(1, 4)),
+      "reads on": some(1, 4),
       timer: some(1, 4, 16),
       time: some(1, 2, 4),
       alarm: some(1, 4, 12),
@@ -76,7 +133,10 @@ export function drawPlan(random: Random): Plan {
       crash: some(0, 1, 2, 4),
       "connection lost": some(0, 1, 3),
       "delivered again": some(0, 1, 3),
-      "client leaves": some(0, 0, 1),
+      "client leaves": some(0, 0, 1, 3),
+      "client stalls": only("stalls", some(0, 0, 1, 3)),
+      "upload cut": some(1, 3),
+      "bucket fails": some(0, 4, 8),
       "alarm twice": some(0, 0, 2),
       "alarm dropped": some(0, 0, 0, 2),
       "clock back": some(0, 0, 1, 2),

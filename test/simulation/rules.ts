@@ -41,12 +41,21 @@ export class Rules {
     this.violations.push(`${guarantee}: ${what}`);
   }
 
-  /** An attempt starts. */
-  starts(next: AttemptFacts): void {
+  /** An attempt starts. `waitedSince`: how many requests had been sent when its own was, if that has waited for others. */
+  starts(next: AttemptFacts, waitedSince: number | null): void {
     const { latestMs } = this.#clock;
     const same = this.#facts.of(next.record).at(-1);
     // Its record remembers the last attempt, as long as it lives.
-    if (same?.id === next.id && latestMs < same.startedAtMs + LEAST_RETENTION_MS) {
+    const isShared = same !== undefined && waitedSince !== null && same.fingerprint === next.fingerprint;
+    if (
+      isShared &&
+      !this.#disk.hasFailed &&
+      same.startedAfter < waitedSince &&
+      waitedSince <= (same.refusedAfter ?? 0)
+    ) {
+      this.broken("G8", `${next.id} starts, and its client has waited for ${same.id}, which was refused`);
+    }
+    if (same?.id === next.id && !same.isForgotten && latestMs < same.startedAtMs + LEAST_RETENTION_MS) {
       this.broken("G1", `${next.id} starts a second time`);
     }
     for (const earlier of this.#facts.of(next.record)) {
@@ -54,11 +63,14 @@ export class Rules {
       // One whose result is known may still send the rest of a body that is not kept.
       const resultIsOver = earlier.resultAtMs !== null && latestMs >= earlier.resultAtMs + LEAST_RETENTION_MS;
       if (earlier.isLiving && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
-      if (earlier.completedUntilMs !== null && latestMs < earlier.completedUntilMs) {
+      // With its own word its lock has ended.
+      if (earlier.isForgotten && earlier.answeredAtMs !== null && !earlier.isResolved) continue;
+      if (earlier.completedUntilMs !== null && latestMs < earlier.completedUntilMs && !earlier.isForgotten) {
         this.broken("G2", `${pair}, whose result is durable`);
       }
       if (earlier.isRefused) continue;
       if (latestMs < earlier.lockedUntilMs) this.broken("G1", `${pair}, before the end of its lock`);
+      if (earlier.isReleased || earlier.isForgotten) continue;
       const settledMs = Math.min(earlier.lockedUntilMs, earlier.answeredAtMs ?? Number.POSITIVE_INFINITY);
       const forbiddenUntil = settledMs + LEAST_RETENTION_MS;
       if (this.#plan.unknown !== "retry" && !earlier.isAbsent && latestMs < forbiddenUntil) {
@@ -75,7 +87,13 @@ export class Rules {
     }
     for (const earlier of this.#facts.of(attempt.record)) {
       const isErased = this.#clock.latestMs >= earlier.startedAtMs + LEAST_RETENTION_MS;
-      if (earlier !== attempt && earlier.isDurable && !isErased && earlier.number >= attempt.number) {
+      if (
+        earlier !== attempt &&
+        earlier.isDurable &&
+        !earlier.isForgotten &&
+        !isErased &&
+        earlier.number >= attempt.number
+      ) {
         this.broken("G6", `${attempt.id} has number ${attempt.number}, ${earlier.id} had ${earlier.number}`);
       }
     }
@@ -92,9 +110,12 @@ export class Rules {
   /** The operation takes effect. */
   acts(attempt: AttemptFacts): void {
     for (const earlier of this.effects) {
-      const isErased =
-        this.#clock.latestMs >= Math.min(earlier.atMs, earlier.attempt.lockedUntilMs) + LEAST_RETENTION_MS;
-      if (this.#plan.unknown !== "retry" && earlier.attempt.record === attempt.record && !isErased) {
+      const { isReleased, isForgotten, isResolved, answeredAtMs, lockedUntilMs, record } = earlier.attempt;
+      // What an operator has settled may expire before the attempt has taken effect.
+      const settledMs = isResolved ? (answeredAtMs ?? lockedUntilMs) : lockedUntilMs;
+      const isErased = this.#clock.latestMs >= Math.min(earlier.atMs, settledMs) + LEAST_RETENTION_MS;
+      if (isReleased || isForgotten) continue;
+      if (this.#plan.unknown !== "retry" && record === attempt.record && !isErased) {
         this.broken("G6", `${attempt.id} is a second effect after ${earlier.attempt.id}`);
       }
     }
@@ -107,6 +128,21 @@ export class Rules {
     return this.effects.findLast((effect) => effect.attempt.record === record && isFresh(effect)) ?? null;
   }
 
+  /** An operator's change has been made to the record of this attempt, its last one. */
+  decides(action: string, attempt: AttemptFacts): void {
+    if (attempt.isLiving) this.broken("G1", `an operator's ${action} beside ${attempt.id}, which is in flight`);
+    const hasSpoken = attempt.isRefused || (attempt.answeredAtMs !== null && !attempt.isResolved);
+    const isOver = this.#clock.latestMs >= attempt.lockedUntilMs || hasSpoken;
+    if (action === "forget" && !isOver) {
+      this.broken("G1", `${attempt.id} is forgotten before the end of its lock`);
+    }
+  }
+
+  /** Nothing goes on by itself. What waits needs a timer each, at the most; who has left needs none. */
+  rests(timers: number, waiting: number): void {
+    if (timers > 1 + waiting) this.broken("G8", `${timers} timers, and only ${waiting} requests wait`);
+  }
+
   /** Everything written so far has become durable. */
   commits(): void {
     for (const row of this.#facts.rows.values()) this.#learn(row);
@@ -115,7 +151,7 @@ export class Rules {
     if (this.isAlarmDropped) return;
     for (const row of this.#facts.rows.values()) {
       // What is at the origin has no deadline but that of the question itself, also when its instance is gone.
-      const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isOpen === true;
+      const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isSettled === false;
       const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
       // A question that could not be noted is put off, as an alarm whose work failed.
       const putOffMs = row.state === "unknown" ? this.#disk.refusedAtMs + ALARM_RETRY_MS : 0;

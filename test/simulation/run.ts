@@ -2,19 +2,22 @@
 //
 //   node test/simulation/run.ts --interleavings 1000000 --seed 1
 //   node test/simulation/run.ts --only 2654435770      one interleaving again, step by step
+//   node test/simulation/run.ts --without stalls,foreign   leaves out what plan.ts calls extras
 
 import { parseArgs } from "node:util";
 import { explore, replay } from "./explore.ts";
-import { FAULTS, KINDS } from "./plan.ts";
+import { extrasWithout, FAULTS, KINDS } from "./plan.ts";
 
 const { values } = parseArgs({
   options: {
     interleavings: { type: "string", default: "1000000" },
     seed: { type: "string", default: "1" },
     only: { type: "string" },
+    without: { type: "string", default: "" },
   },
 });
 const { only } = values;
+const extras = extrasWithout(values.without.split(",").filter((name) => name !== ""));
 const say = console.log;
 
 if (only === undefined) await exploreAll(Number(values.interleavings), Number(values.seed));
@@ -25,7 +28,8 @@ async function exploreAll(interleavings: number, seed: number): Promise<void> {
   const now = performance.now.bind(performance);
   const startedMs = now();
   const seconds = (): string => ((now() - startedMs) / 1000).toFixed(1);
-  const result = await explore(interleavings, seed, (done) => say(`${done} interleavings, ${seconds()} s`));
+  const progress = (done: number): void => say(`${done} interleavings, ${seconds()} s`);
+  const result = await explore(interleavings, seed, progress, extras);
   const { distinct, steps, counts, broken } = result;
   say(`interleavings  ${result.interleavings}`);
   say(`distinct       ${distinct}`);
@@ -40,7 +44,7 @@ async function exploreAll(interleavings: number, seed: number): Promise<void> {
 
 async function show(seed: number): Promise<void> {
   say(`\n--only ${seed}`);
-  const { violations } = await replay(seed, (what) => say(`  ${what}`));
+  const { violations } = await replay(seed, (what) => say(`  ${what}`), extras);
   for (const violation of violations) say(`  VIOLATION ${violation}`);
   if (violations.length > 0) process.exitCode = 1;
 }

@@ -5,17 +5,21 @@ import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
 import { type ExchangePorts, Exchanges } from "../../src/shard/exchange.ts";
+import type { RequestBody } from "../../src/shard/request-body.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
+import type { ExchangeHead } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { Traffic } from "../../src/traffic/traffic.ts";
 import { Watch } from "../../src/traffic/watch.ts";
+import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
-import { REACHABILITY, storageOn } from "./stand-ins.ts";
+import { bucketOf, REACHABILITY, storageOn } from "./stand-ins.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
   readonly disk: Disk;
+  readonly bucket: Bucket | null;
   readonly target: ExchangePorts["target"];
   readonly sync: () => Promise<void>;
 }
@@ -28,21 +32,22 @@ export class Shard {
   readonly #disk: Disk;
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
-  readonly #timers = new Timers();
   #isAlive = true;
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, target, sync }: ShardWorld) {
+  constructor({ disk, bucket, target, sync }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
       if (this.#handledMs === null || ms > this.#handledMs) disk.setAlarm(ms);
     };
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
-    this.#ledger = new Ledger(storage, null, (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
+    this.#ledger = new Ledger(storage, bucketOf(bucket), (afterMs) =>
+      this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
+    );
     this.#alarm = new Alarm(storage, () => this.exchanges.nextDeadline());
-    const timers = this.#timers;
+    const timers = new Timers();
     this.exchanges = new Exchanges({
       ledger: this.#ledger,
       alarm: this.#alarm,
@@ -54,6 +59,10 @@ export class Shard {
       timers,
       watch: new Watch("shard", new Traffic(), null),
     });
+  }
+
+  run(head: ExchangeHead, body: RequestBody, caller: AbortSignal): Promise<Response> {
+    return this.exchanges.run(head, body, caller);
   }
 
   /** What the object class does when its alarm comes. Tells until when the next may stay away; `null` if it may not. */

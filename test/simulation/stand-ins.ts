@@ -2,6 +2,7 @@
 // each has all that the gateway uses of it, and no more.
 
 import type { Reachability } from "../../src/shard/reachability.ts";
+import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
 import type { PlainRequest } from "./platform.ts";
 
@@ -31,6 +32,11 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
 export function target(fetch: (request: PlainRequest) => Promise<object>): Fetcher {
   const binding: unknown = { fetch };
   return binding as Fetcher;
+}
+
+export function bucketOf(bucket: Bucket | null): R2Bucket | null {
+  const binding: unknown = bucket;
+  return binding as R2Bucket | null;
 }
 
 /** Asked for calls over the network only; these go to a binding. */

@@ -2,6 +2,7 @@
 
 import { FAULTS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
+import type { BucketCall } from "./bucket.ts";
 import type { OriginCall } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
@@ -9,6 +10,7 @@ import type { Random, SequenceHash } from "./random.ts";
 import type { World } from "./world.ts";
 
 const STATUSES = [201, 201, 201, 500, 503, 502];
+const CHANGES = ["release", "resolve", "forget"] as const;
 const DUPLICATES = ["reject", "wait", "attach"] as const;
 const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
 
@@ -20,6 +22,7 @@ export class Steps {
   readonly counts: Map<Kind, number>;
   #requests = 0;
   #faults = 0;
+  #decisions = 0;
 
   constructor(
     world: World,
@@ -87,6 +90,17 @@ export class Steps {
         return calls[kind].length > 0;
       case "connection lost":
         return calls.lose.length > 0;
+      case "bucket":
+      case "bucket fails":
+        return this.#bucketCalls().length > 0;
+      case "operator":
+        return this.#decisions < plan.decisions && this.#world.facts.rows.size > 0;
+      case "reads on":
+        return clients.with("stalls").length > 0;
+      case "client stalls":
+        return this.#readers().length > 0;
+      case "upload cut":
+        return this.#world.uploads().length > 0;
       case "question":
         return this.#questions().length > 0;
       case "delivered again":
@@ -119,8 +133,10 @@ export class Steps {
         const record = `r${this.#choose(world.plan.records)}`;
         const print = this.#choose(10) === 0 ? "other" : "same";
         const duplicate = this.#pick(DUPLICATES);
-        this.#trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}`);
-        world.send(record, print, duplicate);
+        const client = world.plan.credentials > 1 ? this.#choose(world.plan.credentials) : 0;
+        const who = world.plan.credentials > 1 ? `, by client ${client}` : "";
+        this.#trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}`);
+        world.send(record, print, duplicate, client);
         return;
       }
       case "commit":
@@ -157,11 +173,46 @@ export class Steps {
       }
       case "question": {
         const question = this.#pick(this.#questions());
-        const isHeard = this.#choose(4) > 0;
-        const answer = isHeard ? world.answerQuestion(question) : "nothing that helps";
-        if (!isHeard && this.#choose(2) === 0) question.lose();
-        else if (!isHeard) question.answer(503, "");
-        this.#trace(`asked about ${question.record}, the origin says ${answer}`);
+        this.#trace(`asked about ${question.record}, the origin says ${this.#answerQuestion(question)}`);
+        return;
+      }
+      case "bucket": {
+        const call = this.#pick(this.#bucketCalls());
+        this.#trace(`the bucket: ${call.what}`);
+        call.finish();
+        return;
+      }
+      case "bucket fails": {
+        const call = this.#pick(this.#bucketCalls());
+        const isDone = this.#choose(2) === 0;
+        this.#trace(`the bucket fails: ${call.what}${isDone ? ", which is done" : ""}`);
+        if (isDone) call.act();
+        call.fail();
+        return;
+      }
+      case "operator": {
+        this.#decisions += 1;
+        const record = this.#pick([...world.facts.rows.keys()]);
+        const action = this.#pick(CHANGES);
+        this.#trace(`an operator's ${action} of ${record}: ${world.decide(record, action)}`);
+        return;
+      }
+      case "reads on": {
+        const request = this.#pick(world.clients.with("stalls"));
+        this.#trace(`${request.name} reads on`);
+        world.clients.readOn(request);
+        return;
+      }
+      case "client stalls": {
+        const request = this.#pick(this.#readers());
+        this.#trace(`${request.name} reads no more`);
+        world.clients.stall(request);
+        return;
+      }
+      case "upload cut": {
+        const request = this.#pick(world.uploads());
+        this.#trace(`the body of ${request.name} breaks off`);
+        world.cut(request);
         return;
       }
       case "delivered again": {
@@ -219,7 +270,42 @@ export class Steps {
 
   #questions(): readonly Question[] {
     const { questions, disk } = this.#world;
-    return questions.filter(({ isOpen, gate }) => isOpen && gate <= disk.durable);
+    return questions.filter(({ isOpen, hangs, gate }) => isOpen && !hangs && gate <= disk.durable);
+  }
+
+  /** Also those who will not read at all. */
+  #readers(): readonly ClientRequest[] {
+    const { clients } = this.#world;
+    return [...clients.with("reads"), ...clients.with("waits").filter(({ stalled }) => stalled === null)];
+  }
+
+  #bucketCalls(): readonly BucketCall[] {
+    const { bucket, disk } = this.#world;
+    return bucket?.calls.filter(({ gate }) => gate <= disk.durable) ?? [];
+  }
+
+  #answerQuestion(question: Question): string {
+    const world = this.#world;
+    const { nowMs } = world.clock;
+    if (question.trickleMs !== null) {
+      question.feed(nowMs);
+      return "a byte more";
+    }
+    if (this.#choose(4) > 0) return world.answerQuestion(question);
+    switch (this.#choose(world.plan.extras.has("trickles") ? 4 : 2)) {
+      case 0:
+        question.lose();
+        return "nothing: the connection breaks";
+      case 1:
+        question.answer(503, "");
+        return "503";
+      case 2:
+        question.hangs = true;
+        return "nothing, ever";
+      default:
+        question.trickle(nowMs);
+        return "200, and a byte now and then";
+    }
   }
 
   /** A request is delivered again soon, if at all. */

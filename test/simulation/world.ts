@@ -1,16 +1,19 @@
 // The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what may happen to each.
 // Every method is one step; who calls them, and in which order, is of no concern here.
 
-import { bytesBody } from "../../src/shard/request-body.ts";
+import { RequestBody } from "../../src/shard/request-body.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { AnswerRules } from "./answers.ts";
+import { Bucket } from "./bucket.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor, QUESTION } from "./clients.ts";
 import { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
-import { claimedBy, durableBytes, durableRows } from "./durable.ts";
+import type { Change } from "../../src/core/timeline.ts";
+import { decide } from "./operators.ts";
+import { claimedBy, durableBytes, durableRows, notedUploads } from "./durable.ts";
 import { type AttemptFacts, Facts } from "./facts.ts";
 import { Origin, OriginCall } from "./origin.ts";
-import { LOCK_MS, type Plan, START_MS } from "./plan.ts";
+import { LOCK_MS, type Plan, START_MS, TIMEOUT_MS } from "./plan.ts";
 import { type PlainRequest, quiet } from "./platform.ts";
 import { Question } from "./question.ts";
 import { Rules } from "./rules.ts";
@@ -18,6 +21,9 @@ import { Shard } from "./shard.ts";
 import { target } from "./stand-ins.ts";
 
 const NONE = new Uint8Array();
+
+/** The longest that a question may take: until its head, and one silence of its body. */
+const QUESTION_MS = 3 * TIMEOUT_MS;
 
 export class World {
   readonly plan: Plan;
@@ -27,6 +33,7 @@ export class World {
   readonly rules: Rules;
   readonly origin = new Origin();
   readonly clients: Clients;
+  readonly bucket: Bucket | null;
   readonly #trace: (what: string) => void;
   #shard: Shard | null = null;
   #life = 0;
@@ -47,6 +54,7 @@ export class World {
     this.rules = new Rules(plan, this.clock, disk, this.facts);
     const answers = new AnswerRules(this.clock, this.facts, this.rules, plan.unknown);
     this.clients = new Clients(answers, plan.keptBytes, trace);
+    this.bucket = plan.hasBucket ? new Bucket(() => disk.written) : null;
     disk.clear();
   }
 
@@ -59,17 +67,18 @@ export class World {
     return this.disk.isDirty || this.#syncs.length > 0;
   }
 
-  send(record: string, print: string, duplicate: Duplicate): void {
+  send(record: string, print: string, duplicate: Duplicate, client = 0): void {
     this.#sent += 1;
-    this.#deliver(headFor(this.plan, record, print, `a${this.#sent}`, duplicate), this.clock.nowMs);
+    const credential = `client ${client}`;
+    this.#deliver(headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential), credential);
   }
 
   /** The very same request once more: whoever delivered it has lost the way to its answer. */
-  sendAgain({ head, sentMs }: ClientRequest): void {
-    this.#deliver(head, sentMs);
+  sendAgain({ head, credential, sentMs }: ClientRequest): void {
+    this.#deliver(head, credential, sentMs);
   }
 
-  #deliver(head: ExchangeHead, sentMs: number): void {
+  #deliver(head: ExchangeHead, credential: string, sentMs = this.clock.nowMs): void {
     const { recordId: record, fingerprint: print, attemptId: id } = head;
     this.#heads.set(id, head);
     const request: ClientRequest = {
@@ -77,16 +86,25 @@ export class World {
       record,
       fingerprint: print,
       head,
-      caller: new AbortController(),
       sentMs,
+      credential,
+      sentAfter: this.#sent,
+      caller: new AbortController(),
       toldBefore: this.facts.told.get(record) ?? null,
       state: "waits",
       held: null,
       reader: null,
+      stalled: null,
+      cut: null,
       text: "",
     };
     const life = this.#life;
-    const exchange = this.#instance().exchanges.run(head, bytesBody(NONE), request.caller.signal);
+    const open = (broke: () => void): Uint8Array => {
+      request.cut = broke;
+      return NONE;
+    };
+    const body = new RequestBody({ open, users: 1, free: () => undefined });
+    const exchange = this.#instance().run(head, body, request.caller.signal);
     this.clients.expect(
       request,
       exchange,
@@ -98,6 +116,7 @@ export class World {
   #instance(): Shard {
     this.#shard ??= new Shard({
       disk: this.disk,
+      bucket: this.bucket,
       sync: () => new Promise((resolve) => this.#syncs.push(resolve)),
       target: (origin) => (origin.kind === "binding" ? this.#target(origin.binding) : null),
     });
@@ -110,30 +129,30 @@ export class World {
     if (head === undefined) return null;
     // One that is delivered again may start under another id than its own.
     const claimed = claimedBy(this.disk, head.recordId) ?? name;
-    return this.#begin(claimed, head.recordId, head.fingerprint);
+    return this.#begin(claimed, head, name);
   }
 
   #ask(record: string): Fetcher {
     const askedMs = this.clock.nowMs;
     return target((request) => {
-      const question = new Question(record, askedMs, this.disk.written, request);
+      const question = new Question(record, this.facts.of(record).at(-1), askedMs, this.disk.written, request);
       this.questions.push(question);
       this.facts.questions.set(record, question);
       return question.response;
     });
   }
 
-  /** The origin answers a question truly: by the effect, if there is one. */
+  /** The origin answers a question truly: by the effect, if there is one that who asks may see. */
   answerQuestion(question: Question): string {
-    const { record } = question;
+    const { record, credential, attempt: owner } = question;
     const effect = this.rules.effectOf(record);
-    const attempt = this.facts.of(record).at(-1);
-    if (effect === null) {
-      if (attempt !== undefined) attempt.isAbsent = question.askedMs >= attempt.lockedUntilMs;
+    const isForeign = effect !== null && effect.attempt.credential !== credential;
+    if (effect === null || isForeign || owner === undefined) {
+      const isOwn = owner?.credential === credential && !isForeign;
+      if (owner !== undefined && isOwn) owner.isAbsent = question.askedMs >= owner.lockedUntilMs;
       question.answer(404, "");
-      return "404";
+      return isForeign ? "404, to another client" : "404";
     }
-    const { attempt: owner } = effect;
     const text = `${owner.id} 200`;
     owner.wholes.push(text);
     owner.answeredAtMs ??= this.clock.nowMs;
@@ -143,8 +162,13 @@ export class World {
   }
 
   /** An attempt starts: in the same turn the gateway asks where its call goes. */
-  #begin(id: string, record: string, print: string): Fetcher | null {
+  #begin(id: string, head: ExchangeHead, name: string): Fetcher | null {
+    const { recordId: record, fingerprint: print } = head;
     const { nowMs } = this.clock;
+    // One that starts at once is not yet among them.
+    const waiting = this.clients.requests.find(
+      (request) => request.head.attemptId === name && request.state === "waits",
+    );
     const attempt: AttemptFacts = {
       id,
       record,
@@ -156,12 +180,18 @@ export class World {
       number: 0,
       isRefused: false,
       isAbsent: false,
+      isReleased: false,
+      isResolved: false,
+      isForgotten: false,
+      credential: head.call.headers.find(([header]) => header === "authorization")?.[1] ?? "",
+      startedAfter: this.#sent,
+      refusedAfter: null,
       answeredAtMs: null,
       resultAtMs: null,
       wholes: [],
       completedUntilMs: null,
     };
-    this.rules.starts(attempt);
+    this.rules.starts(attempt, waiting?.sentAfter ?? null);
     this.facts.add(attempt);
     if (this.isUnreachable) {
       this.isUnreachable = false;
@@ -170,7 +200,11 @@ export class World {
       return null;
     }
     const fetch = (request: PlainRequest): Promise<object> => {
-      const call = new OriginCall(attempt, this.disk.written, this.plan.keptBytes, () => this.clock.nowMs);
+      const refused = (): void => {
+        attempt.isRefused = true;
+        attempt.refusedAfter = this.#sent;
+      };
+      const call = new OriginCall(attempt, this.disk.written, this.plan.keptBytes, () => this.clock.nowMs, refused);
       const response = this.origin.fetch(request, call);
       this.release();
       return response;
@@ -182,6 +216,53 @@ export class World {
   async rest(): Promise<void> {
     do await quiet();
     while (this.release());
+    this.#judgeTimers();
+    this.#judgeQuestions();
+  }
+
+  /** As long as nobody has begun to answer, nothing but waiting needs time. */
+  #judgeTimers(): void {
+    const isAnswering = this.origin.calls.some(({ status, isHeard }) => isHeard && status !== 0);
+    const { requests } = this.clients;
+    const reads = requests.some(({ state }) => state === "reads" || state === "stalls");
+    if (isAnswering || reads || this.#handledMs !== null || !this.plan.extras.has("leavers")) return;
+    const living = new Set(this.facts.living().map(({ id }) => id));
+    const waiting = requests.filter(({ state, head }) => state === "waits" && !living.has(head.attemptId));
+    this.rules.rests(this.clock.count, waiting.length);
+  }
+
+  #judgeQuestions(): void {
+    for (const question of this.questions) {
+      const forMs = this.clock.latestMs - question.askedMs;
+      const timer = this.clock.next();
+      // A timer that is due may come late.
+      const isLate = timer !== null && timer.dueMs <= this.clock.nowMs;
+      if (!question.isOpen || isLate || forMs <= QUESTION_MS) continue;
+      this.rules.broken("G8", `a question about ${question.record} goes on after ${forMs} ms`);
+      question.lose();
+    }
+  }
+
+  /** The client's connection breaks while its body flows through: the origin never has it whole. */
+  cut(request: ClientRequest): void {
+    for (const call of this.origin.calls) if (call.attempt.id === request.head.attemptId) call.work = "over";
+    this.clients.leave(request);
+    request.cut?.();
+  }
+
+  /** Those whose bodies still flow. */
+  uploads(): readonly ClientRequest[] {
+    if (!this.plan.streams) return [];
+    const flowing = this.origin.calls.filter(
+      ({ work, isHeard, status }) => isHeard && status === 0 && (work === "held" || work === "on the wire"),
+    );
+    const ids = new Set(flowing.map(({ attempt }) => attempt.id));
+    return this.clients.requests.filter(({ state, head }) => state === "waits" && ids.has(head.attemptId));
+  }
+
+  /** An operator decides about a record. Says what came of it. */
+  decide(record: string, action: Change): string {
+    return decide(this, this.#instance(), record, action);
   }
 
   /** Opens the output gate for what was held by what is durable now; tells whether anybody has heard something. */
@@ -205,6 +286,8 @@ export class World {
   commit(): void {
     this.disk.commit();
     this.facts.rows = durableRows(this.disk);
+    this.facts.commit(this.disk.durable);
+    this.bucket?.note(notedUploads(this.disk));
     for (const [body, bytes] of durableBytes(this.disk)) {
       this.facts.durableBytes.set(body, Math.max(bytes, this.facts.durableBytes.get(body) ?? 0));
     }
@@ -223,6 +306,7 @@ export class World {
     this.#syncs = [];
     this.questions = [];
     this.#handledMs = null;
+    this.bucket?.crash(this.disk.durable);
     this.disk.crash();
     this.clock.clearAll();
     this.facts.crash();

@@ -39,6 +39,9 @@ export interface OpenRequest {
   readonly response: Promise<RawResponse>;
   /** More bytes of the request, as they are: a body that was only announced can be sent piece by piece. */
   write(bytes: Buffer | string): void;
+  /** Reads no more until `resume`, and keeps the connection: whoever sends has to wait. */
+  pause(): void;
+  resume(): void;
   /** Ends the connection with a reset (RST), as a client that crashes does. */
   reset(): void;
 }
@@ -116,6 +119,8 @@ export function openRequest(request: RawRequest): OpenRequest {
     head: head.promise,
     response: response.promise,
     write: (bytes) => void socket.write(bytes),
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
     reset: () => void socket.resetAndDestroy(),
   };
 }

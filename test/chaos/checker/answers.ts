@@ -2,8 +2,20 @@
 // leave, and the mismatch.
 
 import type { Answer, Arrival, Exchange } from "../history.ts";
-import { answersFrom, isClean, isOutgrown, isResult, livesUntil, naming, printOf, SLACK_MS, toldAt } from "./facts.ts";
-import { wasBroken } from "./records.ts";
+import {
+  answersFrom,
+  isClean,
+  isOutgrown,
+  isResult,
+  livesUntil,
+  mayBeUnkept,
+  mayHaveChanged,
+  naming,
+  printOf,
+  SLACK_MS,
+  toldAt,
+} from "./facts.ts";
+import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 /**
@@ -20,7 +32,9 @@ export function firstAnswerWins(world: World, record: RecordHistory): readonly V
     for (const exchange of record.exchanges) {
       if (exchange.sentAt <= settled || exchange.endAt >= livesTo) continue;
       if (exchange.print !== printOf(world, arrival)) continue;
-      const what = contradiction(world, record, arrival, exchange);
+      const isUnkept = mayBeUnkept(world, record, arrival);
+      const what =
+        isUnkept && isCode(exchange, "response-not-kept") ? null : contradiction(world, record, arrival.seq, exchange);
       if (what === null) continue;
       violations.push({ rule: ruleFor(world, arrival, exchange, told), what, evidence: naming(arrival, exchange) });
     }
@@ -44,19 +58,51 @@ function ruleFor(world: World, settled: Arrival, later: Arrival | Exchange, told
   return hasLeft ? "G5 the client may leave" : "G2 first answer wins";
 }
 
-/** Null: it got the answer, or nothing that says otherwise. */
-function contradiction(world: World, record: RecordHistory, arrival: Arrival, exchange: Exchange): string | null {
+function isCode({ ending }: Exchange, code: string): boolean {
+  return ending.kind === "answer" && ending.code === code;
+}
+
+/** What says that the record's answer is not the one with this number. Null: it got that answer, or nothing that says otherwise. */
+export function contradiction(world: World, record: RecordHistory, seq: number, exchange: Exchange): string | null {
   const { ending, sentAt, endAt } = exchange;
   if (ending.kind === "none") return null;
-  if (ending.origin?.arrival === arrival.seq) {
+  const isBroken = wasBroken(world, sentAt, endAt) || bucketFailed(world, record, sentAt, endAt);
+  if (ending.origin?.arrival === seq) {
     if (!ending.replayed) return "an answer from the record does not say that it is a replay";
-    const excused = ending.complete || ending.left || wasBroken(world, sentAt, endAt);
-    return excused ? null : "a replay broke off";
+    return ending.complete || ending.left || isBroken || stoodStill(record, exchange) ? null : "a replay broke off";
   }
-  if (ending.origin !== null) return `the first answer was that of arrival ${arrival.seq}, this is another`;
-  if (ending.code === "response-not-kept" && isOutgrown(record, arrival)) return null;
-  if (!ending.complete || (ending.code === "store-unavailable" && wasBroken(world, sentAt, endAt))) return null;
+  if (ending.origin !== null) {
+    const isRemembered = ending.replayed && wasForgotten(record, exchange, ending);
+    return isRemembered ? null : `the first answer was that of ${nameOf(seq)}, this is another`;
+  }
+  if (!ending.complete || (ending.code === "store-unavailable" && isBroken)) return null;
   return `answered ${ending.status} ${ending.code ?? ""} instead of the first answer`;
+}
+
+function nameOf(seq: number): string {
+  return seq < 0 ? `decision ${seq}` : `arrival ${seq}`;
+}
+
+/** Whoever reads nothing for longer than `idle_timeout` may be let go. */
+function stoodStill({ policy }: RecordHistory, { stalledMs }: Exchange): boolean {
+  return stalledMs > policy.idleTimeoutMs - SLACK_MS;
+}
+
+/** What an isolate remembers of small replays, and how long after an operator has erased the record (README, "Operating it"). */
+const REMEMBERED_BYTES = 8_192;
+const REMEMBERED_MS = 30_000;
+
+function wasForgotten({ decisions }: RecordHistory, { sentAt }: Exchange, { bytes }: Answer): boolean {
+  return (
+    bytes <= REMEMBERED_BYTES &&
+    decisions.some(
+      (decision) =>
+        decision.action === "forget" &&
+        mayHaveChanged(decision) &&
+        decision.sentAt <= sentAt &&
+        sentAt <= decision.endAt + REMEMBERED_MS,
+    )
+  );
 }
 
 /** G2: whoever gets an answer gets what the origin gave, to the byte, and all get the same. */

@@ -4,9 +4,18 @@ import type { HistoryEvent } from "../history.ts";
 import { expiry, everyByte, firstAnswerWins, mismatch } from "./answers.ts";
 import { claimBeforeCall, neverTwoByGuess, noOtherRequest, oneAtATime, oneEffect, unknownStays } from "./attempts.ts";
 import { alarmsFire, everybodyIsAnswered, everyKeySettles, gatewayLives, inFlightHasACause } from "./deadlines.ts";
+import {
+  decisionsLeaveAnswers,
+  everyGivenByte,
+  forgetBeginsAnew,
+  givenAnswerWins,
+  honestRefusals,
+  questionsEnd,
+} from "./given.ts";
 import { honestProblems, nobodyElsesAnswer } from "./others.ts";
 import { sortHistory } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
+import { refusalsAreShared, waitingEnds } from "./waiting.ts";
 
 export type { Violation } from "./records.ts";
 
@@ -22,11 +31,19 @@ const RULES: readonly Rule[] = [
   firstAnswerWins,
   everyByte,
   expiry,
+  givenAnswerWins,
+  everyGivenByte,
+  decisionsLeaveAnswers,
+  forgetBeginsAnew,
   mismatch,
   nobodyElsesAnswer,
   honestProblems,
+  honestRefusals,
+  refusalsAreShared,
   everybodyIsAnswered,
   inFlightHasACause,
+  waitingEnds,
+  questionsEnd,
   everyKeySettles,
 ];
 

@@ -20,7 +20,8 @@ export function everybodyIsAnswered(world: World, record: RecordHistory): readon
     if (ending.why === "patience") return [{ rule: RULE, what: "no answer came at all", evidence: naming(exchange) }];
     if (wasBroken(world, sentAt, endAt, ["killed"])) return [];
     // A body that breaks off when it has hardly begun can take the head with it, which was not yet on its way.
-    if (record.arrivals.some((arrival) => brokeOff(arrival) && isDuring(arrival, sentAt, endAt))) return [];
+    const broke = (arrival: Arrival): boolean => brokeOff(arrival) || isGivenUp(world, record, arrival);
+    if (record.arrivals.some((arrival) => broke(arrival) && isDuring(arrival, sentAt, endAt))) return [];
     return [
       { rule: RULE, what: "the connection was lost, and the gateway was not killed", evidence: naming(exchange) },
     ];
@@ -29,6 +30,12 @@ export function everybodyIsAnswered(world: World, record: RecordHistory): readon
 
 function brokeOff({ headAt, lastAt }: Arrival): boolean {
   return headAt !== null && lastAt === null;
+}
+
+/** A gateway that stood still finds, when it goes on, that no byte has come for too long: the body is whole, and it broke off. */
+function isGivenUp(world: World, { policy }: RecordHistory, { headAt, lastAt }: Arrival): boolean {
+  if (headAt === null || lastAt === null) return false;
+  return wasBroken(world, headAt, lastAt + policy.idleTimeoutMs, ["lag", "stopped", "slow-disk"]);
 }
 
 function isDuring({ at, closedAt }: Arrival, from: number, to: number): boolean {
@@ -112,11 +119,14 @@ function isSettled(world: World, { policy, exchanges }: RecordHistory, { ending 
 export function alarmsFire({ ledger }: World): readonly Violation[] {
   if (ledger === null) return [{ rule: RULE, what: "nobody looked at the disk", evidence: [] }];
   const violations: Violation[] = [];
-  const { overdue, orphans, unread } = ledger;
+  const { overdue, orphans, strays, unread } = ledger;
   if (unread > 0) violations.push({ rule: RULE, what: `${unread} shards on the disk cannot be read`, evidence: [] });
   if (overdue > 0) violations.push({ rule: RULE, what: `${overdue} records are overdue on the disk`, evidence: [] });
   if (orphans > 0)
     violations.push({ rule: RULE, what: `${orphans} bodies on the disk belong to nobody`, evidence: [] });
+  if (strays.length > 0) {
+    violations.push({ rule: RULE, what: "bodies in the bucket belong to nobody", evidence: strays });
+  }
   return violations;
 }
 

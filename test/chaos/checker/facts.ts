@@ -6,14 +6,16 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and a record of an answered attempt lives at
 // least `retention` from the origin's last byte on.
 
-import type { Answer, Arrival, Exchange } from "../history.ts";
-import { wasBroken } from "./records.ts";
+import type { Answer, Arrival, Decision, Exchange, Question } from "../history.ts";
+import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
 /** What an undisturbed gateway and network may take for one thing. */
 export const SLACK_MS = 500;
 /** Beyond this an answer came so late that a deadline may have been at work. */
 const PROMPT_MS = 400;
+
+const PROMPT_BYTES = 1_000_000;
 
 /** The claim of this arrival was made no earlier. */
 export function claimedFrom(world: World, arrival: Arrival): number {
@@ -33,8 +35,10 @@ export function isResult(world: World, { lastAt, status }: Arrival): boolean {
 
 /** A result that nothing disturbed on its way: the gateway has no excuse not to have it. */
 export function isClean(world: World, arrival: Arrival): boolean {
-  const { at, headAt, lastAt, maxGapMs } = arrival;
+  const { at, headAt, lastAt, maxGapMs, bytes } = arrival;
   if (!isResult(world, arrival) || lastAt === null || headAt === null) return false;
+  // What the system holds of a huge one when the origin has written it, the gateway has yet to take.
+  if (bytes !== null && bytes > PROMPT_BYTES) return false;
   const from = claimedFrom(world, arrival);
   const wasPrompt = at - from <= PROMPT_MS && headAt - at <= PROMPT_MS && maxGapMs <= PROMPT_MS;
   return wasPrompt && !wasBroken(world, from, lastAt + SLACK_MS);
@@ -47,12 +51,26 @@ export function busyUntil(world: World, arrival: Arrival): number {
   return Math.min(doneAt ?? Infinity, closedAt);
 }
 
-/** No record of this arrival may have gone before. */
+/** An operator's change that was made, or may have been. */
+export function mayHaveChanged({ outcome }: Decision): boolean {
+  return outcome === "changed" || outcome === "lost";
+}
+
+/** The first time after `from` at which an operator may have erased the record. */
+export function forgottenFrom({ decisions }: RecordHistory, from: number): number {
+  const forgets = decisions.filter(
+    (decision) => decision.action === "forget" && mayHaveChanged(decision) && decision.endAt >= from,
+  );
+  return Math.min(Infinity, ...forgets.map(({ sentAt }) => sentAt));
+}
+
+/** No record of this arrival may have gone before, unless an operator erased it. */
 export function livesUntil(world: World, record: RecordHistory, arrival: Arrival): number {
   const { lockMs, retentionMs } = record.policy;
   const lockEnd = claimedFrom(world, arrival) + lockMs;
   const told = answersFrom(record, arrival.seq).map(({ answer }) => answer.expiresAt ?? 0);
-  return Math.max(endOf(world, record, arrival, lockEnd) + retentionMs, ...told);
+  const expiresAt = Math.max(endOf(world, record, arrival, lockEnd) + retentionMs, ...told);
+  return Math.min(expiresAt, forgottenFrom(record, claimedFrom(world, arrival)));
 }
 
 /** From when on the retention counts, at the earliest. */
@@ -67,6 +85,19 @@ function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: n
 /** Its body is larger than what the route keeps. */
 export function isOutgrown({ policy }: RecordHistory, { bytes }: Arrival): boolean {
   return bytes !== null && bytes > policy.maxResponseBodyBytes;
+}
+
+/** There is no bucket for such a body, or it failed. */
+export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arrival): boolean {
+  if (!isOutgrown(record, arrival)) return false;
+  if (!record.policy.hasBucket) return true;
+  const { at, closedAt } = arrival;
+  // On its way into the bucket it stands still with the machine.
+  let to = closedAt + SLACK_MS;
+  for (const { kind, from, to: over } of world.outages) {
+    if (kind !== "origin-refuses" && from <= to) to = Math.max(to, over + SLACK_MS);
+  }
+  return bucketFailed(world, record, at, to);
 }
 
 /** What the request that was forwarded asked for. */
@@ -102,6 +133,17 @@ export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Ar
   return arrivals.slice(1).map((later, at) => [arrivals[at] ?? later, later] as const);
 }
 
-export function naming(...named: readonly (Arrival | Exchange)[]): readonly string[] {
-  return named.map((one) => (one.type === "arrival" ? `arrival ${one.seq}` : one.id));
+export function naming(...named: readonly (Arrival | Exchange | Question | Decision)[]): readonly string[] {
+  return named.map((one) => {
+    switch (one.type) {
+      case "exchange":
+        return one.id;
+      case "arrival":
+        return `arrival ${one.seq}`;
+      case "question":
+        return `question ${one.seq}`;
+      case "decision":
+        return `${one.action} ${one.seq}`;
+    }
+  });
 }

@@ -1,8 +1,8 @@
 // G7 nobody else's answer, and the problems that the gateway makes: each is only told where it is true.
 
 import type { Answer, Exchange } from "../history.ts";
-import { isClean, isOutgrown, naming } from "./facts.ts";
-import { wasBroken } from "./records.ts";
+import { isClean, mayBeUnkept, naming } from "./facts.ts";
+import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 /** G7: an answer names whose it is and for which key; no problem holds anything of one. */
@@ -18,7 +18,9 @@ export function nobodyElsesAnswer(world: World, record: RecordHistory): readonly
     if (origin.scope !== record.scope) return [{ rule, what: `the answer belongs to ${origin.scope}`, evidence }];
     if (origin.key !== record.key) return [{ rule, what: `the answer belongs to the key ${origin.key}`, evidence }];
     const arrival = world.arrival(origin.arrival);
-    const exists = arrival?.key === record.key && arrival.scope === record.scope && arrival.path === path;
+    const source = arrival ?? world.given(origin.arrival);
+    const isOfRecord = source?.key === record.key && source.scope === record.scope;
+    const exists = isOfRecord && (arrival === undefined || arrival.path === path);
     return exists ? [] : [{ rule, what: "the origin never gave this answer for this key", evidence }];
   });
 }
@@ -46,9 +48,12 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
     case "key-reused":
       return null;
     case "outcome-unknown":
-      return record.policy.unknown === "hold" ? null : "outcome-unknown on a route that tries again";
+      if (record.policy.unknown === "retry") return "outcome-unknown on a route that tries again";
+      return record.policy.unknown === "verify" && answer.retryAfterMs === null
+        ? "outcome-unknown without Retry-After, and the origin will be asked again"
+        : null;
     case "response-not-kept":
-      return record.arrivals.some((arrival) => isOutgrown(record, arrival))
+      return record.arrivals.some((arrival) => mayBeUnkept(world, record, arrival))
         ? null
         : "a response was not kept for no reason";
     case "origin-unreachable":
@@ -59,7 +64,10 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
         ? `${answer.code}, and yet arrival ${own.seq} was answered`
         : null;
     case "store-unavailable":
-      return wasBroken(world, exchange.sentAt, exchange.endAt) ? null : "the store was unavailable without any fault";
+      return wasBroken(world, exchange.sentAt, exchange.endAt) ||
+        bucketFailed(world, record, exchange.sentAt, exchange.endAt)
+        ? null
+        : "the store was unavailable without any fault";
     default:
       return `an answer that nobody expects: ${answer.status} ${answer.code ?? ""}`;
   }

@@ -3,6 +3,7 @@
 
 import type {
   Arrival,
+  Decision,
   Died,
   Effect,
   Exchange,
@@ -10,6 +11,7 @@ import type {
   LedgerLook,
   Meta,
   Outage,
+  Question,
   RoutePolicy,
 } from "../history.ts";
 
@@ -29,16 +31,30 @@ export interface RecordHistory {
   /** By the time of their arrival. */
   readonly arrivals: readonly Arrival[];
   readonly effects: readonly Effect[];
+  readonly questions: readonly Question[];
+  readonly decisions: readonly Decision[];
 }
 
 export interface World {
   readonly meta: Meta;
   readonly records: readonly RecordHistory[];
+  /** But for those of the bucket. */
   readonly outages: readonly Outage[];
+  readonly bucketOutages: readonly Outage[];
   readonly ledger: LedgerLook | null;
   readonly deaths: readonly Died[];
   readonly exchange: (id: string) => Exchange | undefined;
   readonly arrival: (seq: number) => Arrival | undefined;
+  /** An answer that came to the record by a question or a decision. */
+  readonly given: (seq: number) => Question | Decision | undefined;
+}
+
+interface Draft {
+  readonly exchanges: Exchange[];
+  readonly arrivals: Arrival[];
+  readonly effects: Effect[];
+  readonly questions: Question[];
+  readonly decisions: Decision[];
 }
 
 export function sortHistory(events: readonly HistoryEvent[]): World {
@@ -48,10 +64,11 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
   const deaths: Died[] = [];
   const exchanges = new Map<string, Exchange>();
   const arrivals = new Map<number, Arrival>();
-  const drafts = new Map<string, { exchanges: Exchange[]; arrivals: Arrival[]; effects: Effect[] }>();
+  const given = new Map<number, Question | Decision>();
+  const drafts = new Map<string, Draft>();
   const draftOf = ({ key, scope }: { readonly key: string; readonly scope: string }) => {
     const name = JSON.stringify([key, scope]);
-    const draft = drafts.get(name) ?? { exchanges: [], arrivals: [], effects: [] };
+    const draft = drafts.get(name) ?? { exchanges: [], arrivals: [], effects: [], questions: [], decisions: [] };
     drafts.set(name, draft);
     return draft;
   };
@@ -70,6 +87,14 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         break;
       case "effect":
         draftOf(event).effects.push(event);
+        break;
+      case "question":
+        given.set(event.seq, event);
+        draftOf(event).questions.push(event);
+        break;
+      case "decision":
+        given.set(event.seq, event);
+        draftOf(event).decisions.push(event);
         break;
       case "outage":
         outages.push(event);
@@ -97,16 +122,20 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       exchanges: draft.exchanges.toSorted((a, b) => a.sentAt - b.sentAt),
       arrivals: draft.arrivals.toSorted((a, b) => a.seq - b.seq),
       effects: draft.effects.toSorted((a, b) => a.at - b.at),
+      questions: draft.questions.toSorted((a, b) => a.at - b.at),
+      decisions: draft.decisions.toSorted((a, b) => a.sentAt - b.sentAt),
     };
   });
   return {
     meta,
     records,
-    outages: outages.toSorted((a, b) => a.from - b.from),
+    outages: outages.filter(({ kind }) => kind !== "bucket-fails").toSorted((a, b) => a.from - b.from),
+    bucketOutages: outages.filter(({ kind }) => kind === "bucket-fails"),
     ledger,
     deaths,
     exchange: (id) => exchanges.get(id),
     arrival: (seq) => arrivals.get(seq),
+    given: (seq) => given.get(seq),
   };
 }
 
@@ -115,6 +144,11 @@ export function wasBroken(world: World, from: number, to: number, kinds?: readon
   return world.outages.some(
     (outage) => outage.from <= to && outage.to + MENDING_MS >= from && (kinds?.includes(outage.kind) ?? true),
   );
+}
+
+/** Whether the bucket of the record's route failed within the time. */
+export function bucketFailed({ bucketOutages }: World, { policy }: RecordHistory, from: number, to: number): boolean {
+  return policy.hasBucket && bucketOutages.some((outage) => outage.from <= to && outage.to + MENDING_MS >= from);
 }
 
 /** A gateway that goes on after it stood still has things to catch up with. */

@@ -1,6 +1,18 @@
 // Histories made by hand: one key, told in a few lines. Times are milliseconds from the story's beginning.
 
-import type { Answer, Arrival, Effect, Ending, Exchange, HistoryEvent, Outage } from "../../chaos/history.ts";
+import type {
+  Answer,
+  Arrival,
+  Decision,
+  Effect,
+  Ending,
+  Exchange,
+  HistoryEvent,
+  Outage,
+  Question,
+} from "../../chaos/history.ts";
+import { checkHistory } from "../../chaos/checker/check-history.ts";
+import { expect } from "vitest";
 import { AMBIGUOUS, POLICIES, REFUSED } from "../../chaos/routes.ts";
 
 export const KEY = "k";
@@ -12,7 +24,7 @@ export function story(...events: readonly HistoryEvent[]): readonly HistoryEvent
   const meta = { seed: "s", seconds: 1, startedAt: 0, policies: POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
   return [
     { type: "meta", ...meta },
-    { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, unread: 0 },
+    { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: [], unread: 0 },
     ...events,
   ];
 }
@@ -24,8 +36,9 @@ export function asked(
   ending: Ending,
   more: Partial<Exchange> = {},
 ): Exchange {
-  const call = { key: KEY, scope: ANN, path: "/hold", print: "first", partial: false, bytes: 50, calm: false };
-  return { type: "exchange", id, ...call, sentAt, endAt, ending, ...more };
+  const call = { key: KEY, scope: ANN, credential: ANN, path: "/hold", print: "first", bodySha256: "asked" };
+  const way = { partial: false, bytes: 50, stalledMs: 0, calm: false };
+  return { type: "exchange", id, ...call, ...way, sentAt, endAt, ending, ...more };
 }
 
 /** At the origin: it came for a request, acted at once, and answered whole 10 ms later. */
@@ -36,8 +49,10 @@ export function came(seq: number, request: string, at: number, more: Partial<Arr
     request,
     key: KEY,
     scope: ANN,
+    credential: ANN,
     path: "/hold",
     attempt: seq,
+    bodySha256: "asked",
     hasKey: true,
     step: "ok",
     at,
@@ -103,9 +118,68 @@ export function problem(code: string, status = 409, more: Partial<Answer> = {}):
   return told(came(0, "", 0), { ...none, status, code, retryAfterMs: code === "in-flight" ? 1_000 : null, ...more });
 }
 
+/** The origin was asked, and said at once that it knows of no effect; with `effect`, that it does. */
+export function questioned(seq: number, at: number, more: Partial<Question> = {}): Question {
+  const effect = more.effect ?? null;
+  return {
+    type: "question",
+    seq,
+    key: KEY,
+    scope: ANN,
+    credential: ANN,
+    mode: "truth",
+    at,
+    effect,
+    status: effect === null ? 404 : 200,
+    lastAt: at + 2,
+    headers: `headers ${seq}`,
+    sha256: `body ${seq}`,
+    closedAt: at + 3,
+    closedBy: "origin",
+    ...more,
+  };
+}
+
+export function decided(
+  seq: number,
+  action: Decision["action"],
+  sentAt: number,
+  more: Partial<Decision> = {},
+): Decision {
+  const response =
+    action === "resolve"
+      ? { status: 201, headers: `headers ${seq}`, sha256: `body ${seq}` }
+      : { status: null, headers: null, sha256: null };
+  const when = { sentAt, endAt: sentAt + 10, outcome: "changed", retryAfterMs: null } as const;
+  return { type: "decision", seq, key: KEY, scope: ANN, action, ...when, ...response, ...more };
+}
+
+/** A replay of what a question or a decision gave. */
+export function given(
+  { seq, scope, status, headers, sha256 }: Question | Decision,
+  more: Partial<Answer> = {},
+): Answer {
+  const like = came(seq, "", 0, { scope, status, headers, sha256 });
+  return replayed(like, more);
+}
+
 export const LEFT: Ending = { kind: "none", why: "left" };
 export const BROKEN: Ending = { kind: "none", why: "broken" };
 
 export function outage(kind: Outage["kind"], from: number, to: number): Outage {
   return { type: "outage", kind, from, to };
+}
+
+type History = readonly HistoryEvent[];
+
+export function rulesBroken(history: History): readonly string[] {
+  return [...new Set(checkHistory(history).map(({ rule }) => rule))];
+}
+
+export function expectGood(history: History): void {
+  expect(checkHistory(history)).toEqual([]);
+}
+
+export function expectBad(history: History, rule: string): void {
+  expect(rulesBroken(history)).toContain(rule);
 }

@@ -1,0 +1,142 @@
+// Operators at work while everything fails: each picks a key of the run and decides about its record, whatever state it is
+// in, by the operator API. What they were told goes into the history like any answer.
+
+import { setTimeout as pause } from "node:timers/promises";
+import * as v from "valibot";
+import { headerValue, rawRequest } from "../support/http.ts";
+import type { HeaderPair, RawResponse } from "../support/http.ts";
+import { bodyOf, digestHead, sha256 } from "./body.ts";
+import type { Errand } from "./clients.ts";
+import type { Decision, OriginMarks } from "./history.ts";
+import type { Random } from "./random.ts";
+import { MARKS_HEADER } from "./steps.ts";
+
+/** For runs alone. */
+export const ADMIN_TOKEN = "chaos-operator-0123456789abcdef-0123456789";
+const BASE = "/_onceway";
+/** Among so many of the latest errands: older records have expired. */
+const POOL = 60;
+const PATIENCE_MS = 5_000;
+const STATUSES = [200, 201, 402] as const;
+
+export interface OperatorDesk {
+  readonly port: number;
+  readonly errands: readonly Errand[];
+  readonly report: (decision: Decision) => void;
+  readonly isOver: () => boolean;
+}
+
+const page = v.object({ records: v.array(v.object({ id: v.string(), state: v.string() })) });
+
+let decided = 0;
+
+export async function runOperator(desk: OperatorDesk, random: Random): Promise<void> {
+  while (!desk.isOver()) {
+    await pause(random.int(20, 250));
+    const errand = desk.errands[desk.errands.length - random.int(1, Math.min(POOL, desk.errands.length))];
+    // By a key that only one scope uses: the list does not say whose a record is.
+    if (errand !== undefined && errand.operation.scopes.length === 1) await decide(desk, errand, random);
+  }
+}
+
+async function decide(desk: OperatorDesk, errand: Errand, random: Random): Promise<void> {
+  const { key } = errand.operation;
+  const found = await ask(desk.port, "GET", `/records?key=${encodeURIComponent(key)}`);
+  const { output, success } = v.safeParse(page, jsonOf(found));
+  const record = success ? output.records[0] : undefined;
+  if (record === undefined) return;
+  // Most decide about what waits for a decision; some about anything.
+  if (record.state !== "unknown" && record.state !== "failed" && random.chance(0.7)) return;
+  const action = random.weighted([
+    [3, "release"],
+    [3, "resolve"],
+    [2, "forget"],
+  ] as const);
+  decided += 1;
+  const seq = -decided;
+  const status = random.pick(STATUSES);
+  const marks: OriginMarks = {
+    arrival: seq,
+    request: "",
+    key,
+    scope: errand.scope,
+    effect: null,
+    bytes: random.int(0, 20_000),
+  };
+  const headers: HeaderPair[] = [
+    ["Content-Type", "application/octet-stream"],
+    [MARKS_HEADER, JSON.stringify(marks)],
+  ];
+  const given = { status, headers, body: bodyOf(marks) };
+  const sentAt = Date.now();
+  const told = await ask(desk.port, "POST", `/records/${record.id}/${action}`, changeBody(action, given));
+  const isResolve = action === "resolve";
+  desk.report({
+    type: "decision",
+    seq,
+    key,
+    scope: errand.scope,
+    action,
+    sentAt,
+    endAt: Date.now(),
+    outcome: told === null ? "lost" : outcomeOf(told),
+    retryAfterMs: told === null ? null : secondsOf(headerValue(told, "retry-after")),
+    status: isResolve ? status : null,
+    headers: isResolve ? digestHead(status, "", headers) : null,
+    sha256: isResolve ? sha256(given.body) : null,
+  });
+}
+
+interface Given {
+  readonly status: number;
+  readonly headers: readonly HeaderPair[];
+  readonly body: Buffer;
+}
+
+/** What the API wants to have for each change. */
+function changeBody(action: Decision["action"], { status, headers, body }: Given): string {
+  const reason = "chaos";
+  if (action !== "resolve") return JSON.stringify({ reason });
+  return JSON.stringify({ reason, confirm: true, response: { status, headers, bodyBase64: body.toString("base64") } });
+}
+
+/** Null: no answer came, or not all of one. */
+async function ask(port: number, method: string, path: string, body?: string): Promise<RawResponse | null> {
+  const request = rawRequest({
+    host: "127.0.0.1",
+    port,
+    method,
+    target: BASE + path,
+    headers: [
+      ["Authorization", `Bearer ${ADMIN_TOKEN}`],
+      ["Content-Type", "application/json"],
+    ],
+    ...(body === undefined ? {} : { body }),
+    timeoutMs: PATIENCE_MS,
+  });
+  const response = await request.catch(() => null);
+  return response?.complete === true ? response : null;
+}
+
+function jsonOf(response: RawResponse | null): unknown {
+  return response === null || response.status !== 200 ? null : JSON.parse(response.body.toString());
+}
+
+function outcomeOf({ status }: RawResponse): Decision["outcome"] {
+  switch (status) {
+    case 200:
+      return "changed";
+    case 404:
+      return "missing";
+    case 409:
+      return "refused";
+    case 400:
+      return "invalid";
+    default:
+      return "lost";
+  }
+}
+
+function secondsOf(value: string | null): number | null {
+  return value === null ? null : Number(value) * 1_000;
+}

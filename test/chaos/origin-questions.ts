@@ -1,0 +1,131 @@
+// What the origin says when it is asked what it knows of a key (`unknown = "verify"`). It knows what it has done for the
+// credential that asks, and nothing of what it has done for others. At times it says that late, a byte now and then, not
+// to the end, or not at all. It reports each question once it is over.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import { bodyOf, digestHead, sha256 } from "./body.ts";
+import type { OriginMarks, Question } from "./history.ts";
+import { type Arrivals, describeCaller, header, recordName } from "./origin-arrivals.ts";
+import { MARKS_HEADER, type QuestionMode, QUESTIONS_HEADER, REQUEST_HEADER } from "./steps.ts";
+
+export interface Questions {
+  /** `isCalm`: with the truth, at once. */
+  answer(request: IncomingMessage, response: ServerResponse, isCalm: boolean): Promise<void>;
+  /** Ends and reports those that are still open. */
+  closeAll(): void;
+}
+
+const BYTES = 200;
+/** Within the gateway's `timeout`. */
+const SLOW_MS = 500;
+/** Within its `idle_timeout`, each time. */
+const TRICKLE_MS = 300;
+/** What trickles or hangs is ended here, long after the gateway should have given it up. */
+const STALL_MS = 7_000;
+
+type Draft = { -readonly [Name in keyof Question]: Question[Name] };
+
+export function createQuestions(arrivals: Arrivals, report: (event: Question) => void): Questions {
+  const counts = new Map<string, number>();
+  const open = new Set<(by: Question["closedBy"]) => void>();
+
+  function modeOf(request: IncomingMessage, record: string): QuestionMode {
+    const plan: readonly QuestionMode[] = JSON.parse(header(request, QUESTIONS_HEADER) || "[]");
+    const count = counts.get(record) ?? 0;
+    counts.set(record, count + 1);
+    return plan[count] ?? "truth";
+  }
+
+  return {
+    async answer(request, response, isCalm) {
+      const caller = describeCaller(request);
+      const record = recordName(caller);
+      const planned = modeOf(request, record);
+      const mode = isCalm ? "truth" : planned;
+      const draft: Draft = {
+        type: "question",
+        seq: arrivals.number(),
+        ...caller,
+        mode,
+        at: Date.now(),
+        effect: arrivals.effectFor(record, caller.credential),
+        status: null,
+        lastAt: null,
+        headers: null,
+        sha256: null,
+        closedAt: 0,
+        closedBy: "origin",
+      };
+      let endedHere = false;
+      const close = (by: Question["closedBy"]): void => {
+        if (open.delete(close)) report({ ...draft, closedAt: Date.now(), closedBy: by });
+      };
+      open.add(close);
+      response.on("close", () => close(endedHere || response.writableFinished ? "origin" : "peer"));
+      const reset = (): void => {
+        endedHere = true;
+        request.socket.resetAndDestroy();
+      };
+      request.resume();
+      switch (mode) {
+        case "truth":
+          return tell(draft, header(request, REQUEST_HEADER), response, "whole");
+        case "slow":
+          await pause(SLOW_MS);
+          return tell(draft, header(request, REQUEST_HEADER), response, "whole");
+        case "trickle":
+          await tell(draft, header(request, REQUEST_HEADER), response, "trickle");
+          return reset();
+        case "cut":
+          await tell(draft, header(request, REQUEST_HEADER), response, "half");
+          return reset();
+        case "hang":
+          await pause(STALL_MS);
+          return reset();
+        case "reset":
+          return reset();
+        case "401":
+        case "403":
+        case "302":
+        case "503":
+          response.writeHead(Number(mode), { Location: "/elsewhere", "Content-Length": "0" }).end();
+      }
+    },
+    closeAll() {
+      for (const close of open) close("origin");
+    },
+  };
+}
+
+async function tell(
+  draft: Draft,
+  request: string,
+  response: ServerResponse,
+  extent: "whole" | "half" | "trickle",
+): Promise<void> {
+  const { seq, key, scope, effect } = draft;
+  const marks: OriginMarks = { arrival: seq, request, key, scope, effect, bytes: BYTES };
+  const body = effect === null ? Buffer.from("{}") : bodyOf(marks);
+  const status = effect === null ? 404 : 200;
+  const headers: [string, string][] = [
+    ["Content-Type", "application/octet-stream"],
+    ["Content-Length", String(body.length)],
+    ...(effect === null ? [] : [[MARKS_HEADER, JSON.stringify(marks)] satisfies [string, string]]),
+  ];
+  response.sendDate = false;
+  response.writeHead(status, "Chaos", headers.flat());
+  Object.assign(draft, { status, headers: digestHead(status, "Chaos", headers) });
+  response.flushHeaders();
+  if (extent === "whole") {
+    Object.assign(draft, { lastAt: Date.now(), sha256: sha256(body) });
+    response.end(body);
+    return;
+  }
+  response.write(body.subarray(0, 1));
+  const endAt = Date.now() + (extent === "trickle" ? STALL_MS : 0);
+  for (let at = 1; at < body.length && Date.now() < endAt && !response.destroyed; at += 1) {
+    await pause(TRICKLE_MS);
+    response.write(body.subarray(at, at + 1));
+  }
+}

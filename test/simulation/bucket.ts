@@ -1,0 +1,149 @@
+// The bucket for large bodies, as one shard sees it: each operation leaves when what was written before it is durable, and
+// is done, refused, or done without anybody hearing of it, as later steps say. It outlives the object.
+
+export interface BucketCall {
+  readonly what: string;
+  /** The write that has to be durable before the call leaves. */
+  readonly gate: number;
+  /** Does it, and answers. */
+  readonly finish: () => void;
+  /** Answers that it failed. */
+  readonly fail: () => void;
+  /** Does it, and says nothing. */
+  readonly act: () => void;
+}
+
+interface Upload {
+  readonly key: string;
+  readonly parts: Map<number, string>;
+}
+
+export class Bucket {
+  calls: BucketCall[] = [];
+  readonly #written: () => number;
+  readonly #objects = new Map<string, string>();
+  readonly #uploads = new Map<string, Upload>();
+  readonly #noted = new Set<string>();
+  #begun = 0;
+
+  constructor(written: () => number) {
+    this.#written = written;
+  }
+
+  /** What is in it: the bodies, and the uploads of which the gateway has durably noted that they are there. */
+  get names(): readonly string[] {
+    return [...this.#objects.keys(), ...[...this.#uploads.keys()].filter((id) => this.#noted.has(id))];
+  }
+
+  /** The gateway will know of these uploads, whatever happens to it. */
+  note(uploads: readonly string[]): void {
+    for (const id of uploads) this.#noted.add(id);
+  }
+
+  /** The object is gone: what has left it is done, and nobody hears of it. */
+  crash(durable: number): void {
+    for (const { gate, act } of this.calls) if (gate <= durable) act();
+    this.calls = [];
+  }
+
+  createMultipartUpload(key: string): Promise<object> {
+    return this.#call(`begin ${key}`, () => {
+      this.#begun += 1;
+      const id = `upload ${this.#begun}`;
+      this.#uploads.set(id, { key, parts: new Map() });
+      return this.resumeMultipartUpload(key, id);
+    });
+  }
+
+  resumeMultipartUpload(key: string, uploadId: string): object {
+    const upload = (): Upload => {
+      const found = this.#uploads.get(uploadId);
+      if (found === undefined) throw new Error("the specified multipart upload does not exist. (10024)");
+      return found;
+    };
+    return {
+      uploadId,
+      uploadPart: async (number: number, part: Uint8Array | ReadableStream<Uint8Array>) => {
+        const text = part instanceof ReadableStream ? await textOf(part) : new TextDecoder().decode(part);
+        return this.#call(`part ${number} of ${key}`, () => {
+          upload().parts.set(number, text);
+          return { partNumber: number, etag: "" };
+        });
+      },
+      complete: () =>
+        this.#call(`complete ${key}`, () => {
+          const { parts } = upload();
+          this.#objects.set(key, [...parts.values()].join(""));
+          this.#uploads.delete(uploadId);
+          return {};
+        }),
+      abort: () =>
+        this.#call(`abort ${key}`, () => {
+          // As R2 says it.
+          if (!this.#uploads.delete(uploadId)) throw new Error("we encountered an internal error. (10001)");
+        }),
+    };
+  }
+
+  delete(key: string): Promise<void> {
+    return this.#call(`delete ${key}`, () => void this.#objects.delete(key));
+  }
+
+  get(key: string, { range }: { readonly range?: { readonly offset?: number } } = {}): Promise<object | null> {
+    return this.#call(`get ${key}`, () => {
+      const text = this.#objects.get(key);
+      return text === undefined ? null : { body: streamOf(text.slice(range?.offset ?? 0)) };
+    });
+  }
+
+  #call<T>(what: string, act: () => T): Promise<T> {
+    const answer = Promise.withResolvers<T>();
+    // Whoever asked may be gone.
+    answer.promise.catch(() => undefined);
+    const settle = (how: () => void) => (): void => {
+      this.calls = this.calls.filter((one) => one !== call);
+      how();
+    };
+    const call: BucketCall = {
+      what,
+      gate: this.#written(),
+      finish: settle(() => {
+        try {
+          answer.resolve(act());
+        } catch (error) {
+          answer.reject(error);
+        }
+      }),
+      fail: settle(() => answer.reject(new Error("the bucket fails"))),
+      act: () => {
+        try {
+          act();
+        } catch {
+          // Nobody hears of it.
+        }
+      },
+    };
+    this.calls.push(call);
+    return answer.promise;
+  }
+}
+
+async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  const reader = stream.getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+function streamOf(text: string): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+}

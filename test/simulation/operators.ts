@@ -1,0 +1,90 @@
+// An operator's decision, made by the gateway's own steps, and what an observer knows from then on. What is not durable is
+// taken back by a crash, and with it what was known.
+
+import type { OperatorEvent } from "../../src/core/events.ts";
+import type { Change } from "../../src/core/timeline.ts";
+import { recordId } from "../../src/core/units.ts";
+import { LEAST_RETENTION_MS } from "./plan.ts";
+import type { Shard } from "./shard.ts";
+import type { World } from "./world.ts";
+
+const STATUS = 200;
+
+/** Says in a word what came of it. */
+export function decide(world: World, shard: Shard, record: string, action: Change): string {
+  const { facts, disk, clock, rules } = world;
+  const attempt = facts.of(record).at(-1);
+  if (attempt === undefined) return "nobody has ever asked";
+  const text = `${attempt.id} resolved by an operator`;
+  const body = { kind: "inline", bytes: new TextEncoder().encode(text) } as const;
+  const response = action === "resolve" ? { status: STATUS, statusText: "", headers: [], body } : null;
+  const why = changed(shard, record, eventOf(action), response);
+  if (why !== null) return why;
+  rules.decides(action, attempt);
+  const before = { ...attempt };
+  const told = facts.told.get(record);
+  const undo = (): void => void Object.assign(attempt, { ...before, isLiving: false });
+  switch (action) {
+    case "release":
+      attempt.isReleased = true;
+      facts.change({ gate: disk.written, done: () => undefined, undo });
+      return "done";
+    case "resolve": {
+      if (told !== undefined && !told.isForgotten && clock.latestMs < told.untilMs) {
+        rules.broken("G2", `${record} is resolved, after ${told.text} was told`);
+      }
+      attempt.isResolved = true;
+      attempt.wholes.push(text);
+      attempt.answeredAtMs = clock.nowMs;
+      attempt.resultAtMs = clock.nowMs;
+      const untilMs = clock.nowMs + LEAST_RETENTION_MS;
+      const { fingerprint } = attempt;
+      // The operator hears of it, as any client hears its answer, when it is durable.
+      const done = (): void => {
+        if (attempt.isForgotten || clock.latestMs >= untilMs) return;
+        const row = facts.rows.get(record);
+        if (row?.isKept !== true || row.text !== text)
+          rules.broken("G2", `${record} was resolved, and has no such answer`);
+        facts.told.set(record, { text, status: STATUS, fingerprint, untilMs, isForgotten: false });
+      };
+      facts.change({ gate: disk.written, done, undo });
+      return "done";
+    }
+    case "forget": {
+      const all = facts.of(record).filter(({ isForgotten }) => !isForgotten);
+      for (const one of all) one.isForgotten = true;
+      if (told !== undefined) told.isForgotten = true;
+      facts.told.delete(record);
+      facts.change({
+        gate: disk.written,
+        done: () => undefined,
+        undo: () => {
+          for (const one of all) one.isForgotten = false;
+          if (told === undefined) return;
+          told.isForgotten = false;
+          facts.told.set(record, told);
+        },
+      });
+      return "done";
+    }
+  }
+}
+
+function eventOf(action: Change): OperatorEvent {
+  const who = { by: "operator", reason: "chance" };
+  return action === "resolve" ? { type: action, status: STATUS, ...who } : { type: action, ...who };
+}
+
+/** Why not; `null` when it was. */
+function changed(
+  { exchanges }: Shard,
+  record: string,
+  event: OperatorEvent,
+  response: Parameters<typeof exchanges.steps.change>[2],
+): string | null {
+  try {
+    return exchanges.steps.change(recordId(record), event, response);
+  } catch (error) {
+    return String(error);
+  }
+}

@@ -1,0 +1,197 @@
+// Does the simulation see anything? Each of these breaks one part of the gateway on purpose, and the rule that stands for it
+// has to find that within so many interleavings.
+
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
+import type * as LifeCycle from "../../src/core/life-cycle.ts";
+import type { IdempotencyRecord } from "../../src/core/record.ts";
+import { durationMs, epochMs } from "../../src/core/units.ts";
+import { Bodies } from "../../src/shard/bodies.ts";
+import { Exchanges } from "../../src/shard/exchange.ts";
+import { Ledger } from "../../src/shard/ledger.ts";
+import { LivingAttempts } from "../../src/shard/living-attempt.ts";
+import { Overflow } from "../../src/shard/overflow.ts";
+import { RecordSteps } from "../../src/shard/record-steps.ts";
+import { RemoteBodies } from "../../src/shard/remote-bodies.ts";
+import { Timers } from "../../src/shard/timers.ts";
+import { explore } from "./explore.ts";
+import { type Extra, TIMEOUT_MS } from "./plan.ts";
+
+type Steps = typeof LifeCycle.step;
+type Taken = Parameters<Steps>;
+
+const planted = vi.hoisted((): { step: ((actual: Steps, ...taken: Taken) => Step) | null } => ({ step: null }));
+
+vi.mock(import("../../src/core/life-cycle.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const step: Steps = (...taken) =>
+    planted.step === null ? actual.step(...taken) : planted.step(actual.step, ...taken);
+  return { ...actual, step };
+});
+
+afterEach(() => {
+  planted.step = null;
+  vi.restoreAllMocks();
+});
+
+/** As many as the slowest of them takes, and as many again. */
+const MOST = 6_000;
+const SEED = 1;
+
+async function expectFound(rule: RegExp, ...extras: readonly Extra[]): Promise<void> {
+  const { broken } = await explore(MOST, SEED, () => undefined, new Set(extras));
+  expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(rule);
+}
+
+/** A method as it is, for one that stands in its place. */
+function original<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
+  return prototype[name];
+}
+
+/** Breaks one event of the life cycle; `null`: as ever. */
+function plantStep(
+  broken: (actual: Steps, record: IdempotencyRecord, event: LifeCycleEvent, now: Taken[3]) => Step | null,
+): void {
+  planted.step = (actual, record, event, policy, now) =>
+    (record === null ? null : broken(actual, record, event, now)) ?? actual(record, event, policy, now);
+}
+
+/** Whatever state it is in, it is taken for unknown. */
+function unknownOf(record: IdempotencyRecord, now: Taken[3]): IdempotencyRecord {
+  const { fingerprint, attempt, policy } = record;
+  const expiresAt = epochMs(now + policy.retentionMs);
+  return { state: "unknown", fingerprint, attempt, policy, verifyAt: null, verifications: 0, expiresAt };
+}
+
+describe("an operator's decision", () => {
+  it("that lets the next attempt in before the lock's end breaks G1", async () => {
+    plantStep((actual, record, event, now) => {
+      if (event.type !== "release") return null;
+      const taken = actual(record, event, record.policy, now);
+      return taken.record?.state === "failed" ? { ...taken, record: { ...taken.record, retryFrom: now } } : taken;
+    });
+    await expectFound(/G1: .* before the end of its lock/, "operators");
+  }, 60_000);
+
+  it("beside an attempt in flight breaks G1", async () => {
+    plantStep((actual, record, event, now) =>
+      event.type === "release" && record.state === "started"
+        ? actual(unknownOf(record, now), event, record.policy, now)
+        : null,
+    );
+    vi.spyOn(RecordSteps.prototype, "change").mockImplementation(function change(
+      this: RecordSteps,
+      id,
+      event,
+      response,
+    ) {
+      const now = epochMs(Date.now());
+      const policy = { unknown: "hold", lockMs: durationMs(1), retentionMs: durationMs(1) } as const;
+      const { reply } = this.take(id, event, policy, now, { response });
+      return reply.type === "unchangeable" ? reply.why : null;
+    });
+    await expectFound(/G1: an operator's release beside a\d+, which is in flight/, "operators");
+  }, 60_000);
+
+  it("that takes the place of an answer breaks G2", async () => {
+    plantStep((actual, record, event, now) =>
+      event.type === "resolve" && record.state === "completed"
+        ? actual(unknownOf(record, now), event, record.policy, now)
+        : null,
+    );
+    await expectFound(/G2: r\d is resolved, after .* was told/, "operators");
+  }, 60_000);
+
+  it("that forgets an attempt which may be at work breaks G1", async () => {
+    plantStep((_actual, _record, { type }) =>
+      type === "forget" ? { record: null, reply: { type: "changed" }, deadline: null } : null,
+    );
+    await expectFound(/G1: a\d+ is forgotten before the end of its lock/, "operators");
+  }, 60_000);
+
+  it("after which attempts are counted anew breaks G6", async () => {
+    plantStep((actual, record, event, now) => {
+      if (event.type !== "release") return null;
+      const taken = actual(record, event, record.policy, now);
+      if (taken.record === null || taken.reply.type !== "changed") return taken;
+      return { ...taken, record: { ...taken.record, attempt: { ...record.attempt, number: 0 } } };
+    });
+    await expectFound(/G6: a\d+ has number 1, a\d+ had 1/, "operators");
+  }, 60_000);
+
+  it("whose answer is not kept breaks G2", async () => {
+    plantStep((actual, record, event, now) => {
+      if (event.type !== "resolve") return null;
+      const taken = actual(record, event, record.policy, now);
+      if (taken.record?.state !== "completed" || taken.reply.type !== "changed") return taken;
+      return { ...taken, record: { ...taken.record, kept: false } };
+    });
+    await expectFound(/G2: r\d was resolved, and has no such answer/, "operators");
+  }, 60_000);
+});
+
+describe("a question", () => {
+  it("with another's credential, believed like the claim's own, breaks G6", async () => {
+    const verification = original(Ledger.prototype, "verification");
+    vi.spyOn(Ledger.prototype, "verification").mockImplementation(function confused(this: Ledger, id, entry) {
+      const text = verification.call(this, id, entry);
+      return (
+        text?.replaceAll(/client [01]/g, (client: string) => (client === "client 0" ? "client 1" : "client 0")) ?? null
+      );
+    });
+    await expectFound(/G6: .* is a second effect after/, "foreign");
+  }, 60_000);
+
+  it("that nothing ends breaks G8", async () => {
+    const set = original(Timers.prototype, "set");
+    vi.spyOn(Timers.prototype, "set").mockImplementation(function endless(this: Timers, afterMs, run) {
+      return set.call(this, afterMs, afterMs === TIMEOUT_MS ? () => undefined : run);
+    });
+    await expectFound(/G8: (a question about r\d goes on|it never comes to rest)/, "trickles");
+  }, 60_000);
+});
+
+describe("who leaves, waits, or stands still", () => {
+  it("and leaves a timer behind breaks G8", async () => {
+    const run = original(Exchanges.prototype, "run");
+    vi.spyOn(Exchanges.prototype, "run").mockImplementation(function wasteful(this: Exchanges, ...request) {
+      setTimeout(() => undefined, 1_000);
+      return run.apply(this, request);
+    });
+    await expectFound(/G8: \d+ timers, and only \d+ requests wait/, "leavers");
+  }, 60_000);
+
+  it("and calls again although the origin has refused breaks G8", async () => {
+    const settled = original(LivingAttempts.prototype, "settled");
+    vi.spyOn(LivingAttempts.prototype, "settled").mockImplementation(function unshared(this: LivingAttempts, id, one) {
+      settled.call(this, id, one, null);
+    });
+    await expectFound(/G8: a\d+ starts, and its client has waited for a\d+, which was refused/);
+  }, 60_000);
+
+  it("and holds what has expired breaks G8", async () => {
+    vi.spyOn(Bodies.prototype, "release").mockImplementation(() => undefined);
+    await expectFound(/G8: chunks left for ever/);
+  }, 60_000);
+});
+
+describe("a bucket", () => {
+  it("in which bodies stay breaks G8", async () => {
+    vi.spyOn(RemoteBodies.prototype, "discard").mockImplementation(() => undefined);
+    await expectFound(/G8: (bodies\/a\d+|remote) left for ever/, "bucket");
+  }, 60_000);
+
+  it("that is believed before it has said that it has the body breaks G4", async () => {
+    vi.spyOn(Overflow.prototype, "complete").mockImplementation(() => Promise.resolve());
+    await expectFound(/G4: .* hears response-not-kept/, "bucket");
+  }, 60_000);
+});
+
+describe("a body that flows through", () => {
+  it("and breaks off, taken for a refusal, breaks G6", async () => {
+    plantStep((actual, record, event, now) =>
+      event.type === "ambiguous" ? actual(record, { ...event, type: "refused" }, record.policy, now) : null,
+    );
+    await expectFound(/G6: /, "cuts");
+  }, 60_000);
+});
