@@ -2,7 +2,7 @@
 // more reader of them, so that hundreds of such bodies hold a piece each. A bucket that fails costs the replay, never the
 // client's transfer: from then on the body is not kept.
 
-import { bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
+import { type BytePipe, bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
 import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "./remote-bodies.ts";
 import type { Follower, Spool } from "./spool.ts";
 import type { Due } from "./timers.ts";
@@ -51,7 +51,7 @@ export class Overflow {
   async #send(upload: RemoteUpload, follower: Follower): Promise<void> {
     const { spool, lost } = this.#options;
     const pieces = new PartPieces(follower);
-    let breakPart = (_reason: Error): void => undefined;
+    let breakPart: BytePipe["abort"] = ignore;
     try {
       for (let sent = 0; sent < this.#total;) {
         // A part is begun when all of it is there: an origin that takes its time keeps no connection to the bucket waiting.
@@ -127,4 +127,8 @@ class PartPieces {
 
 function report(error: unknown): void {
   console.error({ message: "a body could not be put into the bucket", reason: String(error) });
+}
+
+function ignore(): void {
+  // No part is on its way.
 }
