@@ -51,7 +51,7 @@ export class Overflow {
   async #send(upload: RemoteUpload, follower: Follower): Promise<void> {
     const { spool, lost } = this.#options;
     const pieces = new PartPieces(follower);
-    let part: BytePipe | null = null;
+    let breakPart: BytePipe["abort"] = ignore;
     try {
       for (let sent = 0; sent < this.#total;) {
         // A part is begun when all of it is there: an origin that takes its time keeps no connection to the bucket waiting.
@@ -67,7 +67,8 @@ export class Overflow {
             left -= piece?.bytes.byteLength ?? 0;
             return piece;
           };
-          part = bytePipe({ next, close: () => undefined }, length, null);
+          const part = bytePipe({ next, close: () => undefined }, length, null);
+          breakPart = part.abort;
           await upload.send(part.readable);
         });
         sent += length;
@@ -80,7 +81,7 @@ export class Overflow {
         lost();
       }
       // A bucket that does nothing leaves its part untaken, and with it the memory of a piece.
-      part?.abort(new Error("the part is not sent any more"));
+      breakPart(new Error("the part is not sent any more"));
     } finally {
       pieces.free();
       follower.close();
@@ -126,4 +127,8 @@ class PartPieces {
 
 function report(error: unknown): void {
   console.error({ message: "a body could not be put into the bucket", reason: String(error) });
+}
+
+function ignore(): void {
+  // No part is on its way.
 }

@@ -44,6 +44,7 @@ export interface HeldWorld {
 export interface HeldExchanges {
   readonly world: HeldWorld;
   readonly steps: RecordSteps;
+  readonly ledger: Ledger;
   readonly traffic: Traffic;
   /** One request; `caller` is its client, who may leave. */
   readonly run: (head: ExchangeHead, caller?: AbortController) => Promise<Response>;
@@ -92,6 +93,7 @@ export async function withExchanges(
     await test({
       world,
       steps: exchanges.steps,
+      ledger,
       traffic,
       run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller?.signal ?? null),
     });
