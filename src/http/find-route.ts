@@ -26,7 +26,7 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
     if (!methods.has(method)) return null;
     const asWritten = pathForms(path);
     if (asWritten === null) return "too-long";
-    const spellings = asWritten.flatMap((form) => [form, ...spellers.map((spelled) => spelled(form))]);
+    const spellings = [...asWritten, ...spellers.flatMap((spelled) => asWritten.map(spelled))];
     // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` as well.
     const forms = new Set(hasTrailingSlash ? spellings.flatMap((form) => [form, `${form}/`]) : spellings);
     if (forms.size === 1) return first(method, path);

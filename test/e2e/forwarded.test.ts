@@ -82,10 +82,14 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
   });
 
   it("carries nothing that a CGI-style server takes for them, whoever is in front", async () => {
-    for (const { send } of [behindProxy, scene]) {
+    for (const client of [behindProxy, scene]) {
       const key = freshKey();
       const names = ["X_Forwarded_Host", "X-Forwarded_Host", "X_Forwarded-Proto", "x_forwarded_proto"];
-      await send({ ...message, key, headers: [HOST, ...names.map((name): HeaderPair => [name, "claimed.example"])] });
+      await client.send({
+        ...message,
+        key,
+        headers: [HOST, ...names.map((name): HeaderPair => [name, "claimed.example"])],
+      });
       const [request] = await scene.origin.requests(key);
       expect(request?.headers.filter(([, value]) => value.includes("claimed.example"))).toEqual([]);
     }

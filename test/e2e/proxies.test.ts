@@ -177,7 +177,7 @@ describe("operators with a listener of their own", () => {
         ["X-Forwarded-Proto", "gopher"],
         ["Forwarded", "host=claimed.example"],
       ]);
-      const [request] = (await origin.requests()).filter(({ url }) => url === target);
+      const request = (await origin.requests()).find(({ url }) => url === target);
       const said = request?.headers.filter(([name]) => /^(?:x-)?forwarded(?:-host|-proto)?$/i.test(name));
       expect(said?.map(([name, value]) => `${name.toLowerCase()}: ${value}`).toSorted()).toEqual([
         "x-forwarded-host: api.example.com",
