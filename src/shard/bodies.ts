@@ -105,11 +105,16 @@ export class Bodies {
 
   /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
   lend(body: string): void {
-    this.disown(body);
     this.hold(body);
+    try {
+      this.disown(body);
+    } catch (error) {
+      this.release(body);
+      throw error;
+    }
   }
 
-  /** The same, where it is held already, or will be in this turn. */
+  /** The same, where it is held already. */
   disown(body: string): void {
     this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
     this.#wake(HELD_MS);

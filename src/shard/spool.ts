@@ -261,10 +261,16 @@ export class Spool {
     if (this.#filling.size === 0) return;
     const bytes = this.#filling.take();
     const { bodies, name, isOwned } = this.#options;
-    if (this.#written === 0 && !isOwned) bodies.disown(name);
-    bodies.append(name, this.#written, bytes);
-    // What could not be written is not held: it would be for ever.
-    if (this.#written === 0) bodies.hold(name);
+    const isFirst = this.#written === 0;
+    if (isFirst) bodies.hold(name);
+    try {
+      if (isFirst && !isOwned) bodies.disown(name);
+      bodies.append(name, this.#written, bytes);
+    } catch (error) {
+      // What could not be written is not held: it would be for ever.
+      if (isFirst) bodies.release(name);
+      throw error;
+    }
     this.#latest?.release();
     this.#latest = new SharedChunk(this.#written, bytes);
     this.#written += 1;
