@@ -105,19 +105,19 @@ export class Bodies {
 
   /** A body that no record will ever own: held now, and erased when it is released, also after a crash. */
   lend(body: string): void {
-    this.#noteDiscarded(body);
     this.hold(body);
-    this.#wake(HELD_MS);
+    try {
+      this.disown(body);
+    } catch (error) {
+      this.release(body);
+      throw error;
+    }
   }
 
   /** The same, where it is held already. */
   disown(body: string): void {
-    this.#noteDiscarded(body);
-    this.#wake(HELD_MS);
-  }
-
-  #noteDiscarded(body: string): void {
     this.#sql.exec("INSERT OR IGNORE INTO discarded (body) VALUES (?)", body);
+    this.#wake(HELD_MS);
   }
 
   /** Erases some chunks of a discarded body that nobody holds. */

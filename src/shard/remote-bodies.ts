@@ -45,7 +45,13 @@ export class RemoteBodies {
     // Durable before the upload exists: the output gate holds the call until it is.
     this.#sql.exec("INSERT INTO remote (body) VALUES (?)", body);
     const upload = await this.#bucket.createMultipartUpload(keyOf(body));
-    this.#sql.exec("UPDATE remote SET upload_id = ? WHERE body = ?", upload.uploadId, body);
+    // Whoever waited for it may have given it up, and its row may be gone.
+    this.#sql.exec(
+      "INSERT INTO remote (body, upload_id, discarded) VALUES (?, ?, 1) ON CONFLICT (body) DO UPDATE SET upload_id = excluded.upload_id",
+      body,
+      upload.uploadId,
+    );
+    if (this.#next() !== undefined) this.#wake(0);
     return new PartedUpload(upload);
   }
 
@@ -77,7 +83,8 @@ export class RemoteBodies {
       // One that is complete cannot be aborted, and one that is not is no object yet.
       if (upload_id !== null) await abort(this.#bucket.resumeMultipartUpload(keyOf(body), upload_id));
       await this.#bucket.delete(keyOf(body));
-      this.#sql.exec("DELETE FROM remote WHERE body = ?", body);
+      // An upload that has begun meanwhile is the next.
+      this.#sql.exec("DELETE FROM remote WHERE body = ? AND upload_id IS ?", body, upload_id);
       this.#busyUntil = 0;
       if (this.#next() !== undefined) this.#wake(0);
     } catch (error) {

@@ -141,6 +141,7 @@ async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
 
 function streamOf(text: string): ReadableStream<Uint8Array> {
   return new ReadableStream({
+    type: "bytes",
     start(controller) {
       controller.enqueue(new TextEncoder().encode(text));
       controller.close();

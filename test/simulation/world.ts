@@ -148,8 +148,8 @@ export class World {
     const effect = this.rules.effectOf(record);
     const isForeign = effect !== null && effect.attempt.credential !== credential;
     if (effect === null || isForeign || owner === undefined) {
-      const isOwn = owner?.credential === credential && !isForeign;
-      if (owner !== undefined && isOwn) owner.isAbsent = question.askedMs >= owner.lockedUntilMs;
+      // An effect that is foreign to who began the attempt is that of an earlier one, which an operator has let go.
+      if (owner?.credential === credential) owner.isAbsent = question.askedMs >= owner.lockedUntilMs;
       question.answer(404, "");
       return isForeign ? "404, to another client" : "404";
     }
