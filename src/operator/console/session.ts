@@ -1,7 +1,7 @@
 // Who is signed in: a value that the browser keeps and cannot make. It is signed with the operator's token itself, so that a
 // new token ends the sessions of the old one, and holds nothing that would serve anywhere else.
 //
-//   admin.1795267816000.0000….4f0c….mac      role, end, generation, a random name, HMAC-SHA-256 of them
+//   admin.1795267816000.9b1d….4f0c….mac      role, end, generation, a random name, HMAC-SHA-256 of them
 //
 // The generation is the one that was in force: when all sessions are ended there is another (see shard/operator-calls.ts).
 
