@@ -5,7 +5,7 @@
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
-import { parsePathPattern } from "../config/path-pattern.ts";
+import { parsePathPattern, type PathPattern, type Segment } from "../config/path-pattern.ts";
 import type { Route } from "../config/resolved.ts";
 import { strictestRoute } from "../config/strictest.ts";
 import { pathForms } from "./path.ts";
@@ -18,7 +18,7 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
   for (const route of routes) for (const method of route.methods) router.add(method, route.path, route);
   const methods = new Set(routes.flatMap((route) => route.methods));
   const inOrder = (some: ReadonlySet<Route>): readonly Route[] => routes.filter((route) => some.has(route));
-  const spelled = spellerOf(routes);
+  const spellers = spellersOf(routes);
   const hasTrailingSlash = routes.some(({ path }) => path.length > 1 && path.endsWith("/"));
   const first = (method: string, path: string): Route | null => router.match(method, path)[0][0]?.[0] ?? null;
 
@@ -26,7 +26,7 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
     if (!methods.has(method)) return null;
     const asWritten = pathForms(path);
     if (asWritten === null) return "too-long";
-    const spellings = asWritten.flatMap((form) => [form, spelled(form)]);
+    const spellings = [...asWritten, ...spellers.flatMap((spelled) => asWritten.map(spelled))];
     // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` as well.
     const forms = new Set(hasTrailingSlash ? spellings.flatMap((form) => [form, `${form}/`]) : spellings);
     if (forms.size === 1) return first(method, path);
@@ -39,27 +39,61 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
   };
 }
 
-/** Gives a path's segments the case in which routes spell them. Where two routes differ by case alone, case counts. */
-function spellerOf(routes: readonly Route[]): (path: string) => string {
+type Spell = (path: string) => string;
+
+/**
+ * Each gives a path's segments the case in which routes spell them: one for all names that are spelled in one way, and one for
+ * each route with a name that others spell otherwise. Where two routes differ by case alone, case counts.
+ */
+function spellersOf(routes: readonly Route[]): readonly Spell[] {
+  const patterns = routes.flatMap(patternsOf);
   const spellings = new Map<string, string | null>();
-  for (const text of routes.flatMap(literalsOf)) {
+  for (const text of patterns.flatMap(({ segments }) => segments.flatMap(literalOf))) {
     const known = spellings.get(text.toLowerCase());
     spellings.set(text.toLowerCase(), known === undefined || known === text ? text : null);
   }
   const isLower = [...spellings].every(([lower, text]) => lower === text);
-  return (path) => {
+  const common: Spell = (path) => {
     if (isLower && path === path.toLowerCase()) return path;
     return path
       .split("/")
       .map((segment) => spellings.get(segment.toLowerCase()) ?? segment)
       .join("/");
   };
+  const isOdd = (segment: Segment): boolean =>
+    literalOf(segment).some((text) => spellings.get(text.toLowerCase()) === null);
+  const hasTwin = (one: PathPattern): boolean =>
+    patterns.some(
+      (other) => shapeOf(other) !== shapeOf(one) && shapeOf(other).toLowerCase() === shapeOf(one).toLowerCase(),
+    );
+  const odd = patterns.filter((pattern) => pattern.segments.some(isOdd) && !hasTwin(pattern));
+  return [common, ...odd.map(spellerOf)];
 }
 
-function literalsOf({ path }: Route): readonly string[] {
+/** Gives a path that begins as the pattern does, but for case, the pattern's own. */
+function spellerOf({ segments }: PathPattern): Spell {
+  return (path) => {
+    const parts = path.split("/", segments.length + 1);
+    const rest = path.slice(parts.join("/").length);
+    for (const [at, segment] of segments.entries()) {
+      if (segment.kind !== "literal") continue;
+      if (parts[at + 1]?.toLowerCase() !== segment.text.toLowerCase()) return path;
+      parts[at + 1] = segment.text;
+    }
+    return parts.join("/") + rest;
+  };
+}
+
+function patternsOf({ path }: Route): readonly PathPattern[] {
   const patterns = parsePathPattern(path);
-  if (!patterns.ok) return [];
-  return patterns.value.flatMap(({ segments }) =>
-    segments.flatMap((segment) => (segment.kind === "literal" ? [segment.text] : [])),
-  );
+  return patterns.ok ? patterns.value : [];
+}
+
+function literalOf(segment: Segment): readonly string[] {
+  return segment.kind === "literal" ? [segment.text] : [];
+}
+
+/** What tells two patterns apart. */
+function shapeOf({ segments, tail }: PathPattern): string {
+  return [...segments.map((segment) => literalOf(segment)[0] ?? ":"), ...(tail ? ["*"] : [])].join("/");
 }

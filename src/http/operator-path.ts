@@ -51,22 +51,37 @@ function withoutOddEscapes(text: string): string {
     .replace(/%u([0-9a-f]{4})/gi, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)));
 }
 
-/** In one case and form, without what some file system or framework drops: parameters, what follows a NUL, trailing dots. */
+/**
+ * In one case and form, without what some file system or framework drops: parameters, what follows a NUL, trailing dots. In a few
+ * passes over the whole text, since a path may have tens of thousands of segments.
+ */
 function segmentsOf(text: string): readonly string[] {
-  return text
+  const written = text
     .normalize("NFKC")
     .toLowerCase()
-    .split(/[/\\]/)
-    .map((part) => (part.split(/[;?#\0]/)[0] ?? "").replace(/[\p{Cc}\p{Cf}\s]/gu, ""))
-    .map((part) => (/^\.{2,}$/.test(part) ? ".." : part.replace(/\.+$/, "")))
-    .filter((part) => part !== "");
+    .replaceAll(/[;?#\0][^/\\]*/g, "")
+    .replaceAll(/[\p{Cc}\p{Cf}\s]/gu, "");
+  const segments: string[] = [];
+  for (const part of written.split(/[/\\]/)) {
+    const segment = part.endsWith(".") ? withoutEndDots(part) : part;
+    if (segment !== "") segments.push(segment);
+  }
+  return segments;
+}
+
+/** Of dots alone, two or more are a step upwards. */
+function withoutEndDots(part: string): string {
+  let end = part.length;
+  while (end > 0 && part[end - 1] === ".") end -= 1;
+  return end === 0 && part.length > 1 ? ".." : part.slice(0, end);
 }
 
 /** From the beginning, or behind a step upwards: what that takes away depends on whether empty segments count. */
 function leadsTo(segments: readonly string[], wanted: readonly string[]): boolean {
   const up = segments.indexOf("..");
-  return segments.some(
-    (_, at) =>
-      (at === 0 || (up !== -1 && at > up)) && wanted.every((segment, index) => segments[at + index] === segment),
-  );
+  for (let at = 0; at !== -1; at = segments.indexOf(wanted[0] ?? "", at + 1)) {
+    const isBegin = at === 0 || (up !== -1 && at > up);
+    if (isBegin && wanted.every((segment, index) => segments[at + index] === segment)) return true;
+  }
+  return false;
 }

@@ -14,7 +14,7 @@ import { ByteBudget } from "./byte-budget.ts";
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
-import { forwardedFor } from "./forwarded.ts";
+import { forwardedFor, hostForScope } from "./forwarded.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
 import { LOOP_HEADER, loopMark } from "./loop.ts";
@@ -96,7 +96,7 @@ async function exchange(
   const { watch } = ports;
   const refuse = (problem: ClientProblem): Response =>
     watch.told(observed, problemResponse(problem, key.raw), outcomeOf(problem.code));
-  const scope = readScope(request.headers, url.host, route.scope);
+  const scope = readScope(request.headers, hostForScope(url, request.headers, route), route.scope);
   if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
   const tooLarge = (rest: Rest): Promise<Response> =>
     endAfter(refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }), drain(rest));

@@ -16,7 +16,7 @@ export type ScopeValues = readonly (string | null)[];
 /** What a digest takes, or why there is none, for the client to read. */
 export type Scope = { readonly values: ScopeValues } | { readonly problem: string };
 
-/** `host` is the one that the request was sent to. The part's own name is a value too: a cookie's never passes for a header's. */
+/** `host` is the one that the origin is told. The part's own name is a value too: a cookie's never passes for a header's. */
 export function readScope(headers: Headers, host: string, parts: readonly ScopePart[]): Scope {
   const values: (string | null)[] = [];
   for (const part of parts) {

@@ -156,7 +156,8 @@ export class Attempt {
       return;
     }
     this.#end = type;
-    const passed = new PassedBody(response, passingSpool(this.id, this.#ports, this.#patience));
+    // Not by the attempt's own name: its record may get a body of that name by then, from the origin when asked or an operator.
+    const passed = new PassedBody(response, passingSpool(`${this.id}/passed`, this.#ports, this.#patience));
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
@@ -217,7 +218,7 @@ export class Attempt {
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
     const { remote } = this.#ports;
     const lost = (): void => {
-      // The origin has answered, so the record says so before anybody reads on.
+      // The origin has answered, so the record says so before anybody reads on; where that fails, it is tried once more.
       this.#ending.result(response.status, null);
       this.#kept = false;
     };

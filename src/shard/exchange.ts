@@ -155,7 +155,7 @@ export class Exchanges {
             const retryAfterMs = living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry);
             return refuse(head, { code: "in-flight", retryAfterMs });
           }
-          if (head.sameBytes) body.share(living.body);
+          if (isOwn || head.sameBytes) body.share(living.body);
           else if (!body.isHere) {
             if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
             // Meanwhile the attempt may have ended.

@@ -53,8 +53,6 @@ export interface ChangeAnswer {
 
 /** Where the generation of the console's sessions lies, in the object of the operators alone. */
 const SESSIONS = "sessions";
-/** In force until all sessions are ended for the first time. */
-const FIRST_SESSIONS = "0".repeat(32);
 
 export interface OperatorPorts {
   readonly kept: Pick<SyncKvStorage, "get" | "put">;
@@ -80,8 +78,9 @@ export class OperatorCalls {
     return this.#ports.list.page(query, (id, record) => this.#ports.steps.see(id, record, now), now);
   }
 
+  /** An object that has none makes one: were the first the same in all, another object would bring ended sessions back. */
   sessions(): string {
-    return this.#ports.kept.get<string>(SESSIONS) ?? FIRST_SESSIONS;
+    return this.#ports.kept.get<string>(SESSIONS) ?? this.endSessions();
   }
 
   endSessions(): string {

@@ -2,7 +2,7 @@
 // more reader of them, so that hundreds of such bodies hold a piece each. A bucket that fails costs the replay, never the
 // client's transfer: from then on the body is not kept.
 
-import { bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
+import { type BytePipe, bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
 import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "./remote-bodies.ts";
 import type { Follower, Spool } from "./spool.ts";
 import type { Due } from "./timers.ts";
@@ -51,11 +51,14 @@ export class Overflow {
   async #send(upload: RemoteUpload, follower: Follower): Promise<void> {
     const { spool, lost } = this.#options;
     const pieces = new PartPieces(follower);
+    let breakPart: BytePipe["abort"] = ignore;
     try {
       for (let sent = 0; sent < this.#total;) {
         // A part is begun when all of it is there: an origin that takes its time keeps no connection to the bucket waiting.
         await spool.shows(() => Math.min(sent + PART_BYTES, this.#total));
         const length = Math.min(PART_BYTES, this.#total - sent);
+        // The body has turned out to end with a part.
+        if (length === 0) break;
         await this.#inTime(async (due) => {
           let left = length;
           const next = async (): Promise<Piece | null> => {
@@ -64,7 +67,9 @@ export class Overflow {
             left -= piece?.bytes.byteLength ?? 0;
             return piece;
           };
-          await upload.send(bytePipe({ next, close: () => undefined }, length, null).readable);
+          const part = bytePipe({ next, close: () => undefined }, length, null);
+          breakPart = part.abort;
+          await upload.send(part.readable);
         });
         sent += length;
       }
@@ -75,6 +80,8 @@ export class Overflow {
         report(error);
         lost();
       }
+      // A bucket that does nothing leaves its part untaken, and with it the memory of a piece.
+      breakPart(new Error("the part is not sent any more"));
     } finally {
       pieces.free();
       follower.close();
@@ -120,4 +127,8 @@ class PartPieces {
 
 function report(error: unknown): void {
   console.error({ message: "a body could not be put into the bucket", reason: String(error) });
+}
+
+function ignore(): void {
+  // No part is on its way.
 }

@@ -4,6 +4,7 @@
 //
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
+import { freeBytes } from "../http/byte-budget.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import { type BodyPosition, START } from "./body-position.ts";
 import { bytePipe, type Patience, type Piece, type PieceSource, Skip } from "./byte-pipe.ts";
@@ -61,6 +62,8 @@ export class Spool {
   /** The last chunk written, as long as somebody may want it. */
   #latest: SharedChunk | null = null;
   #end: End = "open";
+  /** Whether it holds its body in the ledger. */
+  #isHeld = false;
   /** Whether the body is kept; when not, chunks go as soon as everybody has read them. */
   #kept = true;
   /** When what has come together is written. */
@@ -217,6 +220,7 @@ export class Spool {
   #leave(reader: Reader): void {
     this.#readers.delete(reader);
     this.#dropRead();
+    this.#forgetLatest();
     this.#change.tell();
     this.#options.bodies.release(this.#options.name);
   }
@@ -260,21 +264,25 @@ export class Spool {
   #writeChunk(): void {
     if (this.#filling.size === 0) return;
     const bytes = this.#filling.take();
-    const { bodies, name, isOwned } = this.#options;
-    const isFirst = this.#written === 0;
-    if (isFirst) bodies.hold(name);
-    try {
-      if (isFirst && !isOwned) bodies.disown(name);
-      bodies.append(name, this.#written, bytes);
-    } catch (error) {
-      // What could not be written is not held: it would be for ever.
-      if (isFirst) bodies.release(name);
-      throw error;
-    }
+    const { byteLength } = bytes;
+    this.#hold();
+    this.#options.bodies.append(this.#options.name, this.#written, bytes);
     this.#latest?.release();
-    this.#latest = new SharedChunk(this.#written, bytes);
+    this.#latest = null;
+    // For its first reader, who comes when it is shown, and for those who are there. Whoever comes later reads the ledger.
+    if (this.#written === 0 || this.#readers.size > 0) this.#latest = new SharedChunk(this.#written, bytes);
+    else freeBytes(bytes);
     this.#written += 1;
-    this.#writtenBytes += bytes.byteLength;
+    this.#writtenBytes += byteLength;
+  }
+
+  /** Before the first chunk is written, until the body has ended. */
+  #hold(): void {
+    if (this.#isHeld) return;
+    const { bodies, name, isOwned } = this.#options;
+    if (isOwned) bodies.hold(name);
+    else bodies.lend(name);
+    this.#isHeld = true;
   }
 
   /** Waits until the slowest reader is near. One that does not move at all is let go, so this ends. */
@@ -299,10 +307,19 @@ export class Spool {
     this.#latest = null;
   }
 
+  /** Gives the last chunk's memory back where nobody is left who reads. */
+  #forgetLatest(): void {
+    if (this.#readers.size > 0) return;
+    this.#latest?.release();
+    this.#latest = null;
+  }
+
   #tell(end: End): void {
-    if (this.#end === "open" && this.#written > 0) this.#options.bodies.release(this.#options.name);
+    if (this.#isHeld) this.#options.bodies.release(this.#options.name);
+    this.#isHeld = false;
     this.#end = end;
     this.#filling.free();
+    this.#forgetLatest();
     this.#change.tell();
   }
 }

@@ -4,11 +4,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../support/gateway.ts";
 import { freshKey, type HeaderPair } from "../support/http.ts";
+import { isReplay } from "./support/guarantees-client.ts";
 import type { RecordedRequest } from "../support/origin.ts";
 import { type Client, clientOf, removeGateway, type Scene, startGateway, startScene, until } from "./support/scene.ts";
 
 const ROUTES = [
   { path: "/protected/*" },
+  { path: "/tenants/*", scope: ["host"] },
   { path: "/asked", unknown: "verify", verify: "/by-key/{key}", timeout: "300ms", lock: "400ms" },
 ];
 
@@ -78,6 +80,35 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
     const [partly] = await scene.origin.requests(other);
     expect(told(partly)).toEqual([["api.example.com:8080"], ["https"], [], []]);
   });
+
+  it("carries nothing that a CGI-style server takes for them, whoever is in front", async () => {
+    for (const client of [behindProxy, scene]) {
+      const key = freshKey();
+      const names = ["X_Forwarded_Host", "X-Forwarded_Host", "X_Forwarded-Proto", "x_forwarded_proto"];
+      await client.send({
+        ...message,
+        key,
+        headers: [HOST, ...names.map((name): HeaderPair => [name, "claimed.example"])],
+      });
+      const [request] = await scene.origin.requests(key);
+      expect(request?.headers.filter(([, value]) => value.includes("claimed.example"))).toEqual([]);
+    }
+  });
+});
+
+it("tell callers apart where the host does, as the origin is told it", async () => {
+  const key = freshKey();
+  const ask = async (client: Client, tenant: string): Promise<string | null> => {
+    const answer = await client.send({ path: "/tenants/x", key, headers: [HOST, ["X-Forwarded-Host", tenant]] });
+    return isReplay(answer) ? "replay" : null;
+  };
+  expect(await ask(behindProxy, "one.example")).toBeNull();
+  expect(await ask(behindProxy, "other.example")).toBeNull();
+  expect(await ask(behindProxy, "one.example")).toBe("replay");
+  expect(await scene.origin.effects(key)).toBe(2);
+  // Whom nobody trusts makes no other caller of himself.
+  expect(await ask(scene, "one.example")).toBeNull();
+  expect(await ask(scene, "other.example")).toBe("replay");
 });
 
 it("are told with the question whether an operation took effect", async () => {

@@ -62,6 +62,21 @@ describe("a Host header that names no host", () => {
     expect(await arrivals()).toEqual([]);
   });
 
+  it.each([
+    "@other.example/v2",
+    ":pass@other.example/v2",
+    ".other.example/v2",
+    "other.example/v2",
+    ":81/v2",
+    "@x/_onceway",
+  ])("is one that the target adds to: %s", async (target) => {
+    for (const method of ["GET", "POST", "OPTIONS"]) {
+      const headers: HeaderPair[] = [["Host", "api.example.com"], ["Idempotency-Key", freshKey()], TOKEN];
+      expect([method, (await ask(target, headers, method)).status]).toEqual([method, 400]);
+    }
+    expect(await arrivals()).toEqual([]);
+  });
+
   it("is several of them, whatever they say", async () => {
     for (const [one, other] of [
       ["api.example", "ops.example"],

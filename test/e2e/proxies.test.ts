@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => origin.close());
 
 async function startGateway(operatorPort?: number): Promise<Gateway> {
-  const listener = operatorPort === undefined ? {} : { operator_listener: "own" };
+  const listener = operatorPort === undefined ? {} : { operator_listener: "own", trust_forwarded: true };
   return startWorkerd({
     stateDir: await makeStateDir(),
     vars: {
@@ -41,7 +41,14 @@ function ask(
   headers: readonly HeaderPair[] = [],
   from = "127.0.0.1",
 ): Promise<RawResponse> {
-  return rawRequest({ host: "127.0.0.1", port, from, method: "GET", target, headers: [TOKEN, ...headers] });
+  return rawRequest({
+    host: "127.0.0.1",
+    port,
+    from,
+    method: "GET",
+    target,
+    headers: headers.some(([name]) => name === "Authorization") ? headers : [TOKEN, ...headers],
+  });
 }
 
 const TARGETS = [
@@ -64,6 +71,9 @@ const TARGETS = [
   "http://x/_onceway/health",
   "http://x/x/../_onceway/health",
   "HTTP://x/_onceway/health",
+  "@x/_onceway/health",
+  ".x/_onceway/health",
+  "x/_onceway/health",
 ];
 
 const HOSTS = [
@@ -156,6 +166,23 @@ describe("operators with a listener of their own", () => {
       expect((await send()).status).toBe(201);
       expect((await send()).headers.some(([name]) => name.toLowerCase() === "idempotent-replayed")).toBe(true);
       expect(await origin.effects(key)).toBe(1);
+    });
+
+    it("is believed by the gateway, and lets no client say which host and scheme were asked for", async () => {
+      const target = `/open/${freshKey()}`;
+      await ask(proxy.port, target, [
+        ["Host", "api.example.com"],
+        ["Authorization", "Bearer of-a-client"],
+        ["X-Forwarded-Host", "claimed.example"],
+        ["X-Forwarded-Proto", "gopher"],
+        ["Forwarded", "host=claimed.example"],
+      ]);
+      const request = (await origin.requests()).find(({ url }) => url === target);
+      const said = request?.headers.filter(([name]) => /^(?:x-)?forwarded(?:-host|-proto)?$/i.test(name));
+      expect(said?.map(([name, value]) => `${name.toLowerCase()}: ${value}`).toSorted()).toEqual([
+        "x-forwarded-host: api.example.com",
+        "x-forwarded-proto: https",
+      ]);
     });
   });
 });

@@ -1,4 +1,7 @@
+import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
+import type { KeyShard } from "../../src/shard/key-shard.ts";
+import { operatorCalls } from "../../src/shard/itty.ts";
 import { beginSession, readSession, SESSION_MS } from "../../src/operator/console/session.ts";
 
 const TOKENS = { admin: "a".repeat(32), read: "r".repeat(32) };
@@ -39,5 +42,23 @@ describe("a session of the console", () => {
 
   it.each(["", "admin", "admin.1.2.3", "root.9999999999999.0.0.0"])("is not %j", async (value) => {
     expect(await readSession(value, TOKENS, NOW)).toBeNull();
+  });
+});
+
+describe("the generation of sessions", () => {
+  const operators = () => operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()));
+
+  it("is the same until all are ended, and never again", async () => {
+    const one = operators();
+    const generation = await one.sessions();
+    expect(await one.sessions()).toBe(generation);
+    await one.endSessions();
+    expect(await one.sessions()).not.toBe(generation);
+  });
+
+  it("is another one in each object: where the configuration names another, ended sessions do not come back", async () => {
+    const [one, other] = [await operators().sessions(), await operators().sessions()];
+    expect(one).toMatch(/^[0-9a-f]{32}$/);
+    expect(other).not.toBe(one);
   });
 });

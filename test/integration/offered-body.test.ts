@@ -87,6 +87,22 @@ describe("a body that is offered", () => {
     expect(bench.calls).toHaveLength(1);
   });
 
+  it("that is gone waits for its own attempt when it is delivered again, whatever equal fingerprints mean", async () => {
+    const bench = new ShardBench();
+    const { bodies, release } = reader(bench);
+    const head = headOf({ sameBytes: false });
+    const first = offer(bench, head);
+    await bench.called(1);
+    const redelivered = offer(bench, head, new Uint8Array());
+    await vi.waitUntil(() => redelivered.isOver());
+    // It is the shard's turn: one that waits has not been answered.
+    await bench.stored(head.recordId);
+    release();
+    expect(await first.said).toMatchObject({ status: 201, isReplay: false });
+    expect(await redelivered.said).toMatchObject({ status: 201, isReplay: true });
+    expect(bodies).toEqual([BYTES]);
+  });
+
   it("that is gone starts nothing, and says so; who needs none is answered without it", async () => {
     const bench = new ShardBench();
     const head = headOf();

@@ -7,6 +7,8 @@ import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config/read.ts";
 import { encodeMessage } from "../../src/http/message.ts";
 import { EXCHANGE_URL, KeyShard } from "../../src/shard/key-shard.ts";
+import { heldBytes } from "../../src/shard/read-memory.ts";
+import { PART_BYTES } from "../../src/shard/remote-bodies.ts";
 import { originTarget } from "../../src/shard/origin-target.ts";
 import { Traffic } from "../../src/traffic/traffic.ts";
 import { Watch } from "../../src/traffic/watch.ts";
@@ -24,20 +26,24 @@ interface Bench {
 }
 
 /** A whole gateway around a fresh object, with a bucket that fails and an origin whose answer outgrows the ledger. */
-async function withBucket(failure: Failure, run: (bench: Bench) => Promise<void>): Promise<void> {
+async function withBucket(
+  failure: Failure,
+  run: (bench: Bench) => Promise<void>,
+  body: () => BodyInit = () => BODY,
+): Promise<void> {
   const bucket = new FailingBucket(failure);
   let originCalls = 0;
   const origin = {
     fetch: () => {
       originCalls += 1;
-      return Promise.resolve(new Response(BODY, { status: 201 }));
+      return Promise.resolve(new Response(body(), { status: 201 }));
     },
   };
   const bindings = {
     ...env,
     BODIES: bucket,
     API: origin,
-    IDEMPOTENCY: { origin: { binding: "API" }, scope: ["none"], max_response_body: "1MiB" },
+    IDEMPOTENCY: { origin: { binding: "API" }, scope: ["none"], max_response_body: "1MiB", idle_timeout: "2s" },
     ROUTES: [{ path: "/*", unknown: "hold" }],
   };
   const read = readConfig(bindings);
@@ -100,6 +106,38 @@ describe("a bucket that fails", () => {
       expect({ completed: bucket.completed.length, aborted: bucket.aborted }).toEqual({ completed: 1, aborted: [] });
       expect(count("SELECT count(*) AS n FROM records WHERE kept = 1")).toBe(1);
       expect(originCalls()).toBe(1);
+    });
+  });
+
+  it("keeps a body that ends with a part, in whole parts", async () => {
+    const parts = BODY.subarray(0, 2 * PART_BYTES);
+    const sent = Promise.withResolvers<void>();
+    const body = (): ReadableStream<Uint8Array> => {
+      const { readable, writable } = new IdentityTransformStream();
+      const writer = writable.getWriter();
+      void writer.write(parts);
+      void sent.promise.then(() => writer.close());
+      return readable;
+    };
+    const run = async ({ bucket, send, count }: Bench): Promise<void> => {
+      const first = (await send()).arrayBuffer();
+      await vi.waitUntil(() => bucket.taken === 2, { timeout: 10_000 });
+      sent.resolve();
+      expect((await first).byteLength).toBe(parts.byteLength);
+      await vi.waitUntil(() => bucket.completed.length === 1);
+      expect(bucket.parts).toBe(2);
+      expect(count("SELECT count(*) AS n FROM records WHERE kept = 1")).toBe(1);
+    };
+    await withBucket(null, run, body);
+  });
+
+  it("that hangs is given up, and leaves no memory behind", async () => {
+    const before = heldBytes();
+    await withBucket("hangs", async ({ bucket, send, count }) => {
+      expect((await (await send()).arrayBuffer()).byteLength).toBe(BODY.byteLength);
+      await vi.waitUntil(() => count("SELECT count(*) AS n FROM records WHERE kept = 0") === 1, { timeout: 10_000 });
+      expect(bucket.parts).toBe(1);
+      await vi.waitUntil(() => heldBytes() === before);
     });
   });
 });

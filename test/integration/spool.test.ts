@@ -1,7 +1,8 @@
 import { env, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
 import { Ledger } from "../../src/shard/ledger.ts";
+import { heldBytes } from "../../src/shard/read-memory.ts";
 import { Spool } from "../../src/shard/spool.ts";
 import { Timers } from "../../src/shard/timers.ts";
 
@@ -14,7 +15,7 @@ interface Bench {
 }
 
 /** A spool in a fresh object, whose commits the test decides. */
-async function withSpool(run: (bench: Bench) => Promise<void>): Promise<void> {
+async function withSpool(run: (bench: Bench) => Promise<void>, isOwned = true): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const ledger = new Ledger(storage);
@@ -27,7 +28,7 @@ async function withSpool(run: (bench: Bench) => Promise<void>): Promise<void> {
     const spool = new Spool({
       bodies: ledger.bodies,
       name,
-      isOwned: true,
+      isOwned,
       sync: () => waiting.promise,
       firstFlushMs: 1,
       windowChunks: 16,
@@ -109,5 +110,58 @@ describe("spool", () => {
       expect(ledger.bodies.read(name, 0)).toBeNull();
       expect(ledger.bodies.read(name, 20)).toBeNull();
     });
+  });
+
+  it.each(["finishes", "breaks"] as const)("holds no memory when it %s after its last reader has left", async (how) => {
+    await withSpool(async ({ spool, commit }) => {
+      const before = heldBytes();
+      const reader = spool.reader(null).getReader();
+      await spool.write(text("one"));
+      const flushed = spool.flush();
+      await scheduler.wait(0);
+      commit();
+      await flushed;
+      await reader.cancel();
+      await spool.write(text("two"));
+      if (how === "breaks") spool.break();
+      else {
+        const finished = spool.finish(() => undefined);
+        await scheduler.wait(0);
+        commit();
+        await finished;
+      }
+      // What was on its way to a reader comes back with a turn.
+      await scheduler.wait(1);
+      expect(heldBytes()).toBe(before);
+    });
+  });
+
+  it("holds no memory when it breaks under a reader who has not taken what is there", async () => {
+    await withSpool(async ({ spool, commit }) => {
+      const before = heldBytes();
+      const durable = setInterval(commit, 1);
+      try {
+        spool.reader(null);
+        await spool.write(new Uint8Array(3 * CHUNK_BYTES));
+      } finally {
+        clearInterval(durable);
+      }
+      spool.break();
+      await scheduler.wait(1);
+      expect(heldBytes()).toBe(before);
+    });
+  });
+
+  it("that cannot be written holds nothing when it has ended", async () => {
+    await withSpool(async ({ spool, ledger, name }) => {
+      await spool.write(text("one"));
+      vi.spyOn(ledger.bodies, "append").mockImplementation(() => {
+        throw new Error("the disk is full");
+      });
+      await spool.flush();
+      await expect(spool.finish(() => undefined)).rejects.toThrow("full");
+      spool.break();
+      expect(ledger.bodies.isHeld(name)).toBe(false);
+    }, false);
   });
 });

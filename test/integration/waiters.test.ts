@@ -1,10 +1,12 @@
 // Those who wait cost an object nothing that anybody else needs, and what fails beside an answer never costs the answer.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { epochMs } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
+import { holdBytes } from "../../src/shard/read-memory.ts";
 import { MOST_OF_RECORD, MOST_OF_SHARD } from "../../src/shard/waiters.ts";
 import { withExchanges } from "./support/held-exchanges.ts";
-import { again, headOf, LOCK_MS, saidBy } from "./support/shard-bench.ts";
+import { again, headOf, LOCK_MS, RETENTION_MS, saidBy } from "./support/shard-bench.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -246,6 +248,28 @@ describe("an answer in doubt that is still on its way", () => {
   );
 });
 
+it("an operator's response is never mixed with the answer in doubt of the same attempt", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  await withExchanges(async ({ run, world, steps, ledger }) => {
+    world.origin = () => Promise.resolve(new Response(new Uint8Array(600_000).fill(1), { status: 504 }));
+    const head = headOf({}, "hold");
+    // Both clients stand still, where the isolate holds so much that they are given small pieces.
+    const release = holdBytes(new Uint8Array(16 << 20));
+    const first = await run(head);
+    const bytes = new Uint8Array(200_000).fill(2);
+    const resolve = { type: "resolve", status: 200, by: "test", reason: "test" } as const;
+    const response = { status: 200, statusText: "", headers: [], body: { kind: "inline", bytes } as const };
+    expect(steps.change(head.recordId, resolve, response)).toBeNull();
+    const replay = await run(again(head));
+    vi.setSystemTime(Date.now() + 2 * RETENTION_MS);
+    expect(ledger.erase(epochMs(Date.now()), 10)).toBe(1);
+    const replayed = new Uint8Array(await replay.arrayBuffer());
+    expect(replayed.byteLength === bytes.byteLength && replayed.every((byte) => byte === 2)).toBe(true);
+    await first.body?.cancel();
+    release();
+  });
+});
+
 it.each([503, 504])("a %i that cannot be noted in its record does not go on: its call is ended", async (status) => {
   vi.spyOn(console, "error").mockReturnValue();
   await withExchanges(async ({ run, world }) => {
@@ -256,6 +280,22 @@ it.each([503, 504])("a %i that cannot be noted in its record does not go on: its
     };
     expect(await saidBy(await run(headOf()))).toMatchObject({ status: 503, code: "store-unavailable" });
     expect(isCancelled).toBe(true);
+  });
+});
+
+it("a result too large to keep is noted as such, also where the store fails once", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  await withExchanges(async ({ run, world }) => {
+    world.origin = () => {
+      world.isFull = true;
+      return Promise.resolve(new Response(new Uint8Array(400_000), { status: 201 }));
+    };
+    world.refused = () => (world.isFull = false);
+    const head = waiting({ maxResponseBodyBytes: 0 });
+    await run(head)
+      .then((response) => response.arrayBuffer())
+      .catch(() => undefined);
+    expect(await saidBy(await run(again(head)))).toMatchObject({ code: "response-not-kept" });
   });
 });
 

@@ -41,6 +41,8 @@ function joinedLine(value: unknown): string {
     .join(", ");
 }
 
+const isGone: Allows = ({ other }) => lines(other).length === 0;
+
 const joined: Allows = ({ one, other }) => joinedLine(one) === joinedLine(other);
 
 /** The bytes of text that is no UTF-8. */
@@ -125,6 +127,10 @@ export const BY_PASSING: readonly Allowance[] = [
     reason: "`Idempotency-Attempt` is dropped",
     allows: both(header("origin", "idempotency-attempt"), ({ other }) => lines(other).length === 0),
   },
+  {
+    reason: "what a CGI-style server takes for one of these, such as `X_Forwarded_Host`, is dropped",
+    allows: both(header("origin", "x_forwarded_host", "idempotency_attempt"), isGone),
+  },
   // Random in either.
   {
     reason: "a WebSocket has a key and masks of its own",
@@ -137,6 +143,7 @@ const isCutShort = ofAnswer(/half$/);
 /** A Worker that only forwards, against the gateway's first answer to a key. */
 export const BY_FIRST: readonly Allowance[] = [
   ...BY_PASSING.slice(0, 2),
+  ...BY_PASSING.slice(3, 4),
   {
     reason: "`Idempotency-Attempt` numbers the attempt",
     allows: both(header("origin", "idempotency-attempt"), ({ other }) => lines(other)[0] === "1"),
@@ -162,10 +169,14 @@ export const BY_FIRST: readonly Allowance[] = [
     ),
   },
   {
-    reason: "a name with `_` that a CGI-style server takes for another header of the request is dropped",
-    allows: both(header("origin", "x_one"), ({ other }, { headers }) => {
-      return lines(other).length === 0 && headers.some(([name]) => name.toLowerCase() === "x-one");
-    }),
+    reason:
+      "a name with `_` that a CGI-style server takes for another header of the request, or for one that proxies set, is dropped",
+    allows: any(
+      both(header("origin", "x_one"), isGone, (_difference, { headers }) =>
+        headers.some(([name]) => name.toLowerCase() === "x-one"),
+      ),
+      both(header("origin", "x_forwarded_for"), isGone),
+    ),
   },
   {
     reason: "the gateway's own headers are its own: `Idempotency-Key`, `Idempotency-Expires`, `Idempotent-Replayed`",

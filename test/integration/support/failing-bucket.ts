@@ -1,6 +1,6 @@
 // A bucket that fails where the test says, and remembers what became of what was begun in it. The real one never fails.
 
-export type Failure = "begin" | "first part" | "second part" | "complete" | null;
+export type Failure = "begin" | "first part" | "second part" | "complete" | "hangs" | null;
 
 export class FailingBucket {
   readonly #failure: Failure;
@@ -11,6 +11,8 @@ export class FailingBucket {
   readonly deleted: string[] = [];
   /** How many parts it has been given. */
   parts = 0;
+  /** And how many it has taken. */
+  taken = 0;
 
   constructor(failure: Failure) {
     this.#failure = failure;
@@ -24,7 +26,9 @@ export class FailingBucket {
       uploadPart: async (partNumber: number, part: ReadableStream<Uint8Array>) => {
         this.parts += 1;
         await this.#unless(partNumber === 1 ? "first part" : "second part");
+        if (this.#failure === "hangs") await new Promise(() => undefined);
         await new Response(part).arrayBuffer();
+        this.taken += 1;
         return { partNumber, etag: String(partNumber) };
       },
       complete: async () => {

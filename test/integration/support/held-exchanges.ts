@@ -37,11 +37,14 @@ export interface HeldWorld {
   isReachable: () => Promise<boolean>;
   /** Whether the store is full: no record can be changed. */
   isFull: boolean;
+  /** Called when it has refused a change for that. */
+  refused: () => void;
 }
 
 export interface HeldExchanges {
   readonly world: HeldWorld;
   readonly steps: RecordSteps;
+  readonly ledger: Ledger;
   readonly traffic: Traffic;
   /** One request; `caller` is its client, who may leave. */
   readonly run: (head: ExchangeHead, caller?: AbortController) => Promise<Response>;
@@ -58,9 +61,13 @@ export async function withExchanges(
       origin: () => Promise.resolve(new Response("done", { status: 201 })),
       isReachable: () => Promise.resolve(true),
       isFull: false,
+      refused: () => undefined,
     };
     const exec: SqlStorage["exec"] = (query, ...values) => {
-      if (world.isFull && query.startsWith("UPDATE records")) throw new Error("database or disk is full");
+      if (world.isFull && query.startsWith("UPDATE records")) {
+        world.refused();
+        throw new Error("database or disk is full");
+      }
       return storage.sql.exec(query, ...values);
     };
     const transactionSync = <T>(run: () => T): T => storage.transactionSync(run);
@@ -86,6 +93,7 @@ export async function withExchanges(
     await test({
       world,
       steps: exchanges.steps,
+      ledger,
       traffic,
       run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller?.signal ?? null),
     });

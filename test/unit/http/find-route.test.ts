@@ -74,6 +74,13 @@ describe("routeFinder", () => {
     ]);
   });
 
+  it("takes a name in either case although another route spells the same name otherwise", () => {
+    const routes = ["/v1/Orders", "/v2/users/:id/orders", "/v2/Users/:id/drafts"];
+    for (const path of ["/v1/Orders", "/v1/orders", "/V1/ORDERS"]) expect(found(routes, path)).toBe("/v1/Orders");
+    for (const path of ["/v2/users/1/orders", "/V2/Users/1/Orders"]) expect(found(routes, path)).toBe(routes[1]);
+    for (const path of ["/v2/Users/1/drafts", "/v2/users/1/DRAFTS"]) expect(found(routes, path)).toBe(routes[2]);
+  });
+
   it("compares no path that is odd and too long, but long plain ones", () => {
     expect(found(["/v1/*"], `/v1/${"x".repeat(20_000)}`)).toBe("/v1/*");
     expect(found(["/v1/*"], `/v1/${"%41".repeat(3_000)}`)).toBe("too-long");

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hostname, isHost } from "../../../src/http/host.ts";
 import { operatorPathMatcher } from "../../../src/http/operator-path.ts";
+import { plainestPath } from "../../../src/http/path.ts";
 import { operatorPathForm } from "../../support/operator-path-forms.ts";
 
 const match = operatorPathMatcher("/_onceway");
@@ -73,6 +74,19 @@ describe("the operator path", () => {
       expect(matchTarget(form, matcher)).toBe("form");
     }
     expect(matchTarget("/Internal/Other", matcher)).toBe("none");
+  });
+
+  it.each([
+    ["dots", `/%41${".".repeat(64_000)}x`],
+    ["bytes that are no UTF-8", "/%e0%80%80".repeat(13_000)],
+    ["the same, escaped twice", `/${"%25ed%a0%80".repeat(12_000)}`],
+    ["steps", `/..%2f${"a/".repeat(32_000)}`],
+  ])("keeps nobody busy with many %s", (_, path) => {
+    const [begun, before] = [process.cpuUsage(), performance.now()];
+    expect([matchTarget(path), plainestPath(path) === "/_onceway"]).toEqual(["none", false]);
+    // A few milliseconds; it was 40 to 10,000. Whichever is less, so that neither others nor a pause count.
+    const { user } = process.cpuUsage(begun);
+    expect(Math.min(user / 1000, performance.now() - before)).toBeLessThan(50);
   });
 
   it("takes a bounded time for a path of escapes without end", () => {
