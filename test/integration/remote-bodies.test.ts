@@ -9,10 +9,13 @@ import { completed, freshId, NOW, response, started } from "./support/records.ts
 const BODY = new Uint8Array(20 << 20).map((_byte, index) => (index * 31 + (index >> 10)) % 251);
 
 /** A ledger in a fresh object, with the real bucket. */
-async function inLedger(run: (ledger: Ledger, again: () => Ledger) => Promise<void>): Promise<void> {
+async function inLedger(
+  run: (ledger: Ledger, again: () => Ledger) => Promise<void>,
+  bucket: R2Bucket = env.BODIES,
+): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   await runInDurableObject(stub, (_instance, { storage }) => {
-    const open = (): Ledger => new Ledger(storage, env.BODIES);
+    const open = (): Ledger => new Ledger(storage, bucket);
     return run(open(), open);
   });
 }
@@ -29,6 +32,21 @@ function partOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   const writer = writable.getWriter();
   void writer.write(bytes).then(() => writer.close());
   return readable;
+}
+
+/** The real bucket, but for what stands in its place. */
+function bucketWith(instead: Partial<R2Bucket>): R2Bucket {
+  const real = env.BODIES;
+  return {
+    head: (key) => real.head(key),
+    get: real.get.bind(real),
+    put: real.put.bind(real),
+    createMultipartUpload: (key) => real.createMultipartUpload(key),
+    resumeMultipartUpload: (key, id) => real.resumeMultipartUpload(key, id),
+    delete: (key) => real.delete(key),
+    list: (options) => real.list(options),
+    ...instead,
+  };
 }
 
 async function isStored(name: string): Promise<boolean> {
@@ -93,6 +111,54 @@ describe("bodies in the bucket", () => {
         // What was half uploaded cannot be completed any more.
         if (!complete) await expect(upload?.complete()).rejects.toThrow();
       });
+    }
+  });
+
+  it("are aborted again until they are, when the bucket fails at that", async () => {
+    let failures = 1;
+    const bucket = bucketWith({
+      resumeMultipartUpload: (key, id) => {
+        const upload = env.BODIES.resumeMultipartUpload(key, id);
+        const abort = (): Promise<void> => (failures-- > 0 ? Promise.reject(new Error("not now")) : upload.abort());
+        const uploadPart: R2MultipartUpload["uploadPart"] = (number, part) => upload.uploadPart(number, part);
+        return { key, uploadId: id, abort, uploadPart, complete: (parts) => upload.complete(parts) };
+      },
+    });
+    await inLedger(async (ledger, again) => {
+      const name = crypto.randomUUID();
+      const upload = await ledger.remote.begin(name);
+      ledger.remote.discard(name);
+      await ledger.remote.eraseOne();
+      expect(ledger.remote.eraseAt()).not.toBeNull();
+      // Another instance, which makes no pause.
+      const restarted = again();
+      await restarted.remote.eraseOne();
+      expect(restarted.remote.eraseAt()).toBeNull();
+      await expect(upload?.complete()).rejects.toThrow();
+    }, bucket);
+  });
+
+  it("are aborted when they begin only after they were given up, whether or not their row is gone", async () => {
+    for (const erased of [true, false]) {
+      const held = Promise.withResolvers<void>();
+      const bucket = bucketWith({
+        createMultipartUpload: async (key) => {
+          await held.promise;
+          return env.BODIES.createMultipartUpload(key);
+        },
+      });
+      await inLedger(async (ledger) => {
+        const name = crypto.randomUUID();
+        const begun = ledger.remote.begin(name);
+        ledger.remote.discard(name);
+        if (erased) await ledger.remote.eraseOne();
+        expect(ledger.remote.eraseAt() === null).toBe(erased);
+        held.resolve();
+        const upload = await begun;
+        await ledger.remote.eraseOne();
+        expect(ledger.remote.eraseAt()).toBeNull();
+        await expect(upload?.complete()).rejects.toThrow();
+      }, bucket);
     }
   });
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { explore, replay } from "./explore.ts";
 import { BROKEN_EXTRAS, extrasWithout } from "./plan.ts";
 
-/** Enough to meet every kind of step and fault hundreds of times; `npm run simulate` takes a million. */
-const INTERLEAVINGS = 10_000;
+/** Enough to meet every kind of step and fault again and again; `npm run simulate` takes a million. */
+const INTERLEAVINGS = 6_000;
 
 describe("any order of steps, with faults between every two of them", () => {
   it("breaks no guarantee", async () => {
@@ -18,7 +18,7 @@ describe("any order of steps, with faults between every two of them", () => {
     expect(interleavings).toBe(INTERLEAVINGS);
     expect(distinct).toBeGreaterThan(0.99 * INTERLEAVINGS);
     expect(steps).toBeGreaterThan(20 * INTERLEAVINGS);
-    for (const count of counts.values()) expect(count).toBeGreaterThan(50);
+    for (const count of counts.values()) expect(count).toBeGreaterThan(20);
   }, 120_000);
 
   it("is the same again from the same seed", async () => {

@@ -79,7 +79,17 @@ function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: n
   // A body too large to keep is settled while it still comes; a refusal before its body comes.
   if (isOutgrown(record, arrival) || isRefused(world, arrival)) return Math.min(headAt ?? lockEnd, lockEnd);
   const isCompleted = isClean(world, arrival) || toldAt(world, record, arrival) < Infinity;
-  return isCompleted ? (lastAt ?? lockEnd) : Math.min(lastAt ?? lockEnd, lockEnd);
+  if (isCompleted) return lastAt ?? lockEnd;
+  return Math.min(lastAt ?? lockEnd, lockEnd, ...givenFrom(record, claimedFrom(world, arrival)));
+}
+
+/** When the origin, asked about it, or an operator may have said after `from` what its answer is. */
+function givenFrom({ questions, decisions }: RecordHistory, from: number): readonly number[] {
+  const known = questions.filter(({ status }) => status !== null && status >= 200 && status < 300).map(({ at }) => at);
+  const resolved = decisions
+    .filter((decision) => decision.action === "resolve" && mayHaveChanged(decision))
+    .map(({ sentAt }) => sentAt);
+  return [...known, ...resolved].filter((at) => at >= from);
 }
 
 /** Its body is larger than what the route keeps. */

@@ -195,6 +195,19 @@ describe("verify", () => {
     expectBad(story(...open, found, heard, asked("q3", 2_990, 3_010, LEFT, VERIFY), again, last), FIRST);
   });
 
+  it("lets what it found expire, also when it was found before the lock would have ended", () => {
+    const found = questioned(2, 200, { effect: "e1" });
+    const heard = asked("q2", 190, 230, given(found), VERIFY);
+    const anew = (at: number): History => {
+      const next = came(3, "q3", at, { ...VERIFY, attempt: 1 });
+      const last = asked("q9", at + 1_000, at + 1_010, replayed(next), { ...VERIFY, ...CALM });
+      const ask = asked("q3", at - 10, at + 30, told(next), VERIFY);
+      return story(...open, acted(gone), found, heard, ask, next, acted(next), last);
+    };
+    expectGood(anew(15_300));
+    expectBad(anew(15_100), TWO);
+  });
+
   it("finds a question that goes on, whatever it is answered", () => {
     const found = questioned(2, 2_000, { effect: "e1" });
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
