@@ -251,7 +251,7 @@ export class Spool {
     const bytes = this.#filling.take();
     this.#options.bodies.append(this.#options.name, this.#written, bytes);
     if (this.#written === 0) this.#options.bodies.hold(this.#options.name);
-    this.#latest?.release();
+    this.#latest?.retire();
     this.#latest = new SharedChunk(this.#written, bytes);
     this.#written += 1;
     this.#writtenBytes += bytes.byteLength;
@@ -275,7 +275,7 @@ export class Spool {
     const slowest = this.#slowest();
     if (!this.#kept) this.#options.bodies.deleteBelow(this.#options.name, slowest);
     if (this.#readers.size === 0 || this.#latest === null || slowest <= this.#latest.number) return;
-    this.#latest.release();
+    this.#latest.retire();
     this.#latest = null;
   }
 
