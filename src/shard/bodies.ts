@@ -17,6 +17,13 @@ const ERASE_CHUNKS = 32;
 /** How long the alarm lets those be that hold a discarded body: an upload may take its time. */
 const HELD_MS = 60_000;
 
+let stored = 0;
+
+/** How much of bodies all objects of this isolate have stored so far: by how it grows, how busy the disk is. */
+export function storedBytes(): number {
+  return stored;
+}
+
 /** Called when there is something to erase, or will be after so many milliseconds. */
 export type Wake = (afterMs: number) => void;
 
@@ -32,6 +39,7 @@ export class Bodies {
   }
 
   append(body: string, number: number, bytes: Uint8Array): void {
+    stored += bytes.byteLength;
     this.#sql.exec("INSERT INTO chunks (body, number, bytes) VALUES (?, ?, ?)", body, number, exactBuffer(bytes));
   }
 

@@ -267,7 +267,7 @@ export class Spool {
     const { byteLength } = bytes;
     this.#hold();
     this.#options.bodies.append(this.#options.name, this.#written, bytes);
-    this.#latest?.release();
+    this.#latest?.retire();
     this.#latest = null;
     // For its first reader, who comes when it is shown, and for those who are there. Whoever comes later reads the ledger.
     if (this.#written === 0 || this.#readers.size > 0) this.#latest = new SharedChunk(this.#written, bytes);
@@ -303,14 +303,14 @@ export class Spool {
     const slowest = this.#slowest();
     if (!this.#kept) this.#options.bodies.deleteBelow(this.#options.name, slowest);
     if (this.#readers.size === 0 || this.#latest === null || slowest <= this.#latest.number) return;
-    this.#latest.release();
+    this.#latest.retire();
     this.#latest = null;
   }
 
   /** Gives the last chunk's memory back where nobody is left who reads. */
   #forgetLatest(): void {
     if (this.#readers.size > 0) return;
-    this.#latest?.release();
+    this.#latest?.retire();
     this.#latest = null;
   }
 

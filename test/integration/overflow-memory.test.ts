@@ -43,7 +43,7 @@ function isBucket(bucket: object): bucket is R2Bucket {
   return "createMultipartUpload" in bucket;
 }
 
-it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB`, async () => {
+it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, where each held 8`, async () => {
   await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
     const bucket: object = new SlowBucket();
     if (!isBucket(bucket) || !(bucket instanceof SlowBucket)) throw new TypeError("no bucket");

@@ -2,6 +2,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { fingerprintRequest } from "../../src/http/fingerprint.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { streamMessage } from "../../src/http/message-stream.ts";
 import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
@@ -51,6 +52,27 @@ describe("an upload", () => {
       expect(bodies.hasErasable()).toBe(true);
       bodies.eraseSome();
       expect(bodies.eraseAt()).toBeNull();
+    });
+  });
+
+  it("is compared as JSON where the route says so, as the Worker would have compared it", async () => {
+    await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
+      const { bodies } = new Ledger(storage);
+      const { upload } = uploadHead();
+      const parts = upload?.fingerprintParts ?? null;
+      if (upload === null || parts === null) throw new TypeError("no upload");
+      const text = (json: string): Uint8Array => new TextEncoder().encode(json);
+      const fingerprintOf = async (body: Uint8Array, compare: "bytes" | "json"): Promise<string> => {
+        const head = headOf({ upload: { ...upload, compare } });
+        const rest = { read: () => Promise.resolve({ done: true as const }), cancel: () => Promise.resolve() };
+        const reception = await receive(streamMessage({ head, body }, rest).stream, bodies);
+        if ("body" in reception) reception.body.release();
+        return reception.head.fingerprint;
+      };
+      const [one, other] = [text('{"a":1,"b":[2]}'), text('{ "b": [2], "a": 1 }')];
+      expect(await fingerprintOf(one, "json")).toBe(await fingerprintRequest(parts, one, "json"));
+      expect(await fingerprintOf(other, "json")).toBe(await fingerprintOf(one, "json"));
+      expect(await fingerprintOf(other, "bytes")).toBe(await fingerprintRequest(parts, other, "bytes"));
     });
   });
 
