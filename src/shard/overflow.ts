@@ -44,7 +44,8 @@ export class Overflow {
   async complete(): Promise<void> {
     const { spool } = this.#options;
     this.#total = spool.bytes;
-    await spool.flush();
+    // What its clients have whole must stand in its record: they get the end with that, after the bucket has it all.
+    await spool.flushUnseen();
     await this.#sending;
   }
 

@@ -58,7 +58,9 @@ export class Spool {
   #shown = 0;
   /** The same in bytes. */
   #writtenBytes = 0;
-  #shownBytes = 0;
+  /** What is durable, and may be seen by those who follow the body for others' sake. */
+  #durable = 0;
+  #durableBytes = 0;
   /** The last chunk written, as long as somebody may want it. */
   #latest: SharedChunk | null = null;
   #end: End = "open";
@@ -162,19 +164,23 @@ export class Spool {
   reader(length: number | null, from = START): ReadableStream<Uint8Array> {
     const left = length === null ? null : length - from.bytes;
     const reader = this.#join(from);
-    const pipe = bytePipe(this.#following(reader, from), left, this.#options.patience);
+    const pipe = bytePipe(
+      this.#following(reader, from, () => this.#shown),
+      left,
+      this.#options.patience,
+    );
     reader.abort = pipe.abort;
     return pipe.readable;
   }
 
   /** The body from its first byte, for one who takes it as he likes. Its pieces are his to release. */
   follow(): Follower {
-    return this.#following(this.#join(START), START);
+    return this.#following(this.#join(START), START, () => this.#durable);
   }
 
   /** Resolves when so many bytes may be seen; rejects when the body has broken. Asked again whenever something changes. */
   async shows(bytes: () => number): Promise<void> {
-    while (this.#shownBytes < bytes()) {
+    while (this.#durableBytes < bytes()) {
       if (this.#failure !== null) throw this.#failure;
       if (this.#end !== "open") throw new Error(BROKEN);
       await this.#change.next;
@@ -190,13 +196,13 @@ export class Spool {
     return reader;
   }
 
-  #following(reader: Reader, { bytes, before }: BodyPosition): Follower {
+  #following(reader: Reader, { bytes, before }: BodyPosition, limit: () => number): Follower {
     const { cursor } = reader;
     const skip = new Skip(bytes - before);
     const next = async (): Promise<Piece | null> => {
       for (;;) {
         if (this.#end === "broken") throw new Error(BROKEN);
-        if (cursor.number < this.#shown) {
+        if (cursor.number < limit()) {
           const { number } = cursor;
           const read = this.#read(cursor);
           if (cursor.number !== number) {
@@ -214,7 +220,8 @@ export class Spool {
 
   #show(): void {
     this.#shown = this.#written;
-    this.#shownBytes = this.#writtenBytes;
+    this.#durable = this.#written;
+    this.#durableBytes = this.#writtenBytes;
   }
 
   #leave(reader: Reader): void {
@@ -243,17 +250,26 @@ export class Spool {
   /** Writes what has come together and shows it when it is durable. One at a time, in order. */
   flush(): Promise<void> {
     this.#stopFlush();
-    this.#flushing = this.#flushAfter(this.#flushing);
+    this.#flushing = this.#flushAfter(this.#flushing, true);
     return this.#flushing;
   }
 
-  async #flushAfter(before: Promise<void>): Promise<void> {
+  /** Writes what is left of a body that has come to its end, for those who follow it alone: readers see it when it is settled. */
+  flushUnseen(): Promise<void> {
+    this.#stopFlush();
+    this.#flushing = this.#flushAfter(this.#flushing, false);
+    return this.#flushing;
+  }
+
+  async #flushAfter(before: Promise<void>, isSeen: boolean): Promise<void> {
     await before;
     if (this.#end !== "open" || this.#failure !== null) return;
     try {
       this.#writeChunk();
       await this.#options.sync();
-      this.#show();
+      this.#durable = this.#written;
+      this.#durableBytes = this.#writtenBytes;
+      if (isSeen) this.#show();
       this.#change.tell();
     } catch (error) {
       this.#failure = error;
