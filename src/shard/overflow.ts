@@ -45,7 +45,7 @@ export class Overflow {
     const { spool } = this.#options;
     this.#total = spool.bytes;
     // What its clients have whole must stand in its record: they get the end with that, after the bucket has it all.
-    await spool.flushUnseen();
+    await spool.flush(false);
     await this.#sending;
   }
 

@@ -137,8 +137,7 @@ export class Spool {
     if (this.#failure !== null) throw this.#failure;
     if (this.#kept || this.#readers.size > 0) this.#writeChunk();
     settle();
-    await this.#options.sync();
-    this.#show();
+    await this.#sync(true);
     this.#tell("whole");
   }
 
@@ -218,10 +217,12 @@ export class Spool {
     return { next, close: () => this.#leave(reader) };
   }
 
-  #show(): void {
-    this.#shown = this.#written;
+  /** `isSeen`: by readers too, and not only by those who follow the body for others' sake. */
+  async #sync(isSeen: boolean): Promise<void> {
+    await this.#options.sync();
     this.#durable = this.#written;
     this.#durableBytes = this.#writtenBytes;
+    if (isSeen) this.#shown = this.#written;
   }
 
   #leave(reader: Reader): void {
@@ -248,16 +249,9 @@ export class Spool {
   }
 
   /** Writes what has come together and shows it when it is durable. One at a time, in order. */
-  flush(): Promise<void> {
+  flush(isSeen = true): Promise<void> {
     this.#stopFlush();
-    this.#flushing = this.#flushAfter(this.#flushing, true);
-    return this.#flushing;
-  }
-
-  /** Writes what is left of a body that has come to its end, for those who follow it alone: readers see it when it is settled. */
-  flushUnseen(): Promise<void> {
-    this.#stopFlush();
-    this.#flushing = this.#flushAfter(this.#flushing, false);
+    this.#flushing = this.#flushAfter(this.#flushing, isSeen);
     return this.#flushing;
   }
 
@@ -266,10 +260,7 @@ export class Spool {
     if (this.#end !== "open" || this.#failure !== null) return;
     try {
       this.#writeChunk();
-      await this.#options.sync();
-      this.#durable = this.#written;
-      this.#durableBytes = this.#writtenBytes;
-      if (isSeen) this.#show();
+      await this.#sync(isSeen);
       this.#change.tell();
     } catch (error) {
       this.#failure = error;
