@@ -44,8 +44,7 @@ export class Overflow {
   async complete(): Promise<void> {
     const { spool } = this.#options;
     this.#total = spool.bytes;
-    // What its clients have whole must stand in its record: they get the end with that, after the bucket has it all.
-    await spool.flush(false);
+    await spool.flush();
     await this.#sending;
   }
 

@@ -27,13 +27,30 @@ export interface SpoolPorts {
 /** For the body of a result. */
 export function spoolFor(response: OriginResponse, name: string, ports: SpoolPorts, patience: Patience): Spool {
   const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-  return new Spool({ ...pick(ports), name, isOwned: true, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
+  const { length } = response;
+  return new Spool({
+    ...pick(ports),
+    name,
+    isOwned: true,
+    length,
+    firstFlushMs,
+    windowChunks: WINDOW_CHUNKS,
+    patience,
+  });
 }
 
 /** For the body of an answer that is passed on: nothing of it has to be durable, so it is not written before it has to be. */
 export function passingSpool(name: string, ports: SpoolPorts, patience: Patience): Spool {
   const firstFlushMs = SHORT_FLUSH_MS;
-  return new Spool({ ...pick(ports), name, isOwned: false, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
+  return new Spool({
+    ...pick(ports),
+    name,
+    isOwned: false,
+    length: null,
+    firstFlushMs,
+    windowChunks: WINDOW_CHUNKS,
+    patience,
+  });
 }
 
 function pick({ bodies, sync }: SpoolPorts): SpoolPorts {

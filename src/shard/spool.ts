@@ -21,6 +21,8 @@ export interface SpoolOptions {
   readonly name: string;
   /** Whether a record will own the body; what none owns is erased when nobody reads it, also after a crash. */
   readonly isOwned: boolean;
+  /** How long the origin says that it is; `null` when it does not. Its last bytes are its end, so they are shown with that. */
+  readonly length: number | null;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
   /** How long the first bytes may wait for company, so that a quick body is written once. */
@@ -137,7 +139,8 @@ export class Spool {
     if (this.#failure !== null) throw this.#failure;
     if (this.#kept || this.#readers.size > 0) this.#writeChunk();
     settle();
-    await this.#sync(true);
+    await this.#sync();
+    this.#shown = this.#written;
     this.#tell("whole");
   }
 
@@ -217,12 +220,10 @@ export class Spool {
     return { next, close: () => this.#leave(reader) };
   }
 
-  /** `isSeen`: by readers too, and not only by those who follow the body for others' sake. */
-  async #sync(isSeen: boolean): Promise<void> {
+  async #sync(): Promise<void> {
     await this.#options.sync();
     this.#durable = this.#written;
     this.#durableBytes = this.#writtenBytes;
-    if (isSeen) this.#shown = this.#written;
   }
 
   #leave(reader: Reader): void {
@@ -249,18 +250,19 @@ export class Spool {
   }
 
   /** Writes what has come together and shows it when it is durable. One at a time, in order. */
-  flush(isSeen = true): Promise<void> {
+  flush(): Promise<void> {
     this.#stopFlush();
-    this.#flushing = this.#flushAfter(this.#flushing, isSeen);
+    this.#flushing = this.#flushAfter(this.#flushing);
     return this.#flushing;
   }
 
-  async #flushAfter(before: Promise<void>, isSeen: boolean): Promise<void> {
+  async #flushAfter(before: Promise<void>): Promise<void> {
     await before;
     if (this.#end !== "open" || this.#failure !== null) return;
     try {
       this.#writeChunk();
-      await this.#sync(isSeen);
+      await this.#sync();
+      if (this.#writtenBytes < (this.#options.length ?? Number.POSITIVE_INFINITY)) this.#shown = this.#written;
       this.#change.tell();
     } catch (error) {
       this.#failure = error;

@@ -54,7 +54,16 @@ it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, wher
     const all = await Promise.all(
       Array.from({ length: BODIES }, async () => {
         const name = crypto.randomUUID();
-        const spool = new Spool({ bodies, name, isOwned: true, sync, firstFlushMs: 1, windowChunks: 1024, patience });
+        const spool = new Spool({
+          bodies,
+          name,
+          isOwned: true,
+          length: null,
+          sync,
+          firstFlushMs: 1,
+          windowChunks: 1024,
+          patience,
+        });
         const overflow = new Overflow({ name, remote, spool, patience, lost });
         await spool.write(PIECE);
         await spool.flush();

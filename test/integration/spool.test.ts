@@ -15,7 +15,10 @@ interface Bench {
 }
 
 /** A spool in a fresh object, whose commits the test decides. */
-async function withSpool(run: (bench: Bench) => Promise<void>, isOwned = true): Promise<void> {
+async function withSpool(
+  run: (bench: Bench) => Promise<void>,
+  { isOwned = true, length = null }: { readonly isOwned?: boolean; readonly length?: number | null } = {},
+): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const ledger = new Ledger(storage);
@@ -29,6 +32,7 @@ async function withSpool(run: (bench: Bench) => Promise<void>, isOwned = true): 
       bodies: ledger.bodies,
       name,
       isOwned,
+      length,
       sync: () => waiting.promise,
       firstFlushMs: 1,
       windowChunks: 16,
@@ -68,6 +72,35 @@ describe("spool", () => {
       expect((await second).value).toEqual(text("two"));
       expect((await reader.read()).done).toBe(true);
     });
+  });
+
+  it("keeps the last bytes of a body of known length back until its end is durable", async () => {
+    await withSpool(
+      async ({ spool, commit }) => {
+        const reader = spool.reader(6).getReader();
+        const flush = async (piece: string): Promise<void> => {
+          await spool.write(text(piece));
+          const flushed = spool.flush();
+          await scheduler.wait(0);
+          commit();
+          await flushed;
+        };
+        await flush("one");
+        expect((await reader.read()).value).toEqual(text("one"));
+        await flush("two");
+        const rest = reader.read();
+        expect(await isPending(rest)).toBe(true);
+        let settled = false;
+        const finished = spool.finish(() => (settled = true));
+        expect(await isPending(rest)).toBe(true);
+        expect(settled).toBe(true);
+        commit();
+        await finished;
+        expect((await rest).value).toEqual(text("two"));
+        expect((await reader.read()).done).toBe(true);
+      },
+      { length: 6 },
+    );
   });
 
   it("hands a body over whole as long as nothing of it is in the ledger", async () => {
@@ -153,15 +186,18 @@ describe("spool", () => {
   });
 
   it("that cannot be written holds nothing when it has ended", async () => {
-    await withSpool(async ({ spool, ledger, name }) => {
-      await spool.write(text("one"));
-      vi.spyOn(ledger.bodies, "append").mockImplementation(() => {
-        throw new Error("the disk is full");
-      });
-      await spool.flush();
-      await expect(spool.finish(() => undefined)).rejects.toThrow("full");
-      spool.break();
-      expect(ledger.bodies.isHeld(name)).toBe(false);
-    }, false);
+    await withSpool(
+      async ({ spool, ledger, name }) => {
+        await spool.write(text("one"));
+        vi.spyOn(ledger.bodies, "append").mockImplementation(() => {
+          throw new Error("the disk is full");
+        });
+        await spool.flush();
+        await expect(spool.finish(() => undefined)).rejects.toThrow("full");
+        spool.break();
+        expect(ledger.bodies.isHeld(name)).toBe(false);
+      },
+      { isOwned: false },
+    );
   });
 });

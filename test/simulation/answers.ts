@@ -106,8 +106,11 @@ export class AnswerRules {
   }
 
   /** Bytes of a stream have been told: `text` is all of them so far. */
-  hearsBytes({ name, record }: Asked, text: string, keptBytes: number): void {
+  hearsBytes(asked: Asked, status: number, text: string, keptBytes: number): void {
+    const { name, record } = asked;
     const attempt = this.#facts.attempts.get(attemptIn(text));
+    // The last byte of an answer whose length is known says that it is whole.
+    if (attempt?.declaredBytes === text.length) this.hearsResult(asked, status, text);
     if (attempt?.record !== record) this.#rules.broken("G7", `${name} hears ${text}, which is not its answer`);
     else if (text.length <= keptBytes && text.length > (this.#facts.durableBytes.get(attempt.id) ?? 0)) {
       this.#rules.broken("G4", `${name} hears ${text.length} bytes of ${attempt.id}, and they are not durable`);

@@ -44,7 +44,8 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
         call.answer(201);
         call.send(`${call.attempt.id} 201`);
       }
-      call.end();
+      if (call.left === null) call.end();
+      else call.send(".".repeat(call.left));
       continue;
     }
     const large = world.bucket?.calls[0];

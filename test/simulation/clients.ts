@@ -28,9 +28,6 @@ export interface ClientRequest extends Asked {
 
 export type Duplicate = ExchangeHead["duplicate"];
 
-/** Begins the name of where questions go: whether an operation took effect. Calls go to the name of their attempt. */
-export const QUESTION = "question about ";
-
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
@@ -62,7 +59,8 @@ export function headFor(
     mismatchStatus: 422,
     omitHeaders: [],
     call: {
-      origin: { kind: "binding", binding: attempt },
+      // Over a network: of a binding no length would be believed.
+      origin: { kind: "url", url: attempt },
       method: "POST",
       url: "https://api.example/",
       headers,
@@ -72,7 +70,7 @@ export function headFor(
     verification:
       plan.unknown === "verify"
         ? {
-            origin: { kind: "binding", binding: `${QUESTION}${record}` },
+            origin: { kind: "binding", binding: record },
             url: "https://api.example/",
             headers,
             timeoutMs: TIMEOUT_MS,
@@ -145,7 +143,7 @@ export class Clients {
         if (done) break;
         request.text += new TextDecoder().decode(value);
         this.#trace(`        ${request.name} reads ${request.text}`);
-        if (status < 502) this.#rules.hearsBytes(request, request.text, this.#keptBytes);
+        if (status < 502) this.#rules.hearsBytes(request, status, request.text, this.#keptBytes);
       }
       if (status < 502) this.#rules.hearsResult(request, status, request.text);
     } catch {

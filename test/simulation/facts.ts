@@ -33,6 +33,8 @@ export interface AttemptFacts {
   answeredAtMs: number | null;
   /** When the gateway had the whole result; `null` before. */
   resultAtMs: number | null;
+  /** How long the origin has said that its answer is; `null` when it has not. */
+  declaredBytes: number | null;
   /** What is whole of what the origin has said of it: the body of its answer, and of an answer to a question. */
   readonly wholes: string[];
   /** Until when it is durably the record's answer; `null` when it is not. */

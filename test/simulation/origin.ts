@@ -58,9 +58,16 @@ export class OriginCall {
     return this.isHeard && !this.#hasEnded;
   }
 
-  /** Answers with the headers; the body comes in pieces afterwards. */
-  answer(status: number): void {
+  /** How much of the answer is still to come, where the origin has said how long it is. */
+  get left(): number | null {
+    const { declaredBytes } = this.attempt;
+    return declaredBytes === null ? null : declaredBytes - this.#sent.length;
+  }
+
+  /** Answers with the headers; the body comes in pieces afterwards, `length` bytes of it where the origin says so. */
+  answer(status: number, length: number | null = null): void {
     this.status = status;
+    this.attempt.declaredBytes = length;
     const isDone = status !== 502 || this.hasActed;
     if (isDone) this.work = "over";
     if (status < 502) this.attempt.answeredAtMs = this.#nowMs();
@@ -70,13 +77,15 @@ export class OriginCall {
       this.attempt.isLiving = false;
     }
     const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
-    this.#headers.resolve({ status, statusText: "", headers: new PlainHeaders(), body: { getReader } });
+    const headers = new PlainHeaders(length === null ? [] : [["content-length", String(length)]]);
+    this.#headers.resolve({ status, statusText: "", headers, body: { getReader } });
   }
 
   send(text: string): void {
     this.#sent += text;
     this.#coming.push(new TextEncoder().encode(text));
-    this.#serve();
+    if (this.left === 0) this.end();
+    else this.#serve();
   }
 
   end(): void {
@@ -119,17 +128,24 @@ export class OriginCall {
     if (bytes === undefined && !this.#hasEnded) return;
     this.#reading = null;
     if (bytes === undefined) {
-      this.#learnt();
-      this.isHeard = false;
-      this.attempt.isLiving = false;
+      this.#over();
       reading.resolve({ done: true });
       return;
     }
     this.#bytesRead += bytes.byteLength;
     // What is too large to keep is settled as soon as that is known.
     if (this.#bytesRead > this.#keptBytes) this.#learnt();
+    // The gateway reads no further than the length.
+    if (this.#bytesRead === this.attempt.declaredBytes) this.#over();
     this.#view.set(bytes);
     reading.resolve({ done: false, value: this.#view.subarray(0, bytes.byteLength) });
+  }
+
+  /** The gateway has the whole answer. */
+  #over(): void {
+    this.#learnt();
+    this.isHeard = false;
+    this.attempt.isLiving = false;
   }
 
   /** From here on the gateway knows how the attempt ended. */

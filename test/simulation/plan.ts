@@ -57,6 +57,8 @@ export const EXTRAS = [
   "trickles",
   /** Requests' bodies that only flow through, and are cut when their client leaves. */
   "cuts",
+  /** Answers that say how long they are, so that their last byte is their end. */
+  "lengths",
   /** A bucket for large bodies. */
   "bucket",
   /** Operators who release, resolve and forget between any two steps. */

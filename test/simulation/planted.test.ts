@@ -20,7 +20,10 @@ import { type Extra, TIMEOUT_MS } from "./plan.ts";
 type Steps = typeof LifeCycle.step;
 type Taken = Parameters<Steps>;
 
-const planted = vi.hoisted((): { step: ((actual: Steps, ...taken: Taken) => Step) | null } => ({ step: null }));
+const planted = vi.hoisted((): { step: ((actual: Steps, ...taken: Taken) => Step) | null; hidesLength: boolean } => ({
+  step: null,
+  hidesLength: false,
+}));
 
 vi.mock(import("../../src/core/life-cycle.ts"), async (importOriginal) => {
   const actual = await importOriginal();
@@ -29,8 +32,16 @@ vi.mock(import("../../src/core/life-cycle.ts"), async (importOriginal) => {
   return { ...actual, step };
 });
 
+vi.mock(import("../../src/shard/response-spool.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const spoolFor: typeof actual.spoolFor = (response, ...rest) =>
+    actual.spoolFor(planted.hidesLength ? { ...response, length: null } : response, ...rest);
+  return { ...actual, spoolFor };
+});
+
 afterEach(() => {
   planted.step = null;
+  planted.hidesLength = false;
   vi.restoreAllMocks();
 });
 
@@ -184,6 +195,13 @@ describe("a bucket", () => {
   it("that is believed before it has said that it has the body breaks G4", async () => {
     vi.spyOn(Overflow.prototype, "complete").mockImplementation(() => Promise.resolve());
     await expectFound(/G4: .* hears response-not-kept/, "bucket");
+  }, 60_000);
+});
+
+describe("a body of known length", () => {
+  it("of which the last byte is shown before the record is durable breaks G4", async () => {
+    planted.hidesLength = true;
+    await expectFound(/G4: request a\d+ hears .*, and no record of that is durable/, "lengths", "bucket");
   }, 60_000);
 });
 

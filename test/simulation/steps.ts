@@ -165,7 +165,7 @@ export class Steps {
         return;
       case "body": {
         const call = this.#pick(calls.body);
-        const isEnd = this.#choose(3) > 0;
+        const isEnd = call.left === null && this.#choose(3) > 0;
         this.#trace(`${isEnd ? "the end" : "more"} of the answer to ${call.attempt.id}`);
         if (isEnd) call.end();
         else call.send(".");
@@ -323,9 +323,12 @@ export class Steps {
     if (status === 201 && !call.hasActed) act(this.#world, call);
     const isWhole = this.#choose(2) === 0;
     this.#trace(`the origin answers ${call.attempt.id} with ${status}${isWhole ? "" : ", and more will come"}`);
-    call.answer(status);
-    call.send(`${call.attempt.id} ${status}`);
-    if (isWhole) call.end();
+    const text = `${call.attempt.id} ${status}`;
+    const hasLength = this.#world.plan.extras.has("lengths") && this.#choose(2) === 0;
+    const more = isWhole ? 0 : this.#choose(3);
+    call.answer(status, hasLength ? text.length + more : null);
+    call.send(text);
+    if (isWhole && call.isAnswering) call.end();
   }
 
   /** Time moves: a little, or to where something becomes due, or close to it. */

@@ -5,7 +5,8 @@ import { RequestBody } from "../../src/shard/request-body.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
-import { type ClientRequest, Clients, type Duplicate, headFor, QUESTION } from "./clients.ts";
+import type { Origin as OriginOf } from "../../src/config/resolved.ts";
+import { type ClientRequest, Clients, type Duplicate, headFor } from "./clients.ts";
 import { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/core/timeline.ts";
@@ -118,13 +119,14 @@ export class World {
       disk: this.disk,
       bucket: this.bucket,
       sync: () => new Promise((resolve) => this.#syncs.push(resolve)),
-      target: (origin) => (origin.kind === "binding" ? this.#target(origin.binding) : null),
+      target: (origin) => this.#target(origin),
     });
     return this.#shard;
   }
 
-  #target(name: string): Fetcher | null {
-    if (name.startsWith(QUESTION)) return this.#ask(name.slice(QUESTION.length));
+  #target(origin: OriginOf): Fetcher | null {
+    if (origin.kind === "binding") return this.#ask(origin.binding);
+    const name = origin.kind === "url" ? origin.url : "";
     const head = this.#heads.get(name);
     if (head === undefined) return null;
     // One that is delivered again may start under another id than its own.
@@ -188,6 +190,7 @@ export class World {
       refusedAfter: null,
       answeredAtMs: null,
       resultAtMs: null,
+      declaredBytes: null,
       wholes: [],
       completedUntilMs: null,
     };

@@ -83,13 +83,13 @@ function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: n
   return Math.min(lastAt ?? lockEnd, lockEnd, ...givenFrom(record, claimedFrom(world, arrival)));
 }
 
-/** When the origin, asked about it, or an operator may have said after `from` what its answer is. */
+/** When the origin, asked about it, or an operator may have said after `from` what became of it. */
 function givenFrom({ questions, decisions }: RecordHistory, from: number): readonly number[] {
   const known = questions.filter(({ status }) => status !== null && status >= 200 && status < 300).map(({ at }) => at);
-  const resolved = decisions
-    .filter((decision) => decision.action === "resolve" && mayHaveChanged(decision))
+  const decided = decisions
+    .filter((decision) => decision.action !== "forget" && mayHaveChanged(decision))
     .map(({ sentAt }) => sentAt);
-  return [...known, ...resolved].filter((at) => at >= from);
+  return [...known, ...decided].filter((at) => at >= from);
 }
 
 /** Its body is larger than what the route keeps. */

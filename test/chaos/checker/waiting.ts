@@ -36,8 +36,9 @@ export function refusalsAreShared(world: World, record: RecordHistory): readonly
   });
 }
 
-function waitedFor({ policy }: RecordHistory, { at, lastAt, request }: Arrival, cause: Exchange): boolean {
-  if (lastAt === null || cause.id === request || cause.bytes > SMALL_BYTES) return false;
-  const isThere = Math.max(at, cause.sentAt) + THERE_MS < lastAt;
-  return isThere && cause.sentAt + policy.waitMs > lastAt + THERE_MS;
+/** A refusal is settled at its head: who comes while its body still does is let in. */
+function waitedFor({ policy }: RecordHistory, { at, headAt, request }: Arrival, cause: Exchange): boolean {
+  if (headAt === null || cause.id === request || cause.bytes > SMALL_BYTES) return false;
+  const isThere = Math.max(at, cause.sentAt) + THERE_MS < headAt;
+  return isThere && cause.sentAt + policy.waitMs > headAt + THERE_MS;
 }

@@ -111,6 +111,16 @@ describe("an operator's release", () => {
     expectBad(bad, "G3 claim before call");
   });
 
+  it("begins the retention anew, also before the lock has ended", () => {
+    const anew = (releasedAt: number): History => {
+      const again = came(2, "q2", 20_400, { attempt: 1 });
+      const last = asked("q9", 25_000, 25_010, replayed(again), CALM);
+      return story(...begun, decided(-1, "release", releasedAt), asked("q2", 20_390, 20_430, told(again)), again, last);
+    };
+    expectGood(anew(200));
+    expectBad(anew(600), "G3 claim before call");
+  });
+
   it("lets none in that was refused, that came before, or before the lock has ended", () => {
     expectBad(secondAt(5_000, decided(-1, "release", 2_000, { outcome: "refused" })), TWO);
     expectBad(secondAt(5_000, decided(-1, "release", 6_000)), TWO);
@@ -251,6 +261,14 @@ describe("those who wait", () => {
     expectGood(next(20, 670));
     expectGood(next(600, 670));
     expectGood(next(300, 670, { bytes: 2_000_000 }));
+  });
+
+  it("do not wait for a refusal's body: it is settled at its head", () => {
+    const slow = { ...refused, lastAt: 1_200, closedAt: 1_201 };
+    const second = came(2, "q2", 680, WAIT);
+    const last = asked("q9", 9_000, 9_010, replayed(second), { ...WAIT, ...CALM });
+    expectGood(story(passed, slow, asked("q2", 640, 710, told(second), WAIT), second, last));
+    expectBad(story(passed, slow, asked("q2", 300, 710, told(second), WAIT), second, last), "shared refusals");
   });
 
   it("are told in time that they have to come again", () => {
