@@ -9,11 +9,10 @@ import { createOperate, tokenSpotter } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
-import { shardCaller } from "./shard/call-shard.ts";
-import { datasetIn } from "./shard/dataset.ts";
-import { HandOver } from "./shard/hand-over.ts";
-import { shardStub } from "./shard/shard-stub.ts";
-import { originTarget } from "./shard/origin-target.ts";
+import { shardCaller, shardStub } from "./shard/call-shard.ts";
+import { datasetIn } from "./traffic/data-point.ts";
+import { HandOver } from "./traffic/traffic-flusher.ts";
+import { originTarget } from "./shard/origin-call.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { Watch } from "./traffic/watch.ts";
 

@@ -11,6 +11,14 @@ import type { Rest } from "./body.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 
+/**
+ * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
+ * that is still coming. A shard answers these fixed URLs alone, which no client chooses.
+ */
+export const EXCHANGE_URL = "https://key-shard/exchange";
+export const OFFER_URL = "https://key-shard/offer";
+export const UPLOAD_URL = "https://key-shard/upload";
+
 /** The call to the origin, but for the attempt's number, which only the record knows. */
 export interface OriginCall {
   readonly origin: Origin;

@@ -3,8 +3,8 @@
 
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
-import { type ShardPlace, shardTitle } from "../shard/naming.ts";
-import { shardStub } from "../shard/shard-stub.ts";
+import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
+import { shardStub } from "../shard/call-shard.ts";
 
 /** What one shard says; `null` when it is silent: it failed, or did not answer in time. */
 export interface Asked<T> {

@@ -2,8 +2,8 @@
 // order, the first one alone and then more at a time, until it is full; the cursor says where it stopped.
 
 import type { RecordFilter } from "./operator.ts";
-import { type ShardPlace, shardTitle } from "../shard/naming.ts";
-import type { ListPage, ListQuery, SeenRecord } from "../shard/record-list.ts";
+import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
+import type { ListPage, ListQuery, SeenRecord } from "../shard/store/record-list.ts";
 
 /** How many shards are asked at a time, at most. The platform opens six connections; the others wait for a moment. */
 const SHARDS_AT_ONCE = 16;

@@ -4,7 +4,7 @@
 
 import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
-import type { ShardNumbers } from "../shard/shard-numbers.ts";
+import type { ShardNumbers } from "../shard/operator-calls.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
 import { RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
 import type { Family, MetricType, Sample } from "./exposition.ts";

@@ -10,10 +10,18 @@ import type { KeyShard } from "../shard/key-shard.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import { type Ask, type ListedRecord, listRecords, sectionsFor } from "./list.ts";
-import type { ChangeRequest, ChangeResult, Operator, RecordDetail, RecordFilter, RecordPage } from "./operator.ts";
-import type { AllCounts, RecordSummary } from "./operator.ts";
-import { type ShardPlace, shardTitle } from "../shard/naming.ts";
-import { shardStub } from "../shard/shard-stub.ts";
+import type {
+  ChangeRequest,
+  ChangeResult,
+  Operator,
+  RecordDetail,
+  RecordFilter,
+  RecordPage,
+  AllCounts,
+  RecordSummary,
+} from "./operator.ts";
+import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
+import { shardStub } from "../shard/call-shard.ts";
 import { ShardPlaces } from "./shards.ts";
 
 type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSessions">>;

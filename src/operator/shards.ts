@@ -4,7 +4,7 @@
 import type { Route } from "../config/resolved.ts";
 import { shardSet } from "../config/shard-set.ts";
 import { KEY_HASH_DIGITS } from "../http/record-name.ts";
-import { shardName, type ShardPlace } from "../shard/naming.ts";
+import { shardName, type ShardPlace } from "../shard/shard-place.ts";
 
 type Group = Pick<Route, "shards" | "jurisdiction" | "locationHint">;
 

@@ -7,12 +7,11 @@
 
 import { OUTCOMES } from "../core/outcome.ts";
 import type { Remote } from "../shard/itty.ts";
-import type { KeyShard } from "../shard/key-shard.ts";
+import { type KeyShard } from "../shard/key-shard.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
-import { type ExchangeReport, Traffic } from "../traffic/traffic.ts";
-import { TOTALS_URL } from "../shard/key-shard.ts";
-import type { ShardPlace } from "../shard/naming.ts";
-import { shardStub } from "../shard/shard-stub.ts";
+import { type ExchangeReport, Traffic, TOTALS_URL } from "../traffic/traffic.ts";
+import type { ShardPlace } from "../shard/shard-place.ts";
+import { shardStub } from "../shard/call-shard.ts";
 import { type Asked, askShards, unlessSilent } from "./ask-shards.ts";
 import { exposition } from "./exposition.ts";
 import { type HeldNumbers, metricFamilies } from "./metrics.ts";

@@ -1,7 +1,7 @@
 // The one alarm of a shard. It always stands at or before the earliest deadline in the ledger, and moves only when a
 // sooner one comes: an alarm that fires for nothing costs less than a row written for each request.
 
-import { epochMs, type EpochMs } from "../core/units.ts";
+import { type EpochMs, epochMs } from "../core/units.ts";
 
 /** An alarm that has not come after so long, longer than its work ever takes, will not come. */
 const OVERDUE_MS = 120_000;
@@ -91,4 +91,28 @@ export class Alarm {
 
 function earlier(one: EpochMs, other: EpochMs | null): EpochMs {
   return other === null ? one : epochMs(Math.min(one, other));
+}
+
+/** How late alarms come after the time for which they were set: what tells that deadlines are met late. */
+export interface AlarmNumbers {
+  readonly count: number;
+  /** Of the last one, and of the latest that this instance has seen. */
+  readonly lagMs: number;
+  readonly maxLagMs: number;
+}
+
+export class AlarmLag {
+  #count = 0;
+  #lagMs = 0;
+  #maxLagMs = 0;
+
+  came(lagMs: number): void {
+    this.#count += 1;
+    this.#lagMs = Math.max(0, lagMs);
+    this.#maxLagMs = Math.max(this.#maxLagMs, lagMs);
+  }
+
+  get told(): AlarmNumbers {
+    return { count: this.#count, lagMs: this.#lagMs, maxLagMs: this.#maxLagMs };
+  }
 }

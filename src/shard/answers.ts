@@ -16,14 +16,14 @@ import {
 } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
-import type { Bodies } from "./bodies.ts";
-import { type BodyPosition, START } from "./body-position.ts";
-import { bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
-import type { EventOffsets } from "./event-offsets.ts";
-import { heldPiece, isFair } from "./read-memory.ts";
-import type { RemoteBodies } from "./remote-bodies.ts";
-import type { FoundBody, FoundResponse, RowBody } from "./response-rows.ts";
-import { rowStream, storedStream } from "./stored-stream.ts";
+import type { Bodies } from "./store/bodies.ts";
+import { type BodyPosition, START } from "./body/body-position.ts";
+import { bytePipe, type Patience, type Piece } from "./body/byte-pipe.ts";
+import type { EventOffsets } from "./body/event-offsets.ts";
+import { heldPiece, isFair } from "./body/read-memory.ts";
+import type { RemoteBodies } from "./store/remote-bodies.ts";
+import type { FoundBody, FoundResponse, RowBody } from "./store/response-rows.ts";
+import { rowStream, storedStream } from "./body/stored-stream.ts";
 import type { Timers } from "./timers.ts";
 
 /** The line and the headers of a response. */

@@ -1,15 +1,13 @@
 // The Worker's way to a shard. A call that fails is made again, by a new stub, with the same attempt id: the shard runs
 // an attempt once, however often it is delivered. What still fails is told as such, and nothing is sent anywhere.
 
-import { endAfter } from "../http/drain.ts";
 import { SMALL_BYTES } from "../http/body.ts";
-import { encodeMessage, type Parcel } from "../http/message.ts";
+import { endAfter } from "../http/drain.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
+import { type Parcel, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
 import type { CallShard } from "../http/protect.ts";
-import { EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "./key-shard.ts";
-import { shardName } from "./naming.ts";
-import { shardStub } from "./shard-stub.ts";
+import { type ShardPlace, shardName } from "./shard-place.ts";
 
 /** Before the second try, and before the third: an object that was reset begins anew within a few milliseconds. */
 const PAUSES_MS = [50, 250];
@@ -87,3 +85,15 @@ function isOverloaded(error: unknown): boolean {
 
 /** An origin's redirect is the client's to follow. Followed here, it would choose a URL of the shard. */
 const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
+
+/**
+ * The same for a client's request and for an operator's, since the first call to an object decides where it is made. A stub
+ * that has failed stays broken (platform rule), so each call needs its own.
+ */
+export function shardStub(
+  everywhere: DurableObjectNamespace,
+  { name, jurisdiction, locationHint }: ShardPlace,
+): DurableObjectStub {
+  const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
+  return namespace.get(namespace.idFromName(name), locationHint === null ? {} : { locationHint });
+}

@@ -5,7 +5,7 @@
 import { epochMs, type EpochMs } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Exchanges } from "./exchange.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger } from "./store/ledger.ts";
 
 /** Records erased in one turn: few enough that no request waits long behind it (README, measured numbers). */
 const ERASE_SLICE = 500;

@@ -3,39 +3,33 @@
 // both are made by this Worker alone, from parts that no client chooses.
 
 import { epochMs, recordId } from "../core/units.ts";
-import { decodeMessage, type ExchangeHead } from "../http/message.ts";
+import { decodeMessage, EXCHANGE_URL, type ExchangeHead, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
-import { type ExchangeReport, Traffic, type TrafficBatch } from "../traffic/traffic.ts";
+import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
 import { Watch } from "../traffic/watch.ts";
-import { Alarm } from "./alarm.ts";
-import { AlarmLag } from "./alarm-lag.ts";
-import { datasetIn } from "./dataset.ts";
+import { Alarm, AlarmLag } from "./alarm.ts";
+import { datasetIn } from "../traffic/data-point.ts";
 import { doDueWork } from "./due-work.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchange.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
-import { Ledger } from "./ledger.ts";
-import { originTarget } from "./origin-target.ts";
-import type { ShardNumbers } from "./shard-numbers.ts";
-import { BODY_URL, CHANGE_URL, type Counts, OperatorCalls, type SeenDetail } from "./operator-calls.ts";
+import { Ledger } from "./store/ledger.ts";
+import { originTarget } from "./origin-call.ts";
+import {
+  type ShardNumbers,
+  BODY_URL,
+  CHANGE_URL,
+  type Counts,
+  OperatorCalls,
+  type SeenDetail,
+} from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
-import { type ListPage, type ListQuery, RecordList } from "./record-list.ts";
-import { bytesBody, offeredBody } from "./request-body.ts";
-import { storeSync } from "./store-error.ts";
+import { type ListPage, type ListQuery, RecordList } from "./store/record-list.ts";
+import { bytesBody, offeredBody } from "./body/request-body.ts";
+import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
-import { receive, requestName } from "./upload.ts";
-
-/** The URLs to which exchanges are sent: whole messages, those whose body is taken if it is needed, and those whose body is still coming. */
-export const EXCHANGE_URL = "https://key-shard/exchange";
-export const OFFER_URL = "https://key-shard/offer";
-export const UPLOAD_URL = "https://key-shard/upload";
-
-/** Where an isolate hands over what it has counted. */
-export const TRAFFIC_URL = "https://key-shard/traffic";
-
-/** Where what all shards have counted is added up; answers with the totals. */
-export const TOTALS_URL = "https://key-shard/totals";
+import { receive, requestName } from "./body/upload.ts";
 
 /** Where an object calls itself, to be kept in memory. */
 const ALIVE_URL = "https://key-shard/alive";

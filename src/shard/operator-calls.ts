@@ -3,16 +3,18 @@
 
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
 import { type Happening, timelineOf } from "../core/timeline.ts";
-import { epochMs, type RecordId, recordId } from "../core/units.ts";
+import { type RecordId, epochMs, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
+import type { RouteNumbers } from "../traffic/route-counters.ts";
+import type { AlarmNumbers } from "./alarm.ts";
 import { type ResponseHead, storedBytes } from "./answers.ts";
-import { START } from "./body-position.ts";
+import { START } from "./body/body-position.ts";
 import type { RecordSteps } from "./record-steps.ts";
-import type { Ledger } from "./ledger.ts";
-import { sizeOf } from "./response-rows.ts";
+import type { Ledger } from "./store/ledger.ts";
+import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./store/record-list.ts";
+import { sizeOf } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
-import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./record-list.ts";
 
 /** Where changes and questions for bodies are sent. */
 export const CHANGE_URL = "https://key-shard/change";
@@ -156,4 +158,18 @@ export class OperatorCalls {
 
 function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
   return { status, statusText, headers };
+}
+
+/**
+ * All that one shard can be asked for as numbers: what it has counted since it was last asked, and what it holds now.
+ */
+export interface ShardNumbers extends Counts {
+  /** Counted since this was last asked for; who asks has to keep them (operator/traffic-reader.ts). */
+  readonly routes: readonly RouteNumbers[];
+  /** How long ago the oldest attempt that is in flight began; 0 where there is none. */
+  readonly oldestMs: number;
+  readonly callsInFlight: number;
+  /** Attempts begun while as many others ran as the platform lets call at once. */
+  readonly crowded: number;
+  readonly alarm: AlarmNumbers;
 }

@@ -10,8 +10,8 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
+import type { RequestBody } from "./body/request-body.ts";
 import type { Reachability } from "./reachability.ts";
-import type { RequestBody } from "./request-body.ts";
 import type { Due, Timers } from "./timers.ts";
 
 /** What the origin answered, as far as it has come. */
@@ -210,4 +210,26 @@ class Deadline {
   end(): void {
     for (const due of this.#dues) due.cancel();
   }
+}
+
+const NETWORK: Fetcher = { fetch: (request, init) => fetch(request, init) };
+
+/**
+ * Where a route's requests go: the network for a URL and for the zone's own origin, otherwise a binding; `null` when there is
+ * no such binding. The configuration alone says what a binding is: asking one for its methods tells nothing (platform rule).
+ */
+export function originTarget(origin: Origin, env: Readonly<Record<string, unknown>>): Fetcher | null {
+  switch (origin.kind) {
+    case "url":
+    case "zone":
+      return NETWORK;
+    case "binding": {
+      const binding = env[origin.binding];
+      return isBinding(binding) ? binding : null;
+    }
+  }
+}
+
+function isBinding(value: unknown): value is Fetcher {
+  return typeof value === "object" && value !== null;
 }

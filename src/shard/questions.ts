@@ -6,7 +6,7 @@ import type { Policy } from "../core/record.ts";
 import { durationMs, earliest, epochMs, type EpochMs, later, latest, type RecordId } from "../core/units.ts";
 import type { Verification } from "../http/message.ts";
 import type { Alarm } from "./alarm.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger } from "./store/ledger.ts";
 import { QUESTION_MS } from "./verification.ts";
 
 /** How many questions of the alarm are at the origin at a time: fewer than the six connections that a shard has. */

@@ -9,10 +9,10 @@ import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
-import { IN_FLIGHT } from "./buckets.ts";
-import type { Attachments, Entry, Ledger } from "./ledger.ts";
-import type { LivingAttempts } from "./living-attempt.ts";
-import type { StoredResponse } from "./response-rows.ts";
+import { IN_FLIGHT } from "./store/expiry-buckets.ts";
+import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
+import type { LivingAttempts } from "./attempts-in-flight.ts";
+import type { StoredResponse } from "./store/response-rows.ts";
 
 /** A step, and the record as it was before. */
 export type Stepped = Step & { readonly entry: Entry | null };

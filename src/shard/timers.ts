@@ -3,8 +3,6 @@
 // setting one throws, for whoever comes next. No timer is left when nothing is due: a pending one keeps the object in
 // memory. By a clock that never goes back: how long something takes has nothing to do with the time of day.
 
-import { DueHeap, type DueEntry } from "./due-heap.ts";
-
 /** Something that is to be done at its time. */
 export interface Due {
   /** Puts it off: `afterMs` from now. Nothing, when it has been cancelled. */
@@ -101,5 +99,101 @@ export class Timers {
     }
     const next = this.#due.earliest;
     if (next !== null) this.#fireBy(next);
+  }
+}
+
+/**
+ * Times in the order in which they come, as a binary heap. Each entry knows its place, so that one among thousands is
+ * taken out or moved in a few steps. The commonest move costs none: one that is put off stays where it is until its
+ * old time comes.
+ */
+export interface DueEntry {
+  /** When it is due. Infinity: never, as long as it is not moved. */
+  at: number;
+  /** Its place in the heap; -1: it is in none. Kept by the heap alone. */
+  index: number;
+}
+
+export class DueHeap<Item extends DueEntry> {
+  /** By the times at which they are to be looked at: never later than they are due. */
+  readonly #entries: Item[] = [];
+  readonly #lookAt: number[] = [];
+
+  /** No later than the earliest of all is due; `null` when there is none. */
+  get earliest(): number | null {
+    return this.#lookAt[0] ?? null;
+  }
+
+  /** Puts an entry to its time, new or moved. */
+  put(entry: Item): void {
+    if (entry.index === -1) {
+      if (entry.at === Number.POSITIVE_INFINITY) return;
+      this.#rise(this.#entries.length, entry, entry.at);
+    } else if (entry.at < (this.#lookAt[entry.index] ?? 0)) this.#rise(entry.index, entry, entry.at);
+  }
+
+  remove(entry: Item): void {
+    const { index } = entry;
+    if (index === -1) return;
+    entry.index = -1;
+    const last = this.#entries.pop();
+    const lookAt = this.#lookAt.pop();
+    if (last === undefined || lookAt === undefined || last === entry) return;
+    if (lookAt < (this.#lookAt[index] ?? 0)) this.#rise(index, last, lookAt);
+    else this.#sink(index, last, lookAt);
+  }
+
+  /** Takes out all that are due by `now`, the earliest first. */
+  takeDue(now: number): readonly Item[] {
+    const due: Item[] = [];
+    for (;;) {
+      const [entry] = this.#entries;
+      const [lookAt] = this.#lookAt;
+      if (entry === undefined || lookAt === undefined || lookAt > now) return due;
+      if (entry.at <= now) {
+        this.remove(entry);
+        due.push(entry);
+      }
+      // It has been put off since.
+      else if (entry.at === Number.POSITIVE_INFINITY) this.remove(entry);
+      else this.#sink(0, entry, entry.at);
+    }
+  }
+
+  /** Finds the place of an entry at `index` or nearer to the front. */
+  #rise(index: number, entry: Item, lookAt: number): void {
+    let at = index;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      const other = this.#entries[above];
+      const otherAt = this.#lookAt[above];
+      if (other === undefined || otherAt === undefined || otherAt <= lookAt) break;
+      this.#set(at, other, otherAt);
+      at = above;
+    }
+    this.#set(at, entry, lookAt);
+  }
+
+  /** Finds the place of an entry at `index` or further back. */
+  #sink(index: number, entry: Item, lookAt: number): void {
+    let at = index;
+    for (;;) {
+      const left = 2 * at + 1;
+      const right = left + 1;
+      const isRight = (this.#lookAt[right] ?? Number.POSITIVE_INFINITY) < (this.#lookAt[left] ?? 0);
+      const below = isRight ? right : left;
+      const other = this.#entries[below];
+      const otherAt = this.#lookAt[below];
+      if (other === undefined || otherAt === undefined || otherAt >= lookAt) break;
+      this.#set(at, other, otherAt);
+      at = below;
+    }
+    this.#set(at, entry, lookAt);
+  }
+
+  #set(index: number, entry: Item, lookAt: number): void {
+    this.#entries[index] = entry;
+    this.#lookAt[index] = lookAt;
+    entry.index = index;
   }
 }

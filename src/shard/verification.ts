@@ -8,11 +8,11 @@ import type { Policy } from "../core/record.ts";
 import { epochMs, type RecordId } from "../core/units.ts";
 import type { Verification } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
-import type { Attachments, Entry, Ledger } from "./ledger.ts";
+import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
 import { callOrigin } from "./origin-call.ts";
-import { readSmall } from "./passing.ts";
+import { readSmall } from "./body/passed-body.ts";
 import type { Reachability } from "./reachability.ts";
-import type { StoredResponse } from "./response-rows.ts";
+import type { StoredResponse } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
 export interface VerificationPorts {

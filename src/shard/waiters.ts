@@ -5,7 +5,7 @@
 
 import type { RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import type { Told } from "./ending.ts";
+import type { Told } from "./attempt-settlement.ts";
 import type { Timers } from "./timers.ts";
 
 /** What one of those who waited is told, as the answer to his own request. */

@@ -31,6 +31,12 @@ export interface TrafficBatch {
   readonly exchanges: readonly ExchangeReport[];
 }
 
+/** Where an isolate sends its batch to a shard. */
+export const TRAFFIC_URL = "https://key-shard/traffic";
+
+/** Where the counts of all shards are added up; answers with the totals. */
+export const TOTALS_URL = "https://key-shard/totals";
+
 /** How many exchanges are remembered: a page of them for somebody who looks, whatever the number of shards. */
 const MOST_EXCHANGES = 100;
 

@@ -5,7 +5,7 @@ import { epochMs, type RecordId } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { operatorCalls } from "../../src/shard/itty.ts";
 import type { KeyShard } from "../../src/shard/key-shard.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "./support/records.ts";
 
 function freshShard(): DurableObjectStub {

@@ -3,7 +3,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { askShards, SILENT_AFTER_MS } from "../../src/operator/ask-shards.ts";
-import { shardStub } from "../../src/shard/shard-stub.ts";
+import { shardStub } from "../../src/shard/call-shard.ts";
 
 it("is told as silent after a few seconds, beside the answers of the others", async () => {
   const places = Array.from({ length: 3 }, () => ({

@@ -5,11 +5,10 @@ import { env } from "cloudflare:test";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../src/config/read.ts";
 import type { Route } from "../../src/config/resolved.ts";
-import { decodeMessage, type Parcel } from "../../src/http/message.ts";
+import { decodeMessage, type Parcel, EXCHANGE_URL, UPLOAD_URL } from "../../src/http/message.ts";
 import { shardCaller } from "../../src/shard/call-shard.ts";
-import { EXCHANGE_URL, UPLOAD_URL } from "../../src/shard/key-shard.ts";
 import { nameRecord } from "../../src/http/record-name.ts";
-import { shardName } from "../../src/shard/naming.ts";
+import { shardName } from "../../src/shard/shard-place.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "./support/shard-bench.ts";
 
 vi.spyOn(console, "warn").mockImplementation(() => undefined);

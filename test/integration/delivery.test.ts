@@ -2,9 +2,8 @@
 // runs once, whatever comes between.
 
 import { describe, expect, it, vi } from "vitest";
-import type { ExchangeHead } from "../../src/http/message.ts";
-import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
-import { EXCHANGE_URL } from "../../src/shard/key-shard.ts";
+import { type ExchangeHead, EXCHANGE_URL } from "../../src/http/message.ts";
+import { CHUNK_BYTES } from "../../src/shard/store/bodies.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "./support/shard-bench.ts";
 import { standStill } from "./support/standing-clock.ts";
 

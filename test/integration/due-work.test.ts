@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord, Started, Unknown } from "../../src/core/record.ts";
 import { epochMs, recordId, type RecordId } from "../../src/core/units.ts";
 import { LOCKS_AT_ONCE } from "../../src/shard/exchange.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "./support/records.ts";
 import { again, headOf, LOCK_MS, messageOf, ShardBench } from "./support/shard-bench.ts";
 import { standStill } from "./support/standing-clock.ts";

@@ -2,10 +2,10 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord, Started } from "../../src/core/record.ts";
 import { durationMs, epochMs } from "../../src/core/units.ts";
-import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
-import { bucketOf } from "../../src/shard/buckets.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
-import type { Sql } from "../../src/shard/migrations.ts";
+import { CHUNK_BYTES } from "../../src/shard/store/bodies.ts";
+import { bucketOf } from "../../src/shard/store/expiry-buckets.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import type { Sql } from "../../src/shard/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "./support/records.ts";
 
 /** Runs in a fresh object, so that its counts are its own. */

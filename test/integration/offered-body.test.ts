@@ -2,11 +2,10 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { fingerprint } from "../../src/core/units.ts";
-import type { ExchangeHead } from "../../src/http/message.ts";
+import { type ExchangeHead, OFFER_URL } from "../../src/http/message.ts";
 import { SMALL_BYTES } from "../../src/http/body.ts";
 import { offerMessage } from "../../src/http/message-stream.ts";
-import { OFFER_URL } from "../../src/shard/key-shard.ts";
-import { attemptMemory } from "../../src/shard/request-body.ts";
+import { attemptMemory } from "../../src/shard/body/request-body.ts";
 import { again, headOf, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "./support/shard-bench.ts";
 
 const BYTES = new Uint8Array(1_000_000).map((_byte, index) => (index * 31 + (index >> 8)) % 251);

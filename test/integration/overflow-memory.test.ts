@@ -2,11 +2,11 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { Ledger } from "../../src/shard/ledger.ts";
-import { Overflow } from "../../src/shard/overflow.ts";
-import { heldBytes } from "../../src/shard/read-memory.ts";
-import { PART_BYTES } from "../../src/shard/remote-bodies.ts";
-import { Spool } from "../../src/shard/spool.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import { Overflow } from "../../src/shard/body/overflow.ts";
+import { heldBytes } from "../../src/shard/body/read-memory.ts";
+import { PART_BYTES } from "../../src/shard/store/remote-bodies.ts";
+import { Spool } from "../../src/shard/body/spool.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { FailingBucket } from "./support/failing-bucket.ts";
 

@@ -6,8 +6,8 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { epochMs } from "../../src/core/units.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
-import { RecordList } from "../../src/shard/record-list.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import { RecordList } from "../../src/shard/store/record-list.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "./support/records.ts";
 
 interface Ran {

@@ -5,8 +5,8 @@ import { expect, it } from "vitest";
 import { step } from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { durationMs, type EpochMs, epochMs, later, type RecordId, recordId } from "../../src/core/units.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
-import { type ListQuery, MOST_COUNTED, RecordList, type SeenRecord } from "../../src/shard/record-list.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import { type ListQuery, MOST_COUNTED, RecordList, type SeenRecord } from "../../src/shard/store/record-list.ts";
 import { completed, HOUR_MS, NOW, policy, response, started } from "./support/records.ts";
 
 const ALL: Omit<ListQuery, "section"> = {

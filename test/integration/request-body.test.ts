@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytesBody, RequestBody, streamedBody } from "../../src/shard/request-body.ts";
+import { bytesBody, RequestBody, streamedBody } from "../../src/shard/body/request-body.ts";
 
 const nothing = (): void => undefined;
 

@@ -2,9 +2,9 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
-import { Spool } from "../../src/shard/spool.ts";
+import { CHUNK_BYTES } from "../../src/shard/store/bodies.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import { Spool } from "../../src/shard/body/spool.ts";
 import { Timers } from "../../src/shard/timers.ts";
 
 /** More would be a loop that goes round for nothing, and lets nobody else come to his turn. */

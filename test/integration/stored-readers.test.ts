@@ -4,10 +4,10 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { RecordId } from "../../src/core/units.ts";
-import { START } from "../../src/shard/body-position.ts";
+import { START } from "../../src/shard/body/body-position.ts";
 import { storedBytes } from "../../src/shard/answers.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
-import { heldBytes } from "../../src/shard/read-memory.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import { heldBytes } from "../../src/shard/body/read-memory.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { completed, freshId, NOW, response, started } from "./support/records.ts";
 

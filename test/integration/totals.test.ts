@@ -4,10 +4,9 @@
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { TrafficReader } from "../../src/operator/traffic-reader.ts";
-import { TRAFFIC_URL } from "../../src/shard/key-shard.ts";
-import type { ShardPlace } from "../../src/shard/naming.ts";
-import { shardStub } from "../../src/shard/shard-stub.ts";
-import { type ExchangeReport, Traffic } from "../../src/traffic/traffic.ts";
+import type { ShardPlace } from "../../src/shard/shard-place.ts";
+import { shardStub } from "../../src/shard/call-shard.ts";
+import { type ExchangeReport, Traffic, TRAFFIC_URL } from "../../src/traffic/traffic.ts";
 import { parseExposition, sumOf } from "../support/exposition.ts";
 
 const ROUTE = "/act";

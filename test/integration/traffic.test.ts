@@ -3,12 +3,13 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { HandOver } from "../../src/shard/hand-over.ts";
-import { EXCHANGE_URL, KeyShard } from "../../src/shard/key-shard.ts";
+import { HandOver } from "../../src/traffic/traffic-flusher.ts";
+import { KeyShard } from "../../src/shard/key-shard.ts";
 import { OUTCOMES } from "../../src/core/outcome.ts";
 import { type DataPoint, dataPointOf } from "../../src/traffic/data-point.ts";
 import { type ExchangeReport, Traffic } from "../../src/traffic/traffic.ts";
 import { again, headOf, heldAnswer, messageOf, ShardBench } from "./support/shard-bench.ts";
+import { EXCHANGE_URL } from "../../src/http/message.ts";
 
 const REPORT: ExchangeReport = {
   at: 0,

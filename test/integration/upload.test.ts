@@ -3,12 +3,11 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { fingerprintRequest } from "../../src/http/fingerprint.ts";
-import type { ExchangeHead } from "../../src/http/message.ts";
+import { type ExchangeHead, UPLOAD_URL } from "../../src/http/message.ts";
 import { streamMessage } from "../../src/http/message-stream.ts";
-import { CHUNK_BYTES } from "../../src/shard/bodies.ts";
-import { UPLOAD_URL } from "../../src/shard/key-shard.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
-import { receive } from "../../src/shard/upload.ts";
+import { CHUNK_BYTES } from "../../src/shard/store/bodies.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import { receive } from "../../src/shard/body/upload.ts";
 import { headOf, saidBy, ShardBench } from "./support/shard-bench.ts";
 import { standStill } from "./support/standing-clock.ts";
 

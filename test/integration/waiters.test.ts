@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
-import { holdBytes } from "../../src/shard/read-memory.ts";
+import { holdBytes } from "../../src/shard/body/read-memory.ts";
 import { MOST_OF_RECORD, MOST_OF_SHARD } from "../../src/shard/waiters.ts";
 import { withExchanges } from "./support/held-exchanges.ts";
 import { again, headOf, LOCK_MS, RETENTION_MS, saidBy } from "./support/shard-bench.ts";

@@ -6,13 +6,13 @@ import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
 import type * as LifeCycle from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { durationMs, epochMs } from "../../src/core/units.ts";
-import { Bodies } from "../../src/shard/bodies.ts";
+import { Bodies } from "../../src/shard/store/bodies.ts";
 import { Exchanges } from "../../src/shard/exchange.ts";
-import { Ledger } from "../../src/shard/ledger.ts";
-import { LivingAttempts } from "../../src/shard/living-attempt.ts";
-import { Overflow } from "../../src/shard/overflow.ts";
+import { Ledger } from "../../src/shard/store/ledger.ts";
+import { LivingAttempts } from "../../src/shard/attempts-in-flight.ts";
+import { Overflow } from "../../src/shard/body/overflow.ts";
 import { RecordSteps } from "../../src/shard/record-steps.ts";
-import { RemoteBodies } from "../../src/shard/remote-bodies.ts";
+import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { explore } from "./explore.ts";
 import { type Extra, TIMEOUT_MS } from "./plan.ts";
@@ -32,7 +32,7 @@ vi.mock(import("../../src/core/life-cycle.ts"), async (importOriginal) => {
   return { ...actual, step };
 });
 
-vi.mock(import("../../src/shard/response-spool.ts"), async (importOriginal) => {
+vi.mock(import("../../src/shard/body/response-spool.ts"), async (importOriginal) => {
   const actual = await importOriginal();
   const spoolFor: typeof actual.spoolFor = (response, ...rest) =>
     actual.spoolFor(planted.hidesLength ? { ...response, length: null } : response, ...rest);

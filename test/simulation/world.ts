@@ -1,7 +1,7 @@
 // The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what may happen to each.
 // Every method is one step; who calls them, and in which order, is of no concern here.
 
-import { RequestBody } from "../../src/shard/request-body.ts";
+import { RequestBody } from "../../src/shard/body/request-body.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";

@@ -14,7 +14,7 @@ import { type HeaderPairs, headersOf, requestHeaders, responseHeaders } from "..
 import { decodeMessage, encodeMessage } from "../../../src/http/message.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
-import { Ledger } from "../../../src/shard/ledger.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 import { shardOf } from "./shard-of.ts";
 

@@ -9,7 +9,7 @@ import { findProcess, median, watchMemory } from "../process-memory.ts";
 import { ProgressBar } from "./progress-bar.ts";
 import { startGateway } from "./records-gateway.ts";
 import { keyHash } from "../../../src/http/record-name.ts";
-import { shardName } from "../../../src/shard/naming.ts";
+import { shardName } from "../../../src/shard/shard-place.ts";
 import { idOf, loadAll, makeShards } from "./shard-files.ts";
 import { runWrk } from "../wrk.ts";
 import { BODY, PATH } from "./post.ts";

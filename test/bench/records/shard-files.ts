@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { keyHash, nameRecord } from "../../../src/http/record-name.ts";
 import { shardSet } from "../../../src/config/shard-set.ts";
-import { shardName } from "../../../src/shard/naming.ts";
+import { shardName } from "../../../src/shard/shard-place.ts";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
 import { post } from "./post.ts";

@@ -7,7 +7,7 @@ import { vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
-import { Ledger } from "../../../src/shard/ledger.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { Watch } from "../../../src/traffic/watch.ts";
 import type { OperationCounts } from "../../support/operation-counts.ts";

@@ -7,12 +7,12 @@ import type { ExchangeHead } from "../../../src/http/message.ts";
 import { Alarm } from "../../../src/shard/alarm.ts";
 import { Exchanges } from "../../../src/shard/exchange.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
-import { Ledger } from "../../../src/shard/ledger.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Reachability } from "../../../src/shard/reachability.ts";
 import type { RecordSteps } from "../../../src/shard/record-steps.ts";
-import { storeSync } from "../../../src/shard/store-error.ts";
+import { storeSync } from "../../../src/shard/store/store-error.ts";
 import { Timers } from "../../../src/shard/timers.ts";
-import { bytesBody } from "../../../src/shard/request-body.ts";
+import { bytesBody } from "../../../src/shard/body/request-body.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { Watch } from "../../../src/traffic/watch.ts";
 

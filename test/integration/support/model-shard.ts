@@ -4,10 +4,9 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { vi } from "vitest";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/core/units.ts";
-import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
 import { deadlineOf } from "../../../src/core/life-cycle.ts";
-import { EXCHANGE_URL } from "../../../src/shard/key-shard.ts";
-import { Ledger } from "../../../src/shard/ledger.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
 
 export const LOCK_MS = 40_000;
 export const RETENTION_MS = 200_000;

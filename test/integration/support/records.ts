@@ -3,7 +3,7 @@
 import { step } from "../../../src/core/life-cycle.ts";
 import type { Completed, Policy, Started } from "../../../src/core/record.ts";
 import { attemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
-import type { StoredResponse } from "../../../src/shard/response-rows.ts";
+import type { StoredResponse } from "../../../src/shard/store/response-rows.ts";
 
 export const HOUR_MS = 3_600_000;
 export const NOW = epochMs(1_800_000_000_000);

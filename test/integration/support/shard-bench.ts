@@ -5,9 +5,8 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { vi } from "vitest";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
 import { attemptId, durationMs, fingerprint, recordId } from "../../../src/core/units.ts";
-import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
-import { EXCHANGE_URL } from "../../../src/shard/key-shard.ts";
-import { Ledger } from "../../../src/shard/ledger.ts";
+import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
 
 export const LOCK_MS = 40_000;
 export const RETENTION_MS = 24 * 3_600_000;

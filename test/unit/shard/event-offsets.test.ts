@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import { type BodyPosition, START } from "../../../src/shard/body-position.ts";
-import { EventOffsets, type SearchedBody } from "../../../src/shard/event-offsets.ts";
+import { type BodyPosition, START } from "../../../src/shard/body/body-position.ts";
+import { EventOffsets, type SearchedBody } from "../../../src/shard/body/event-offsets.ts";
 
 const encoder = new TextEncoder();
 

@@ -2,7 +2,7 @@
 // is called what it is not: it has all that the ledger uses of a storage, and no more.
 
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import type { LedgerStorage } from "../../../../src/shard/ledger.ts";
+import type { LedgerStorage } from "../../../../src/shard/store/ledger.ts";
 import { bound, type Cursor, cursor, isQuery, Statements } from "../../../support/sqlite.ts";
 
 export class FileStorage {

@@ -3,8 +3,8 @@
 
 import { hash, randomUUID } from "node:crypto";
 import { attemptId, epochMs, recordId } from "../../../../src/core/units.ts";
-import { type Entry, Ledger } from "../../../../src/shard/ledger.ts";
-import type { StoredBody } from "../../../../src/shard/response-rows.ts";
+import { type Entry, Ledger } from "../../../../src/shard/store/ledger.ts";
+import type { StoredBody } from "../../../../src/shard/store/response-rows.ts";
 import { FileStorage } from "./file-storage.ts";
 
 export interface Load {

@@ -4,16 +4,16 @@
 //
 // Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
 
-import { freeBytes } from "../http/byte-budget.ts";
-import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { freeBytes } from "../../http/byte-budget.ts";
+import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
 import { type BodyPosition, START } from "./body-position.ts";
 import { bytePipe, type Patience, type Piece, type PieceSource, Skip } from "./byte-pipe.ts";
-import { FillingChunk } from "./filling-chunk.ts";
+import { FillingChunk } from "./chunk.ts";
 import { isFair } from "./read-memory.ts";
-import { SharedChunk } from "./shared-chunk.ts";
+import { SharedChunk } from "./chunk.ts";
 import { Signal } from "./signal.ts";
 import { ChunkCursor } from "./stored-stream.ts";
-import type { Due } from "./timers.ts";
+import type { Due } from "../timers.ts";
 
 export interface SpoolOptions {
   readonly bodies: Bodies;

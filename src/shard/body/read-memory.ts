@@ -2,8 +2,8 @@
 // client has taken it, so the size of the pieces is what bounds them: the more is held, the smaller the next piece. A
 // client that stands still makes others' pieces smaller; it never makes them wait.
 
-import { CHUNK_BYTES } from "./bodies.ts";
-import { freeBytes } from "../http/byte-budget.ts";
+import { CHUNK_BYTES } from "../store/bodies.ts";
+import { freeBytes } from "../../http/byte-budget.ts";
 import { type Piece } from "./byte-pipe.ts";
 
 /** What all pieces share, of the isolate's 128 MB. */

@@ -1,7 +1,7 @@
 // A failure of the store: a statement that SQLite refused, or a commit that did not happen. Thrown at the ledger's border
 // alone, so that nothing else that fails (a timer, a counter, a bug) is ever taken for it.
 
-import type { Sql } from "./migrations.ts";
+import type { Sql } from "./schema.ts";
 
 export class StoreError extends Error {
   constructor(cause: unknown) {

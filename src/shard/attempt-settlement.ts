@@ -9,8 +9,8 @@ import type { EndReason } from "../core/timeline.ts";
 import { type AttemptEnd, judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import type { Attachments } from "./ledger.ts";
-import type { StoredResponse } from "./response-rows.ts";
+import type { Attachments } from "./store/ledger.ts";
+import type { StoredResponse } from "./store/response-rows.ts";
 import type { Tell } from "./waiters.ts";
 
 /** One step of the attempt's record, written in this turn. */

@@ -3,7 +3,7 @@
 // by a chunk or some small ones, and then whatever else has come has its turn; searches in different bodies take turns; what
 // has been found is remembered, also how far a search came that found nothing: whoever asks again and again costs nothing.
 
-import { EventSearch } from "../http/event-stream.ts";
+import { EventSearch } from "../../http/event-stream.ts";
 import { type BodyPosition, START } from "./body-position.ts";
 
 /** A body as far as it is there now. It only ever grows. */

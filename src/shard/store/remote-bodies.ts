@@ -2,7 +2,7 @@
 // an object. The ledger knows of an object before it is begun, so that a crash between the two leaves none behind.
 
 import type { Wake } from "./bodies.ts";
-import type { Sql } from "./migrations.ts";
+import type { Sql } from "./schema.ts";
 
 /** R2 wants parts of one size, 5 MiB at least (R2 documentation). They flow there, and are never in memory at once. */
 export const PART_BYTES = 8 << 20;

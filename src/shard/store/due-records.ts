@@ -1,10 +1,10 @@
 // When the lock of each attempt in flight ends. Kept in memory, since the alarm asks for it each time and every claim would
 // pay for an index: the instance is the only one that writes them, so it knows them all once it has read those that it found.
 
-import type { IdempotencyRecord } from "../core/record.ts";
-import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
-import { IN_FLIGHT } from "./buckets.ts";
-import type { Sql } from "./migrations.ts";
+import type { IdempotencyRecord } from "../../core/record.ts";
+import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
+import { IN_FLIGHT } from "./expiry-buckets.ts";
+import type { Sql } from "./schema.ts";
 
 export class LockEnds {
   readonly #sql: Sql;
@@ -50,5 +50,47 @@ export class LockEnds {
         .map((row) => [recordId(row.id), epochMs(row.locked_until)]),
     );
     return this.#ends;
+  }
+}
+
+/**
+ * The records whose outcome the origin is to be asked about, and when: by an index that holds them alone, first by
+ * their route, so that many of one route hide none of another.
+ */
+export interface WaitingQuestion {
+  readonly id: RecordId;
+  readonly at: EpochMs;
+}
+
+export class WaitingQuestions {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** The routes that have any, in their order: as many seeks as there are. */
+  routes(): readonly string[] {
+    return this.#sql
+      .exec<{ route: string }>(
+        `WITH RECURSIVE found(route) AS (
+           SELECT min(route) FROM records INDEXED BY records_to_ask WHERE verify_at IS NOT NULL
+           UNION ALL SELECT (SELECT min(route) FROM records INDEXED BY records_to_ask WHERE verify_at IS NOT NULL AND route > found.route) FROM found WHERE found.route IS NOT NULL
+         ) SELECT route FROM found WHERE route IS NOT NULL`,
+      )
+      .toArray()
+      .map(({ route }) => route);
+  }
+
+  /** The first of a route, the one that has waited longest before all others. */
+  first(route: string, limit: number): readonly WaitingQuestion[] {
+    return this.#sql
+      .exec<{ id: string; verify_at: number }>(
+        "SELECT id, verify_at FROM records INDEXED BY records_to_ask WHERE verify_at IS NOT NULL AND route = ? ORDER BY verify_at LIMIT ?",
+        route,
+        limit,
+      )
+      .toArray()
+      .map((row) => ({ id: recordId(row.id), at: epochMs(row.verify_at) }));
   }
 }

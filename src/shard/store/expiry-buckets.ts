@@ -1,9 +1,9 @@
 // The buckets in which a shard's records lie, by the time at which they expire: what is to be erased lies together, and
 // needs no index of its own.
 
-import type { IdempotencyRecord } from "../core/record.ts";
-import type { EpochMs } from "../core/units.ts";
-import type { Sql } from "./migrations.ts";
+import type { IdempotencyRecord } from "../../core/record.ts";
+import type { EpochMs } from "../../core/units.ts";
+import type { Sql } from "./schema.ts";
 
 /** The bucket of records with an attempt in flight. */
 export const IN_FLIGHT = 0;

@@ -1,6 +1,6 @@
 // A body that lies in rows, as a stream: in pieces that are as large as the memory of the isolate allows.
 
-import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
 import type { BodyPosition } from "./body-position.ts";
 import { bytePipe, type Patience, type Piece, Skip } from "./byte-pipe.ts";
 import { fairPieceBytes, heldPiece } from "./read-memory.ts";

@@ -3,9 +3,9 @@
 // client's transfer: from then on the body is not kept.
 
 import { type BytePipe, bytePipe, type Patience, type Piece } from "./byte-pipe.ts";
-import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "./remote-bodies.ts";
+import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "../store/remote-bodies.ts";
 import type { Follower, Spool } from "./spool.ts";
-import type { Due } from "./timers.ts";
+import type { Due } from "../timers.ts";
 
 export interface OverflowOptions {
   readonly name: string;

@@ -2,9 +2,9 @@
 // in chunks when it is too large for memory, so that it is complete and durable before the claim; or as it comes, where the
 // route compares no bodies.
 
-import { ByteBudget } from "../http/byte-budget.ts";
-import { readHeld, type Rest } from "../http/body.ts";
-import type { Bodies } from "./bodies.ts";
+import { ByteBudget } from "../../http/byte-budget.ts";
+import { readHeld, type Rest } from "../../http/body.ts";
+import type { Bodies } from "../store/bodies.ts";
 import { START } from "./body-position.ts";
 import { bytePipe, type Piece } from "./byte-pipe.ts";
 import { storeBody } from "./stored-body.ts";

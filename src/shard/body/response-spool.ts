@@ -1,8 +1,8 @@
 // How the body of an answer is spooled: how long its first bytes wait for company, and how far it may run ahead.
 
-import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
+import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
 import type { Patience } from "./byte-pipe.ts";
-import type { OriginResponse } from "./origin-call.ts";
+import type { OriginResponse } from "../origin-call.ts";
 import { Spool } from "./spool.ts";
 
 /** The bytes of a quick body come together in this time, so that it is written once, with its record. */

@@ -2,7 +2,7 @@
 // is told. A body is named after the attempt to which it belongs; when no record needs it any more, it is discarded, and
 // the alarm erases it in slices.
 
-import type { Sql } from "./migrations.ts";
+import type { Sql } from "./schema.ts";
 
 /**
  * The most that one row holds of a body. The platform takes 2 MB a row, and a record's row has headers as well (128 KB at

@@ -1,9 +1,9 @@
 // Takes a request's body down in chunk rows while it comes, and digests it on the way; it is never in memory at once.
 
-import { freeBytes } from "../http/byte-budget.ts";
-import type { Rest } from "../http/body.ts";
-import type { Bodies } from "./bodies.ts";
-import { FillingChunk } from "./filling-chunk.ts";
+import { freeBytes } from "../../http/byte-budget.ts";
+import type { Rest } from "../../http/body.ts";
+import type { Bodies } from "../store/bodies.ts";
+import { FillingChunk } from "./chunk.ts";
 
 export interface StoredUpload {
   readonly count: number;

@@ -2,26 +2,24 @@
 // knows no HTTP: headers are pairs of text to it, bodies are bytes. Every method runs within one synchronous turn, so
 // that what is read, decided and written in a turn is one atomic commit (Durable Objects documentation, "write coalescing").
 
-import type { IdempotencyRecord } from "../core/record.ts";
-import type { Happening } from "../core/timeline.ts";
-import { type EpochMs, epochMs, type RecordId, recordId } from "../core/units.ts";
-import { Addresses } from "./addresses.ts";
+import type { IdempotencyRecord } from "../../core/record.ts";
+import type { Happening } from "../../core/timeline.ts";
+import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Bodies, type Wake } from "./bodies.ts";
-import { bucketOf, Buckets, IN_FLIGHT } from "./buckets.ts";
-import { LockEnds } from "./lock-ends.ts";
-import { RemoteBodies } from "./remote-bodies.ts";
-import { WaitingQuestions } from "./waiting-questions.ts";
-import { migrate, type Sql } from "./migrations.ts";
+import { LockEnds, WaitingQuestions } from "./due-records.ts";
+import { Buckets, IN_FLIGHT, bucketOf } from "./expiry-buckets.ts";
 import {
-  insertion,
-  type Label,
-  readHistory,
-  readRecord,
   FOUND_COLUMNS,
   type FoundRow,
+  type Label,
+  insertion,
+  readHistory,
+  readRecord,
   replacement,
 } from "./record-rows.ts";
-import { type FoundResponse, readResponse, type RowBody, type StoredResponse } from "./response-rows.ts";
+import { RemoteBodies } from "./remote-bodies.ts";
+import { type FoundResponse, type RowBody, type StoredResponse, readResponse } from "./response-rows.ts";
+import { type Sql, migrate } from "./schema.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, where it lies, and what has happened to it that it does not say itself. */
@@ -261,4 +259,24 @@ function countWithin(rows: readonly ErasableRow[], bytes: number): number {
 function needsBody(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   if (after === null || after.attempt.id !== before.attempt.id) return false;
   return after.state === "started" || (after.state === "completed" && after.kept);
+}
+
+/**
+ * The addresses of origins that could once be connected to: what makes a failing `connect` mean something, also for
+ * an isolate that begins when the origin is down.
+ */
+export class Addresses {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  has(address: string): boolean {
+    return this.#sql.exec("SELECT 1 FROM addresses WHERE address = ?", address).toArray().length > 0;
+  }
+
+  add(address: string): void {
+    this.#sql.exec("INSERT OR IGNORE INTO addresses (address) VALUES (?)", address);
+  }
 }

@@ -2,7 +2,7 @@
 
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { Attempt } from "./attempt.ts";
-import type { RequestBody } from "./request-body.ts";
+import type { RequestBody } from "./body/request-body.ts";
 import { type Tell, Waiters } from "./waiters.ts";
 
 export interface LivingAttempt {

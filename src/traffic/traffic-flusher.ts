@@ -1,8 +1,7 @@
 // What the Worker answers alone is counted in its isolate, which may go at any time and which nobody can ask. So it hands its
 // counts over to a shard: in one call for all of them, soon after the first and seldom after that. Requests never wait for it.
 
-import type { Traffic } from "../traffic/traffic.ts";
-import { TRAFFIC_URL } from "./key-shard.ts";
+import { type Traffic, TRAFFIC_URL } from "./traffic.ts";
 
 /** The first counts are handed over after this time. */
 const FIRST_MS = 1000;

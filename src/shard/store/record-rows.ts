@@ -1,8 +1,8 @@
 // How a record stands in a row of the ledger, and comes back from it.
 
-import type { IdempotencyRecord, Policy } from "../core/record.ts";
-import type { Happening } from "../core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../core/units.ts";
+import type { IdempotencyRecord, Policy } from "../../core/record.ts";
+import type { Happening } from "../../core/timeline.ts";
+import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
   type StoredResponse,

@@ -3,8 +3,8 @@
 // collector pile up to hundreds of megabytes before it minds them (README, "Memory"). A reader that takes nothing for long is
 // let go: what it holds is others' memory and disk.
 
-import { storedBytes } from "./bodies.ts";
-import type { Due, Timers } from "./timers.ts";
+import { storedBytes } from "../store/bodies.ts";
+import type { Due, Timers } from "../timers.ts";
 
 export interface Piece {
   readonly bytes: Uint8Array;

@@ -2,12 +2,11 @@
 // completed ones, newest bucket first. One call looks at a bounded number of rows, whatever it finds, so that no request
 // waits long behind it; every statement goes by a key.
 
-import type { IdempotencyRecord } from "../core/record.ts";
-import { type EpochMs, type RecordId, recordId } from "../core/units.ts";
-import { IN_FLIGHT, listBuckets } from "./buckets.ts";
-import type { Sql } from "./migrations.ts";
-import { type Label, readRecord, RECORD_COLUMNS } from "./record-rows.ts";
-import { type ListRow, resumed, type Slice, sliceOf, type Stretch } from "./stretch.ts";
+import type { IdempotencyRecord } from "../../core/record.ts";
+import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
+import { IN_FLIGHT, listBuckets } from "./expiry-buckets.ts";
+import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
+import type { Sql } from "./schema.ts";
 
 /** Ids, enums and numbers alone: it travels as JSON in a header (see itty.ts). */
 export interface ListQuery {
@@ -219,4 +218,49 @@ function filterOf({
     (section === "key" || (section === "completed") === (state === "completed")) &&
     (path === null || row.route === path) &&
     (startedBefore === null || row.started_at <= startedBefore);
+}
+
+/** A stretch of rows in the order of a key: one bucket, or one state in the index of what is open. */
+export interface Stretch {
+  readonly name: string;
+  readonly bucket: number;
+  readonly id: string;
+  /** The next rows after a place, `limit` at most. */
+  readonly read: (bucket: number, id: string, limit: number) => Slice;
+}
+
+export interface Slice {
+  readonly rows: readonly ListRow[];
+  readonly looked: number;
+  /** Where to go on; `null` at the end of the stretch. */
+  readonly end: { readonly bucket: number; readonly id: string } | null;
+}
+
+export interface ListRow extends RecordRow {
+  readonly key: string;
+  readonly route: string;
+}
+
+/** All rows that a statement gave, of `limit` at most. */
+export function sliceOf(rows: readonly ListRow[], limit: number): Slice {
+  return { rows, looked: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
+}
+
+/** From a position on. What has expired since, or come before it, is not gone back to. */
+export function resumed(stretches: readonly Stretch[], after: string | null): readonly Stretch[] {
+  if (after === null) return stretches;
+  const [name = "", bucketText = "", id = ""] = after.split(".");
+  const bucket = Number(bucketText);
+  const isAhead = (stretch: Stretch): boolean => {
+    if (stretch.name !== name) return stretches.indexOf(stretch) > stretches.findIndex((one) => one.name === name);
+    // In flight first, then the newest.
+    return name !== "bucket" || bucket === IN_FLIGHT || (stretch.bucket !== IN_FLIGHT && stretch.bucket <= bucket);
+  };
+  const isHere = (stretch: Stretch): boolean =>
+    stretch.name === name && (name !== "bucket" || stretch.bucket === bucket);
+  return stretches.filter(isAhead).map((stretch) => (isHere(stretch) ? from(stretch, bucket, id) : stretch));
+}
+
+function from({ name, read }: Stretch, bucket: number, id: string): Stretch {
+  return { name, bucket, id, read };
 }

@@ -2,12 +2,12 @@
 // a client that leaves nor a slow origin can cut it; it is never in memory at once. Where the route compares no bodies,
 // it only flows through: then a client that leaves cuts it, and the attempt is ambiguous.
 
-import type { ClientProblem } from "../core/problem.ts";
-import { fingerprintDigested, fingerprintRequest } from "../http/fingerprint.ts";
-import { type ExchangeHead, WHOLE_BODY_BYTES } from "../http/message.ts";
-import { MessageReader } from "../http/message-stream.ts";
-import type { Bodies } from "./bodies.ts";
-import { freeBytes } from "../http/byte-budget.ts";
+import type { ClientProblem } from "../../core/problem.ts";
+import { fingerprintDigested, fingerprintRequest } from "../../http/fingerprint.ts";
+import { type ExchangeHead, WHOLE_BODY_BYTES } from "../../http/message.ts";
+import { MessageReader } from "../../http/message-stream.ts";
+import type { Bodies } from "../store/bodies.ts";
+import { freeBytes } from "../../http/byte-budget.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 

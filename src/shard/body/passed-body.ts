@@ -2,11 +2,11 @@
 // and quick is a buffer that they share; of any other they read the same chunks, each at their own speed, so that a reader
 // costs no copy of it.
 
-import type { AttemptEnd } from "../core/verdict.ts";
-import { joinBytes } from "../http/body.ts";
-import type { OriginResponse } from "./origin-call.ts";
+import type { AttemptEnd } from "../../core/verdict.ts";
+import { joinBytes } from "../../http/body.ts";
+import type { OriginResponse } from "../origin-call.ts";
 import type { Spool } from "./spool.ts";
-import type { Timers } from "./timers.ts";
+import type { Timers } from "../timers.ts";
 
 export type SmallBody =
   | { readonly kind: "whole"; readonly bytes: Uint8Array }
