@@ -1,0 +1,80 @@
+// Clients that read nothing of what is there for them: after `idle_timeout` they are let go, so that what they hold leaves the
+// disk, and nobody else is touched.
+
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { freshKey } from "../../support/http.ts";
+import type { StreamReader } from "../support/stream-client.ts";
+import { isReplay, makeLoad, MIB, startStreamScene, type StreamScene, untilTrue } from "../support/stream-scene.ts";
+
+const LARGE = { max_response_body: "40MiB", timeout: "1s", lock: "2s", idle_timeout: "1s" };
+
+let scene: StreamScene;
+beforeAll(async () => {
+  scene = await startStreamScene([
+    { path: "/kept", ...LARGE },
+    { path: "/brief", ...LARGE, retention: "4s" },
+  ]);
+});
+afterAll(() => scene.close());
+
+/** More than what the network takes on its own. */
+const LOAD = makeLoad(24);
+
+/** Reads on what has come on its way already, and tells whether that was the whole body. */
+async function isWhole(reader: StreamReader): Promise<boolean> {
+  reader.resume();
+  return (await reader.end).complete;
+}
+
+async function untilReplay(key: string): ReturnType<StreamScene["read"]> {
+  for (;;) {
+    const answer = await scene.read({ path: "/kept", key, digestOnly: true });
+    if (isReplay(answer)) return answer;
+  }
+}
+
+it("an expired body leaves the disk although clients stand still in the middle of it", async () => {
+  const key = await scene.store("/brief", LOAD);
+  const still = Array.from({ length: 5 }, () => scene.open({ path: "/brief", key, paused: true, digestOnly: true }));
+  for (const reader of still) expect(isReplay(await reader.head)).toBe(true);
+  await untilTrue(() => scene.storage().chunks() === 0, "the expired body leaves the disk", 30_000);
+  for (const reader of still) expect(await isWhole(reader)).toBe(false);
+});
+
+it("a client that stands still is let go, and one that reads the same gets all of it, as does the one that returns", async () => {
+  const key = await scene.store("/kept", LOAD);
+  const still = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
+  await still.head;
+  const slow = scene.open({ path: "/kept", key, digestOnly: true });
+  // Never still for long, and longer at it than anyone may stand still.
+  for (let mebibyte = 1; mebibyte < 20; mebibyte += 1) {
+    await slow.untilSize(mebibyte * MIB);
+    slow.pause();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    slow.resume();
+  }
+  expect(await slow.end).toMatchObject({ sha256: LOAD.sha256, complete: true });
+  expect(await isWhole(still)).toBe(false);
+  const returned = await scene.read({ path: "/kept", key, digestOnly: true });
+  expect(returned).toMatchObject({ sha256: LOAD.sha256, complete: true });
+  expect(scene.origin.effects(key)).toBe(1);
+});
+
+it("a first client that stands still is let go, and its record is kept", async () => {
+  const key = freshKey();
+  const first = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
+  const streaming = await scene.origin.take(key);
+  streaming.begin([["Content-Length", String(LOAD.size)]]);
+  for (const piece of LOAD.pieces) await streaming.write(piece);
+  await streaming.end();
+  await first.head;
+  const replay = await untilReplay(key);
+  expect(replay).toMatchObject({ sha256: LOAD.sha256, complete: true });
+  // By the time that a second reader has stood still as long, the first has been let go.
+  const second = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
+  await second.head;
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(await isWhole(first)).toBe(false);
+  expect(await isWhole(second)).toBe(false);
+  expect(scene.origin.effects(key)).toBe(1);
+});

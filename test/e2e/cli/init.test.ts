@@ -1,0 +1,123 @@
+// `onceway init`: the file that it writes, held against the checker and against wrangler itself.
+
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { parse } from "smol-toml";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { wranglerToml } from "../../../src/cli/init-file.ts";
+import { askWhatIsMissing } from "../../../src/cli/init-questions.ts";
+import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { runOnceway } from "../../support/command-line.ts";
+import { spawnWrangler } from "../../support/wrangler.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "onceway-init-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const ANSWERS = ["--origin", "https://api.example.com/base", "--route", "/v1/payments/*", "--route", "/v1/orders/:id"];
+
+describe("the written file", () => {
+  it("passes the check and a deployment's dry run", async () => {
+    const file = join(folder, "deployable.toml");
+    const written = await runOnceway(["init", file, ...ANSWERS, "--name", "pay-gateway"]);
+    expect(written).toMatchObject({ code: 0, stderr: "" });
+    expect(written.stdout).toContain(`npx wrangler deploy --config ${file}`);
+
+    const checked = await runOnceway(["check", file]);
+    expect(checked).toMatchObject({ code: 0, stderr: "" });
+    expect(checked.stdout).toMatch(
+      /\/v1\/payments\/\* +POST,PATCH +https:\/\/api\.example\.com\/base +required .* hold /,
+    );
+
+    const wrangler = await spawnWrangler(["deploy", "--dry-run", "--config", file], folder);
+    await wrangler.exited;
+    expect(wrangler.output()).toContain("env.KEY_SHARD (KeyShard)");
+    expect(wrangler.output()).toContain("--dry-run: exiting now.");
+    // Of what is bundled, nothing is missing or doubtful.
+    expect(wrangler.output()).not.toMatch(/WARNING|ERROR/);
+  });
+
+  it.each(["retry", "hold"] as const)("says what unknown = %s means", (unknown) => {
+    const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, sourceDir: "./src" };
+    const [checked] = checkWranglerConfig(parse(wranglerToml(plan)));
+    expect(checked?.problems).toEqual([]);
+    expect(checked?.config?.routes[0]?.unknown).toBe(unknown);
+  });
+});
+
+describe("what it refuses", () => {
+  it("leaves a file as it is that is there, unless --force is given", async () => {
+    const file = join(folder, "mine.toml");
+    await writeFile(file, "mine");
+    const refused = await runOnceway(["init", file, ...ANSWERS, "--yes"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("--force");
+    expect(await readFile(file, "utf8")).toBe("mine");
+    expect(await runOnceway(["init", file, ...ANSWERS, "--force"])).toMatchObject({ code: 0 });
+    expect(await readFile(file, "utf8")).toContain('name = "onceway"');
+  });
+
+  it.each([
+    [["--origin", "https://api.example.com"], "write --route"],
+    [["--route", "/x"], "write --origin"],
+    [["--origin", "api.example.com", "--route", "/x"], "--origin must be an absolute http or https URL"],
+    [["--origin", "https://user:pw@x.example", "--route", "/x"], "credentials"],
+    [["--origin", "https://x.example", "--route", "x"], '--route x must start with "/"'],
+    [["--origin", "https://x.example", "--route", "/x", "--name", "Ä"], "--name must be"],
+    [["--origin", "https://x.example", "--route", "/x", "--unknown", "guess"], "hold, retry"],
+    // Each is sound, and the second could never match.
+    [["--origin", "https://x.example", "--route", "/*", "--route", "/x"], "Nothing was written"],
+  ])("writes nothing for %j", async (args, reason) => {
+    const file = join(folder, "never.toml");
+    const { code, stdout, stderr } = await runOnceway(["init", file, ...args]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(reason);
+    await expect(readFile(file)).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("its questions", () => {
+  /** Types each answer when its question stands there. */
+  async function answer(
+    keys: readonly (readonly [question: string, typed: string])[],
+  ): ReturnType<typeof askWhatIsMissing> {
+    const input = new PassThrough();
+    const output = new PassThrough();
+    const left = [...keys];
+    let shown = "";
+    output.on("data", (bytes: Buffer) => {
+      shown += bytes.toString();
+      const [next] = left;
+      if (next === undefined || !shown.includes(next[0])) return;
+      left.shift();
+      shown = "";
+      // Once the question has been drawn, as a person would.
+      setImmediate(() => input.write(next[1]));
+    });
+    return askWhatIsMissing({}, { input, output });
+  }
+
+  it("ask for what is missing, and again after a bad answer", async () => {
+    const answers = await answer([
+      ["Which API", "nonsense\r"],
+      ["must be an absolute http or https URL", "\u0015https://api.example.com\r"],
+      ["Which paths", "/v1/payments/* /v1/orders\r"],
+      ["nobody knows", "\u001b[B\r"],
+      ["What is the Worker called", "\r"],
+    ]);
+    expect(answers).toEqual({
+      origin: "https://api.example.com",
+      routes: ["/v1/payments/*", "/v1/orders"],
+      unknown: "retry",
+      name: "onceway",
+    });
+  });
+
+  it("end with nothing done on Ctrl-C", async () => {
+    await expect(answer([["Which API", "\u0003"]])).rejects.toThrow("Cancelled: nothing was done.");
+  });
+});

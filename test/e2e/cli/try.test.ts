@@ -1,0 +1,228 @@
+// `onceway try` against the real gateway, and past it: what it says, and what the origin has seen of it.
+
+import * as v from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import { freshKey } from "../../support/http.ts";
+import { freePort } from "../../support/ports.ts";
+import { type Scene, startScene } from "../support/scene.ts";
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await startScene({ shards: 2 }, [
+    { path: "/pay/*" },
+    { path: "/blind/*", fingerprint: { body: "none" } },
+    { path: "/small/*", max_response_body: 10 },
+    { path: "/hold/*", unknown: "hold" },
+    { path: "/named/*", headers: ["X-Request-Key"] },
+  ]);
+});
+afterAll(() => scene.close());
+
+const trialSchema = v.object({
+  verdict: v.string(),
+  works: v.boolean(),
+  key: v.string(),
+  happened: v.array(v.string()),
+  advice: v.nullable(v.string()),
+  answers: v.array(v.object({ status: v.number(), replayed: v.boolean(), problem: v.nullable(v.string()) })),
+});
+
+function gateway(path: string): string {
+  return `${scene.gateway.url}${path}`;
+}
+
+/** With `--json --yes`: what it found. */
+async function trial(
+  url: string,
+  ...args: readonly string[]
+): Promise<v.InferOutput<typeof trialSchema> & { code: number }> {
+  const { code, stdout, stderr } = await runOnceway(["try", url, "--yes", "--json", ...args]);
+  expect(stderr).toBe("");
+  return { code, ...v.parse(trialSchema, JSON.parse(stdout)) };
+}
+
+describe("where the gateway protects", () => {
+  it("proves the replay, with one effect, and says so in words", async () => {
+    const key = freshKey();
+    const { code, stdout, stderr } = await runOnceway([
+      "try",
+      gateway(`/pay/${key}`),
+      "--yes",
+      "--key",
+      key,
+      "-d",
+      '{"a":1}',
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(`key ${key}`);
+    expect(stdout).toMatch(/the same again +201 Created .*replayed, kept until .* GMT/);
+    expect(stdout).toContain(
+      "✓ The second request got the first one's answer, byte for byte, and the origin was called once.",
+    );
+    expect(await scene.origin.effects(key)).toBe(1);
+    const [request] = await scene.origin.requests(key);
+    expect(request?.headers.find(([name]) => name.toLowerCase() === "content-type")?.[1]).toBe("application/json");
+  });
+
+  it("sends another body with --mismatch and expects its refusal", async () => {
+    const key = freshKey();
+    const { code, verdict, answers } = await trial(gateway(`/pay/${key}`), "--mismatch", "--key", key, "-d", '{"a":1}');
+    expect({ code, verdict }).toEqual({ code: 0, verdict: "protected" });
+    expect(answers.map(({ status, problem }) => [status, problem])).toEqual([
+      [201, null],
+      [201, null],
+      [422, "key-reused"],
+    ]);
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("says of a route that ignores bodies that a changed one is replayed", async () => {
+    const { code, happened } = await trial(gateway(`/blind/${freshKey()}`), "--mismatch", "-d", "text");
+    expect(code).toBe(0);
+    expect(happened.join(" ")).toContain('right only with fingerprint.body = "none"');
+  });
+
+  it("says of a key that was used before that its first answer came back", async () => {
+    const key = freshKey();
+    const url = gateway(`/pay/${key}`);
+    await trial(url, "--key", key);
+    const { code, happened } = await trial(url, "--key", key);
+    expect(code).toBe(0);
+    expect(happened[0]).toContain("This key had been used before");
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("tells that the second was held back where no answer is kept", async () => {
+    const key = freshKey();
+    const { code, verdict, happened, advice } = await trial(gateway(`/small/${key}`), "--key", key);
+    expect({ code, verdict }).toEqual({ code: 0, verdict: "protected" });
+    expect(happened[0]).toContain("response-not-kept");
+    expect(advice).toContain("max_response_body");
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+});
+
+describe("where it proves nothing", () => {
+  it("explains a refusal by the origin, which is asked again", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 503, effect: false });
+    const { code, verdict } = await trial(gateway(`/pay/${key}`), "--key", key);
+    expect({ code, verdict }).toEqual({ code: 1, verdict: "not-kept" });
+    expect(await scene.origin.requests(key)).toHaveLength(2);
+  });
+
+  it.each([
+    ["/named/x", [], "key-missing", "--key-header"],
+    ["/pay/x", ["--key", "two,keys"], "key-invalid", "--key"],
+  ])("sends no second request after the gateway's own problem (%s %j)", async (path, args, problem, advised) => {
+    const { code, verdict, answers, advice } = await trial(gateway(path), ...args);
+    expect({ code, verdict }).toEqual({ code: 1, verdict: "problem" });
+    expect(answers.map((answer) => answer.problem)).toEqual([problem]);
+    expect(advice).toContain(advised);
+  });
+
+  it("tells what to do about a dropped call on a route that holds", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { drop: "after-effect" });
+    const { code, verdict, answers } = await trial(gateway(`/hold/${key}`), "--key", key);
+    expect({ code, verdict, problem: answers[0]?.problem }).toEqual({
+      code: 1,
+      verdict: "problem",
+      problem: "origin-dropped",
+    });
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+});
+
+describe("where nothing protects", () => {
+  it("says of a path without a route which routes there are, and that the origin acted twice", async () => {
+    const key = freshKey();
+    const { code, verdict, happened, advice } = await trial(gateway(`/other/${key}`), "--key", key, "--mismatch");
+    expect({ code, verdict }).toEqual({ code: 1, verdict: "route-not-protected" });
+    expect(happened.join(" ")).toContain("POST,PATCH /pay/*");
+    expect(advice).toContain(`path = "/other/${key}"`);
+    expect(await scene.origin.effects(key)).toBe(2);
+  });
+
+  it("says that there is no Onceway, and sends no third request", async () => {
+    const key = freshKey();
+    const url = `${scene.origin.url}/pay/${key}`;
+    const { code, verdict, happened } = await trial(url, "--key", key, "--mismatch");
+    expect({ code, verdict }).toEqual({ code: 1, verdict: "no-gateway" });
+    expect(happened[0]).toContain("No Onceway here");
+    expect(await scene.origin.effects(key)).toBe(2);
+  });
+
+  it("does not take an origin's own problem for the gateway's", async () => {
+    const key = freshKey();
+    const headers: [string, string][] = [["Content-Type", "application/problem+json"]];
+    const body = JSON.stringify({ type: "/busy", code: "in-flight", detail: "Busy." });
+    await scene.origin.behave({ key }, { status: 409, headers, body });
+    const { verdict, answers } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
+    expect(verdict).toBe("no-gateway");
+    expect(answers.map(({ problem }) => problem)).toEqual([null, null]);
+  });
+
+  it("is not deceived by an origin that repeats the key", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { headers: [["Idempotency-Key", key]] });
+    const { code, verdict } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
+    expect({ code, verdict }).toEqual({ code: 1, verdict: "no-gateway" });
+  });
+
+  it("sees that a replay has other bytes", async () => {
+    const key = freshKey();
+    const headers = [
+      ["Idempotency-Key", key],
+      ["Idempotent-Replayed", "true"],
+    ] as [string, string][];
+    await scene.origin.behave(
+      { key },
+      {
+        sequence: [
+          { headers, body: "one" },
+          { headers, body: "two" },
+        ],
+      },
+    );
+    const { code, verdict } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
+    expect({ code, verdict }).toEqual({ code: 1, verdict: "replay-differs" });
+  });
+});
+
+describe("before anything is sent", () => {
+  async function refused(...args: readonly string[]): Promise<CommandOutcome> {
+    const outcome = await runOnceway(["try", ...args]);
+    expect(outcome).toMatchObject({ code: 2, stdout: "" });
+    return outcome;
+  }
+
+  it("warns, and sends nothing without --yes where nobody can be asked", async () => {
+    const key = freshKey();
+    const url = `${scene.origin.url}/pay/${key}`;
+    const { stderr } = await refused(url, "--key", key);
+    expect(stderr).toContain("the operation takes effect TWICE");
+    expect(stderr).toContain("Nothing was sent: add --yes");
+    expect(await scene.origin.requests(key)).toEqual([]);
+  });
+
+  it("says that nobody listens", async () => {
+    const { stderr } = await refused(`http://127.0.0.1:${await freePort()}/pay`, "--yes");
+    expect(stderr).toContain("Nobody listens there");
+  });
+
+  it.each([
+    [["ftp://x/"], "http or https"],
+    [["http://user:secret@127.0.0.1/"], "--header @FILE"],
+    [["http://127.0.0.1/", "-X", "GET"], "needs no protection"],
+    [["http://127.0.0.1/", "-H", "nonsense"], "is no header"],
+    [["http://127.0.0.1/", "-H", "Idempotency-Key: k"], "--key"],
+    [["http://127.0.0.1/", "-H", "@no-such-file"], "no-such-file: cannot be read"],
+    [["http://127.0.0.1/", "--timeout", "5"], "number with a unit"],
+    [[], "missing required argument"],
+  ])("refuses %j", async (args, reason) => {
+    const { stderr } = await refused(...args);
+    expect(stderr).toContain(reason);
+  });
+});

@@ -1,0 +1,374 @@
+// The running gateway under requests that nobody should send. Whatever comes in: no failure without a problem document,
+// no effect on a protected path without a claim, no way into an internal call, and never two effects for one request.
+// fast-check prints the seed and the path of a failure; a counterexample becomes a test with a name of its own.
+
+import { rm } from "node:fs/promises";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeStateDir, startWorkerd } from "../../support/gateway.ts";
+import type { Gateway } from "../../support/gateway.ts";
+import { endpoint, freshKey, headerValue, openRequest } from "../../support/http.ts";
+import type { HeaderPair, RawRequest, RawResponse } from "../../support/http.ts";
+import { startOrigin } from "../../support/origin.ts";
+import type { RecordedRequest, TestOrigin } from "../../support/origin.ts";
+import * as arbitrary from "../support/fuzz-requests.ts";
+import { type FuzzRequest, isProtectedPath, resemblesProtectedPath } from "../support/fuzz-requests.ts";
+import { type ModelRun, modelRun, playModel } from "../support/fuzz-model.ts";
+import { essence, isReplay, problemCode, problemOf, send } from "../support/guarantees-client.ts";
+import { readLedgers } from "../support/guarantees-ledger.ts";
+
+const PROTECTED_METHODS = ["POST", "PATCH", "PUT", "DELETE"];
+/** On every answer of the origin, so that the gateway's own can be told from it. */
+const ORIGIN_MARK: HeaderPair = ["X-From-Origin", "yes"];
+/** Numbers a request, through to the origin. */
+const CASE_HEADER = "X-Case";
+/** Longer than any answer takes, shorter than anybody's patience. */
+const UNFINISHED_MS = 250;
+/** The model waits for the end of the short one only. */
+const MODEL_LOCK_MS = { retry: 40_000, hold: 40_000, short: 700 };
+
+let origin: TestOrigin;
+let gateway: Gateway;
+/** A completed record, made before anything else: nothing may touch it. */
+const marker = { path: "/p/marker", key: freshKey(), headers: [["Authorization", "Bearer marker"]] as const };
+let markerAnswer: RawResponse;
+/** What has come to the origin on protected paths, over all runs: each is one record in the ledgers. */
+let claims = 0;
+let cases = 0;
+
+beforeAll(async () => {
+  origin = await startOrigin();
+  const vars = {
+    IDEMPOTENCY: { origin: origin.url, shards: 4, timeout: "5s", lock: "40s" },
+    ROUTES: [
+      { path: "/p/*", methods: PROTECTED_METHODS },
+      // An API may use the very paths that have a meaning inside.
+      { path: "/do/*", methods: PROTECTED_METHODS },
+      { path: "/model/retry" },
+      { path: "/model/hold", unknown: "hold" },
+      { path: "/model/short", timeout: "600ms", lock: `${MODEL_LOCK_MS.short}ms` },
+    ],
+  };
+  gateway = await startWorkerd({ vars, stateDir: await makeStateDir() });
+  markerAnswer = await send(gateway.url, marker);
+  claims += 1;
+});
+afterAll(async () => {
+  await gateway.stop();
+  await rm(gateway.stateDir, { recursive: true, force: true });
+  await origin.close();
+});
+
+interface Outcome {
+  readonly request: FuzzRequest;
+  readonly number: number;
+  /** `null` when the connection ended without an answer. */
+  readonly response: RawResponse | null;
+  /** Nothing came, not even the end of the connection. */
+  readonly isHung: boolean;
+}
+
+async function fire(request: FuzzRequest, number: number): Promise<Outcome> {
+  const opened = openRequest({ ...endpoint(gateway.url), ...onTheWire(request, number), timeoutMs: 3_000 });
+  const { body } = request;
+  if (body.kind === "truncated") {
+    await opened.sent.catch(() => null);
+    opened.reset();
+  }
+  // A body that the gateway takes for unfinished is waited for; nothing more is coming.
+  const patience = body.kind === "raw" ? setTimeout(() => opened.reset(), UNFINISHED_MS) : undefined;
+  opened.head.then(
+    // An upgrade that the origin takes has no end of its own.
+    ({ status }) => status === 101 && opened.reset(),
+    () => null,
+  );
+  let isHung = false;
+  const response = await opened.response.catch((error: unknown) => {
+    isHung = String(error).includes("took too long");
+    return null;
+  });
+  clearTimeout(patience);
+  return { request, number, response, isHung };
+}
+
+function onTheWire({ method, target, headers, body }: FuzzRequest, number: number): Omit<RawRequest, "host" | "port"> {
+  const lines: HeaderPair[] = [[CASE_HEADER, String(number)], ...headers];
+  switch (body.kind) {
+    case "none":
+      return { method, target, headers: lines };
+    case "whole":
+      return { method, target, headers: lines, body: Buffer.from(body.bytes), chunked: body.chunked };
+    case "raw":
+      return { method, target, headers: [...lines, ...body.framing], body: Buffer.from(body.bytes) };
+    case "truncated": {
+      const { bytes, chunked } = body;
+      const framing: HeaderPair = chunked
+        ? ["Transfer-Encoding", "chunked"]
+        : ["Content-Length", String(bytes.length + 10)];
+      const sent = chunked ? Buffer.concat([Buffer.from("fff\r\n"), bytes]) : Buffer.from(bytes);
+      return { method, target, headers: [...lines, framing], body: sent };
+    }
+  }
+}
+
+/** Sends all of them at once, and checks what came back and what came through. */
+async function volley(requests: readonly FuzzRequest[]): Promise<void> {
+  await origin.reset();
+  await origin.behave({}, { status: 201, headers: [[...ORIGIN_MARK]], body: "ok" });
+  const outcomes = await Promise.all(
+    requests.map((request) => {
+      cases += 1;
+      return fire(request, cases);
+    }),
+  );
+  for (const outcome of outcomes) expectGoodAnswer(outcome);
+  claims += outcomes.filter(wasRefusedByOriginsParser).length;
+  expectGoodCalls(await origin.requests());
+}
+
+function expectGoodAnswer({ request, response, isHung }: Outcome): void {
+  // The runtime resets a connection on which it has refused a malformed head; it leaves nobody waiting.
+  expect({ request, isHung }).toEqual({ request, isHung: false });
+  if (response === null) return;
+  const text = response.body.toString("latin1");
+  // Of a record, of itty-durable, or of an error's stack.
+  expect(text).not.toMatch(
+    /attemptId|lockedUntil|retryFrom|"policy"|Bad request to durable object|does not contain method|\.ts:\d|\.js:\d/,
+  );
+  if (headerValue(response, ORIGIN_MARK[0]) !== null || response.status < 500) return;
+  if (isRuntimeRefusal(request, response)) return;
+  expect(headerValue(response, "content-type")).toBe("application/problem+json");
+  if (request.method !== "HEAD") expect(problemOf(response).status).toBe(response.status);
+}
+
+/** A claim was made, but the origin's own parser refused the call (a bad `Expect`, a control character): no handler has seen it. */
+function wasRefusedByOriginsParser({ response }: Outcome): boolean {
+  if (response === null || isReplay(response)) return false;
+  return headerValue(response, "idempotency-expires") !== null && headerValue(response, ORIGIN_MARK[0]) === null;
+}
+
+/** What the runtime answers by itself, before the Worker has heard of the request. */
+function isRuntimeRefusal({ method }: FuzzRequest, { status, body }: RawResponse): boolean {
+  if (status === 501) return body.toString() === "ERROR: Unrecognized request method.";
+  return method === "CONNECT" && status === 500;
+}
+
+function isProtectedCall({ method, url }: RecordedRequest): boolean {
+  return PROTECTED_METHODS.includes(method) && isProtectedPath(url);
+}
+
+function mayBeProtected({ method, url }: RecordedRequest): boolean {
+  return PROTECTED_METHODS.includes(method) && resemblesProtectedPath(url);
+}
+
+function expectGoodCalls(calls: readonly RecordedRequest[]): void {
+  for (const call of calls) {
+    // A request that the gateway did not number comes through where no route protects, and nowhere else.
+    const attempts = call.headers.filter(([name]) => name.toLowerCase() === "idempotency-attempt");
+    const numbers = attempts.map(([, value]) => value);
+    const allowed = isProtectedCall(call) ? [["1"]] : mayBeProtected(call) ? [["1"], []] : [[]];
+    expect({ method: call.method, url: call.url, numbers, allowed }).toMatchObject({
+      numbers: allowed.find((one) => one.length === numbers.length) ?? allowed,
+    });
+  }
+  const claimed = calls.filter(({ attempt }) => attempt !== null);
+  claims += claimed.length;
+  expectNoneTwice(claimed.map((call) => headerValue(call, CASE_HEADER)));
+  const named = claimed.filter(({ key }) => key !== null);
+  expectNoneTwice(
+    named.map((call) => {
+      const { key, method, url, body } = call;
+      return JSON.stringify([key, headerValue(call, "authorization"), method, url, body?.sha256]);
+    }),
+  );
+}
+
+function expectNoneTwice(values: readonly unknown[]): void {
+  expect(values.filter((value, index) => values.indexOf(value) !== index)).toEqual([]);
+}
+
+/** A batch costs a few milliseconds, a run of the model a tenth of a second. The limit is for shrinking: locks take their time. */
+function parameters(numRuns: number): { readonly numRuns: number; readonly interruptAfterTimeLimit: number } {
+  return { numRuns, interruptAfterTimeLimit: 60_000 };
+}
+
+/** Batches: a request alone would mostly wait for the network. */
+function batch(one: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest[]> {
+  return fc.array(one, { minLength: 1, maxLength: 32, size: "max" });
+}
+
+const plainBody = fc.constant({ kind: "whole", bytes: Buffer.from("{}"), chunked: false } as const);
+
+/** A valid key of its own, where the key is not what is tried. */
+const ownKey: fc.Arbitrary<HeaderPair> = fc.uuid().map((key) => ["Idempotency-Key", key]);
+
+describe("requests that nobody should send", () => {
+  it("stay without harm whatever their headers are", async () => {
+    const request = fc.record({
+      method: fc.constantFrom("POST", "PUT", "GET"),
+      target: fc.constantFrom("/p/headers", "/p/headers", "/do/call/destroy", "/free"),
+      headers: arbitrary.headerLines,
+      body: plainBody,
+    });
+    await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
+  });
+
+  it("stay without harm whatever their target and host are", async () => {
+    const request = fc.record({
+      method: fc.constantFrom("POST", "POST", "GET", "DELETE"),
+      target: arbitrary.target,
+      headers: fc.tuple(ownKey, arbitrary.host).map(([key, host]): HeaderPair[] => [key, ["Host", host]]),
+      body: plainBody,
+    });
+    await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
+  });
+
+  it("stay without harm whatever their method is", async () => {
+    const request = fc.record({
+      method: arbitrary.method,
+      target: fc.constantFrom("/p/methods", "/free", "/do/call/destroy", "/.well-known/idempotency"),
+      headers: ownKey.map((key) => [key]),
+      body: fc.oneof(plainBody, fc.constant({ kind: "none" } as const)),
+    });
+    await fc.assert(fc.asyncProperty(batch(request), volley), parameters(120));
+  });
+
+  it("stay without harm whatever their body is", async () => {
+    const request = fc.record({
+      method: fc.constantFrom("POST", "PATCH", "DELETE", "GET"),
+      target: fc.constantFrom("/p/bodies", "/p/bodies", "/free"),
+      headers: ownKey.map((key) => [key]),
+      body: arbitrary.body,
+    });
+    await fc.assert(fc.asyncProperty(batch(request), volley), parameters(120));
+  });
+
+  it("stay without harm when everything about them is odd", async () => {
+    const request = fc.record({
+      method: arbitrary.method,
+      target: arbitrary.target,
+      headers: fc.tuple(arbitrary.headerLines, arbitrary.host).map(([lines, host]) => lines.concat([["Host", host]])),
+      body: arbitrary.body,
+    });
+    await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
+  });
+
+  it("have one effect when the same request comes several times at once, and none of another scope shares it", async () => {
+    const keyed = fc.record({
+      key: fc.stringMatching(/^[\x21\x23-\x2b\x2d-\x7e]{1,30}$/),
+      quoted: fc.boolean(),
+      body: fc.uint8Array({ maxLength: 20 }),
+    });
+    const property = fc.asyncProperty(fc.array(keyed, { minLength: 1, maxLength: 6 }), async (operations) => {
+      const run = freshKey();
+      const requests = operations.flatMap(({ key, quoted, body }) => {
+        const name = `${run}${key}`;
+        const sent = quoted ? `"${name.replaceAll("\\", "\\\\")}"` : name;
+        return ["Bearer a", "Bearer b"].flatMap((credential) =>
+          [sent, name, name].map((value): FuzzRequest => ({
+            method: "POST",
+            target: "/p/same",
+            headers: [
+              ["Idempotency-Key", value],
+              ["Authorization", credential],
+            ],
+            body: { kind: "whole", bytes: body, chunked: false },
+          })),
+        );
+      });
+      await volley(requests);
+      const calls = await origin.requests();
+      expect(calls.length).toBe(2 * new Set(operations.map(({ key }) => key)).size);
+    });
+    await fc.assert(property, parameters(120));
+  });
+});
+
+describe("counterexamples", () => {
+  it.each([
+    ["an asterisk for a target", "OPTIONS", "*", "127.0.0.1:8080"],
+    ["a host with a space", "POST", "/p/x", "a b"],
+    ["a host with half an address", "POST", "/p/x", "[::1"],
+    ["a host with an impossible port", "POST", "/p/x", "a:99999"],
+  ])("answer %s, of which no URL can be made, with a problem", async (_name, method, target, host) => {
+    const headers: HeaderPair[] = [
+      ["Idempotency-Key", freshKey()],
+      ["Host", host],
+    ];
+    const { response } = await fire({ method, target, headers, body: { kind: "none" } }, 0);
+    expect(response === null ? null : problemCode(response)).not.toBeNull();
+  });
+
+  it.each(["/p%2f%ff", "/%70%ff/..%2f..%2fp/x", "/free%ff%2f..%2fp/x"])(
+    "protect %s, whose escapes are no UTF-8, from an origin that decodes them one by one",
+    async (target) => {
+      const key = freshKey();
+      await volley([{ method: "POST", target, headers: [["Idempotency-Key", key]], body: { kind: "none" } }]);
+      expect(isProtectedPath(target)).toBe(true);
+      expect((await origin.requests(key)).map(({ attempt }) => attempt)).toEqual(["1"]);
+    },
+  );
+
+  it("refuse a key that two header lines make up together, one of them its parameter", async () => {
+    const key = freshKey();
+    const headers: HeaderPair[] = [
+      ["Idempotency-Key", `"${key}";p="x`],
+      ["Idempotency-Key", 'y"'],
+    ];
+    const { response } = await fire({ method: "POST", target: "/p/x", headers, body: { kind: "none" } }, 0);
+    // Counted before the verdict: should it have passed, it has left a record.
+    claims += (await origin.requests()).filter(({ headers: lines }) =>
+      lines.some(([, value]) => value.includes(key)),
+    ).length;
+    expect(response === null ? null : problemCode(response)).toBe("key-invalid");
+  });
+});
+
+describe("internal calls", () => {
+  it.each([
+    ["https://itty-durable/do/call/inspect", 302],
+    ["https://itty-durable/do/call/toJSON", 301],
+    ["https://itty-durable/do/get-prop/state", 303],
+    ["https://itty-durable/do/call/destroy", 302],
+    ["https://key-shard/exchange", 307],
+    ["/exchange", 308],
+  ])("are not made by an origin that redirects to %s: that is an answer like any other", async (location, status) => {
+    const call = { path: "/p/redirect", key: freshKey() };
+    await origin.behave({ key: call.key }, { status, headers: [["Location", location], [...ORIGIN_MARK]] });
+    const rows = (await readLedgers(gateway.stateDir)).length;
+    const answer = await send(gateway.url, call);
+    claims += (await origin.requests(call.key)).length;
+    expect(answer.status).toBe(status);
+    expect(headerValue(answer, "location")).toBe(location);
+    expect(essence(await send(gateway.url, call))).toMatchObject({ status });
+    expect((await readLedgers(gateway.stateDir)).length).toBe(rows + 1);
+  });
+});
+
+describe("after all this", () => {
+  it("the marker record still replays, byte for byte", async () => {
+    const replayed = await send(gateway.url, marker);
+    expect(isReplay(replayed)).toBe(true);
+    expect(replayed.status).toBe(201);
+    expect(essence(replayed)).toEqual(essence(markerAnswer));
+  });
+
+  it("there is one record for each call that the origin has seen on a protected path", async () => {
+    const rows = await readLedgers(gateway.stateDir);
+    expect(rows.filter(({ state }) => state === "started")).toEqual([]);
+    expect(rows.length).toBe(claims);
+  });
+
+  it("the gateway still answers a normal request", async () => {
+    const answer = await send(gateway.url, { path: "/p/normal", key: freshKey() });
+    expect(answer.status).toBe(201);
+  });
+});
+
+describe("the life of few keys, against a model", () => {
+  it("answers, calls and counts as the model predicts", async () => {
+    await origin.reset();
+    const play = async (run: ModelRun): Promise<void> => playModel(run, gateway, origin, MODEL_LOCK_MS);
+    await fc.assert(fc.asyncProperty(modelRun, play), parameters(60));
+  });
+});

@@ -1,0 +1,205 @@
+// How the origin is asked what became of a lost attempt: where, under which key, and as whom.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshKey, type HeaderPair } from "../../support/http.ts";
+import { type RecordedRequest, startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { expectReplay } from "../support/problem.ts";
+import { type Scene, startScene } from "../support/scene.ts";
+import { openVerificationRows, type VerificationRows } from "../support/verification-rows.ts";
+import {
+  attempts,
+  expectGiven,
+  expectOpen,
+  expectHeld,
+  LOCKED,
+  loseAnswer,
+  loseAnswerForGood,
+  lookUpPath,
+  questions,
+  SETTINGS,
+  type Sent,
+  tellOf,
+  VERIFY,
+} from "../support/verify-scene.ts";
+
+let scene: Scene;
+let other: TestOrigin;
+let rows: VerificationRows;
+beforeAll(async () => {
+  other = await startOrigin();
+  scene = await startScene(SETTINGS, [
+    { path: "/locked/*", ...LOCKED },
+    { path: "/step/*", ...LOCKED, forward_key: "charge" },
+    { path: "/query/*", ...LOCKED, verify: "/find?key={key}&again={key}" },
+    { path: "/elsewhere/*", ...LOCKED, verify: `${other.url}/look-up/{key}?x=1` },
+    { path: "/tenant/*", ...VERIFY, lock: "1500ms", scope: ["header:x-tenant"] },
+    { path: "/slow-tenant/*", ...LOCKED, scope: ["header:x-tenant"] },
+    { path: "/renamed/*", ...LOCKED, headers: ["X-Request-Key"] },
+  ]);
+  await scene.send({ path: "/locked/first", key: freshKey() });
+  rows = openVerificationRows(scene.gateway);
+});
+afterAll(async () => {
+  rows.close();
+  await scene.close();
+  await other.close();
+});
+
+function sentHeader({ headers }: RecordedRequest, name: string): string | null {
+  return headers.find(([candidate]) => candidate.toLowerCase() === name)?.[1] ?? null;
+}
+
+const bearer = (name: string): HeaderPair => ["Authorization", `Bearer ${name}`];
+
+describe("where the origin is asked", () => {
+  // Each is a key of its own in every run, and still has these characters.
+  it.each(["{key}", "$&$1", "..", "a+b:c=d@!'()*~", '[^`|]<>"'])(
+    "names a key with %s in the path, escaped",
+    async (characters) => {
+      const key = `${characters}-${freshKey()}`;
+      await loseAnswer(scene, { path: "/locked/escaped", key });
+      await tellOf(scene.origin, key, { status: 200, body: "found" });
+      expectGiven(await scene.send({ path: "/locked/escaped", key }), 200, "found");
+      const [question, ...more] = await questions(scene.origin, key);
+      expect([question?.url, more]).toEqual([`/by-key/${encodeURIComponent(key)}`, []]);
+    },
+  );
+
+  // An origin that decodes a path before it looks at it would be asked for something else, and its answer be believed.
+  it.each([".", "..", "../../x", "a/b", "a\\b", "a?b", "a#b", "a;b", "50%2F%"])(
+    "asks for no key that means something in a path, and holds it instead: %s",
+    async (key) => {
+      // The key is no fresh one, so its caller is.
+      const message = { path: "/locked/dots", key, headers: [bearer(freshKey())] };
+      await loseAnswerForGood(scene, message);
+      // The origin would answer 200 to whatever it is asked.
+      expectHeld(await scene.send(message), key);
+      const asked = (await questions(scene.origin, key)).filter(({ url }) => !url.startsWith("/find"));
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it.each(["../../x", "a/b?c=d&e#f", "50%2F%", ".."])("names any key in a query, escaped: %s", async (characters) => {
+    const message = { path: "/query/any", key: characters, headers: [bearer(freshKey())] };
+    await loseAnswer(scene, message);
+    await scene.origin.behave({ key: characters, path: "/find" }, { status: 200, effect: false, body: "found" });
+    expectGiven(await scene.send(message), 200, "found");
+    const escaped = encodeURIComponent(characters);
+    const asked = (await questions(scene.origin, characters)).map(({ url }) => url);
+    expect(asked.at(-1)).toBe(`/find?key=${escaped}&again=${escaped}`);
+  });
+
+  it("names a quoted key without its quotes, and repeats it as it came", async () => {
+    const key = `quoted,"-${freshKey()}`;
+    const sent = `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
+    await loseAnswer(scene, { path: "/locked/quoted", key: sent }, key);
+    await tellOf(scene.origin, key, { status: 200, body: "found" });
+    expectGiven(await scene.send({ path: "/locked/quoted", key: sent }), 200, "found");
+    const [question] = await questions(scene.origin, key);
+    expect(question?.url).toBe(`/by-key/${encodeURIComponent(key)}`);
+    expect(question === undefined ? null : sentHeader(question, "idempotency-key")).toBe(sent);
+  });
+
+  it("puts it wherever the template has it", async () => {
+    const key = `a&b=c+${freshKey()}`;
+    await loseAnswer(scene, { path: "/query/x?own=1", key });
+    await scene.origin.behave({ key, path: "/find" }, { status: 200, effect: false, body: "found" });
+    expectGiven(await scene.send({ path: "/query/x?own=1", key }), 200, "found");
+    const escaped = encodeURIComponent(key);
+    expect((await questions(scene.origin, key)).map(({ url }) => url)).toEqual([
+      `/find?key=${escaped}&again=${escaped}`,
+    ]);
+  });
+
+  it("asks for the key that the origin has seen: that of the step", async () => {
+    const key = freshKey();
+    const step = `${key}:charge`;
+    await loseAnswer(scene, { path: "/step/x", key }, step);
+    await tellOf(scene.origin, step, { status: 200, body: "charged" });
+    expectGiven(await scene.send({ path: "/step/x", key }), 200, "charged");
+    const [question, ...more] = await questions(scene.origin, step);
+    expect([question?.url, more]).toEqual([`/by-key/${key}%3Acharge`, []]);
+    expect(await scene.origin.requests(key)).toEqual([]);
+  });
+
+  it("asks under the header that carried the key", async () => {
+    const path = `/renamed/${freshKey()}`;
+    const key = freshKey();
+    const headers: readonly HeaderPair[] = [["X-Request-Key", key]];
+    await scene.origin.behave({ path }, { drop: "after-effect" });
+    await scene.send({ path, headers });
+    const answer = await scene.send({ path, headers });
+    expectReplay(await scene.send({ path, headers }), answer);
+    const asked = (await scene.origin.requests()).filter(({ url }) => url === `/by-key/${key}`);
+    expect(asked.map((question) => sentHeader(question, "x-request-key"))).toEqual([key]);
+  });
+
+  it("asks another API where the template is a URL, and the origin nothing", async () => {
+    const key = freshKey();
+    const message = { path: "/elsewhere/x", key, headers: [bearer("caller")] };
+    await loseAnswer(scene, message);
+    await other.behave({ key }, { status: 200, effect: false, body: "it knows" });
+    expectGiven(await scene.send(message), 200, "it knows");
+    const [question, ...more] = await other.requests(key);
+    expect(question).toMatchObject({ method: "GET", url: `/look-up/${key}?x=1` });
+    expect(more).toEqual([]);
+    expect(await scene.origin.requests(key)).toHaveLength(1);
+  });
+});
+
+describe("as whom the origin is asked", () => {
+  it("as each caller by himself: the same key of another is another record, and another question", async () => {
+    const key = freshKey();
+    const caller = (credential: string): Sent => ({ path: "/locked/x", key, headers: [["Authorization", credential]] });
+    const callers = ["Bearer alice", "Bearer bob"];
+    for (const credential of callers) await loseAnswer(scene, caller(credential));
+    for (const credential of callers) {
+      await tellOf(scene.origin, key, { status: 200, body: `for ${credential}` });
+      expectGiven(await scene.send(caller(credential)), 200, `for ${credential}`);
+    }
+    const asked = await questions(scene.origin, key);
+    expect(asked.map((question) => sentHeader(question, "authorization"))).toEqual(callers);
+    for (const credential of callers) expectGiven(await scene.send(caller(credential)), 200, `for ${credential}`);
+    expect(await questions(scene.origin, key)).toHaveLength(2);
+    expect(await attempts(scene.origin, key)).toHaveLength(2);
+  });
+
+  it("as the lost one's client, whoever asks and whatever he asks with; the alarm does the same", async () => {
+    const key = freshKey();
+    const headers = (credential: string): readonly HeaderPair[] => [["X-Tenant", "one"], bearer(credential)];
+    const message = { path: "/tenant/x", key };
+    await tellOf(scene.origin, key, { status: 500 });
+    await loseAnswer(scene, { ...message, headers: headers("old") });
+    const { id } = rows.ofKey(key);
+    await scene.send({ ...message, headers: headers("new") });
+    await rows.until(id, ({ verifications }) => (verifications ?? 0) > 0, "the alarm's question");
+    await tellOf(scene.origin, key, { status: 200, body: "known" });
+    const asked = await questions(scene.origin, key);
+    const credentials = asked.slice(0, 2).map((question) => sentHeader(question, "authorization"));
+    expect(credentials).toEqual(["Bearer old", "Bearer old"]);
+    // What the first one's question was is kept, not what was asked last.
+    expect(rows.ofId(id).verification).toContain("Bearer old");
+    expectGiven(await scene.send({ ...message, headers: headers("new") }), 200, "known");
+    expect(rows.ofId(id).verification).toBeNull();
+  });
+
+  it("as another caller too where the lost one's credential is not taken any more, whose 404 says nothing", async () => {
+    const key = freshKey();
+    const headers = (credential: string): readonly HeaderPair[] => [["X-Tenant", "one"], bearer(credential)];
+    const message = { path: "/slow-tenant/x", key };
+    await loseAnswer(scene, { ...message, headers: headers("old") });
+    const refused = { status: 401, effect: false };
+    const sequence = [refused, { status: 404, effect: false }, refused, { status: 200, effect: false, body: "known" }];
+    await scene.origin.behave({ key, path: lookUpPath(key) }, { sequence });
+    expectOpen(await scene.send({ ...message, headers: headers("new") }), key, 600);
+    expectGiven(await scene.send({ ...message, headers: headers("new") }), 200, "known");
+    const asked = await questions(scene.origin, key);
+    expect(asked.map((question) => sentHeader(question, "authorization"))).toEqual([
+      "Bearer old",
+      "Bearer new",
+      "Bearer old",
+      "Bearer new",
+    ]);
+    expect(await attempts(scene.origin, key)).toHaveLength(1);
+  });
+});

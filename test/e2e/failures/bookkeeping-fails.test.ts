@@ -1,0 +1,35 @@
+// A shard that cannot write what it learns of its origin's address, in a real gateway on a real database: the operation took
+// effect, its answer is told, and nobody starts it again. All other bookkeeping stands in test/integration/exchange/bookkeeping.test.ts.
+
+import { expect, it } from "vitest";
+import { freshKey } from "../../support/http.ts";
+import { startOrigin } from "../../support/origin.ts";
+import { expectFirstAnswer, expectReplay } from "../support/problem.ts";
+import { clientOf, removeGateway, startGateway, until } from "../support/scene.ts";
+import { openShardDatabase } from "../support/shard-database.ts";
+
+it("an operation is answered and takes effect once, though its origin's address cannot be noted", async () => {
+  const origin = await startOrigin();
+  const routes = [{ path: "/*", unknown: "retry", timeout: "1s", lock: "1500ms" }];
+  let gateway = await startGateway(origin.url, { shards: 1 }, routes);
+  try {
+    // The first answer makes the shard try the address, and remember it.
+    await clientOf(gateway.url).send({ path: "/first", key: freshKey() });
+    const database = openShardDatabase(gateway);
+    await until(() => Promise.resolve(database.countAddresses() === 1 ? true : null), "the address");
+    await gateway.kill9();
+    database.refuseAddresses();
+    database.close();
+    gateway = await gateway.restart();
+
+    const client = clientOf(gateway.url);
+    const message = { path: "/second", key: freshKey() };
+    const first = await client.send(message);
+    expectFirstAnswer(first, 201);
+    expectReplay(await client.send(message), first);
+    expect(await origin.effects(message.key)).toBe(1);
+  } finally {
+    await removeGateway(gateway);
+    await origin.close();
+  }
+});

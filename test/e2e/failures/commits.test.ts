@@ -1,0 +1,75 @@
+// Commits are what a first request waits for: one before the origin is called, one before the client is told. Counted on
+// disk, in the log of the running gateway, without a clock.
+
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { COMMITS } from "../../support/operation-counts.ts";
+import { freshKey } from "../../support/http.ts";
+import { countCommits } from "../support/commits.ts";
+import { type Scene, startScene } from "../support/scene.ts";
+import { shardFile } from "../support/shard-database.ts";
+
+let scene: Scene;
+
+beforeAll(async () => {
+  scene = await startScene({ shards: 1 }, [{ path: "/*" }]);
+  // What a shard does once: its tables, its alarm, the address of its origin.
+  for (let warmUp = 0; warmUp < 3; warmUp += 1) await scene.send({ path: "/act", key: freshKey() });
+  await quiet();
+});
+afterAll(() => scene.close());
+
+/** Resolves with the commits so far, when none has come for a while. */
+async function quiet(): Promise<number> {
+  let before = -1;
+  for (;;) {
+    const now = countCommits(shardFile(scene.gateway));
+    if (now === before) return now;
+    before = now;
+    await pause(200);
+  }
+}
+
+async function commitsOf(run: () => Promise<void>): Promise<number> {
+  const before = await quiet();
+  await run();
+  return (await quiet()) - before;
+}
+
+const TIMES = 10;
+
+async function send(key: string, status: number, body = "{}"): Promise<void> {
+  const response = await scene.send({ path: "/act", key, body });
+  expect(response.status).toBe(status);
+}
+
+it("counts commits at all", async () => {
+  expect(await quiet()).toBeGreaterThan(0);
+});
+
+it("a first request takes two commits", async () => {
+  const commits = await commitsOf(async () => {
+    for (let time = 0; time < TIMES; time += 1) await send(freshKey(), 201);
+  });
+  expect(commits).toBe(TIMES * COMMITS.first);
+});
+
+it("replays and mismatches take none", async () => {
+  const key = freshKey();
+  await send(key, 201);
+  const commits = await commitsOf(async () => {
+    for (let time = 0; time < TIMES; time += 1) await send(key, 201);
+    for (let time = 0; time < TIMES; time += 1) await send(key, 422, "another");
+  });
+  expect(commits).toBe(COMMITS.replay);
+});
+
+it("a duplicate of a running attempt takes none", async () => {
+  const key = freshKey();
+  const first = scene.open({ path: "/act", key, body: "{}", behave: { hold: true } });
+  await scene.origin.arrived(key);
+  const commits = await commitsOf(() => send(key, 409));
+  expect(commits).toBe(COMMITS.conflict);
+  await scene.origin.release(key);
+  expect((await first.response).status).toBe(200);
+});

@@ -1,0 +1,349 @@
+// Every page of the console in a browser: accessible in light, in dark and on a phone, silent in the browser's log, asking
+// nobody but the gateway, current without being loaded again, and unmoved by what keys and responses contain.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { launchChromium } from "../../support/chromium.ts";
+import { runOnceway } from "../../support/command-line.ts";
+import { freshKey } from "../../support/http.ts";
+import { HOLD, makeUnknown, openConsole, signIn, startConsoleScene } from "../support/console.ts";
+import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const CONSOLE = `${BASE}/console`;
+
+let browser: Browser;
+let scene: OperatorScene;
+const keys = { unknown: freshKey(), failed: freshKey(), completed: freshKey(), started: freshKey() };
+beforeAll(async () => {
+  [browser, scene] = await Promise.all([launchChromium(), startConsoleScene()]);
+  await scene.send({ path: HOLD, key: keys.unknown, behave: { drop: "after-effect" } });
+  await scene.send({ path: "/retry", key: keys.failed, behave: { status: 503 } });
+  await scene.send({ path: HOLD, key: keys.completed });
+  await scene.send({ path: HOLD, key: keys.completed });
+  scene.open({ path: "/retry", key: keys.started, behave: { hold: true } });
+  await scene.origin.arrived(keys.started);
+});
+afterAll(async () => {
+  await scene.origin.release();
+  await browser.close();
+  await scene.close();
+});
+
+/** Signed in: every page, each in a state that shows all of its parts. */
+async function forEachPage(page: Page, use: (name: string) => Promise<void>): Promise<void> {
+  await page.goto(BASE);
+  await use("sign in");
+  await signIn(page);
+  await use("overview");
+  await page.goto(`${CONSOLE}/shards`);
+  await use("shards");
+  await page.goto(`${CONSOLE}/records?older_than=1ms`);
+  await use("records");
+  await page.goto(`${CONSOLE}/records?key=nobody-has-this-key`);
+  await use("no record");
+  for (const [state, key] of Object.entries(keys)) {
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })");
+    await use(`record, ${state}`);
+  }
+}
+
+const SETTINGS: Readonly<Record<string, BrowserContextOptions>> = {
+  "in light": { colorScheme: "light" },
+  "in dark": { colorScheme: "dark" },
+  "on a phone": { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
+  "with large text and little motion": {
+    viewport: { width: 640, height: 480 },
+    deviceScaleFactor: 2,
+    reducedMotion: "reduce",
+  },
+};
+
+describe.each(Object.entries(SETTINGS))("every page %s", (_name, options) => {
+  it("is accessible, fits, and gives the browser nothing to complain of", async () => {
+    const { page, complaints, close } = await openConsole(browser, scene, options);
+    const width = options.viewport?.width ?? 1280;
+    const found: unknown[] = [];
+    await forEachPage(page, async (name) => {
+      await page.evaluate(AXE);
+      const violations: unknown = await page.evaluate(
+        "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`))",
+      );
+      if (JSON.stringify(violations) !== "[]") found.push({ name, violations });
+      expect(await page.evaluate("document.documentElement.scrollWidth"), `${name}: width`).toBeLessThanOrEqual(width);
+    });
+    expect(found).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});
+
+describe("a page that is open", () => {
+  it("shows a new unknown record without being loaded again, says it, and keeps the focus where it is", async () => {
+    const own = await startConsoleScene();
+    const { page, complaints, close } = await openConsole(browser, own);
+    await signIn(page);
+    await page.evaluate("globalThis.isTheSame = true");
+    const first = freshKey();
+    await own.send({ path: HOLD, key: first, behave: { drop: "after-effect" } });
+    const link = page.locator("#waiting").getByRole("link", { name: first });
+    await link.focus();
+    const key = await makeUnknown(own);
+    await page.locator("#waiting").getByRole("link", { name: key }).waitFor();
+    expect(await page.evaluate("document.activeElement.textContent")).toBe(first);
+    expect(await page.locator("#counts .alert .n").textContent()).toBe("2");
+    expect(await page.locator("#news").textContent()).toBe("2 records wait for a decision");
+    expect(await page.title()).toBe("(2) Overview · Onceway");
+    expect(await page.evaluate("globalThis.isTheSame")).toBe(true);
+    expect(complaints).toEqual([]);
+    await close();
+    await own.close();
+  });
+
+  it("counts on while a call is in flight, also without a connection", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    await page.context().setOffline(true);
+    const running = page.locator("#in-flight time span").first();
+    const before = Number.parseInt((await running.textContent()) ?? "", 10);
+    await expect
+      .poll(async () => Number.parseInt((await running.textContent()) ?? "", 10), { timeout: 10_000 })
+      .toBeGreaterThan(before);
+    await close();
+  });
+
+  it("asks nothing while it is paused, and says when the connection is lost and when it is back", async () => {
+    const own = await startConsoleScene();
+    const { page, close } = await openConsole(browser, own);
+    await signIn(page);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("Paused").waitFor();
+    await own.gateway.stop();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText(/^Connection lost at .* UTC\. Trying again …$/).waitFor();
+    const again = await own.gateway.restart();
+    await page.locator("#live-state[data-kind=live]").waitFor();
+    expect(await page.getByRole("status").first().textContent()).toBe("Live");
+    await close();
+    await again.stop();
+    await own.close();
+  });
+
+  it("says that somebody else was quicker, although the form is there no more", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    const form = page.locator("#resolve-form");
+    await form.getByLabel("Body").fill("{}");
+    await form.getByLabel("Reason").fill("Too late");
+    const id = page.url().split("/").at(-1) ?? "";
+    await form.getByRole("button", { name: "Preview" }).click();
+    await page.locator("#preview").getByRole("checkbox").check();
+    const body = { reason: "Meanwhile, by the API", response: { status: 201 }, confirm: true };
+    expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
+    await page.getByRole("button", { name: "Resolve with this response" }).click();
+    await page
+      .getByRole("alert")
+      .getByText("The record has been completed meanwhile, and its answer stands.")
+      .waitFor();
+    expect(await page.locator("#resolve-form").count()).toBe(0);
+    await close();
+  });
+
+  it("leaves alone what somebody is writing", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    const reason = page.locator("#resolve-form").getByLabel("Reason");
+    await reason.fill("Half a sen");
+    const id = page.url().split("/").at(-1) ?? "";
+    // It would take the form away.
+    const body = { confirm: true, reason: "Meanwhile, by the API", response: { status: 201 } };
+    expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
+    await page.getByText("Meanwhile, by the API").waitFor();
+    expect(await reason.inputValue()).toBe("Half a sen");
+    await reason.fill("");
+    await page.locator("h1").click();
+    await page.locator("#resolve-form").waitFor({ state: "detached" });
+    await close();
+  });
+});
+
+describe("what a page says of a record", () => {
+  async function said(page: Page, key: string): Promise<string | null> {
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    return page.locator("#meaning").textContent();
+  }
+
+  it.each([
+    [201, "The origin answered 201: the operation took effect.", "note completed"],
+    [402, "The origin answered 402: it rejected the request.", "note"],
+    [500, "The origin answered 500: it failed, and alone knows what took effect.", "note"],
+  ])("follows from its answer: %i", async (status, headline, look) => {
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { status } });
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    expect(await said(page, key)).toBe(`${headline} Every retry gets this response from now on.`);
+    expect(await page.locator("#meaning").getAttribute("class")).toBe(look);
+    expect(await page.locator("#decide").textContent()).not.toContain("first answer");
+    await close();
+  });
+
+  it("is the same in the API and the command line", async () => {
+    const key = freshKey();
+    await scene.send({ path: HOLD, key, behave: { status: 402 } });
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const shown = await said(page, key);
+    const id = page.url().split("/").at(-1) ?? "";
+    const { json } = await scene.ask("GET", `/records/${id}`);
+    expect(json).toMatchObject({
+      description: {
+        headline: "The origin answered 402: it rejected the request.",
+        retry: "Every retry gets this response from now on.",
+        changes: ["forget"],
+      },
+    });
+    const args = ["show", id, "--url", scene.gateway.url];
+    const { stdout } = await runOnceway(args, { ONCEWAY_TOKEN: ADMIN_TOKEN });
+    expect(stdout).toContain(`\n${shown ?? ""}\n`);
+    await close();
+  });
+
+  it("counts no request as none at all when the counters began after the records", async () => {
+    const own = await startConsoleScene();
+    await own.send({ path: HOLD, key: freshKey(), behave: { drop: "after-effect" } });
+    await own.gateway.kill9();
+    const again = await own.gateway.restart();
+    const { page, close } = await openConsole(browser, own);
+    await signIn(page);
+    expect(await page.locator("#counts .alert .n").textContent()).toBe("1");
+    expect(await page.locator("#rates .empty").textContent()).toContain(
+      "No protected request since the counters began",
+    );
+    await close();
+    await again.stop();
+    await own.close();
+  });
+});
+
+describe("a record that is no more", () => {
+  it("is said to be so while its page is open, and its address is a page that says so", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    await signIn(page);
+    const key = freshKey();
+    await scene.send({ path: HOLD, key });
+    await page.goto(`${CONSOLE}/records?key=${key}`);
+    await page.getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    const id = page.url().split("/").at(-1) ?? "";
+    expect((await scene.ask("POST", `/records/${id}/forget`, { body: { reason: "A test" } })).status).toBe(200);
+    await page.getByText("This record is no more: it has expired, or was forgotten.").waitFor();
+    expect((await page.reload())?.status()).toBe(404);
+    await page.getByRole("heading", { name: "Not found" }).waitFor();
+    await close();
+  });
+});
+
+describe("with an object for each key", () => {
+  it("the overview says that nothing can be listed, and a key is found all the same", async () => {
+    const own = await startOperatorScene({ shards: "per-key", scope: ["none"] }, [{ path: HOLD, unknown: "hold" }]);
+    const key = freshKey();
+    await own.send({ path: HOLD, key, behave: { drop: "after-effect" } });
+    const { page, complaints, close } = await openConsole(browser, own);
+    await signIn(page);
+    await page.getByText("those cannot be listed. Search a record by its key.").waitFor();
+    expect(await page.locator("#counts").count()).toBe(0);
+    await page.getByRole("searchbox").fill(key);
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.locator("#records").getByRole("link", { name: key }).click();
+    await page.getByRole("heading", { name: key }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+    await own.close();
+  });
+});
+
+describe("what others write", () => {
+  it("is shown as text: keys, headers, reasons", async () => {
+    const evil = `<script>document.title='owned'</script><img/src=x>'"&amp;`;
+    const { page, complaints, close } = await openConsole(browser, scene);
+    await signIn(page);
+    await scene.send({ path: HOLD, key: evil, behave: { drop: "after-effect" } });
+    await page.locator("#waiting").getByRole("link", { name: evil }).click();
+    await page.getByRole("heading", { name: evil }).waitFor();
+    const form = page.locator("#resolve-form");
+    await form.getByLabel("Headers").fill(`x-evil: ${evil}`);
+    await form.getByLabel("Reason").fill(evil);
+    await form.getByRole("button").click();
+    expect(await page.locator("#preview dl").textContent()).toContain(evil);
+    await form.getByRole("checkbox").check();
+    await form.getByRole("button", { name: "Resolve with this response" }).click();
+    await page.locator("#record-head .completed").waitFor();
+    expect(await page.locator("#timeline .said").textContent()).toBe(evil);
+    expect(await page.locator("#response").textContent()).toContain(evil);
+    expect(await page.locator("img").count()).toBe(0);
+    expect(await page.title()).toBe(`${evil}: completed · Onceway`);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});
+
+describe("the overview", () => {
+  it("takes less than 30 kB with its style sheet and script, however much there is to show", async () => {
+    const own = await startConsoleScene();
+    const many = Array.from({ length: 12 }, freshKey);
+    await Promise.all(many.map((key) => own.send({ path: HOLD, key, behave: { drop: "after-effect" } })));
+    await Promise.all(
+      many.map(async (key) => {
+        own.open({ path: "/retry", key: `2-${key}`, behave: { hold: true } });
+        await own.origin.arrived(`2-${key}`);
+      }),
+    );
+    const { page, close } = await openConsole(browser, own);
+    await signIn(page);
+    expect(await page.locator("#waiting tbody tr").count()).toBe(6);
+    expect(await page.locator("#in-flight tbody tr").count()).toBe(6);
+    const addresses = await page.evaluate<string[]>(
+      "[location.href, ...[...document.querySelectorAll('link[rel=stylesheet], script')].map((one) => one.href ?? one.src)]",
+    );
+    expect(addresses).toHaveLength(3);
+    const responses = await Promise.all(addresses.map((address) => page.context().request.get(address)));
+    const bodies = await Promise.all(responses.map((response) => response.body()));
+    expect(bodies.reduce((sum, body) => sum + body.byteLength, 0)).toBeLessThan(30_000);
+    await close();
+    await own.close();
+  });
+
+  it("allows nothing but its own style sheet, script and forms", async () => {
+    const { page, close } = await openConsole(browser, scene);
+    const response = await page.goto(BASE);
+    const headers = response?.headers() ?? {};
+    expect(headers["content-security-policy"]).toBe(
+      "default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; img-src data:; script-src 'self'; style-src 'self'",
+    );
+    expect(headers).toMatchObject({
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+      "cross-origin-opener-policy": "same-origin",
+    });
+    expect(headers).not.toHaveProperty("strict-transport-security");
+    await close();
+  });
+});

@@ -1,0 +1,77 @@
+// The dashboard and the alert rules ask for what there is: every metric and every label that they name stands in the
+// exposition of a real gateway.
+
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Metric, parseExposition } from "../../support/exposition.ts";
+import { freshKey } from "../../support/http.ts";
+import { type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
+
+let scene: OperatorScene;
+let metrics: readonly Metric[];
+beforeAll(async () => {
+  scene = await startOperatorScene({ shards: 2 }, [{ path: "/a/*" }]);
+  await scene.send({ path: "/a/b", key: freshKey() });
+  metrics = parseExposition((await scene.ask("GET", "/metrics")).text);
+});
+afterAll(() => scene.close());
+
+function read(name: string): string {
+  return readFileSync(new URL(`../../../src/operator/grafana/${name}`, import.meta.url), "utf8");
+}
+
+describe.each(["dashboard.json", "alerts.yaml"])("%s", (name) => {
+  const text = read(name);
+  const expressions = [...text.matchAll(/(?:"expr": "((?:[^"\\]|\\.)*)"|^ +expr: (.*)$)/gm)].map(([, quoted, plain]) =>
+    quoted === undefined ? (plain ?? "") : String(JSON.parse(`"${quoted}"`)),
+  );
+
+  it("names metrics that there are, with labels that they have", () => {
+    expect(expressions.length).toBeGreaterThan(8);
+    for (const expression of expressions) {
+      const named = [...expression.matchAll(/(onceway_[a-z_]+)(?:\{([^}]*)\})?/g)];
+      expect({ expression, isOurs: named.length > 0 }).toEqual({ expression, isOurs: true });
+      const grouped = [...expression.matchAll(/ by \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(", "));
+      for (const [, metric = "", matchers = ""] of named) {
+        const has = Object.keys(metrics.find((one) => one.name === metric)?.labels ?? {});
+        const asked = [...matchers.matchAll(/([a-z_]+)=~?"/g)].map(([, label = ""]) => label);
+        const missing = [...asked, ...grouped].filter((label) => !has.includes(label));
+        expect({ expression, metric, missing }).toEqual({ expression, metric, missing: [] });
+      }
+    }
+  });
+
+  it("takes the rate of counters alone, before it sums", () => {
+    for (const expression of expressions) {
+      for (const [, metric = ""] of expression.matchAll(/rate\((onceway_[a-z_]+)/g)) {
+        expect(metric).toMatch(/_(?:total|bucket|sum|count)$/);
+      }
+      expect(expression).not.toMatch(/rate\((?:sum|max|avg)/);
+      for (const [metric] of expression.matchAll(/onceway_[a-z_]+_total/g)) {
+        // A counter means nothing without its rate.
+        expect(expression).toContain(`rate(${metric}`);
+      }
+    }
+  });
+});
+
+it("the dashboard is one that Grafana takes: JSON, panels with places that do not overlap, targets with a source", () => {
+  const dashboard: unknown = JSON.parse(read("dashboard.json"));
+  expect(dashboard).toMatchObject({ title: "Onceway", schemaVersion: expect.any(Number), panels: expect.any(Array) });
+  const places = [...JSON.stringify(dashboard).matchAll(/"gridPos":\{"x":(\d+),"y":(\d+),"w":(\d+),"h":(\d+)\}/g)];
+  const cells = places.flatMap(([, x, y, w, h]) =>
+    Array.from({ length: Number(w) * Number(h) }, (_, cell) => {
+      const column = Number(x) + (cell % Number(w));
+      expect(column).toBeLessThan(24);
+      return `${column}:${Number(y) + Math.floor(cell / Number(w))}`;
+    }),
+  );
+  expect(places.length).toBeGreaterThan(8);
+  expect(new Set(cells).size).toBe(cells.length);
+});
+
+it("every metric of the exposition is on the dashboard or in an alert", () => {
+  const text = read("dashboard.json") + read("alerts.yaml");
+  const families = new Set(metrics.map(({ name }) => name.replace(/_(?:bucket|sum|count)$/, "")));
+  expect([...families].filter((family) => !text.includes(family))).toEqual([]);
+});

@@ -1,0 +1,236 @@
+// Who is no operator changes nothing and learns nothing: every operation of the OpenAPI file, and what is no operation at
+// all, without a token, with a wrong one, with one that may only read, and where operators are not let in.
+
+import { randomBytes, randomUUID } from "node:crypto";
+import * as v from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshKey } from "../../support/http.ts";
+import { operations } from "../support/openapi.ts";
+import { ADMIN_TOKEN, type Ask, askGateway, BASE, type OperatorScene, READ_TOKEN } from "../support/operator-scene.ts";
+import { startOperatorScene, type Told } from "../support/operator-scene.ts";
+
+const SETTINGS = { shards: 2, scope: ["none"] };
+const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
+
+const BODIES: Readonly<Record<string, unknown>> = {
+  release: { reason: "x" },
+  resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
+  forget: { reason: "x" },
+};
+
+let scene: OperatorScene;
+/** A record whose outcome nobody knows: all three changes would succeed. */
+let id = "";
+const key = freshKey();
+beforeAll(async () => {
+  scene = await startOperatorScene(SETTINGS, ROUTES);
+  await scene.send({ path: "/hold/x", key, behave: { drop: "after-effect" } });
+  const { json } = await scene.ask("GET", `/records?key=${key}`);
+  id = v.parse(v.object({ records: v.tuple([v.looseObject({ id: v.string() })]) }), json).records[0].id;
+});
+afterAll(() => scene.close());
+
+/** But for the console's own paths: see console-access.test.ts. */
+const STRANGE: readonly (readonly [method: string, path: string])[] = [
+  ["GET", "/nothing"],
+  ["GET", `/records/${"0".repeat(64)}`],
+  ["OPTIONS", "/records"],
+  ["PUT", "/records"],
+  ["DELETE", "/health"],
+];
+
+/** All operations, with the record's own id, and what is none. */
+function requests(): readonly (readonly [method: string, path: string, body: unknown])[] {
+  return [
+    ...operations.map((one) => [one.method, one.path.replace("{id}", id), BODIES[one.id]] as const),
+    ...STRANGE.map(([method, path]) => [method, path, undefined] as const),
+  ];
+}
+
+/** All that an answer tells, but for the time. */
+function tale({ status, headers, text }: Told): string {
+  return JSON.stringify([status, [...headers].filter(([name]) => name !== "date"), text]);
+}
+
+function askPlainly(method: string, path: string, how: Ask): Promise<Told> {
+  return askGateway(scene.gateway.url + BASE + path, method, how);
+}
+
+async function recordNow(): Promise<string> {
+  return (await scene.ask("GET", `/records/${id}`)).text;
+}
+
+it("the file tells of changes and bodies that a reader may not have", () => {
+  expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
+    "endSessions",
+    "responseBody",
+    "release",
+    "resolve",
+    "forget",
+  ]);
+  expect(operations.filter(({ hasBody }) => hasBody).map((one) => one.id)).toEqual(Object.keys(BODIES));
+});
+
+describe("without a valid token", () => {
+  it.each([
+    ["none", null],
+    ["a wrong one", randomBytes(32).toString("hex")],
+    ["one that is too long by a character", `${ADMIN_TOKEN}x`],
+    ["one that is too short by a character", ADMIN_TOKEN.slice(1)],
+    ["both at once", `${ADMIN_TOKEN},${READ_TOKEN}`],
+  ])("%s: the same answer to everything, and nothing changes", async (_name, token) => {
+    const before = await recordNow();
+    const tales = new Set<string>();
+    for (const [method, path, body] of requests()) {
+      const told = await askPlainly(method, path, { token, body });
+      expect(told.status).toBe(401);
+      expect(told.headers.get("www-authenticate")).toBe("Bearer");
+      tales.add(tale(told));
+    }
+    expect([...tales]).toHaveLength(1);
+    expect(await recordNow()).toBe(before);
+  });
+
+  it("no other way to send a token counts", async () => {
+    for (const headers of [
+      { Authorization: `Basic ${btoa(`admin:${ADMIN_TOKEN}`)}` },
+      { Authorization: ADMIN_TOKEN },
+      { Cookie: `token=${ADMIN_TOKEN}` },
+      { "X-Admin-Token": ADMIN_TOKEN },
+    ]) {
+      const url = `${scene.gateway.url}${BASE}/health?token=${ADMIN_TOKEN}&access_token=${ADMIN_TOKEN}`;
+      const response = await fetch(url, { headers: { ...headers, "cf-connecting-ip": randomUUID() } });
+      expect(response.status).toBe(401);
+    }
+  });
+});
+
+describe("with a token that may only read", () => {
+  it.each(operations.map((one) => [one.id, one] as const))("%s", async (_name, one) => {
+    const before = await recordNow();
+    const path = one.path.replace("{id}", id);
+    const told = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
+    expect(told.status).toBe(one.mayRead ? 200 : 403);
+    if (!one.mayRead) {
+      // Nor whether there is such a record.
+      const nowhere = one.path.replace("{id}", "0".repeat(64));
+      expect(tale(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(tale(told));
+    }
+    expect(await recordNow()).toBe(before);
+  });
+});
+
+it("who holds a token hears why a request was refused, however much of it was still to come", async () => {
+  const body = { reason: "x".repeat(30 << 20) };
+  for (const action of ["release", "resolve", "forget"]) {
+    const path = `/records/${id}/${action}`;
+    expect((await scene.ask("POST", path, { token: READ_TOKEN, body })).status).toBe(403);
+    expect((await scene.ask("POST", path, { body })).status).toBe(413);
+  }
+});
+
+it("no answer is kept by anybody, guessed at, or open to another site", async () => {
+  for (const token of [ADMIN_TOKEN, READ_TOKEN, null]) {
+    for (const [method, path] of requests().filter(([name]) => name !== "POST")) {
+      const { headers } = await askPlainly(method, path, { token });
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
+    }
+  }
+});
+
+describe("wrong tokens", () => {
+  it("are not looked at any more after ten from one address, nor is the right one; others are", async () => {
+    const address = randomUUID();
+    for (let sent = 0; sent < 30; sent += 1) await scene.ask("GET", "/health", { token: null, address });
+    for (let sent = 0; sent < 10; sent += 1) {
+      const { status } = await scene.ask("GET", "/health", { token: `${ADMIN_TOKEN}${sent}`, address });
+      expect(status).toBe(401);
+    }
+    const slowed = await scene.ask("GET", "/health", { address });
+    expect(slowed).toMatchObject({ status: 429, json: { code: "operator-throttled", retryable: true } });
+    expect(Number(slowed.headers.get("retry-after"))).toBeGreaterThan(50);
+    expect((await scene.ask("GET", "/health")).status).toBe(200);
+  });
+});
+
+describe("the operator path", () => {
+  it.each(["/", "/health/", "//health", "/%68ealth", "/./health;x", "/records%2f", "/records/x%2f"])(
+    "in another form than its plain one leads nowhere, and never to the origin: %s",
+    async (path) => {
+      const before = (await scene.origin.requests()).length;
+      for (const method of ["GET", "POST"]) {
+        const told = await askPlainly(method, path, {});
+        expect(told).toMatchObject({ status: 404, json: { code: "operator-not-found" } });
+      }
+      const encoded = await fetch(`${scene.gateway.url}/%5Fonceway/health`, {
+        headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
+      });
+      expect(encoded.status).toBe(404);
+      expect((await scene.origin.requests()).length).toBe(before);
+    },
+  );
+
+  it("is covered by no route, and covers nothing that only looks like it", async () => {
+    const covered = await scene.send({ path: `${BASE}/records/${id}/forget`, key: freshKey() });
+    expect(covered.status).toBe(401);
+    const beside = freshKey();
+    expect((await scene.send({ path: `${BASE}s/health`, key: beside })).status).toBe(201);
+    expect(await scene.origin.effects(beside)).toBe(1);
+  });
+});
+
+it("tokens show nowhere", async () => {
+  const published = await (await fetch(`${scene.gateway.url}/.well-known/idempotency`)).text();
+  const texts = [scene.gateway.output(), published, (await scene.ask("GET", "/health")).text];
+  for (const text of texts) for (const token of [ADMIN_TOKEN, READ_TOKEN]) expect(text).not.toContain(token);
+  expect(published).not.toContain("operator");
+});
+
+describe("where operators are not let in", () => {
+  it("there is nothing, whoever asks", async () => {
+    const off = await startOperatorScene(SETTINGS, ROUTES, {});
+    try {
+      const tales = new Set<string>();
+      for (const token of [ADMIN_TOKEN, null]) {
+        for (const [method, path, body] of requests()) {
+          tales.add(tale(await off.ask(method, path, { token, body })));
+        }
+      }
+      expect([...tales]).toHaveLength(1);
+      expect([...tales][0]).toContain("operator-not-found");
+      expect(await off.origin.requests()).toEqual([]);
+    } finally {
+      await off.close();
+    }
+  });
+
+  it.each([
+    ["a short token", { ADMIN_TOKEN: "opensesame" }],
+    ["a token to read and none to change", { READ_TOKEN }],
+    ["one token for both", { ADMIN_TOKEN, READ_TOKEN: ADMIN_TOKEN }],
+  ])("because of %s, the gateway says so without showing it, and forwards nothing", async (_name, tokens) => {
+    const off = await startOperatorScene(SETTINGS, ROUTES, tokens);
+    try {
+      const told = await askGateway(`${off.gateway.url}/anything`, "GET", { token: null });
+      expect(told).toMatchObject({ status: 500, json: { code: "configuration-invalid" } });
+      expect(off.gateway.output()).toContain("TOKEN");
+      for (const token of Object.values(tokens)) expect(told.text + off.gateway.output()).not.toContain(token);
+    } finally {
+      await off.close();
+    }
+  });
+});
+
+it("answers under the path that is configured", async () => {
+  const elsewhere = await startOperatorScene({ ...SETTINGS, operator_path: "/internal/ops" }, ROUTES);
+  try {
+    const { url } = elsewhere.gateway;
+    expect(await askGateway(`${url}/internal/ops/health`, "GET", {})).toMatchObject({ status: 200 });
+    await askGateway(`${url}${BASE}/health`, "GET", { token: null });
+    expect(await elsewhere.origin.requests()).toHaveLength(1);
+  } finally {
+    await elsewhere.close();
+  }
+});

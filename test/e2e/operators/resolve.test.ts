@@ -1,0 +1,152 @@
+// A response that an operator gives is what every retry gets: what can be seen to be wrong with it is refused, it is shown
+// before it is given, and giving it takes an explicit yes.
+
+import { gzipSync } from "node:zlib";
+import * as v from "valibot";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshKey, headerValue } from "../../support/http.ts";
+import { type OperatorScene, startOperatorScene, type Told } from "../support/operator-scene.ts";
+
+let scene: OperatorScene;
+beforeAll(async () => {
+  scene = await startOperatorScene({ shards: 2, scope: ["none"] }, [{ path: "/pay/*", unknown: "hold" }]);
+});
+afterAll(() => scene.close());
+
+const listed = v.object({ records: v.tuple([v.looseObject({ id: v.string() })]) });
+
+interface Unknown {
+  readonly key: string;
+  readonly path: string;
+  readonly id: string;
+}
+
+async function unknownRecord(): Promise<Unknown> {
+  const key = freshKey();
+  const path = `/pay/${key}`;
+  await scene.send({ path, key, behave: { drop: "after-effect" } });
+  const { json } = await scene.ask("GET", `/records?key=${key}`);
+  return { key, path, id: v.parse(listed, json).records[0].id };
+}
+
+function resolve(id: string, response: object, how: object): Promise<Told> {
+  return scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "seen at the bank", response, ...how } });
+}
+
+const stateOf = async (id: string): Promise<unknown> => (await scene.ask("GET", `/records/${id}`)).json;
+
+const JSON_TYPE = ["content-type", "application/json"];
+const base64 = (bytes: Buffer): string => bytes.toString("base64");
+
+describe("a response that contradicts itself", () => {
+  it.each([
+    ["JSON that breaks off", { headers: [JSON_TYPE], body: '{"id":"pay_88101"' }, "no JSON"],
+    ["no body under a JSON type", { headers: [JSON_TYPE] }, "no JSON"],
+    ["JSON with a type of its own", { headers: [["Content-Type", "application/problem+json"]], body: "no" }, "no JSON"],
+    ["JSON with parameters", { headers: [["content-type", "Application/JSON; charset=utf-8"]], body: "{" }, "no JSON"],
+    ["JSON that is no UTF-8", { headers: [JSON_TYPE], bodyBase64: base64(Buffer.from([34, 255, 34])) }, "no JSON"],
+    ["two types", { headers: [JSON_TYPE, ["Content-Type", "text/plain"]], body: "1" }, "more than once"],
+    ["a type that is none", { headers: [["content-type", "json"]], body: "1" }, "no media type"],
+    ["a coded text", { headers: [["content-encoding", "gzip"]], body: "1" }, "given as text"],
+    [
+      "gzip that is none",
+      { headers: [["content-encoding", "gzip"]], bodyBase64: base64(Buffer.from("1")) },
+      "not in gzip",
+    ],
+    ["a body where there is none", { status: 304, body: "1" }, "has no body"],
+    ["a length of its own", { headers: [["content-length", "3"]], body: "1" }, "not the origin's to say"],
+  ])("is refused, shown or given: %s", async (_what, response, why) => {
+    const { id } = await unknownRecord();
+    for (const how of [{ preview: true }, { confirm: true }]) {
+      const refused = await resolve(id, { status: 201, ...response }, how);
+      expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
+      expect(refused.text).toContain(why);
+    }
+    expect(await stateOf(id)).toMatchObject({ state: "unknown" });
+  });
+
+  it.each([
+    ["JSON", { headers: [JSON_TYPE], body: ' {"id":1} ' }],
+    ["no body, and none allowed", { status: 204, headers: [JSON_TYPE] }],
+    ["JSON in gzip", { headers: [JSON_TYPE, ["content-encoding", "gzip"]], bodyBase64: base64(gzipSync("1")) }],
+    ["bytes", { headers: [["content-type", "image/png"]], bodyBase64: base64(Buffer.from([0, 255])) }],
+    ["nothing but a status", {}],
+  ])("is not %s", async (_what, response) => {
+    const { id, key, path } = await unknownRecord();
+    expect((await resolve(id, { status: 201, ...response }, { confirm: true })).status).toBe(200);
+    expect(headerValue(await scene.send({ path, key }), "idempotent-replayed")).toBe("true");
+  });
+});
+
+describe("a response", () => {
+  const RESPONSE = {
+    status: 402,
+    headers: [JSON_TYPE, ["x-settled-by", "the bank"], ["Set-Cookie", "a=1"]],
+    body: '{"id":"pay_88101","name":"Ä"}',
+  };
+
+  it("is shown as retries will get it, changing nothing, and they get just that", async () => {
+    const { id, key, path } = await unknownRecord();
+    const before = await stateOf(id);
+    const { json } = await resolve(id, RESPONSE, { preview: true });
+    expect(json).toEqual({
+      preview: {
+        status: 402,
+        headers: [JSON_TYPE, ["x-settled-by", "the bank"]],
+        omittedHeaders: ["Set-Cookie"],
+        sizeBytes: Buffer.byteLength(RESPONSE.body),
+        body: RESPONSE.body,
+        warnings: [expect.stringContaining("402")],
+      },
+    });
+    expect(await stateOf(id)).toEqual(before);
+    expect((await scene.send({ path, key })).status).toBe(409);
+
+    expect((await resolve(id, RESPONSE, { confirm: true })).status).toBe(200);
+    const retry = await scene.send({ path, key });
+    expect([retry.status, retry.body.toString()]).toEqual([402, RESPONSE.body]);
+    expect(headerValue(retry, "x-settled-by")).toBe("the bank");
+    expect(headerValue(retry, "set-cookie")).toBeNull();
+  });
+
+  it.each([
+    {},
+    { preview: false, confirm: false },
+    { preview: true, confirm: true },
+    { confirm: "yes" },
+    { confirmed: true },
+  ])("is not given without a yes: %j", async (how) => {
+    const { id } = await unknownRecord();
+    expect((await resolve(id, RESPONSE, how)).status).toBe(400);
+    expect(await stateOf(id)).toMatchObject({ state: "unknown" });
+  });
+
+  it("is not shown for a record that would not take it", async () => {
+    expect((await resolve("0".repeat(64), RESPONSE, { preview: true })).status).toBe(404);
+    const { id } = await unknownRecord();
+    await resolve(id, RESPONSE, { confirm: true });
+    expect(await resolve(id, RESPONSE, { preview: true })).toMatchObject({
+      status: 409,
+      json: { code: "change-refused" },
+    });
+    const key = freshKey();
+    const running = scene.send({ path: "/pay/slow", key, behave: { hold: true } });
+    await scene.origin.arrived(key);
+    const { json } = await scene.ask("GET", `/records?key=${key}`);
+    const started = v.parse(listed, json).records[0].id;
+    expect(await resolve(started, RESPONSE, { preview: true })).toMatchObject({ status: 409 });
+    await scene.origin.release(key);
+    await running;
+  });
+
+  it("is worth a warning where it is strange", async () => {
+    const { id } = await unknownRecord();
+    const warningsOf = async (response: object): Promise<string> =>
+      (await resolve(id, response, { preview: true })).text;
+    expect(await warningsOf({ status: 302 })).toContain("without a location");
+    expect(await warningsOf({ status: 201, body: "x" })).toContain("without a content-type");
+    expect(await warningsOf({ status: 201 })).toContain("The body is empty");
+    const coded = { status: 201, headers: [["content-encoding", "br"]], bodyBase64: "AA==" };
+    expect(await warningsOf(coded)).toContain("was not looked at");
+  });
+});

@@ -1,0 +1,113 @@
+// What `npm run serve` refuses to run, and what becomes of secrets.
+
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { freePort, untilAnswers } from "../../support/ports.ts";
+import { projectDir } from "../../support/wrangler.ts";
+import { cleanUp, serve, writeDeployment } from "../support/serve-process.ts";
+
+afterEach(cleanUp);
+
+it("refuses a configuration with problems, and names every one", async () => {
+  const ROUTES = [
+    { path: "/v1/pay", lock: "5s" },
+    { path: "/v1/orders", kye: "optional" },
+  ];
+  const { args, stateDir } = await writeDeployment({ vars: { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES } });
+  const gateway = serve(args);
+  expect(await gateway.exited).toBe(1);
+  expect(gateway.output()).toContain("ROUTES[0].lock: must exceed timeout (30s)");
+  expect(gateway.output()).toContain('ROUTES[1].kye: unknown member: write "key"');
+  expect(gateway.output()).toMatch(/\n2 problems\n$/);
+  await expect(readdir(stateDir)).rejects.toThrow("ENOENT");
+});
+
+it("refuses what only Cloudflare has", async () => {
+  const vars = {
+    IDEMPOTENCY: {},
+    ROUTES: [
+      { path: "/a", scope: ["ip"] },
+      { path: "/b", origin: { binding: "API" }, jurisdiction: "eu" },
+    ],
+  };
+  const gateway = serve((await writeDeployment({ vars, services: [{ binding: "API", service: "api" }] })).args);
+  expect(await gateway.exited).toBe(1);
+  for (const path of ["IDEMPOTENCY.origin", "ROUTES[0].scope", "ROUTES[1].origin", "ROUTES[1].jurisdiction"]) {
+    expect(gateway.output()).toContain(`wrangler.toml: ${path}: `);
+  }
+  expect(gateway.output()).toMatch(/\n4 problems\n$/);
+});
+
+it("runs one environment, and warns of the bucket that is not there", async () => {
+  const env = {
+    local: {
+      vars: { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/local" }] },
+      durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] },
+      r2_buckets: [{ binding: "BODIES", bucket_name: "bodies" }],
+    },
+  };
+  const { args } = await writeDeployment({ vars: { IDEMPOTENCY: {}, ROUTES: [{ path: "/" }] }, env });
+  const gateway = serve([...args, "--env", "local"]);
+  const { url } = await gateway.listening();
+  expect(gateway.output()).toContain(
+    "BODIES exists on Cloudflare only: responses over max_response_body are passed on",
+  );
+  const policy = await fetch(`${url}/.well-known/idempotency`);
+  expect(await policy.text()).toContain("/local");
+});
+
+it("hands secrets to the Worker, and to nobody else: no output, no command line, no file", async () => {
+  const [fromFile, fromEnvironment] = ['s3cret "quoted" \\ file', "s3cret-environment"];
+  const { dir, stateDir, args } = await writeDeployment({
+    main: "teller.ts",
+    vars: { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/" }], TOKEN: "a variable" },
+  });
+  await writeFile(
+    join(dir, "teller.ts"),
+    `import { env } from "cloudflare:workers";
+    export { KeyShard } from ${JSON.stringify(join(projectDir, "src/shard/key-shard.ts"))};
+    export default { fetch: () => Response.json([env.TOKEN, env.OTHER]) };`,
+  );
+  await writeFile(join(dir, "secrets"), `TOKEN='${fromFile}'\n`);
+  const gateway = serve([...args, "--secrets", join(dir, "secrets"), "--secret", "OTHER"], { OTHER: fromEnvironment });
+  const { url, workerd } = await gateway.listening();
+  expect(await (await fetch(url)).json()).toEqual([fromFile, fromEnvironment]);
+
+  const commandLines = await Promise.all([gateway.pid, workerd].map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8")));
+  const names = await readdir(stateDir, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const texts = await Promise.all(files.map((file) => readFile(file, "latin1")));
+  expect(files.length).toBeGreaterThan(2);
+  expect([gateway.output(), ...commandLines, ...texts].filter((text) => text.includes("s3cret"))).toEqual([]);
+});
+
+it("refuses a secret without a value, and one that would change the configuration unseen", async () => {
+  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/" }] };
+  const { dir, args } = await writeDeployment({ vars, secrets: { required: ["ADMIN_TOKEN"] } });
+  await writeFile(join(dir, "secrets"), "ROUTES_2=[]\n");
+  const gateway = serve([...args, "--secrets", join(dir, "secrets")], { ADMIN_TOKEN: "" });
+  expect(await gateway.exited).toBe(1);
+  expect(gateway.output()).toContain("ADMIN_TOKEN: is a secret without a value");
+  expect(gateway.output()).toContain("ROUTES_2: is no secret: write it in wrangler.toml");
+});
+
+it("gives operators a port of their own, when the configuration and the command line both say so", async () => {
+  const token = "0123456789abcdef".repeat(4);
+  const routes = [{ path: "/v1/pay" }];
+  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9", operator_listener: "own" }, ROUTES: routes };
+  const { args } = await writeDeployment({ vars });
+  const without = serve(args);
+  expect(await without.exited).toBe(1);
+  expect(without.output()).toContain("IDEMPOTENCY.operator_listener: ");
+  expect(without.output()).toContain("--operator-port");
+
+  const port = await freePort();
+  const gateway = serve([...args, "--secret", "ADMIN_TOKEN", "--operator-port", String(port)], { ADMIN_TOKEN: token });
+  const { url } = await gateway.listening();
+  expect(gateway.output()).toContain(`operators come in at http://127.0.0.1:${port}, and nowhere else`);
+  await untilAnswers({ port, path: "/", timeoutMs: 20_000, failure: () => null });
+  const at = async (base: string): Promise<number> =>
+    (await fetch(`${base}/_onceway/health`, { headers: { Authorization: `Bearer ${token}` } })).status;
+  expect([await at(`http://127.0.0.1:${port}`), await at(url)]).toEqual([200, 404]);
+});

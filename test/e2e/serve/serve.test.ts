@@ -1,0 +1,182 @@
+// The gateway on plain workerd, as `npm run serve` starts it: what its users rely on when processes end, in whatever way.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { freshKey } from "../../support/http.ts";
+import { startOrigin } from "../../support/origin.ts";
+import type { TestOrigin } from "../../support/origin.ts";
+import { essence, isReplay, open, problemCode, send, until } from "../support/guarantees-client.ts";
+import { readLedgers } from "../support/guarantees-ledger.ts";
+import { cleanUp, type Deployment, killNow, serve, writeDeployment } from "../support/serve-process.ts";
+
+const LOCK_MS = 2_000;
+/** A start, and an alarm that comes late on a busy machine. */
+const SLACK_MS = 15_000;
+
+let origin: TestOrigin;
+beforeAll(async () => {
+  origin = await startOrigin();
+});
+afterAll(() => origin.close());
+afterEach(cleanUp);
+
+function deployment(settings: Readonly<Record<string, string>> = {}): Promise<Deployment> {
+  const vars = {
+    IDEMPOTENCY: { origin: origin.url, shards: 2, ...settings },
+    ROUTES: [{ path: "/*", unknown: "hold" }],
+  };
+  return writeDeployment({ vars });
+}
+
+it("answers, replays, and says that it is well", async () => {
+  const { args } = await deployment();
+  const gateway = serve(args);
+  const { url } = await gateway.listening();
+  const call = { path: "/pay", key: freshKey() };
+  await origin.behave({ key: call.key }, { status: 201, body: "paid" });
+  const first = await send(url, call);
+  expect(first).toMatchObject({ status: 201, body: Buffer.from("paid") });
+  const again = await send(url, call);
+  expect([isReplay(again), essence(again)]).toEqual([true, essence(first)]);
+  expect(await origin.effects(call.key)).toBe(1);
+
+  const { port } = new URL(url);
+  expect(await serve(["health", "--port", port]).exited).toBe(0);
+  gateway.signal("SIGTERM");
+  expect(await gateway.exited).toBe(0);
+  expect(await serve(["health", "--port", port]).exited).toBe(1);
+});
+
+it("starts a killed workerd again on the same port, and hold stands: the lost attempt is never made twice", async () => {
+  const { args, stateDir } = await deployment({ timeout: "1s", lock: `${LOCK_MS}ms` });
+  const gateway = serve(args);
+  const before = await gateway.listening();
+  const call = { path: "/pay", key: freshKey() };
+  await origin.behave({ key: call.key }, { status: 201, hold: true });
+  open(before.url, call);
+  await origin.arrived(call.key);
+  killNow(before.workerd);
+
+  const after = await gateway.listening(2);
+  expect(after.url).toBe(before.url);
+  expect(after.workerd).not.toBe(before.workerd);
+  expect(gateway.output()).toContain("workerd ended (SIGKILL); starting it again in 100 ms");
+  await until(
+    () => readLedgers(stateDir),
+    ([row]) => row?.state === "unknown",
+    LOCK_MS + SLACK_MS,
+  );
+  expect(problemCode(await send(after.url, call))).toBe("outcome-unknown");
+  expect(await origin.effects(call.key)).toBe(1);
+  await origin.release(call.key);
+});
+
+describe("told to stop in the middle of a call", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "by %s gives the client its answer, ends with 0, and replays it later",
+    async (signal) => {
+      const { args } = await deployment();
+      const gateway = serve(args);
+      const { url } = await gateway.listening();
+      const call = { path: "/pay", key: freshKey() };
+      await origin.behave({ key: call.key }, { status: 201, body: "paid", hold: true });
+      const waiting = open(url, call);
+      await origin.arrived(call.key);
+      gateway.signal(signal);
+      // The same request to stop, as npm and a terminal both send it.
+      gateway.signal(signal);
+      const late = send(url, { path: "/pay", key: freshKey() });
+      await origin.release(call.key);
+      const first = await waiting.response;
+      expect(first).toMatchObject({ status: 201, body: Buffer.from("paid") });
+      expect(await gateway.exited).toBe(0);
+      expect(gateway.output()).toContain("onceway: stopped\n");
+      await late.catch(() => undefined);
+
+      const next = serve(args);
+      const again = await send((await next.listening()).url, call);
+      expect([isReplay(again), again.status, again.body]).toEqual([true, first.status, first.body]);
+      expect(await origin.effects(call.key)).toBe(1);
+    },
+  );
+
+  it("cuts off what takes longer than --grace, and says so by its exit code", async () => {
+    const { args } = await deployment();
+    const gateway = serve([...args, "--grace", "300ms"]);
+    const { url } = await gateway.listening();
+    const call = { path: "/pay", key: freshKey() };
+    await origin.behave({ key: call.key }, { status: 201, hold: true });
+    const waiting = open(url, call);
+    await origin.arrived(call.key);
+    gateway.signal("SIGTERM");
+    expect(await gateway.exited).toBe(1);
+    expect(gateway.output()).toContain("exchanges in flight were cut off (SIGKILL)");
+    await expect(waiting.response).rejects.toThrow();
+    await origin.release(call.key);
+  });
+
+  it("ends at once when it is told a second time", async () => {
+    const { args } = await deployment();
+    const gateway = serve([...args, "--grace", "10m"]);
+    const { url } = await gateway.listening();
+    const call = { path: "/pay", key: freshKey() };
+    await origin.behave({ key: call.key }, { status: 201, hold: true });
+    open(url, call);
+    await origin.arrived(call.key);
+    // A second request is one that comes more than a second after the first.
+    const telling = setInterval(() => gateway.signal("SIGTERM"), 200);
+    expect(await gateway.exited).toBe(1);
+    clearInterval(telling);
+    await origin.release(call.key);
+  });
+});
+
+describe("the state directory", () => {
+  it("belongs to one gateway at a time: a second one is refused, and told who has it", async () => {
+    const { args } = await deployment();
+    const first = serve(args);
+    const { workerd } = await first.listening();
+    const second = serve(args);
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toContain(`is in use by process ${first.pid} and its workerd, process ${workerd}`);
+    first.signal("SIGTERM");
+    expect(await first.exited).toBe(0);
+    await serve(args).listening();
+  });
+
+  it("stays locked while a workerd whose supervisor was killed lives on, and no longer", async () => {
+    const { args } = await deployment();
+    const first = serve(args);
+    const { url, workerd } = await first.listening();
+    first.signal("SIGKILL");
+    await first.exited;
+    expect((await send(url, { path: "/pay", key: freshKey() })).status).toBe(201);
+    expect(await serve(args).exited).toBe(1);
+    killNow(workerd);
+    await until(
+      () => serve(["health", "--port", new URL(url).port]).exited,
+      (code) => code === 1,
+      SLACK_MS,
+    );
+    await serve(args).listening();
+  });
+});
+
+it("names an address that is none of this machine", async () => {
+  const { args } = await deployment();
+  const nowhere = serve([...args, "--host", "192.0.2.1"]);
+  expect(await nowhere.exited).toBe(1);
+  expect(nowhere.output()).toContain("192.0.2.1 is not an address of this machine");
+});
+
+it("does not try again and again where it cannot start at all", async () => {
+  const { args } = await deployment();
+  const { url } = await serve(args).listening();
+  const other = await deployment();
+  const { port } = new URL(url);
+  const second = serve([...other.args.slice(0, -1), port]);
+  expect(await second.exited).toBe(1);
+  expect(second.output()).toContain("onceway: workerd could not start");
+  const what = `port ${port} of 127.0.0.1 is taken by another program: stop that one, or name another port with --port`;
+  expect(second.output()).toContain(what);
+  expect(second.output()).not.toContain("starting it again");
+});

@@ -1,0 +1,49 @@
+// What a search for `Last-Event-ID` costs in a real shard, in statements, and whom it holds up: nobody.
+
+import { expect, it } from "vitest";
+import { CountedShard } from "../support/counted-shard.ts";
+
+const CHUNKS = 32;
+const EVENT = "id: 1\ndata: a\n\n";
+
+/** A body of 8 MiB, in events so short that each line counts. Only the last has an id of its own. */
+const STREAM = `${EVENT.repeat(Math.floor((CHUNKS * 256 * 1024) / EVENT.length) - 1)}id: 2\n\n`;
+
+async function stored(): Promise<{ readonly shard: CountedShard; readonly key: string }> {
+  const shard = new CountedShard({ max_response_body: "16MiB" });
+  await shard.begin();
+  const key = crypto.randomUUID();
+  shard.origin = () => new Response(STREAM, { headers: { "content-type": "text/event-stream" } });
+  expect(await shard.send(key)).toMatchObject({ bytes: STREAM.length });
+  shard.origin = () => new Response("{}", { status: 201 });
+  return { shard, key };
+}
+
+const replay = (shard: CountedShard, key: string, id: string): ReturnType<CountedShard["send"]> =>
+  shard.send(key, undefined, undefined, { "last-event-id": id });
+
+it("a search reads each chunk once, and the same one again reads none", async () => {
+  const { shard, key } = await stored();
+  shard.take();
+  expect(await replay(shard, key, "2")).toMatchObject({ bytes: 0, isReplay: true });
+  const first = shard.take().statements;
+  expect(await replay(shard, key, "2")).toMatchObject({ bytes: 0, isReplay: true });
+  const again = shard.take().statements;
+  expect(first - again).toBe(CHUNKS);
+  expect(again).toBeLessThan(5);
+});
+
+it("others are answered while a search goes on", async () => {
+  const { shard, key } = await stored();
+  const other = crypto.randomUUID();
+  await shard.send(other);
+  const answered: string[] = [];
+  const search = replay(shard, key, "nowhere").then(() => answered.push("search"));
+  // Refused for its body: nothing is written, so there is no disk to wait for.
+  const refusals = Array.from({ length: 3 }, async () => {
+    expect(await shard.send(other, "{ }")).toMatchObject({ status: 422 });
+    answered.push("other");
+  });
+  await Promise.all([search, ...refusals]);
+  expect(answered).toEqual(["other", "other", "other", "search"]);
+});

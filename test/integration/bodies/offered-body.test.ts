@@ -1,0 +1,136 @@
+// A request's body that is offered to the shard: taken by the one who starts an attempt, and by nobody else.
+
+import { describe, expect, it, vi } from "vitest";
+import { fingerprint } from "../../../src/core/units.ts";
+import { type ExchangeHead, OFFER_URL } from "../../../src/http/message.ts";
+import { SMALL_BYTES } from "../../../src/http/body.ts";
+import { offerMessage } from "../../../src/http/message-stream.ts";
+import { attemptMemory } from "../../../src/shard/body/request-body.ts";
+import { again, headOf, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "../support/shard-bench.ts";
+
+const BYTES = new Uint8Array(1_000_000).map((_byte, index) => (index * 31 + (index >> 8)) % 251);
+
+interface Offer {
+  /** Whether the body has been taken, or refused. */
+  readonly isOver: () => boolean;
+  readonly said: Promise<Said>;
+}
+
+function offer(bench: ShardBench, head: ExchangeHead, body = BYTES): Offer {
+  const { stream, taken } = offerMessage({ head, body });
+  let isOver = false;
+  void taken.then(() => (isOver = true));
+  return { isOver: () => isOver, said: bench.stub.fetch(OFFER_URL, { method: "POST", body: stream }).then(saidBy) };
+}
+
+/** What is held of so many bodies. */
+function heldOf(bodies: number): number {
+  return bodies * (BYTES.byteLength - SMALL_BYTES);
+}
+
+/** An origin that holds its answer and keeps what it is sent. */
+function reader(bench: ShardBench): { readonly bodies: Uint8Array[]; readonly release: () => void } {
+  const held = heldAnswer(() => new Response("done", { status: 201 }));
+  const bodies: Uint8Array[] = [];
+  bench.origin = async (request, number) => {
+    bodies.push(new Uint8Array(await request.arrayBuffer()));
+    return held.origin(request, number);
+  };
+  return { bodies, release: held.release };
+}
+
+describe("a body that is offered", () => {
+  it("reaches the origin byte for byte, and is held once however many wait", async () => {
+    const bench = new ShardBench();
+    const { bodies, release } = reader(bench);
+    const head = headOf({ duplicate: "wait", waitMs: 60_000 });
+    const first = offer(bench, head);
+    await bench.called(1);
+    const others = Array.from({ length: 20 }, () => offer(bench, again(head)));
+    // While each of them waits.
+    await vi.waitUntil(() => others.every(({ isOver }) => isOver()));
+    expect(attemptMemory.heldBytes).toBe(heldOf(1));
+    release();
+    expect(await first.said).toMatchObject({ status: 201, isReplay: false });
+    for (const { said } of others) expect(await said).toMatchObject({ status: 201, isReplay: true });
+    expect(bodies).toEqual([BYTES]);
+    await vi.waitUntil(() => attemptMemory.heldBytes === 0);
+  });
+
+  it("is taken from each who waits where equal fingerprints do not mean equal bytes", async () => {
+    const bench = new ShardBench();
+    const { release } = reader(bench);
+    const head = headOf({ duplicate: "wait", waitMs: 60_000, sameBytes: false });
+    const first = offer(bench, head);
+    await bench.called(1);
+    const other = offer(bench, again(head));
+    await vi.waitUntil(() => other.isOver());
+    expect(attemptMemory.heldBytes).toBe(heldOf(2));
+    release();
+    await first.said;
+    expect(await other.said).toMatchObject({ status: 201, isReplay: true });
+    await vi.waitUntil(() => attemptMemory.heldBytes === 0);
+  });
+
+  it.each([
+    { what: "a replay", print: "f", says: { isReplay: true } },
+    { what: "a mismatch", print: "g", says: { code: "key-reused" } },
+  ])("is not taken for $what", async ({ print, says }) => {
+    const bench = new ShardBench();
+    const head = headOf();
+    await bench.send(messageOf(head));
+    const late = offer(bench, { ...again(head), fingerprint: fingerprint(print) });
+    expect(await late.said).toMatchObject(says);
+    await vi.waitUntil(() => late.isOver());
+    expect(attemptMemory.heldBytes).toBe(0);
+    expect(bench.calls).toHaveLength(1);
+  });
+
+  it("that is gone waits for its own attempt when it is delivered again, whatever equal fingerprints mean", async () => {
+    const bench = new ShardBench();
+    const { bodies, release } = reader(bench);
+    const head = headOf({ sameBytes: false });
+    const first = offer(bench, head);
+    await bench.called(1);
+    const redelivered = offer(bench, head, new Uint8Array());
+    await vi.waitUntil(() => redelivered.isOver());
+    // It is the shard's turn: one that waits has not been answered.
+    await bench.stored(head.recordId);
+    release();
+    expect(await first.said).toMatchObject({ status: 201, isReplay: false });
+    expect(await redelivered.said).toMatchObject({ status: 201, isReplay: true });
+    expect(bodies).toEqual([BYTES]);
+  });
+
+  it("that is gone starts nothing, and says so; who needs none is answered without it", async () => {
+    const bench = new ShardBench();
+    const head = headOf();
+    const gone = offer(bench, head, new Uint8Array());
+    expect(await gone.said).toMatchObject({ status: 503, code: "store-unavailable" });
+    expect(bench.calls).toEqual([]);
+    expect(await bench.stored(head.recordId)).toBeNull();
+    await bench.send(messageOf(again(head)));
+    expect(await offer(bench, again(head), new Uint8Array()).said).toMatchObject({ status: 201, isReplay: true });
+  });
+
+  it("goes to the disk where the memory of the attempts is full, and reaches the origin all the same", async () => {
+    const bench = new ShardBench();
+    const { bodies, release } = reader(bench);
+    const attempts = Array.from({ length: 24 }, () => offer(bench, headOf({ lists: { refused: [], ambiguous: [] } })));
+    await bench.called(24);
+    expect(attemptMemory.heldBytes).toBeLessThanOrEqual(16 << 20);
+    release();
+    for (const { said } of attempts) expect(await said).toMatchObject({ status: 201, isReplay: false });
+    expect(bodies).toHaveLength(24);
+    expect(bodies.every((body) => body.every((byte, index) => byte === BYTES[index]))).toBe(true);
+    const chunks = (): Promise<number> =>
+      bench.within(
+        (_ledger, { storage }) => storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n,
+      );
+    await vi.waitUntil(async () => {
+      await bench.alarm();
+      return (await chunks()) === 0;
+    });
+    expect(attemptMemory.heldBytes).toBe(0);
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { bytesBody, RequestBody, streamedBody } from "../../../src/shard/body/request-body.ts";
+
+const nothing = (): void => undefined;
+
+/** A body whose memory tells when it is given back. */
+function watched(bytes: Uint8Array): { readonly body: RequestBody; readonly freed: () => number } {
+  let freed = 0;
+  return { body: new RequestBody({ open: () => bytes, users: 1, free: () => (freed += 1) }), freed: () => freed };
+}
+
+describe("a request's body", () => {
+  it("is used by those who wait, and given back when the last of them needs it no more", () => {
+    const first = watched(new Uint8Array([1]));
+    const own = watched(new Uint8Array([1]));
+    const waiting = bytesBody(new Uint8Array([1]));
+    own.body.share(first.body);
+    waiting.share(first.body);
+    // Once more, after another turn of waiting.
+    waiting.share(first.body);
+    expect({ first: first.freed(), own: own.freed() }).toEqual({ first: 0, own: 1 });
+    first.body.release();
+    own.body.release();
+    expect(first.freed()).toBe(0);
+    // The attempt after it, which one of those who waited starts.
+    expect(waiting.open(nothing)).toEqual(new Uint8Array([1]));
+    waiting.release();
+    waiting.release();
+    expect(first.freed()).toBe(1);
+  });
+
+  it("that is offered is read away for one who waits, cancelled for one who has his answer, and taken once", async () => {
+    const calls: string[] = [];
+    const offered = (): RequestBody =>
+      new RequestBody(null, {
+        take: () => {
+          calls.push("taken");
+          return Promise.resolve({ open: () => new Uint8Array(), users: 1, free: nothing });
+        },
+        discard: () => void calls.push("read away"),
+        cancel: () => void calls.push("cancelled"),
+      });
+    const waiting = offered();
+    waiting.share(bytesBody(new Uint8Array([1])));
+    waiting.release();
+    expect(calls.splice(0)).toEqual(["read away"]);
+    offered().release();
+    expect(calls.splice(0)).toEqual(["cancelled"]);
+    const starting = offered();
+    expect([starting.isHere, await starting.take(), starting.isHere, await starting.take()]).toEqual([
+      false,
+      true,
+      true,
+      true,
+    ]);
+    starting.release();
+    expect(calls).toEqual(["taken"]);
+  });
+
+  it("that flows is cancelled when nobody took it", () => {
+    let cancelled = 0;
+    const rest = {
+      read: () => new Promise<never>(nothing),
+      cancel: () => {
+        cancelled += 1;
+        return Promise.resolve();
+      },
+    };
+    streamedBody(rest, null).release();
+    expect(cancelled).toBe(1);
+  });
+});

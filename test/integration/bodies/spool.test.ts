@@ -1,0 +1,203 @@
+import { env, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { heldBytes } from "../../../src/shard/body/read-memory.ts";
+import { Spool } from "../../../src/shard/body/spool.ts";
+import { Timers } from "../../../src/shard/timers.ts";
+
+interface Bench {
+  readonly spool: Spool;
+  readonly ledger: Ledger;
+  readonly name: string;
+  /** Lets everything that has been written become durable. */
+  readonly commit: () => void;
+}
+
+/** A spool in a fresh object, whose commits the test decides. */
+async function withSpool(
+  run: (bench: Bench) => Promise<void>,
+  { isOwned = true, length = null }: { readonly isOwned?: boolean; readonly length?: number | null } = {},
+): Promise<void> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  await runInDurableObject(stub, async (_instance, { storage }) => {
+    const ledger = new Ledger(storage);
+    const name = crypto.randomUUID();
+    let waiting = Promise.withResolvers<void>();
+    const commit = (): void => {
+      waiting.resolve();
+      waiting = Promise.withResolvers();
+    };
+    const spool = new Spool({
+      bodies: ledger.bodies,
+      name,
+      isOwned,
+      length,
+      sync: () => waiting.promise,
+      firstFlushMs: 1,
+      windowChunks: 16,
+      patience: { timers: new Timers(), idleMs: 100 },
+    });
+    await run({ spool, ledger, name, commit });
+  });
+}
+
+const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol("pending");
+  await scheduler.wait(20);
+  return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
+}
+
+describe("spool", () => {
+  it("shows no byte before it is durable, and no end before that is", async () => {
+    await withSpool(async ({ spool, commit }) => {
+      const reader = spool.reader(null).getReader();
+      const first = reader.read();
+      await spool.write(text("one"));
+      const flushed = spool.flush();
+      expect(await isPending(first)).toBe(true);
+      commit();
+      await flushed;
+      expect((await first).value).toEqual(text("one"));
+      const second = reader.read();
+      await spool.write(text("two"));
+      let settled = false;
+      const finished = spool.finish(() => (settled = true));
+      expect(await isPending(second)).toBe(true);
+      expect(settled).toBe(true);
+      commit();
+      await finished;
+      expect((await second).value).toEqual(text("two"));
+      expect((await reader.read()).done).toBe(true);
+    });
+  });
+
+  it("keeps the last bytes of a body of known length back until its end is durable", async () => {
+    await withSpool(
+      async ({ spool, commit }) => {
+        const reader = spool.reader(6).getReader();
+        const flush = async (piece: string): Promise<void> => {
+          await spool.write(text(piece));
+          const flushed = spool.flush();
+          await scheduler.wait(0);
+          commit();
+          await flushed;
+        };
+        await flush("one");
+        expect((await reader.read()).value).toEqual(text("one"));
+        await flush("two");
+        const rest = reader.read();
+        expect(await isPending(rest)).toBe(true);
+        let settled = false;
+        const finished = spool.finish(() => (settled = true));
+        expect(await isPending(rest)).toBe(true);
+        expect(settled).toBe(true);
+        commit();
+        await finished;
+        expect((await rest).value).toEqual(text("two"));
+        expect((await reader.read()).done).toBe(true);
+      },
+      { length: 6 },
+    );
+  });
+
+  it("hands a body over whole as long as nothing of it is in the ledger", async () => {
+    await withSpool(async ({ spool, ledger, name }) => {
+      await spool.write(text("small "));
+      await spool.write(text("body"));
+      expect(spool.takeWhole()).toEqual(text("small body"));
+      expect(ledger.bodies.read(name, 0)).toBeNull();
+    });
+  });
+
+  it("breaks for a reader that has not read to the end, also where everything is stored", async () => {
+    await withSpool(async ({ spool, commit }) => {
+      const reader = spool.reader(null).getReader();
+      await spool.write(text("half"));
+      const flushed = spool.flush();
+      await scheduler.wait(0);
+      commit();
+      await flushed;
+      spool.break();
+      await expect(reader.read()).rejects.toThrow("broke off");
+      await expect(spool.reader(null).getReader().read()).rejects.toThrow("broke off");
+    });
+  });
+
+  it("lets go of a reader that stands still while a body that is not kept runs on", async () => {
+    await withSpool(async ({ spool, commit, ledger, name }) => {
+      const still = spool.reader(null).getReader();
+      const durable = setInterval(commit, 1);
+      try {
+        await spool.write(new Uint8Array(CHUNK_BYTES));
+        spool.stopKeeping();
+        for (let chunk = 0; chunk < 30; chunk += 1) await spool.write(new Uint8Array(CHUNK_BYTES));
+        await spool.finish(() => undefined);
+      } finally {
+        clearInterval(durable);
+      }
+      await expect(still.read()).rejects.toThrow();
+      // Nothing of it is stored any more.
+      expect(ledger.bodies.read(name, 0)).toBeNull();
+      expect(ledger.bodies.read(name, 20)).toBeNull();
+    });
+  });
+
+  it.each(["finishes", "breaks"] as const)("holds no memory when it %s after its last reader has left", async (how) => {
+    await withSpool(async ({ spool, commit }) => {
+      const before = heldBytes();
+      const reader = spool.reader(null).getReader();
+      await spool.write(text("one"));
+      const flushed = spool.flush();
+      await scheduler.wait(0);
+      commit();
+      await flushed;
+      await reader.cancel();
+      await spool.write(text("two"));
+      if (how === "breaks") spool.break();
+      else {
+        const finished = spool.finish(() => undefined);
+        await scheduler.wait(0);
+        commit();
+        await finished;
+      }
+      // What was on its way to a reader comes back with a turn.
+      await scheduler.wait(1);
+      expect(heldBytes()).toBe(before);
+    });
+  });
+
+  it("holds no memory when it breaks under a reader who has not taken what is there", async () => {
+    await withSpool(async ({ spool, commit }) => {
+      const before = heldBytes();
+      const durable = setInterval(commit, 1);
+      try {
+        spool.reader(null);
+        await spool.write(new Uint8Array(3 * CHUNK_BYTES));
+      } finally {
+        clearInterval(durable);
+      }
+      spool.break();
+      await scheduler.wait(1);
+      expect(heldBytes()).toBe(before);
+    });
+  });
+
+  it("that cannot be written holds nothing when it has ended", async () => {
+    await withSpool(
+      async ({ spool, ledger, name }) => {
+        await spool.write(text("one"));
+        vi.spyOn(ledger.bodies, "append").mockImplementation(() => {
+          throw new Error("the disk is full");
+        });
+        await spool.flush();
+        await expect(spool.finish(() => undefined)).rejects.toThrow("full");
+        spool.break();
+        expect(ledger.bodies.isHeld(name)).toBe(false);
+      },
+      { isOwned: false },
+    );
+  });
+});

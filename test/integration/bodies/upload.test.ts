@@ -1,0 +1,118 @@
+// A large request on its way into a shard: whose fault it is when it cannot be taken in, and what is left of it.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
+import { type ExchangeHead, UPLOAD_URL } from "../../../src/http/message.ts";
+import { streamMessage } from "../../../src/http/message-stream.ts";
+import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { receive } from "../../../src/shard/body/upload.ts";
+import { headOf, saidBy, ShardBench } from "../support/shard-bench.ts";
+import { standStill } from "../support/standing-clock.ts";
+
+const PIECE = 64 * 1024;
+
+standStill();
+
+function uploadHead(): ExchangeHead {
+  const fingerprintParts = { method: "POST", path: "/", query: "", headers: [] };
+  return headOf({ upload: { fingerprintParts, length: null, maxBytes: 100 * PIECE, compare: "bytes" } });
+}
+
+type End = "whole" | "breaks" | "stands still";
+
+/** A message whose body comes in so many pieces, and ends like this. */
+function uploadOf(pieces: number, end: End): ReadableStream<Uint8Array> {
+  let left = pieces;
+  const read = (): Promise<{ done: false; value: Uint8Array } | { done: true }> => {
+    left -= 1;
+    if (left >= 0) return Promise.resolve({ done: false, value: new Uint8Array(PIECE).fill(7) });
+    if (end === "breaks") return Promise.reject(new Error("the client has gone"));
+    return end === "whole" ? Promise.resolve({ done: true }) : new Promise(() => undefined);
+  };
+  return streamMessage({ head: uploadHead(), body: new Uint8Array() }, { read, cancel: () => Promise.resolve() })
+    .stream;
+}
+
+const refuseChunks = (storage: DurableObjectStorage): unknown =>
+  storage.sql.exec("CREATE TRIGGER refuse BEFORE INSERT ON chunks BEGIN SELECT RAISE(FAIL, 'no room'); END");
+
+function chunksIn(storage: DurableObjectStorage): number {
+  return storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n;
+}
+
+describe("an upload", () => {
+  it("that the store refuses is no fault of the client's: it rejects, and nothing of it is held", async () => {
+    await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
+      const { bodies } = new Ledger(storage);
+      refuseChunks(storage);
+      await expect(receive(uploadOf(10, "whole"), bodies)).rejects.toThrow("no room");
+      expect(bodies.hasErasable()).toBe(true);
+      bodies.eraseSome();
+      expect(bodies.eraseAt()).toBeNull();
+    });
+  });
+
+  it("is compared as JSON where the route says so, as the Worker would have compared it", async () => {
+    await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
+      const { bodies } = new Ledger(storage);
+      const { upload } = uploadHead();
+      const parts = upload?.fingerprintParts ?? null;
+      if (upload === null || parts === null) throw new TypeError("no upload");
+      const text = (json: string): Uint8Array => new TextEncoder().encode(json);
+      const fingerprintOf = async (body: Uint8Array, compare: "bytes" | "json"): Promise<string> => {
+        const head = headOf({ upload: { ...upload, compare } });
+        const rest = { read: () => Promise.resolve({ done: true as const }), cancel: () => Promise.resolve() };
+        const reception = await receive(streamMessage({ head, body }, rest).stream, bodies);
+        if ("body" in reception) reception.body.release();
+        return reception.head.fingerprint;
+      };
+      const [one, other] = [text('{"a":1,"b":[2]}'), text('{ "b": [2], "a": 1 }')];
+      expect(await fingerprintOf(one, "json")).toBe(await fingerprintRequest(parts, one, "json"));
+      expect(await fingerprintOf(other, "json")).toBe(await fingerprintOf(one, "json"));
+      expect(await fingerprintOf(other, "bytes")).toBe(await fingerprintRequest(parts, other, "bytes"));
+    });
+  });
+
+  it("that the store refuses makes the call to the shard fail, and never the origin's", async () => {
+    const bench = new ShardBench();
+    await bench.within((_ledger, { storage }) => refuseChunks(storage));
+    const body = uploadOf(10, "whole");
+    await expect(bench.stub.fetch(UPLOAD_URL, { method: "POST", body })).rejects.toThrow("no room");
+    expect(bench.calls).toEqual([]);
+  });
+
+  it("that breaks off is the client's fault, and is erased", async () => {
+    const bench = new ShardBench();
+    const body = uploadOf(10, "breaks");
+    const said = await saidBy(await bench.stub.fetch(UPLOAD_URL, { method: "POST", body }));
+    expect(said).toMatchObject({ status: 400, code: "request-invalid" });
+    // By the alarm, which stands at once: the runtime itself may have begun with it.
+    await vi.waitUntil(
+      async () => {
+        await bench.alarm();
+        return (await bench.within((_ledger, { storage }) => chunksIn(storage))) === 0;
+      },
+      { timeout: 5000 },
+    );
+    expect(bench.calls).toEqual([]);
+  });
+
+  it("that a crash cuts off is erased by the alarm, which stands from its first byte on", async () => {
+    const bench = new ShardBench();
+    const body = uploadOf((2 * CHUNK_BYTES) / PIECE, "stands still");
+    void bench.stub.fetch(UPLOAD_URL, { method: "POST", body }).catch(() => undefined);
+    const chunks = (): Promise<number> => bench.within((_ledger, { storage }) => chunksIn(storage));
+    await vi.waitUntil(async () => (await chunks()) === 2, { timeout: 5000 });
+    const alarmAt = await bench.alarmAt();
+    expect(alarmAt).not.toBeNull();
+    await bench.lose();
+    // Nobody ever calls this object again.
+    expect(await bench.alarmAt()).toBe(alarmAt);
+    vi.setSystemTime(alarmAt ?? 0);
+    expect(await bench.alarm()).toBe(true);
+    expect(await chunks()).toBe(0);
+    expect(bench.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,257 @@
+// What may befall the one alarm of a shard: it comes twice, late, for nothing, or never; its work fails. Whatever it is, no
+// attempt is started or ended by it that should not be, and what is due is done in the end.
+
+import { describe, expect, it, vi } from "vitest";
+import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import { durationMs } from "../../../src/core/units.ts";
+import type { ExchangeHead } from "../../../src/http/message.ts";
+import { again, headOf, heldAnswer, LOCK_MS, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
+import { standStill } from "../support/standing-clock.ts";
+
+standStill(["error"]);
+
+/** A shard that has lost an attempt, and the head of the request that had started it. */
+async function withLostAttempt(unknown: ExchangeHead["policy"]["unknown"]): Promise<[ShardBench, ExchangeHead]> {
+  const bench = new ShardBench();
+  bench.origin = () => new Promise(() => undefined);
+  const head = headOf({}, unknown);
+  void bench.send(messageOf(head)).catch(() => undefined);
+  await bench.called(1);
+  await bench.lose();
+  bench.origin = (_request, number) => new Response(`answer ${number}`, { status: 201 });
+  return [bench, head];
+}
+
+function passTime(ms: number): void {
+  vi.setSystemTime(Date.now() + ms);
+}
+
+/** Everything that the shard has stored. */
+function dump(bench: ShardBench): Promise<unknown> {
+  return bench.within((_ledger, { storage }) =>
+    ["records", "chunks", "discarded", "remote"].map((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray()),
+  );
+}
+
+async function lockEnd(bench: ShardBench, head: ExchangeHead): Promise<number> {
+  return (await bench.stored(head.recordId))?.attempt.lockedUntil ?? Number.NaN;
+}
+
+describe("an alarm that is delivered twice", () => {
+  it.each(["retry", "hold"] as const)("ends a lock once: %s", async (unknown) => {
+    const [bench, head] = await withLostAttempt(unknown);
+    const end = await lockEnd(bench, head);
+    passTime(LOCK_MS);
+    await bench.deliverAlarm(2);
+    const ended = await bench.stored(head.recordId);
+    passTime(1000);
+    await bench.deliverAlarm();
+    expect(await bench.stored(head.recordId)).toEqual(ended);
+    expect(ended).toMatchObject({
+      state: unknown === "retry" ? "failed" : "unknown",
+      attempt: { number: 1, lockedUntil: end },
+      expiresAt: end + RETENTION_MS,
+    });
+    expect(bench.calls).toHaveLength(1);
+  });
+
+  it("asks the origin once", async () => {
+    const [bench, head] = await withLostAttempt("verify");
+    bench.origin = () => new Response("it happened");
+    passTime(LOCK_MS);
+    await bench.deliverAlarm(3);
+    expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -"]);
+    // The alarm does not wait for the answer.
+    await vi.waitFor(async () =>
+      expect(await bench.stored(head.recordId)).toMatchObject({ state: "completed", status: 200 }),
+    );
+    await bench.deliverAlarm();
+    expect(await bench.send(messageOf(again(head)))).toMatchObject({
+      status: 200,
+      text: "it happened",
+      isReplay: true,
+    });
+    expect(bench.calls).toHaveLength(2);
+  });
+
+  it("does not ask again before the pause has passed", async () => {
+    const [bench, head] = await withLostAttempt("verify");
+    bench.origin = () => new Response("not now", { status: 500 });
+    passTime(LOCK_MS);
+    for (let delivered = 0; delivered < 3; delivered += 1) await bench.deliverAlarm();
+    expect(bench.calls).toHaveLength(2);
+    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown", verifications: 1 });
+    passTime(2000);
+    await bench.deliverAlarm(2);
+    expect(bench.calls).toHaveLength(3);
+    // It stands at the next question's time.
+    expect(await bench.alarmAt()).toBe(Date.now() + 4000);
+  });
+
+  it("asks in its own time, however often duplicates have asked in between", async () => {
+    const [bench, head] = await withLostAttempt("verify");
+    bench.origin = () => new Response("not now", { status: 500 });
+    passTime(LOCK_MS);
+    await bench.deliverAlarm();
+    for (let duplicate = 0; duplicate < 10; duplicate += 1) {
+      const said = await bench.send(messageOf(again(head)));
+      expect(said).toMatchObject({ status: 409, code: "outcome-unknown", retryAfterSeconds: 2 });
+    }
+    expect(bench.calls).toHaveLength(12);
+    expect(await bench.stored(head.recordId)).toMatchObject({ verifyAt: Date.now() + 2000 });
+    expect(await bench.alarmAt()).toBe(Date.now() + 2000);
+  });
+
+  it("erases nothing twice, and nothing that has not expired", async () => {
+    const bench = new ShardBench();
+    const brief = headOf();
+    const [old, kept] = [{ ...brief, policy: { ...brief.policy, retentionMs: durationMs(60_000) } }, headOf()];
+    for (const head of [old, kept]) await bench.send(messageOf(head));
+    passTime(60_000 * (1 + 1 / 8));
+    await bench.deliverAlarm(2);
+    expect(await bench.stored(old.recordId)).toBeNull();
+    expect(await bench.send(messageOf(again(kept)))).toMatchObject({ isReplay: true, text: "answer 2" });
+    expect(await bench.send(messageOf(again(old)))).toMatchObject({ isReplay: false, text: "answer 3" });
+  });
+});
+
+describe("an alarm that comes late", () => {
+  it("ends a lock as of its own time, and lets a record go that has expired since", async () => {
+    const [bench, head] = await withLostAttempt("hold");
+    const end = await lockEnd(bench, head);
+    passTime(LOCK_MS + RETENTION_MS - 1);
+    await bench.deliverAlarm();
+    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown", expiresAt: end + RETENTION_MS });
+    passTime(1);
+    expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201, text: "answer 2" });
+    expect(bench.calls).toEqual(["POST /act 1", "POST /act 1"]);
+  });
+
+  it("leaves alone what a request has made of the record before it", async () => {
+    const [bench, head] = await withLostAttempt("retry");
+    passTime(LOCK_MS + 1);
+    const { origin, release } = heldAnswer(() => new Response("second", { status: 201 }));
+    bench.origin = origin;
+    const second = bench.send(messageOf(again(head)));
+    await bench.called(2);
+    const before = await dump(bench);
+    await bench.deliverAlarm();
+    expect(await dump(bench)).toEqual(before);
+    release();
+    expect(await second).toMatchObject({ status: 201, text: "second" });
+    expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
+  });
+});
+
+it("an alarm that comes while nothing is due changes nothing, and stands at the next deadline again", async () => {
+  const [bench, lost] = await withLostAttempt("hold");
+  await bench.send(messageOf(headOf()));
+  const { origin, release } = heldAnswer(() => new Response("done", { status: 201 }));
+  bench.origin = origin;
+  const running = bench.send(messageOf(headOf()));
+  await bench.called(3);
+  const before = await dump(bench);
+  for (let delivered = 0; delivered < 2; delivered += 1) {
+    passTime(LOCK_MS / 4);
+    await bench.deliverAlarm();
+    expect(await dump(bench)).toEqual(before);
+    expect(await bench.alarmAt()).toBe(await lockEnd(bench, lost));
+  }
+  release();
+  expect(await running).toMatchObject({ status: 201, text: "done" });
+});
+
+it("an alarm that nothing is left for is not set", async () => {
+  const bench = new ShardBench();
+  await bench.send(messageOf(headOf()));
+  passTime(2 * RETENTION_MS);
+  expect(await bench.alarm()).toBe(true);
+  expect(await bench.alarmAt()).toBeNull();
+  await bench.deliverAlarm();
+  expect(await bench.alarmAt()).toBeNull();
+});
+
+describe("an alarm that the platform has dropped", () => {
+  it.each(["hold", "verify"] as const)("is set again by the next claim, and does what was due: %s", async (unknown) => {
+    const [bench, head] = await withLostAttempt(unknown);
+    await bench.within((_ledger, { storage }) => storage.deleteAlarm());
+    await bench.evict();
+    passTime(LOCK_MS + 5000);
+    expect(await bench.alarmAt()).toBeNull();
+    expect(await bench.stored(head.recordId)).toMatchObject({ state: "started" });
+    await bench.send(messageOf(headOf()));
+    // Not at the new claim's own deadline: at what has been due all the time.
+    expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
+    expect(await bench.alarm()).toBe(true);
+    const state = unknown === "hold" ? "unknown" : "completed";
+    await vi.waitFor(async () => expect(await bench.stored(head.recordId)).toMatchObject({ state }));
+  });
+
+  it("is set again by an instance that takes it for set, once it is overdue", async () => {
+    const [bench, head] = await withLostAttempt("hold");
+    await bench.send(messageOf(headOf()));
+    expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
+    await bench.within((_ledger, { storage }) => storage.deleteAlarm());
+    passTime(LOCK_MS + 120_000);
+    await bench.send(messageOf(headOf()));
+    expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
+    expect(await bench.alarm()).toBe(true);
+    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown" });
+  });
+
+  it("is not needed by the requests of a key: each sees the record as time has left it", async () => {
+    const [bench, head] = await withLostAttempt("retry");
+    await bench.within((_ledger, { storage }) => storage.deleteAlarm());
+    await bench.evict();
+    expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 409, code: "in-flight" });
+    passTime(LOCK_MS);
+    expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201, text: "answer 2" });
+  });
+});
+
+describe("an alarm whose work fails", () => {
+  const refuse = (bench: ShardBench, what: string): Promise<unknown> =>
+    bench.within((_ledger, { storage }) =>
+      storage.sql.exec(`CREATE TRIGGER refuse BEFORE ${what} ON records BEGIN SELECT RAISE(FAIL, 'no room'); END`),
+    );
+  const allow = (bench: ShardBench): Promise<unknown> =>
+    bench.within((_ledger, { storage }) => storage.sql.exec("DROP TRIGGER refuse"));
+
+  it.each<[string, "hold" | "verify", (record: IdempotencyRecord | null) => void]>([
+    ["ends a lock", "hold", (record) => expect(record).toMatchObject({ state: "unknown" })],
+    ["asks the origin", "verify", (record) => expect(record).toMatchObject({ state: "completed", status: 201 })],
+  ])("%s later: it sets itself anew", async (_what, unknown, expectDone) => {
+    const [bench, head] = await withLostAttempt(unknown);
+    passTime(LOCK_MS);
+    await refuse(bench, "UPDATE");
+    const before = await dump(bench);
+    for (let failing = 0; failing < 8; failing += 1) {
+      // More often than the platform would try again by itself.
+      await bench.deliverAlarm();
+      expect(await bench.alarmAt()).toBe(Date.now() + 5000);
+      passTime(5000);
+    }
+    expect(await dump(bench)).toEqual(before);
+    // Asked in vain: what the origin says could not be written, so it is not asked.
+    expect(bench.calls).toEqual(["POST /act 1"]);
+    await allow(bench);
+    await bench.deliverAlarm();
+    await vi.waitFor(async () => expectDone(await bench.stored(head.recordId)));
+  });
+
+  it("erases later", async () => {
+    const bench = new ShardBench();
+    const head = headOf();
+    await bench.send(messageOf(head));
+    passTime(2 * RETENTION_MS);
+    await refuse(bench, "DELETE");
+    await bench.deliverAlarm();
+    expect(await bench.alarmAt()).toBe(Date.now() + 5000);
+    expect(await bench.stored(head.recordId)).not.toBeNull();
+    // What has expired is not found, erased or not.
+    await allow(bench);
+    expect(await bench.alarm()).toBe(true);
+    expect(await bench.stored(head.recordId)).toBeNull();
+    expect(await bench.alarmAt()).toBeNull();
+  });
+});

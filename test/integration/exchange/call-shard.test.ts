@@ -1,0 +1,179 @@
+// The Worker's calls to a shard. The platform's own errors cannot be brought about locally, so a namespace stands in for it
+// here whose stubs fail as the documentation says; a lost object in mid-call is a real one.
+
+import { env } from "cloudflare:test";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { readConfig } from "../../../src/config/read.ts";
+import type { Route } from "../../../src/config/resolved.ts";
+import { decodeMessage, type Parcel, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
+import { shardCaller } from "../../../src/shard/call-shard.ts";
+import { nameRecord } from "../../../src/http/record-name.ts";
+import { shardName } from "../../../src/shard/shard-place.ts";
+import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
+
+vi.spyOn(console, "warn").mockImplementation(() => undefined);
+vi.spyOn(console, "error").mockImplementation(() => undefined);
+afterAll(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+function routeOf(settings: object = {}): Route {
+  const read = readConfig({ IDEMPOTENCY: { origin: "https://api.example", ...settings }, ROUTES: [{ path: "/*" }] });
+  const route = read.ok ? read.config.routes[0] : undefined;
+  if (route === undefined) throw new Error(JSON.stringify(read));
+  return route;
+}
+
+interface Call {
+  /** The stub that was called; each has a number of its own. */
+  readonly stub: number;
+  readonly url: string;
+  readonly init: RequestInit;
+  readonly bytes: Uint8Array;
+}
+
+interface StandIn {
+  readonly namespace: DurableObjectNamespace;
+  readonly calls: Call[];
+  /** What each stub was asked for. */
+  readonly stubs: { readonly name: string; readonly options: unknown }[];
+}
+
+/** A namespace whose stubs do these things, one call after the other. */
+function standIn(...does: readonly (Error | Response)[]): StandIn {
+  const calls: Call[] = [];
+  const stubs: StandIn["stubs"] = [];
+  const namespace = {
+    idFromName: (name: string) => ({ name }),
+    // Local workerd has none; on Cloudflare it is part of an object's id.
+    jurisdiction: (jurisdiction: string) => ({
+      ...namespace,
+      idFromName: (name: string) => ({ name: `${jurisdiction}/${name}` }),
+    }),
+    get({ name }: { readonly name: string }, options: unknown) {
+      const stub = stubs.push({ name, options });
+      return {
+        async fetch(url: string, init: RequestInit) {
+          const { body } = init;
+          const bytes = body instanceof Uint8Array ? body.slice() : new Uint8Array();
+          const answer = does[calls.push({ stub, url, init, bytes }) - 1] ?? new Error("one call too many");
+          if (body instanceof ReadableStream)
+            await (answer instanceof Error ? body.cancel() : new Response(body).arrayBuffer());
+          if (answer instanceof Error) throw answer;
+          return answer;
+        },
+      };
+    },
+  };
+  if (!isNamespace(namespace)) throw new TypeError("no namespace");
+  return { namespace, calls, stubs };
+}
+
+/** As far as the Worker uses one. */
+function isNamespace(value: object): value is DurableObjectNamespace {
+  return "idFromName" in value && "get" in value;
+}
+
+/** As the platform marks its errors. */
+function failure(marks: {
+  readonly overloaded?: boolean;
+  readonly retryable?: boolean;
+  readonly remote?: boolean;
+}): Error {
+  return Object.assign(new Error("the platform's word for it"), marks);
+}
+
+const lost = (): Error => failure({ retryable: true, remote: false });
+const answer = (): Response => new Response("answered", { status: 201 });
+const parcel = (): Parcel => ({ head: headOf(), body: new Uint8Array([1, 2, 3]), rest: null, free: () => undefined });
+
+describe("a call to a shard that fails", () => {
+  it.each([1, 2])(
+    "%i times and then works gives one answer, by a new stub and the same message each time",
+    async (times) => {
+      const { namespace, calls, stubs } = standIn(...Array.from({ length: times }, lost), answer());
+      const sent = parcel();
+      const route = routeOf({ location_hint: "weur" });
+      const response = await shardCaller(namespace)(route, sent);
+      expect([response?.status, await response?.text()]).toEqual([201, "answered"]);
+      expect(calls.map(({ stub }) => stub)).toEqual(Array.from({ length: times + 1 }, (_, index) => index + 1));
+      const name = shardName(sent.head.recordId, route.shards);
+      expect(stubs).toEqual(stubs.map(() => ({ name, options: { locationHint: "weur" } })));
+      for (const { url, init, bytes } of calls) {
+        expect(url).toBe(EXCHANGE_URL);
+        expect(init).toMatchObject({ method: "POST", redirect: "manual" });
+        expect(decodeMessage(bytes)).toEqual({ head: sent.head, body: sent.body });
+      }
+    },
+  );
+
+  it("three times gives none, and is not tried a fourth time", async () => {
+    const { namespace, calls } = standIn(lost(), lost(), failure({ remote: true }));
+    expect(await shardCaller(namespace)(routeOf(), parcel())).toBeNull();
+    expect(calls.map(({ stub }) => stub)).toEqual([1, 2, 3]);
+  });
+
+  it("because the object is overloaded is never made again: more calls make it worse", async () => {
+    const overloaded = failure({ overloaded: true, retryable: true });
+    for (const before of [[], [lost()], [lost(), lost()]]) {
+      const { namespace, calls } = standIn(...before, overloaded, answer());
+      expect(await shardCaller(namespace)(routeOf(), parcel())).toBeNull();
+      expect(calls).toHaveLength(before.length + 1);
+    }
+    const { namespace, calls } = standIn(failure({ overloaded: false }), answer());
+    expect((await shardCaller(namespace)(routeOf(), parcel()))?.status).toBe(201);
+    expect(calls).toHaveLength(2);
+  });
+
+  it.each([409, 500, 503])("is not one that is answered with %i", async (status) => {
+    const { namespace, calls } = standIn(new Response("told", { status }));
+    expect((await shardCaller(namespace)(routeOf(), parcel()))?.status).toBe(status);
+    expect(calls).toHaveLength(1);
+  });
+
+  it("is not made again where it carried a stream, which can be read only once", async () => {
+    for (const error of [lost(), failure({ overloaded: true })]) {
+      const { namespace, calls } = standIn(error, answer());
+      let reads = 0;
+      const rest = {
+        read: () =>
+          Promise.resolve(reads++ < 3 ? { done: false as const, value: new Uint8Array(10) } : { done: true as const }),
+        cancel: () => Promise.resolve(),
+      };
+      expect(await shardCaller(namespace)(routeOf(), { ...parcel(), rest })).toBeNull();
+      expect(calls.map(({ url }) => url)).toEqual([UPLOAD_URL]);
+    }
+  });
+});
+
+it.each([null, "eu", "fedramp-high"] as const)(
+  "goes to an object of the route's jurisdiction: %s",
+  async (jurisdiction) => {
+    const { namespace, stubs } = standIn(answer());
+    const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
+    const sent = parcel();
+    expect((await shardCaller(namespace)(route, sent))?.status).toBe(201);
+    const name = shardName(sent.head.recordId, route.shards);
+    expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
+  },
+);
+
+it("whose object is lost in mid-call is told that the attempt may be at work, and the origin is called once", async () => {
+  const route = routeOf({ shards: "per-key" });
+  const head = headOf({ recordId: await nameRecord(crypto.randomUUID(), [], "") });
+  const bench = new ShardBench(shardName(head.recordId, "per-key"));
+  bench.origin = () => new Promise(() => undefined);
+  const response = shardCaller(env.KEY_SHARD)(route, {
+    head,
+    body: new Uint8Array(),
+    rest: null,
+    free: () => undefined,
+  });
+  await bench.called(1);
+  await bench.lose();
+  const told = await response;
+  expect(told === null ? null : await saidBy(told)).toMatchObject({ status: 409, code: "in-flight" });
+  expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 409, code: "in-flight" });
+  expect(bench.calls).toEqual(["POST /act 1"]);
+});

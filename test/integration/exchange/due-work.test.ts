@@ -1,0 +1,334 @@
+// What an alarm costs, and whom it lets wait: what is due is found without a look at what is not, a great loss is worked off
+// in slices, and no question to the origin holds up the alarm, an expired record, or another route's question.
+
+import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import type { IdempotencyRecord, Started, Unknown } from "../../../src/core/record.ts";
+import { epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
+import { LOCKS_AT_ONCE } from "../../../src/shard/exchange.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { completed, freshId, policy, response, started } from "../support/records.ts";
+import { again, headOf, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
+import { standStill } from "../support/standing-clock.ts";
+
+standStill(["error", "warn"]);
+
+/** A shard's object as others have left it, and then in a new instance. */
+class LeftShard {
+  readonly stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  /** Where the new instance has set the alarm; the platform never delivers it, only the test does. */
+  alarmAt: number | null = null;
+
+  async leave(
+    records: readonly (readonly [id: RecordId, record: IdempotencyRecord, route?: string, verification?: string])[],
+  ): Promise<void> {
+    await runInDurableObject(this.stub, async (_instance, { storage }) => {
+      const ledger = new Ledger(storage);
+      for (const [id, record, route = "/", verification = null] of records) {
+        const kept = record.state === "completed" ? { response } : {};
+        ledger.save(id, null, record, { ...kept, verification, label: { key: id, route } });
+      }
+      await storage.setAlarm(Date.now() + 3_600_000);
+    });
+    await evictDurableObject(this.stub);
+    await runInDurableObject(this.stub, (_instance, { storage }) => {
+      const setAlarm = (time: number): Promise<void> => {
+        this.alarmAt = time;
+        return Promise.resolve();
+      };
+      Object.defineProperty(storage, "setAlarm", { value: setAlarm, configurable: true });
+    });
+  }
+
+  /** Delivers the alarm once, and tells how many rows that has read and written. */
+  alarm(): Promise<{ readonly read: number; readonly written: number }> {
+    return runInDurableObject(this.stub, async (instance, { storage }) => {
+      const { sql } = storage;
+      const exec = sql.exec.bind(sql);
+      const cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
+      const counting = (query: string, ...bindings: SqlStorageValue[]) => {
+        const cursor = exec(query, ...bindings);
+        cursors.push(cursor);
+        return cursor;
+      };
+      Object.defineProperty(sql, "exec", { value: counting, configurable: true });
+      await instance.alarm?.();
+      Object.defineProperty(sql, "exec", { value: exec, configurable: true });
+      return {
+        read: cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0),
+        written: cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0),
+      };
+    });
+  }
+
+  countOf(state: IdempotencyRecord["state"]): Promise<number> {
+    return runInDurableObject(
+      this.stub,
+      (_instance, { storage }) =>
+        storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM records WHERE state = ?", state).one().n,
+    );
+  }
+}
+
+/** Under `verify`. */
+const verifying = { ...policy, unknown: "verify" } as const;
+
+/** Not yet to be asked about. */
+function waiting(at = Date.now() + 600_000): Unknown {
+  const { fingerprint, attempt } = started(epochMs(Date.now() - 60_000));
+  const expiresAt = epochMs(Date.now() + 24 * 3_600_000);
+  return {
+    state: "unknown",
+    fingerprint,
+    attempt,
+    policy: verifying,
+    verifyAt: epochMs(at),
+    verifications: 0,
+    expiresAt,
+  };
+}
+
+describe("an alarm", () => {
+  it.each([10, 1000, 10_000])(
+    "reads as many rows for one lock that ends as for one of %i in flight",
+    async (others) => {
+      const shard = new LeftShard();
+      const now = Date.now();
+      const living = Array.from({ length: others / 2 }, () => [freshId(), started(epochMs(now))] as const);
+      const doubtful = Array.from({ length: others / 2 }, () => [freshId(), waiting()] as const);
+      const lost = (): readonly [RecordId, Started] => [freshId(), started(epochMs(now - LOCK_MS))];
+      const ending = [freshId(), started(epochMs(now - LOCK_MS + 1000))] as const;
+      await shard.leave([...living, ...doubtful, lost(), ending]);
+      // The first alarm of an instance learns what there is.
+      await shard.alarm();
+      expect(await shard.countOf("unknown")).toBe(others / 2 + 1);
+      expect(await shard.alarm()).toEqual({ read: 19, written: 0 });
+      vi.setSystemTime(now + 1000);
+      expect(await shard.alarm()).toEqual({ read: 27, written: 2 });
+      expect(await shard.countOf("unknown")).toBe(others / 2 + 2);
+    },
+  );
+
+  it("finds the one that is due among ten thousand questions, and reads no other", async () => {
+    const bench = new ShardBench();
+    const shard = new LeftShard();
+    const asked: string[] = [];
+    bench.origin = (request) => {
+      asked.push(new URL(request.url).pathname);
+      return new Response("it happened");
+    };
+    const due = [freshId(), waiting(Date.now() - 1), "/b", questionAt("/due")] as const;
+    const others = Array.from({ length: 10_000 }, () => [freshId(), waiting(), "/a", questionAt("/other")] as const);
+    await shard.leave([...others, due]);
+    const { read } = await shard.alarm();
+    expect(read).toBe(61);
+    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(1));
+    expect(asked).toEqual(["/due"]);
+  });
+
+  it("ends the locks of 1,000 lost attempts in slices, the oldest first, and comes again at once", async () => {
+    const shard = new LeftShard();
+    const now = Date.now();
+    const lost = Array.from({ length: 1000 }, (_, index) => {
+      return [recordId(String(index).padStart(4, "0")), started(epochMs(now - 100_000 - index))] as const;
+    });
+    await shard.leave(lost.toReversed());
+    for (let done = LOCKS_AT_ONCE; done <= 300; done += LOCKS_AT_ONCE) {
+      await shard.alarm();
+      expect(await shard.countOf("unknown")).toBe(done);
+      expect(shard.alarmAt).toBe(Date.now() + 1);
+    }
+    const [left] = await runInDurableObject(shard.stub, (_instance, { storage }) =>
+      storage.sql.exec<{ id: string }>("SELECT max(id) AS id FROM records WHERE state = 'started'").toArray(),
+    );
+    expect(left?.id).toBe("0699");
+  });
+
+  it("reads ahead of nobody: a claim finds the next deadline without a walk through what is in flight", async () => {
+    const shard = new LeftShard();
+    const now = Date.now();
+    await shard.leave(Array.from({ length: 5000 }, () => [freshId(), started(epochMs(now))] as const));
+    const rows = await runInDurableObject(shard.stub, (_instance, { storage }) => {
+      const { sql } = storage;
+      let read: { readonly rowsRead: number }[] = [];
+      const counted = {
+        exec: <T extends Record<string, SqlStorageValue>>(query: string, ...bindings: SqlStorageValue[]) => {
+          const cursor = sql.exec<T>(query, ...bindings);
+          read.push(cursor);
+          return cursor;
+        },
+      };
+      const ledger = new Ledger({ sql: counted, transactionSync: (run) => storage.transactionSync(run) });
+      const next = (): number => {
+        read = [];
+        ledger.nextDeadline();
+        return read.reduce((sum, cursor) => sum + cursor.rowsRead, 0);
+      };
+      return [next(), next()];
+    });
+    // What another instance has left is read once.
+    expect(rows[0]).toBeGreaterThanOrEqual(5000);
+    expect(rows[1]).toBe(3);
+  });
+});
+
+/** How the origin is asked: where the test sees for which route it was. */
+function questionAt(path: string): string {
+  return JSON.stringify({
+    origin: { kind: "zone" },
+    url: `https://api.example${path}`,
+    headers: [],
+    timeoutMs: 20_000,
+    idleTimeoutMs: 20_000,
+    maxBytes: 1 << 20,
+  });
+}
+
+describe("a question that is not answered", () => {
+  it("holds up neither the alarm nor what has expired", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Promise(() => undefined);
+    const shard = new LeftShard();
+    const old = completed(started(epochMs(0)), epochMs(0));
+    const due = [freshId(), waiting(Date.now() - 1), "/a", questionAt("/a")] as const;
+    await shard.leave([...Array.from({ length: 1200 }, () => [freshId(), old] as const), due]);
+    for (const left of [700, 200, 0]) {
+      // It returns, though the question is at the origin.
+      await shard.alarm();
+      expect(await shard.countOf("completed")).toBe(left);
+    }
+    expect(bench.calls).toHaveLength(1);
+  });
+
+  it("does not make the alarm come again and again, and is looked after when its instance may be lost", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Promise(() => undefined);
+    const shard = new LeftShard();
+    const now = Date.now();
+    await shard.leave([[freshId(), waiting(now), "/a", questionAt("/a")]]);
+    await shard.alarm();
+    // The pause before the next question is over before this one is.
+    vi.setSystemTime(now + 5000);
+    await shard.alarm();
+    expect(bench.calls).toHaveLength(1);
+    expect(shard.alarmAt).toBe(now + 5000 + 35_000);
+  });
+
+  it("takes no other route's turn, however many wait: at most two of a route are at the origin, and four in all", async () => {
+    const bench = new ShardBench();
+    const asked: string[] = [];
+    bench.origin = (request) => {
+      const { pathname } = new URL(request.url);
+      asked.push(pathname);
+      return pathname === "/well" ? new Response("it happened") : new Promise(() => undefined);
+    };
+    const shard = new LeftShard();
+    const before = Date.now() - 10_000;
+    const hanging = ["/a", "/b"].flatMap((route) =>
+      Array.from({ length: 500 }, () => [freshId(), waiting(before), route, questionAt(route)] as const),
+    );
+    // Those that are answered have waited for a shorter time than all the others.
+    const well = Array.from(
+      { length: 20 },
+      () => [freshId(), waiting(before + 1), "/well", questionAt("/well")] as const,
+    );
+    await shard.leave([...hanging.filter(([, , route]) => route === "/a"), ...well]);
+    await shard.alarm();
+    // Each that is answered lets the next go, and none waits for those that hang.
+    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(20), { timeout: 10_000 });
+    expect(asked.filter((path) => path === "/a")).toHaveLength(2);
+
+    const all = new LeftShard();
+    asked.length = 0;
+    await all.leave(hanging);
+    await all.alarm();
+    await vi.waitFor(() => expect(asked.toSorted()).toEqual(["/a", "/a", "/b", "/b"]));
+  });
+
+  it("asks those of a route first that have waited longest", async () => {
+    const bench = new ShardBench();
+    const asked: string[] = [];
+    bench.origin = (request) => {
+      asked.push(new URL(request.url).pathname);
+      return new Response("it happened");
+    };
+    const shard = new LeftShard();
+    const paths = ["/3", "/1", "/4", "/2", "/0"];
+    await shard.leave(
+      paths.map((path) => [freshId(), waiting(Date.now() - 1000 + Number(path.slice(1))), "/", questionAt(path)]),
+    );
+    await shard.alarm();
+    await vi.waitFor(() => expect(asked).toHaveLength(5), { timeout: 10_000 });
+    expect(asked).toEqual(["/0", "/1", "/2", "/3", "/4"]);
+  });
+});
+
+/** A shard that has lost an attempt whose outcome the origin is to be asked about, when its lock has ended. */
+async function withLostAttempt(headers: readonly (readonly [string, string])[] = []) {
+  const bench = new ShardBench();
+  bench.origin = () => new Promise(() => undefined);
+  const plain = headOf({}, "verify");
+  const verification = plain.verification === null ? null : { ...plain.verification, headers };
+  const head = { ...plain, verification };
+  void bench.send(messageOf(head)).catch(() => undefined);
+  await bench.called(1);
+  await bench.lose();
+  vi.setSystemTime(Date.now() + LOCK_MS);
+  const by = (name: string): typeof head => ({
+    ...again(head),
+    verification: verification === null ? null : { ...verification, headers: [["authorization", name]] },
+  });
+  return { bench, head, by };
+}
+
+describe("a question of a duplicate", () => {
+  const claimant = [["authorization", "alice"]] as const;
+
+  /** What each caller is told, by his credential; everything else is what the operation itself is answered. */
+  const telling =
+    (answers: Readonly<Record<string, number>>) =>
+    (request: Request): Response => {
+      const who = request.headers.get("authorization") ?? "nobody";
+      if (request.method !== "GET") return new Response("second", { status: 201 });
+      return new Response(`told to ${who}`, { status: answers[who] ?? 500 });
+    };
+
+  it("is asked with the claim's own credential, whoever comes: a colleague's 404 is no answer", async () => {
+    const { bench, head, by } = await withLostAttempt(claimant);
+    bench.origin = telling({ alice: 500, bob: 404 });
+    for (let duplicate = 0; duplicate < 3; duplicate += 1) {
+      expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 409, code: "outcome-unknown" });
+    }
+    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown", attempt: { number: 1 } });
+    expect(bench.calls.filter((call) => call.startsWith("POST"))).toHaveLength(1);
+  });
+
+  it("is asked with his own only where the claim's is not taken any more, and then a 404 says nothing", async () => {
+    const { bench, head, by } = await withLostAttempt(claimant);
+    bench.origin = telling({ alice: 401, bob: 404 });
+    expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 409, code: "outcome-unknown" });
+    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown" });
+    expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "GET /look-up -"]);
+  });
+
+  it.each([401, 403])(
+    "counts with his own where the claim's is answered %d, and the origin knows of it",
+    async (status) => {
+      const { bench, head, by } = await withLostAttempt(claimant);
+      bench.origin = telling({ alice: status, bob: 200 });
+      expect(await bench.send(messageOf(by("bob")))).toMatchObject({
+        status: 200,
+        text: "told to bob",
+        isReplay: true,
+      });
+      expect(await bench.stored(head.recordId)).toMatchObject({ state: "completed", status: 200 });
+    },
+  );
+
+  it("lets the next attempt start when the claim's own credential is told 404, whoever asks", async () => {
+    const { bench, by } = await withLostAttempt(claimant);
+    bench.origin = telling({ alice: 404, bob: 404 });
+    expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 201, text: "second" });
+    expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "POST /act 2"]);
+  });
+});

@@ -1,0 +1,18 @@
+import fc from "fast-check";
+import { describe, it } from "vitest";
+import { shardCommands } from "../support/model-commands.ts";
+import { ModelShard } from "../support/model-shard.ts";
+import { standStill } from "../support/standing-clock.ts";
+
+describe("a shard in workerd", () => {
+  standStill(["warn"]);
+
+  it("answers and remembers as the life cycle says, whatever time, evictions, alarms and losses do between", async () => {
+    await fc.assert(
+      fc.asyncProperty(shardCommands, (sequence) =>
+        fc.asyncModelRun(() => ({ model: { records: new Map() }, real: new ModelShard() }), sequence),
+      ),
+      { seed: 1, numRuns: 100, endOnFailure: true },
+    );
+  }, 60_000);
+});

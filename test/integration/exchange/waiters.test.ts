@@ -1,0 +1,341 @@
+// Those who wait cost an object nothing that anybody else needs, and what fails beside an answer never costs the answer.
+
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { epochMs } from "../../../src/core/units.ts";
+import type { ExchangeHead } from "../../../src/http/message.ts";
+import { holdBytes } from "../../../src/shard/body/read-memory.ts";
+import { MOST_OF_RECORD, MOST_OF_SHARD } from "../../../src/shard/waiters.ts";
+import { withExchanges } from "../support/held-exchanges.ts";
+import { again, headOf, LOCK_MS, RETENTION_MS, saidBy } from "../support/shard-bench.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+const waiting = (changes: Partial<ExchangeHead> = {}): ExchangeHead =>
+  headOf({ duplicate: "wait", waitMs: 60_000, ...changes });
+
+/** From now on the platform gives an object so many timers at once, and throws for the next one. */
+function limitTimers(most: number): { readonly peak: () => number } {
+  const pending = new Set<unknown>();
+  let peak = 0;
+  const { setTimeout: set, clearTimeout: clear } = globalThis;
+  vi.stubGlobal("setTimeout", (run: () => void, ms: number) => {
+    if (pending.size >= most) throw new Error("QuotaExceededError: too many timers");
+    const timer: unknown = set(() => {
+      pending.delete(timer);
+      run();
+    }, ms);
+    pending.add(timer);
+    peak = Math.max(peak, pending.size);
+    return timer;
+  });
+  vi.stubGlobal("clearTimeout", (timer: ReturnType<typeof set>) => {
+    pending.delete(timer);
+    clear(timer);
+  });
+  return { peak: () => peak };
+}
+
+describe("duplicates that are abandoned", () => {
+  it("leave nothing behind: after 10,200 of them a stream is stored and kept, on the one timer of the object", async () => {
+    const timers = limitTimers(1);
+    await withExchanges(async ({ run, world }) => {
+      const answer = Promise.withResolvers<Response>();
+      world.origin = () => answer.promise;
+      const head = waiting();
+      const first = run(head);
+      for (let left = 0; left < 10_200; left += MOST_OF_RECORD) {
+        const callers = Array.from({ length: MOST_OF_RECORD }, () => new AbortController());
+        const answers = callers.map((caller) => run(again(head), caller));
+        for (const caller of callers) caller.abort();
+        for (const response of await Promise.all(answers)) expect(response.status).toBe(409);
+      }
+      const { readable, writable } = new IdentityTransformStream();
+      world.origin = () => Promise.resolve(new Response(readable, { status: 202 }));
+      const stranger = waiting();
+      const streaming = run(stranger);
+      const writer = writable.getWriter();
+      await writer.write(new TextEncoder().encode("one, "));
+      const streamed = await streaming;
+      expect(streamed.status).toBe(202);
+      const text = streamed.text();
+      await writer.write(new TextEncoder().encode("two"));
+      await writer.close();
+      expect(await text).toBe("one, two");
+      expect(await saidBy(await run(again(stranger)))).toMatchObject({ status: 202, text: "one, two", isReplay: true });
+      answer.resolve(new Response("done", { status: 201 }));
+      expect((await first).status).toBe(201);
+    });
+    expect(timers.peak()).toBe(1);
+  });
+
+  it("are answered at once, whatever they would have waited for", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const answer = Promise.withResolvers<Response>();
+      world.origin = () => answer.promise;
+      const head = waiting();
+      const first = run(head);
+      const caller = new AbortController();
+      const waiter = run(again(head), caller);
+      caller.abort();
+      expect(await saidBy(await waiter)).toMatchObject({ status: 409, code: "in-flight" });
+      const late = new AbortController();
+      late.abort();
+      expect(await saidBy(await run(again(head), late))).toMatchObject({ status: 409, code: "in-flight" });
+      answer.resolve(new Response("done"));
+      await first;
+    });
+  });
+
+  it("start no attempt when the origin, asked for them, says that the last one is absent", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const head = headOf({}, "verify");
+      const question = Promise.withResolvers<Response>();
+      let acts = 0;
+      world.origin = (url) => {
+        if (url.endsWith("/look-up")) return question.promise;
+        acts += 1;
+        return Promise.reject(new Error("connection lost"));
+      };
+      vi.useFakeTimers({ toFake: ["Date"] });
+      expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
+      vi.setSystemTime(Date.now() + LOCK_MS);
+      const caller = new AbortController();
+      const asking = run(again(head), caller);
+      caller.abort();
+      expect(await saidBy(await asking)).toMatchObject({ status: 409, code: "outcome-unknown" });
+      question.resolve(new Response(null, { status: 404 }));
+      await scheduler.wait(1);
+      expect(acts).toBe(1);
+      // One who is still there starts it.
+      expect(await saidBy(await run(again(head)))).toMatchObject({ code: "origin-dropped" });
+      expect(acts).toBe(2);
+    });
+  });
+
+  it("start no attempt when they are woken and have left before they go on", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const head = headOf({}, "verify");
+      const question = Promise.withResolvers<Response>();
+      let acts = 0;
+      world.origin = (url) => {
+        if (url.endsWith("/look-up")) return question.promise;
+        acts += 1;
+        return Promise.reject(new Error("connection lost"));
+      };
+      vi.useFakeTimers({ toFake: ["Date"] });
+      expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
+      vi.setSystemTime(Date.now() + LOCK_MS);
+      // It says that the client has gone before anybody has heard of it.
+      const caller = new AbortController();
+      let hasLeft = false;
+      Object.defineProperty(caller.signal, "aborted", { get: () => hasLeft });
+      const asking = run(again(head), caller);
+      hasLeft = true;
+      question.resolve(new Response(null, { status: 404 }));
+      expect(await saidBy(await asking)).toMatchObject({ status: 409, code: "outcome-unknown" });
+      expect(acts).toBe(1);
+    });
+  });
+});
+
+describe("duplicates that wait", () => {
+  it("share the word that the origin cannot be reached: one try for all of them, each with its own echo", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const gate = Promise.withResolvers<boolean>();
+      let tries = 0;
+      world.isReachable = () => {
+        tries += 1;
+        return gate.promise;
+      };
+      const head = waiting({
+        call: { ...headOf().call, origin: { kind: "url", url: "http://192.0.2.1:9" }, url: "http://192.0.2.1:9/act" },
+      });
+      const first = run(head);
+      const others = Array.from({ length: 300 }, (_, index) => run({ ...again(head), echo: `"key" ${index}` }));
+      await scheduler.wait(1);
+      gate.resolve(false);
+      const unreachable = { status: 502, code: "origin-unreachable" };
+      expect(await saidBy(await first)).toMatchObject(unreachable);
+      const answers = await Promise.all(others);
+      const said = await Promise.all(answers.map((response) => saidBy(response.clone())));
+      const told = said.filter(({ code }) => code === "origin-unreachable");
+      const refused = said.filter(({ code }) => code === "in-flight");
+      expect([told.length, refused.length]).toEqual([MOST_OF_RECORD, 300 - MOST_OF_RECORD]);
+      expect(answers.map(({ headers }) => headers.get("idempotency-key"))).toEqual(
+        answers.map((_, index) => `"key" ${index}`),
+      );
+      expect(tries).toBe(1);
+    });
+  });
+
+  it("are so many in one object, and no more", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const answer = Promise.withResolvers<null>();
+      world.origin = () => answer.promise.then(() => new Response("done", { status: 201 }));
+      const heads = Array.from({ length: MOST_OF_SHARD / MOST_OF_RECORD + 1 }, () => waiting());
+      const firsts = heads.map((head) => run(head));
+      const [last, ...others] = heads;
+      if (last === undefined) throw new Error("no key");
+      const crowd = others.flatMap((head) => Array.from({ length: MOST_OF_RECORD }, () => run(again(head))));
+      expect(await saidBy(await run(again(last)))).toMatchObject({
+        status: 409,
+        code: "in-flight",
+        retryAfterSeconds: 1,
+      });
+      answer.resolve(null);
+      for (const response of await Promise.all([...firsts, ...crowd])) expect(response.status).toBe(201);
+      // The places are free again.
+      const held = Promise.withResolvers<Response>();
+      world.origin = () => held.promise;
+      const head = waiting();
+      const first = run(head);
+      const crowdAgain = Array.from({ length: MOST_OF_RECORD }, () => run(again(head)));
+      held.resolve(new Response("again"));
+      for (const response of await Promise.all([first, ...crowdAgain])) expect(await response.text()).toBe("again");
+    });
+  });
+});
+
+/** An answer whose body never ends. */
+function endless(status: number, cancelled: () => void): Response {
+  const body = new ReadableStream({
+    type: "bytes",
+    pull: (controller) => {
+      controller.enqueue(new Uint8Array(1000));
+      return new Promise(() => undefined);
+    },
+    cancel: cancelled,
+  });
+  return new Response(body, { status });
+}
+
+describe("an answer in doubt that is still on its way", () => {
+  it.each(["hold", "retry"] as const)(
+    "is cut off before the next attempt begins, however late its timer, also where an operator lets that in (%s)",
+    async (unknown) => {
+      vi.useFakeTimers({ toFake: ["Date"] });
+      await withExchanges(async ({ run, world, steps }) => {
+        const told: string[] = [];
+        world.origin = () => {
+          told.push("first call");
+          return Promise.resolve(endless(504, () => told.push("first call cancelled")));
+        };
+        const head = headOf({}, unknown);
+        const first = await run(head);
+        expect(first.status).toBe(504);
+        if (unknown === "hold") {
+          expect(await saidBy(await run(again(head)))).toMatchObject({ code: "outcome-unknown" });
+          // It says nothing any more that the record would listen to, so a decision need not wait for its body.
+          const release = { type: "release", by: "test", reason: "test" } as const;
+          expect(steps.change(head.recordId, release, null)).toBeNull();
+        }
+        vi.setSystemTime(Date.now() + LOCK_MS - 1);
+        expect(await saidBy(await run(again(head)))).toMatchObject({ code: "in-flight", retryAfterSeconds: 1 });
+        world.origin = () => {
+          told.push("second call");
+          return Promise.resolve(new Response("done", { status: 201 }));
+        };
+        vi.setSystemTime(Date.now() + 1);
+        expect(await saidBy(await run(again(head)))).toMatchObject({ status: 201, text: "done" });
+        expect(told).toEqual(["first call", "first call cancelled", "second call"]);
+        await expect(first.arrayBuffer()).rejects.toThrow();
+      });
+    },
+  );
+});
+
+it("an operator's response is never mixed with the answer in doubt of the same attempt", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  await withExchanges(async ({ run, world, steps, ledger }) => {
+    world.origin = () => Promise.resolve(new Response(new Uint8Array(600_000).fill(1), { status: 504 }));
+    const head = headOf({}, "hold");
+    // Both clients stand still, where the isolate holds so much that they are given small pieces.
+    const release = holdBytes(new Uint8Array(16 << 20));
+    const first = await run(head);
+    const bytes = new Uint8Array(200_000).fill(2);
+    const resolve = { type: "resolve", status: 200, by: "test", reason: "test" } as const;
+    const response = { status: 200, statusText: "", headers: [], body: { kind: "inline", bytes } as const };
+    expect(steps.change(head.recordId, resolve, response)).toBeNull();
+    const replay = await run(again(head));
+    vi.setSystemTime(Date.now() + 2 * RETENTION_MS);
+    expect(ledger.erase(epochMs(Date.now()), 10)).toBe(1);
+    const replayed = new Uint8Array(await replay.arrayBuffer());
+    expect(replayed.byteLength === bytes.byteLength && replayed.every((byte) => byte === 2)).toBe(true);
+    await first.body?.cancel();
+    release();
+  });
+});
+
+it.each([503, 504])("a %i that cannot be noted in its record does not go on: its call is ended", async (status) => {
+  vi.spyOn(console, "error").mockReturnValue();
+  await withExchanges(async ({ run, world }) => {
+    let isCancelled = false;
+    world.origin = () => {
+      world.isFull = true;
+      return Promise.resolve(endless(status, () => (isCancelled = true)));
+    };
+    expect(await saidBy(await run(headOf()))).toMatchObject({ status: 503, code: "store-unavailable" });
+    expect(isCancelled).toBe(true);
+  });
+});
+
+it("a result too large to keep is noted as such, also where the store fails once", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  await withExchanges(async ({ run, world }) => {
+    world.origin = () => {
+      world.isFull = true;
+      return Promise.resolve(new Response(new Uint8Array(400_000), { status: 201 }));
+    };
+    world.refused = () => (world.isFull = false);
+    const head = waiting({ maxResponseBodyBytes: 0 });
+    await run(head)
+      .then((response) => response.arrayBuffer())
+      .catch(() => undefined);
+    expect(await saidBy(await run(again(head)))).toMatchObject({ code: "response-not-kept" });
+  });
+});
+
+describe("an answer is neither lost nor left out of its record", () => {
+  /** A short answer, and a stream; each is told, and replayed. */
+  async function expectKept(...[setAlarm]: Parameters<typeof withExchanges> extends [unknown, ...infer R] ? R : never) {
+    vi.spyOn(console, "error").mockReturnValue();
+    vi.spyOn(console, "warn").mockReturnValue();
+    await withExchanges(async ({ run, world, traffic }) => {
+      for (const name of ["exchange", "attempt", "verdict"] as const) failing(traffic, name);
+      for (const body of ["short", "x".repeat(300_000)]) {
+        world.origin = () => Promise.resolve(new Response(body, { status: 201 }));
+        const head = waiting();
+        const first = await run(head);
+        expect([first.status, await first.text()]).toEqual([201, body]);
+        expect(await saidBy(await run(again(head)))).toMatchObject({ status: 201, text: body, isReplay: true });
+      }
+    }, setAlarm);
+  }
+
+  /** What is counted and told can fail in every way. */
+  function failing<T extends object>(target: T, name: keyof T): void {
+    Object.defineProperty(target, name, {
+      value: () => {
+        throw new Error("no telemetry");
+      },
+    });
+  }
+
+  it("when counting fails", () => expectKept());
+
+  it("when the platform has no timer left", async () => {
+    vi.stubGlobal("setTimeout", () => {
+      throw new Error("QuotaExceededError: too many timers");
+    });
+    await expectKept();
+  });
+
+  it("when the alarm cannot be set", () =>
+    expectKept(() => {
+      throw new Error("no alarm");
+    }));
+});

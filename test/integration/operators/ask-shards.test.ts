@@ -1,0 +1,33 @@
+// A shard that hangs keeps an operator waiting for a bounded time, and keeps back no other's answer.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { askShards, SILENT_AFTER_MS } from "../../../src/operator/ask-shards.ts";
+import { shardStub } from "../../../src/shard/call-shard.ts";
+
+it("is told as silent after a few seconds, beside the answers of the others", async () => {
+  const places = Array.from({ length: 3 }, () => ({
+    name: crypto.randomUUID(),
+    jurisdiction: null,
+    locationHint: null,
+  }));
+  const [one, hanging, other] = places;
+  if (one === undefined || hanging === undefined || other === undefined) throw new Error("three places");
+  const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
+  // As long as this runs, the object takes no call.
+  const blocked = runInDurableObject(shardStub(env.KEY_SHARD, hanging), (_instance, state) =>
+    state.blockConcurrencyWhile(() => isOver),
+  );
+  const beganAt = Date.now();
+  const asked = await askShards(env.KEY_SHARD, places, (shard) => shard.counts());
+  const tookMs = Date.now() - beganAt;
+  end(null);
+  await blocked;
+  expect(asked.map(({ shard, said }) => [shard, said !== null])).toEqual([
+    [one.name, true],
+    [hanging.name, false],
+    [other.name, true],
+  ]);
+  expect(tookMs).toBeGreaterThanOrEqual(SILENT_AFTER_MS - 100);
+  expect(tookMs).toBeLessThan(2 * SILENT_AFTER_MS);
+});

@@ -1,0 +1,64 @@
+import { env } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import type { KeyShard } from "../../../src/shard/key-shard.ts";
+import { operatorCalls } from "../../../src/shard/itty.ts";
+import { beginSession, readSession, SESSION_MS } from "../../../src/operator/console/session.ts";
+
+const TOKENS = { admin: "a".repeat(32), read: "r".repeat(32) };
+const NOW = 1_795_000_000_000;
+const GENERATION = "0123456789abcdef".repeat(2);
+
+describe("a session of the console", () => {
+  it("tells the role until it ends, and not a moment longer", async () => {
+    const value = await beginSession("reader", TOKENS, GENERATION, NOW);
+    expect(await readSession(value, TOKENS, NOW + SESSION_MS - 1)).toMatchObject({
+      role: "reader",
+      generation: GENERATION,
+    });
+    expect(await readSession(value, TOKENS, NOW + SESSION_MS)).toBeNull();
+  });
+
+  it("has a form token of its own, which is no session", async () => {
+    const [one, other] = await Promise.all([
+      beginSession("admin", TOKENS, GENERATION, NOW),
+      beginSession("admin", TOKENS, GENERATION, NOW),
+    ]);
+    const tokens = await Promise.all(
+      [one, one, other].map(async (value) => (await readSession(value, TOKENS, NOW))?.formToken),
+    );
+    expect(tokens[0]).toBe(tokens[1]);
+    expect(tokens[0]).not.toBe(tokens[2]);
+    const claims = one.split(".").slice(0, 4).join(".");
+    expect(await readSession(`${claims}.${tokens[0] ?? ""}`, TOKENS, NOW)).toBeNull();
+  });
+
+  it("ends when its token changes or is no more", async () => {
+    const admin = await beginSession("admin", TOKENS, GENERATION, NOW);
+    const reader = await beginSession("reader", TOKENS, GENERATION, NOW);
+    expect(await readSession(admin, { ...TOKENS, admin: "b".repeat(32) }, NOW)).toBeNull();
+    expect((await readSession(reader, { ...TOKENS, admin: "b".repeat(32) }, NOW))?.role).toBe("reader");
+    expect(await readSession(reader, { ...TOKENS, read: null }, NOW)).toBeNull();
+  });
+
+  it.each(["", "admin", "admin.1.2.3", "root.9999999999999.0.0.0"])("is not %j", async (value) => {
+    expect(await readSession(value, TOKENS, NOW)).toBeNull();
+  });
+});
+
+describe("the generation of sessions", () => {
+  const operators = () => operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()));
+
+  it("is the same until all are ended, and never again", async () => {
+    const one = operators();
+    const generation = await one.sessions();
+    expect(await one.sessions()).toBe(generation);
+    await one.endSessions();
+    expect(await one.sessions()).not.toBe(generation);
+  });
+
+  it("is another one in each object: where the configuration names another, ended sessions do not come back", async () => {
+    const [one, other] = [await operators().sessions(), await operators().sessions()];
+    expect(one).toMatch(/^[0-9a-f]{32}$/);
+    expect(other).not.toBe(one);
+  });
+});

@@ -1,0 +1,88 @@
+// The operator API's routes and openapi.json are the same; tokens, and how wrong ones are counted.
+
+import { describe, expect, it } from "vitest";
+import openapi from "../../../src/operator/openapi.json";
+import { operatorApp } from "../../../src/operator/api.ts";
+import { MOST_FAILURES, OperatorAuth } from "../../../src/operator/auth.ts";
+import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
+import { ShardOperator } from "../../../src/operator/shard-operator.ts";
+import { ShardPlaces } from "../../../src/operator/shards.ts";
+import { env } from "cloudflare:test";
+import { version } from "../../../package.json";
+
+const tokens = { admin: "a".repeat(32), read: "r".repeat(32) };
+
+it("every route of the code stands in the file, and every operation of the file is a route", () => {
+  const namespace = env.KEY_SHARD;
+  const shards = new ShardPlaces([]).counting;
+  const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
+  const reader = new TrafficReader({ namespace, shards, ...nothing });
+  const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
+  const routes = app.routes
+    // What looks at the token, before all of them.
+    .filter(({ method }) => method !== "ALL")
+    .map(({ method, path }) => `${method} ${path.replaceAll(/:([a-z]+)/g, "{$1}")}`);
+  const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(routes.toSorted()).toEqual(operations.toSorted());
+  expect(openapi.info.version).toBe(version);
+});
+
+describe("tokens", () => {
+  const auth = (): OperatorAuth => new OperatorAuth(tokens);
+
+  it("say who may change and who may read", async () => {
+    const one = auth();
+    expect(await one.admitToken(tokens.admin, "a", 0)).toEqual({ kind: "admitted", role: "admin" });
+    expect(await one.admitToken(tokens.read, "a", 0)).toEqual({ kind: "admitted", role: "reader" });
+    expect(await one.admit(`bearer ${tokens.read}`, "a", 0)).toMatchObject({ role: "reader" });
+    const none = new OperatorAuth({ admin: tokens.admin, read: null });
+    expect(await none.admitToken(tokens.admin, "a", 0)).toMatchObject({ role: "admin" });
+    expect(await none.admitToken(tokens.read, "a", 0)).toMatchObject({ kind: "refused" });
+  });
+
+  it.each(["", "a".repeat(31), "a".repeat(33), "A".repeat(32), "r".repeat(31), "ä".repeat(32)])(
+    "are compared as a whole: %s",
+    async (token) => {
+      expect(await auth().admitToken(token, "a", 0)).toMatchObject({ kind: "refused" });
+    },
+  );
+
+  async function fail(one: OperatorAuth, address: string, now: number, times = MOST_FAILURES): Promise<void> {
+    for (let time = 0; time < times; time += 1) await one.admitToken("wrong", address, now);
+  }
+
+  it("are looked at again a minute after the first wrong one", async () => {
+    const one = auth();
+    await fail(one, "a", 1000);
+    expect(await one.admitToken(tokens.admin, "a", 60_999)).toEqual({
+      kind: "refused",
+      problem: { code: "operator-throttled", retryAfterMs: 1 },
+    });
+    expect(await one.admitToken(tokens.admin, "a", 61_000)).toMatchObject({ kind: "admitted" });
+    await fail(one, "a", 61_000, MOST_FAILURES - 1);
+    expect(await one.admitToken(tokens.admin, "a", 61_000)).toMatchObject({ kind: "admitted" });
+    expect(one.refused).toEqual({ unauthorized: 2 * MOST_FAILURES - 1, throttled: 1, forbidden: 0 });
+  });
+
+  it.each([
+    ["2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true],
+    ["2001:db8::1", "2001:db8:0:0:5::", true],
+    ["::1", "0:0:0:0:1:2:3:4", true],
+    ["2001:db8:1:2::1", "2001:db8:1:3::1", false],
+    ["192.0.2.1", "192.0.2.2", false],
+  ])("are counted for a network: %s and %s", async (address, other, isSame) => {
+    const one = auth();
+    await fail(one, address, 0);
+    const { kind } = await one.admitToken(tokens.admin, other, 0);
+    expect(kind).toBe(isSame ? "refused" : "admitted");
+  });
+
+  it("are counted for a bounded number of addresses, those that failed last", async () => {
+    const one = auth();
+    await fail(one, "first", 0);
+    for (let number = 0; number < 1000; number += 1) await one.admitToken("wrong", `address ${number}`, 0);
+    expect(await one.admitToken(tokens.admin, "first", 0)).toMatchObject({ kind: "admitted" });
+  });
+});

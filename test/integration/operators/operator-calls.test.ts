@@ -1,0 +1,190 @@
+// An operator's look at a shard, and changes, while attempts live, die and come late.
+
+import { env } from "cloudflare:test";
+import { expect, it } from "vitest";
+import type { OperatorEvent } from "../../../src/core/events.ts";
+import { epochMs, type RecordId } from "../../../src/core/units.ts";
+import { encodeMessage } from "../../../src/http/message.ts";
+import { operatorCalls } from "../../../src/shard/itty.ts";
+import type { KeyShard } from "../../../src/shard/key-shard.ts";
+import { BODY_URL, CHANGE_URL, type ChangeAnswer } from "../../../src/shard/operator-calls.ts";
+import { again, headOf, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
+
+class OperatedBench extends ShardBench {
+  readonly #name: string;
+
+  constructor(name: string = crypto.randomUUID()) {
+    super(name);
+    this.#name = name;
+  }
+
+  get operator(): ReturnType<typeof operatorCalls<KeyShard>> {
+    return operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name)));
+  }
+
+  async change(id: RecordId, event: OperatorEvent, body = new Uint8Array()): Promise<ChangeAnswer> {
+    const message = encodeMessage({ head: { id, event, headers: [["x-by", "hand"]] }, body });
+    return (await this.stub.fetch(CHANGE_URL, { method: "POST", body: message })).json();
+  }
+
+  /** As if so much time had passed for what is stored. */
+  age(id: RecordId, ms: number): Promise<void> {
+    return this.within((ledger) => {
+      const entry = ledger.find(id);
+      if (entry?.record.state !== "started") throw new Error("not started");
+      const { attempt } = entry.record;
+      const lockedUntil = epochMs(attempt.lockedUntil - ms);
+      ledger.save(id, entry, { ...entry.record, attempt: { ...attempt, lockedUntil } });
+    });
+  }
+}
+
+const by = { by: "admin", reason: "because" };
+const COUNTS = { inFlight: 0, failed: 0, unknown: 0 };
+
+it("a lost attempt is shown as lost and can be decided about, before any alarm has come", async () => {
+  const bench = new OperatedBench();
+  const head = headOf({}, "hold");
+  bench.origin = heldAnswer(() => new Response()).origin;
+  const sent = bench.send(messageOf(head)).catch(() => null);
+  await bench.called(1);
+  expect(await bench.operator.counts()).toMatchObject({ ...COUNTS, inFlight: 1 });
+  await bench.lose();
+  await sent;
+  await bench.age(head.recordId, 60_000);
+  await bench.evict();
+  expect(await bench.operator.counts()).toMatchObject({ ...COUNTS, unknown: 1 });
+  const before = await bench.stored(head.recordId);
+  expect(await bench.operator.inspect(head.recordId)).toMatchObject({
+    key: "key",
+    route: "/act",
+    record: { state: "unknown" },
+    timeline: [{ type: "attempt", attempt: 1, verdict: "lost" }],
+    response: null,
+  });
+  // Looking changes nothing.
+  expect(await bench.stored(head.recordId)).toEqual(before);
+  const resolved = await bench.change(head.recordId, { type: "resolve", ...by, status: 200 }, new Uint8Array([1, 2]));
+  expect(resolved).toMatchObject({
+    why: null,
+    detail: {
+      record: { state: "completed", status: 200 },
+      timeline: [{ verdict: "lost" }, { type: "change", action: "resolve", ...by }],
+      response: { status: 200, headers: [["x-by", "hand"]], sizeBytes: 2 },
+    },
+  });
+  expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 200, text: "\u0001\u0002", isReplay: true });
+  // What was erased later is looked for by the alarm.
+  expect(await bench.alarmAt()).not.toBeNull();
+});
+
+it("a living attempt whose lock is late is shown in flight, and no change touches it", async () => {
+  const bench = new OperatedBench();
+  const held = heldAnswer(() => new Response("late", { status: 201 }));
+  bench.origin = held.origin;
+  const head = headOf({}, "retry");
+  const sent = bench.send(messageOf(head));
+  await bench.called(1);
+  const { recordId } = head;
+  for (const event of [
+    { type: "release", ...by },
+    { type: "resolve", ...by, status: 200 },
+    { type: "forget", ...by },
+  ] as const) {
+    const answer = await bench.change(recordId, event);
+    expect(answer).toMatchObject({ why: "in-flight", detail: { record: { state: "started" } } });
+  }
+  await bench.age(recordId, 60_000);
+  const query = { keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 9 };
+  const { records } = await bench.operator.list({ section: "open", ...query });
+  expect(records).toMatchObject([{ id: recordId, record: { state: "started" } }]);
+  held.release();
+  expect(await sent).toMatchObject({ status: 201, text: "late" });
+  expect(await bench.operator.inspect(recordId)).toMatchObject({ timeline: [{ verdict: "result", status: 201 }] });
+});
+
+it("a record that is forgotten takes its body along, and the next request is a first one", async () => {
+  const bench = new OperatedBench();
+  const large = "x".repeat(600_000);
+  bench.origin = () => new Response(large, { status: 201 });
+  const head = headOf();
+  await bench.send(messageOf(head));
+  const body = await bench.stub.fetch(BODY_URL, { method: "POST", body: head.recordId });
+  expect(await body.text()).toBe(large);
+  expect(await bench.change(head.recordId, { type: "forget", ...by })).toEqual({ why: null, detail: null });
+  expect((await bench.stub.fetch(BODY_URL, { method: "POST", body: head.recordId })).status).toBe(404);
+  while (await bench.alarm());
+  const chunks = "SELECT count(*) AS n FROM chunks";
+  expect(await bench.within((_ledger, { storage }) => storage.sql.exec(chunks).one())).toEqual({ n: 0 });
+  expect(await bench.change(head.recordId, { type: "forget", ...by })).toEqual({ why: "none", detail: null });
+  expect(await bench.send(messageOf(again(head)))).toMatchObject({ isReplay: false });
+  expect(bench.calls).toHaveLength(2);
+});
+
+it("a response that is given takes the place of what a lost attempt had stored, which goes", async () => {
+  const bench = new OperatedBench();
+  const head = headOf({}, "hold");
+  bench.origin = heldAnswer(() => new Response()).origin;
+  const sent = bench.send(messageOf(head)).catch(() => null);
+  await bench.called(1);
+  await bench.lose();
+  await sent;
+  // As if it had been lost in the middle of a long response.
+  await bench.within((ledger) => ledger.bodies.append(head.attemptId, 0, new Uint8Array(1000)));
+  await bench.age(head.recordId, 60_000);
+  await bench.evict();
+  expect(await bench.change(head.recordId, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
+  await bench.alarm();
+  const chunks = "SELECT count(*) AS n FROM chunks";
+  expect(await bench.within((_ledger, { storage }) => storage.sql.exec(chunks).one())).toEqual({ n: 0 });
+  expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 200, text: "", isReplay: true });
+});
+
+it("counts what waits for somebody, as time has left it", async () => {
+  const bench = new OperatedBench();
+  bench.origin = () => new Response(null, { status: 503 });
+  await bench.send(messageOf(headOf()));
+  bench.origin = () => new Response(null, { status: 504 });
+  await bench.send(messageOf(headOf({}, "hold")));
+  await bench.send(messageOf(headOf({}, "verify")));
+  bench.origin = () => new Response(null, { status: 200 });
+  await bench.send(messageOf(headOf()));
+  const counts = await bench.operator.counts();
+  expect(counts).toMatchObject({ inFlight: 0, failed: 1, unknown: 2 });
+  expect(counts.bytes).toBeGreaterThan(4096);
+});
+
+it("a record has the route of its latest attempt, also when its key was used under another one before", async () => {
+  const bench = new OperatedBench();
+  const head = headOf({ route: "/old" });
+  bench.origin = (_request, number) => new Response(null, { status: number === 1 ? 503 : 201 });
+  await bench.send(messageOf(head));
+  expect(await bench.operator.inspect(head.recordId)).toMatchObject({ key: "key", route: "/old" });
+  await bench.send(messageOf({ ...again(head), route: "/new" }));
+  expect(await bench.operator.inspect(head.recordId)).toMatchObject({
+    key: "key",
+    route: "/new",
+    record: { state: "completed", attempt: { number: 2 } },
+  });
+});
+
+it("a lost attempt that is resolved before any alarm has come leaves nothing of its body behind", async () => {
+  const bench = new OperatedBench();
+  bench.origin = () => {
+    const { readable, writable } = new IdentityTransformStream();
+    void writable.getWriter().write(new Uint8Array(600_000));
+    return new Response(readable, { status: 201 });
+  };
+  const head = headOf({}, "hold");
+  const sent = bench.send(messageOf(head)).catch(() => null);
+  const chunks = (): Promise<number> =>
+    bench.within((_ledger, { storage }) => storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n);
+  while ((await chunks()) < 2) await scheduler.wait(1);
+  await bench.lose();
+  await sent;
+  await bench.age(head.recordId, 60_000);
+  await bench.evict();
+  expect(await bench.change(head.recordId, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
+  await bench.deliverAlarm();
+  expect(await chunks()).toBe(0);
+});

@@ -1,0 +1,125 @@
+// The counters of all shards as one: they only rise, whichever shard leaves memory, and nothing that a shard tells is told twice
+// or lost on its way. Real objects that are evicted, hang and fail.
+
+import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
+import type { ShardPlace } from "../../../src/shard/shard-place.ts";
+import { shardStub } from "../../../src/shard/call-shard.ts";
+import { type ExchangeReport, Traffic, TRAFFIC_URL } from "../../../src/traffic/traffic.ts";
+import { parseExposition, sumOf } from "../../support/exposition.ts";
+
+const ROUTE = "/act";
+const REPORT: ExchangeReport = {
+  at: 0,
+  route: ROUTE,
+  recordId: null,
+  outcome: "first",
+  status: 201,
+  attempt: 1,
+  durationMs: 8,
+  originMs: 5,
+  waitedMs: 0,
+};
+
+interface Bench {
+  /** The first of them adds up. */
+  readonly places: readonly [ShardPlace, ShardPlace, ShardPlace];
+  readonly reader: TrafficReader;
+  /** What goes on after an answer. */
+  readonly waits: Promise<unknown>[];
+}
+
+function bench(): Bench {
+  const place = (): ShardPlace => ({ name: crypto.randomUUID(), jurisdiction: null, locationHint: null });
+  const places = [place(), place(), place()] as const;
+  const waits: Promise<unknown>[] = [];
+  const reader = new TrafficReader({
+    namespace: env.KEY_SHARD,
+    shards: places,
+    keepRecords: true,
+    routes: [ROUTE, "/idle"],
+    flush: () => Promise.resolve(),
+    waitUntil: (promise) => void waits.push(promise),
+  });
+  return { places, reader, waits };
+}
+
+/** Has a shard count so many requests. */
+async function count(place: ShardPlace, times: number): Promise<void> {
+  const traffic = new Traffic();
+  for (let time = 0; time < times; time += 1) traffic.exchange(REPORT, Date.now());
+  await shardStub(env.KEY_SHARD, place).fetch(TRAFFIC_URL, { method: "POST", body: JSON.stringify(traffic.take()) });
+}
+
+async function scraped({ reader }: Bench): Promise<readonly number[]> {
+  const metrics = parseExposition(await reader.metrics());
+  return [
+    sumOf(metrics, "onceway_requests_total", { route: ROUTE, outcome: "first" }),
+    sumOf(metrics, "onceway_origin_seconds_count", { route: ROUTE }),
+  ];
+}
+
+describe("the counters of all shards", () => {
+  it("are there before any has counted", async () => {
+    const one = bench();
+    const metrics = parseExposition(await one.reader.metrics());
+    expect(
+      metrics.filter(({ name, labels }) => name === "onceway_requests_total" && labels["route"] === "/idle"),
+    ).toHaveLength(20);
+    expect(metrics.every(({ labels, value }) => !("route" in labels) || value === 0)).toBe(true);
+  });
+
+  it("never fall when a shard leaves memory, and lose no more than it had not told", async () => {
+    const one = bench();
+    const [first, second, third] = one.places;
+    await count(first, 5);
+    await count(second, 100);
+    await count(third, 7);
+    expect(await scraped(one)).toEqual([112, 112]);
+    expect(await scraped(one)).toEqual([112, 112]);
+    await evictDurableObject(shardStub(env.KEY_SHARD, second));
+    expect(await scraped(one)).toEqual([112, 112]);
+    await count(second, 3);
+    expect(await scraped(one)).toEqual([115, 115]);
+  });
+
+  it("begin at zero when the one that adds up has left memory, with all series, and count what comes from then on", async () => {
+    const one = bench();
+    const [first, second] = one.places;
+    await count(second, 100);
+    expect(await scraped(one)).toEqual([100, 100]);
+    await evictDurableObject(shardStub(env.KEY_SHARD, first));
+    expect(await scraped(one)).toEqual([0, 0]);
+    await count(second, 2);
+    expect(await scraped(one)).toEqual([2, 2]);
+  });
+
+  it("are the same for all who scrape, also at once", async () => {
+    const one = bench();
+    for (const place of one.places) await count(place, 10);
+    await Promise.all([one.reader.metrics(), one.reader.metrics()]);
+    expect(await scraped(one)).toEqual([30, 30]);
+  });
+
+  it("have with the next scrape what a shard told too late, and what the first one did not take", async () => {
+    const one = bench();
+    const [first, second, third] = one.places;
+    await count(first, 1);
+    await count(second, 10);
+    await count(third, 100);
+    const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
+    // As long as these run, the objects take no call.
+    const block = (place: ShardPlace): Promise<null> =>
+      runInDurableObject(shardStub(env.KEY_SHARD, place), (_instance, state) =>
+        state.blockConcurrencyWhile(() => isOver),
+      );
+    const blocked = [block(first), block(second)];
+    const without = parseExposition(await one.reader.metrics());
+    expect(without.filter(({ labels }) => "route" in labels)).toEqual([]);
+    expect(sumOf(without, "onceway_shard_up")).toBe(1);
+    end(null);
+    await Promise.all([...blocked, ...one.waits]);
+    expect(await scraped(one)).toEqual([111, 111]);
+  });
+});

@@ -1,0 +1,172 @@
+// What a shard says of its exchanges, in workerd: data points (the platform's own dataset does nothing locally, so one that
+// remembers stands in), how late its alarm came, and calls that may have been queued.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { HandOver } from "../../../src/traffic/traffic-flusher.ts";
+import { KeyShard } from "../../../src/shard/key-shard.ts";
+import { OUTCOMES } from "../../../src/core/outcome.ts";
+import { type DataPoint, dataPointOf } from "../../../src/traffic/data-point.ts";
+import { type ExchangeReport, Traffic } from "../../../src/traffic/traffic.ts";
+import { again, headOf, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
+import { EXCHANGE_URL } from "../../../src/http/message.ts";
+
+const REPORT: ExchangeReport = {
+  at: 0,
+  route: "/act",
+  recordId: null,
+  outcome: "key-missing",
+  status: 400,
+  attempt: null,
+  durationMs: 1,
+  originMs: null,
+  waitedMs: 0,
+};
+
+describe("a dataset that is bound", () => {
+  it("gets one data point for each exchange, in the published order", async () => {
+    vi.stubGlobal("fetch", () => new Response("{}", { status: 201 }));
+    const points: DataPoint[] = [];
+    const bindings = { ...env, METRICS: { writeDataPoint: (point: DataPoint) => points.push(point) } };
+    await runInDurableObject(env.KEY_SHARD.getByName("shard-7-of-8"), async (_instance, state) => {
+      const shard = new KeyShard(state, bindings);
+      const head = headOf();
+      for (const one of [head, again(head)]) {
+        await (await shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: messageOf(one) }))).text();
+      }
+      const blobs = (outcome: string): readonly string[] => [
+        "/act",
+        outcome,
+        "shard-7-of-8",
+        head.recordId.slice(0, 32),
+      ];
+      const ms: unknown = expect.any(Number);
+      expect(points).toEqual([
+        { indexes: ["/act"], blobs: blobs("first"), doubles: [ms, ms, 0, 201, 1] },
+        { indexes: ["/act"], blobs: blobs("replay"), doubles: [ms, -1, 0, 201, 1] },
+      ]);
+    });
+  });
+
+  it.each(["a dataset", "no dataset at all"])("harms no exchange when it fails: %s", async (what) => {
+    const calls: string[] = [];
+    vi.stubGlobal("fetch", ({ method }: Request) => {
+      calls.push(method);
+      return new Response("done", { status: 201 });
+    });
+    const writeDataPoint = (): never => {
+      throw new TypeError("too many data points");
+    };
+    const bindings = { ...env, METRICS: what === "a dataset" ? { writeDataPoint } : {} };
+    await runInDurableObject(env.KEY_SHARD.getByName(crypto.randomUUID()), async (_instance, state) => {
+      const shard = new KeyShard(state, bindings);
+      const head = headOf();
+      for (const one of [head, again(head)]) {
+        const response = await shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: messageOf(one) }));
+        expect([response.status, await response.text()]).toEqual([201, "done"]);
+      }
+      expect(calls).toEqual(["POST"]);
+    });
+  });
+
+  it("gets no longer index than it takes", () => {
+    expect(dataPointOf({ ...REPORT, route: `/${"a".repeat(200)}` }, null, "worker").indexes[0]).toHaveLength(96);
+  });
+});
+
+describe("the numbers of a shard", () => {
+  it("say how late alarms came: the last one, and the latest", async () => {
+    await runInDurableObject(env.KEY_SHARD.getByName(crypto.randomUUID()), async (instance) => {
+      if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
+      const now = Date.now();
+      for (const lateMs of [90_000, 2000]) {
+        instance.alarm({ isRetry: false, retryCount: 0, scheduledTime: now - lateMs });
+      }
+      const { alarm } = instance.numbers();
+      expect(alarm.count).toBe(2);
+      expect(alarm.lagMs).toBeGreaterThanOrEqual(2000);
+      expect(alarm.lagMs).toBeLessThan(60_000);
+      expect(alarm.maxLagMs).toBeGreaterThanOrEqual(90_000);
+    });
+  });
+
+  it("count an attempt as crowded when six others run, and not before", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("{}"));
+    bench.origin = held.origin;
+    const sent = Array.from({ length: 7 }, () => bench.send(messageOf(headOf())));
+    await bench.called(7);
+    await runInDurableObject(bench.stub, (instance) => {
+      if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
+      expect(instance.numbers()).toMatchObject({ crowded: 1, callsInFlight: 7, inFlight: 7 });
+    });
+    held.release();
+    await Promise.all(sent);
+  });
+});
+
+describe("a trace", () => {
+  it("has a span for each attempt, also where one request leads to two", async () => {
+    const bench = new ShardBench();
+    const parents: (string | null)[] = [];
+    const held = heldAnswer(() => new Response("busy", { status: 503 }));
+    bench.origin = (request, number) => {
+      parents.push(request.headers.get("traceparent"));
+      return number === 1 ? held.origin(request, number) : new Response("{}", { status: 201 });
+    };
+    const trace = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", flags: "01" };
+    const head = headOf({ telemetry: { log: "none", serverTiming: false, trace } });
+    const first = bench.send(messageOf(head));
+    await bench.called(1);
+    // Delivered once more, it waits for itself; its next attempt is another one.
+    const second = bench.send(messageOf(head));
+    held.release();
+    await Promise.all([first, second]);
+    await bench.send(messageOf(again(head)));
+    expect(parents.length).toBeGreaterThan(1);
+    expect(new Set(parents).size).toBe(parents.length);
+    for (const parent of parents) expect(parent).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/);
+  });
+});
+
+describe("what an isolate has counted", () => {
+  function isolate(name: string): {
+    readonly traffic: Traffic;
+    readonly handOver: HandOver;
+    readonly waits: unknown[];
+  } {
+    const traffic = new Traffic();
+    const waits: unknown[] = [];
+    const shard = (): DurableObjectStub => env.KEY_SHARD.getByName(name);
+    const waitUntil = (promise: Promise<unknown>): void => void waits.push(promise);
+    return { traffic, waits, handOver: new HandOver({ shard, traffic, waitUntil }) };
+  }
+
+  it("reaches a shard in one call, however much it is", async () => {
+    const name = crypto.randomUUID();
+    const { traffic, handOver, waits } = isolate(name);
+    for (let time = 0; time < 500; time += 1) {
+      traffic.exchange(REPORT, Date.now());
+      handOver.counted();
+    }
+    expect(waits).toHaveLength(1);
+    await handOver.flush();
+    await runInDurableObject(env.KEY_SHARD.getByName(name), (instance) => {
+      if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
+      const counts = OUTCOMES.map((outcome) => (outcome === "key-missing" ? 500 : 0));
+      expect(instance.numbers().routes).toMatchObject([{ route: "/act", requests: counts }]);
+    });
+  });
+
+  it("is kept when no shard can be reached", async () => {
+    const traffic = new Traffic();
+    traffic.exchange(REPORT, Date.now());
+    const before = traffic.numbers;
+    const broken = { fetch: () => Promise.reject(new Error("away")) };
+    const shard = (): DurableObjectStub => Object.assign(env.KEY_SHARD.getByName(crypto.randomUUID()), broken);
+    const warn = vi.spyOn(console, "warn").mockReturnValue();
+    await new HandOver({ shard, traffic, waitUntil: () => undefined }).flush();
+    expect(warn).toHaveBeenCalledOnce();
+    expect(traffic.numbers).toEqual(before);
+  });
+});

@@ -1,0 +1,303 @@
+import { env, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
+import { durationMs, epochMs } from "../../../src/core/units.ts";
+import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
+import { bucketOf } from "../../../src/shard/store/expiry-buckets.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import type { Sql } from "../../../src/shard/store/schema.ts";
+import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
+
+/** Runs in a fresh object, so that its counts are its own. */
+function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage, storage: DurableObjectStorage) => T): Promise<T> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  return runInDurableObject(stub, (_instance, state) =>
+    run(new Ledger(state.storage), state.storage.sql, state.storage),
+  );
+}
+
+/** A database that remembers its cursors, so that their rows can be counted. */
+function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => void): number } {
+  let cursors: { readonly rowsWritten: number }[] = [];
+  return {
+    sql: {
+      exec<T extends Record<string, SqlStorageValue>>(
+        query: string,
+        ...bindings: SqlStorageValue[]
+      ): SqlStorageCursor<T> {
+        const cursor = sql.exec<T>(query, ...bindings);
+        cursors.push(cursor);
+        return cursor;
+      },
+    },
+    rowsWritten(run) {
+      cursors = [];
+      run();
+      return cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0);
+    },
+  };
+}
+
+function chunksIn(sql: SqlStorage): number {
+  return sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n;
+}
+
+describe("ledger", () => {
+  it("gives back every kind of record as it was saved", async () => {
+    await inLedger((ledger) => {
+      const claim = started();
+      const others: readonly IdempotencyRecord[] = [
+        claim,
+        completed(claim),
+        { ...completed(claim), kept: false },
+        { ...claim, state: "failed", retryFrom: epochMs(NOW + 5), expiresAt: epochMs(NOW + 6) },
+        { ...claim, state: "unknown", expiresAt: epochMs(NOW + 7), verifyAt: null, verifications: 0 },
+        {
+          ...claim,
+          state: "unknown",
+          expiresAt: epochMs(NOW + 7),
+          verifyAt: epochMs(NOW + 3),
+          verifications: 2,
+          policy: { ...policy, unknown: "verify" },
+        },
+      ];
+      for (const record of others) {
+        const id = freshId();
+        ledger.save(id, null, record);
+        expect(ledger.find(id)?.record).toEqual(record);
+      }
+    });
+  });
+
+  it("gives back a response byte for byte, its headers in order and repeated", async () => {
+    await inLedger((ledger) => {
+      const id = freshId();
+      const record = completed(started());
+      ledger.save(id, null, record, { response });
+      expect(ledger.find(id)?.response).toEqual(response);
+    });
+  });
+
+  it("knows the chunks of a body that lies outside its record's row, and gives them up with the record", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      const claim = started();
+      const record = completed(claim);
+      const name = claim.attempt.id;
+      ledger.save(id, null, claim);
+      ledger.bodies.append(name, 0, new Uint8Array(CHUNK_BYTES).fill(1));
+      ledger.bodies.append(name, 1, new Uint8Array([7]));
+      const body = { kind: "chunks", name, count: 2, size: CHUNK_BYTES + 1 } as const;
+      ledger.save(id, ledger.find(id), record, { response: { ...response, body } });
+      expect(ledger.find(id)?.response?.body).toEqual(body);
+      expect(ledger.bodies.read(name, 1)).toEqual(new Uint8Array([7]));
+      expect(ledger.bodies.hasErasable()).toBe(false);
+      ledger.erase(ledger.nextDeadline() ?? NOW, 10);
+      expect(ledger.nextDeadline()).toBe(0);
+      ledger.bodies.eraseSome();
+      expect(ledger.nextDeadline()).toBeNull();
+      expect(chunksIn(sql)).toBe(0);
+    });
+  });
+
+  it.each<[string, (claim: Started) => IdempotencyRecord | null]>([
+    [
+      "an attempt whose outcome is unknown",
+      (claim) => ({ ...claim, state: "unknown", expiresAt: epochMs(NOW + 7), verifyAt: null, verifications: 0 }),
+    ],
+    ["a result that is not kept", (claim) => ({ ...completed(claim), kept: false })],
+    ["the next attempt", () => started()],
+    ["nothing", () => null],
+  ])("discards what an attempt has stored of a body when %s takes its place", async (_what, next) => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      const claim = started();
+      ledger.save(id, null, claim);
+      ledger.bodies.append(claim.attempt.id, 0, new Uint8Array(10));
+      ledger.save(id, ledger.find(id), { ...claim, attempt: { ...claim.attempt, lockedUntil: epochMs(NOW + 99_000) } });
+      expect(ledger.bodies.hasErasable()).toBe(false);
+      ledger.save(id, ledger.find(id), next(claim));
+      ledger.bodies.eraseSome();
+      expect(chunksIn(sql)).toBe(0);
+    });
+  });
+
+  it("erases no body that somebody holds, and calls as soon as nobody does", async () => {
+    await inLedger((_ledger, sql, storage) => {
+      let calls = 0;
+      const { bodies } = new Ledger(storage, null, (afterMs) => (calls += Number(afterMs === 0)));
+      bodies.lend("a");
+      for (let number = 0; number < 40; number += 1) bodies.append("a", number, new Uint8Array(10));
+      bodies.hold("a");
+      bodies.eraseSome();
+      expect(chunksIn(sql)).toBe(40);
+      bodies.release("a");
+      expect(calls).toBe(0);
+      bodies.release("a");
+      expect(calls).toBe(1);
+      const left = [1, 2, 3].map(() => {
+        bodies.eraseSome();
+        return chunksIn(sql);
+      });
+      expect(left).toEqual([8, 0, 0]);
+      expect(bodies.hasErasable()).toBe(false);
+    });
+  });
+
+  it("erases after a crash what an upload has left behind", async () => {
+    await inLedger((ledger, sql, storage) => {
+      ledger.bodies.lend("attempt/request");
+      ledger.bodies.append("attempt/request", 0, new Uint8Array(10));
+      const next = new Ledger(storage);
+      expect(next.nextDeadline()).toBe(0);
+      next.bodies.eraseSome();
+      expect(chunksIn(sql)).toBe(0);
+    });
+  });
+
+  it("forgets how to ask the origin, a credential with it, as soon as there is nothing to ask", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      const claim: Started = { ...started(), policy: { ...policy, unknown: "verify" } };
+      ledger.save(id, null, claim, { verification: "secret" });
+      expect(ledger.verification(id, ledger.find(id))).toBe("secret");
+      ledger.save(id, ledger.find(id), completed(claim), { response });
+      expect(sql.exec("SELECT verification FROM records").one()).toEqual({ verification: null });
+    });
+  });
+
+  it("stores only the bytes of a view, not of the buffer that it looks into", async () => {
+    await inLedger((ledger) => {
+      const id = freshId();
+      const record = completed(started());
+      const bytes = new Uint8Array([9, 1, 2, 9]).subarray(1, 3);
+      ledger.save(id, null, record, { response: { ...response, body: { kind: "inline", bytes } } });
+      expect(ledger.find(id)?.response?.body).toEqual({ kind: "inline", bytes: new Uint8Array([1, 2]) });
+    });
+  });
+
+  it("finds a record in whatever bucket it lies, also in an instance that begins with it", async () => {
+    const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+    await runInDurableObject(stub, (_instance, { storage }) => {
+      const ids = Array.from({ length: 400 }, (_, index) => {
+        const id = freshId();
+        const at = epochMs(NOW + index * HOUR_MS);
+        new Ledger(storage).save(id, null, completed(started(at), at));
+        return id;
+      });
+      const fresh = new Ledger(storage);
+      for (const id of ids) expect(fresh.find(id)).not.toBeNull();
+      expect(fresh.find(freshId())).toBeNull();
+    });
+  });
+
+  it("finds a record among ten thousand buckets, by statements that the platform takes", async () => {
+    await inLedger((_ledger, _sql, storage) => {
+      const texts: string[] = [];
+      const sql: Sql = {
+        exec: (query, ...bindings) => {
+          texts.push(query);
+          return storage.sql.exec(query, ...bindings);
+        },
+      };
+      const ledger = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });
+      for (let second = 0; second < 10_000; second += 1) ledger.buckets.add(NOW + second * 1000);
+      const brief: Started = { ...started(), policy: { ...policy, retentionMs: durationMs(9_999_000) } };
+      const id = freshId();
+      ledger.save(id, null, completed(brief), { response });
+      texts.length = 0;
+      expect(ledger.find(id)?.record.state).toBe("completed");
+      expect(ledger.find(freshId())).toBeNull();
+      expect(texts.length).toBeGreaterThan(10);
+      for (const text of texts) expect(new TextEncoder().encode(text).byteLength).toBeLessThan(20_000);
+    });
+  });
+
+  it("has no more buckets for the briefest retention than seconds have passed", async () => {
+    await inLedger((ledger) => {
+      const brief = { ...policy, lockMs: durationMs(1), retentionMs: durationMs(2) };
+      for (let ms = 0; ms < 3000; ms += 1) {
+        const at = epochMs(NOW + ms);
+        const claim: Started = { ...started(at), policy: brief };
+        ledger.buckets.add(bucketOf({ ...completed(claim, at), policy: brief }));
+      }
+      // And that of what is in flight.
+      expect(ledger.buckets.all.size).toBeLessThanOrEqual(3 + 1 + 1);
+    });
+  });
+
+  it("writes three rows for a key's whole life: claim, answer, erasure", async () => {
+    await inLedger((_ledger, _sql, storage) => {
+      const counted = counting(storage.sql);
+      const ledger = new Ledger({ sql: counted.sql, transactionSync: (run) => storage.transactionSync(run) });
+      const id = freshId();
+      const claim = started();
+      const answer = completed(claim);
+      expect(counted.rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
+      expect(counted.rowsWritten(() => ledger.save(id, ledger.find(id), answer, { response }))).toBe(1);
+      expect(counted.rowsWritten(() => ledger.find(id))).toBe(0);
+      expect(counted.rowsWritten(() => ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
+      expect(ledger.find(id)).toBeNull();
+    });
+  });
+
+  it("lists as in flight what is started, and nothing else", async () => {
+    await inLedger((ledger) => {
+      const [one, two] = [freshId(), freshId()];
+      const claim = started();
+      ledger.save(one, null, claim);
+      ledger.save(two, null, claim);
+      ledger.save(two, ledger.find(two), completed(claim), { response });
+      expect(ledger.inFlight().map(({ id }) => id)).toEqual([one]);
+    });
+  });
+
+  it("erases in slices, oldest buckets only, and never before a record has expired", async () => {
+    await inLedger((ledger) => {
+      const ids = Array.from({ length: 25 }, () => freshId());
+      const record = completed(started());
+      for (const id of ids) ledger.save(id, null, record, { response });
+      expect(ledger.erase(epochMs(record.expiresAt - 1), 10)).toBe(0);
+      const bucketEnd = ledger.nextDeadline() ?? NOW;
+      expect(bucketEnd).toBeGreaterThanOrEqual(record.expiresAt);
+      expect(bucketEnd).toBeLessThanOrEqual(record.expiresAt + policy.retentionMs / 8);
+      expect([1, 2, 3, 4].map(() => ledger.erase(bucketEnd, 10))).toEqual([10, 10, 5, 0]);
+      expect(ledger.nextDeadline()).toBeNull();
+    });
+  });
+
+  it("erases few large bodies in a slice, since SQLite reads all that it frees", async () => {
+    await inLedger((ledger) => {
+      const body = { kind: "inline", bytes: new Uint8Array(CHUNK_BYTES) } as const;
+      const record = completed(started());
+      for (let count = 0; count < 20; count += 1) {
+        ledger.save(freshId(), null, record, { response: { ...response, body } });
+      }
+      const bucketEnd = ledger.nextDeadline() ?? NOW;
+      // Eight of them are 2 MiB.
+      expect([1, 2, 3, 4].map(() => ledger.erase(bucketEnd, 500))).toEqual([8, 8, 4, 0]);
+      expect(ledger.nextDeadline()).toBeNull();
+    });
+  });
+
+  it("tells the earliest lock's end or bucket's end as the next deadline", async () => {
+    await inLedger((ledger) => {
+      expect(ledger.nextDeadline()).toBeNull();
+      ledger.save(freshId(), null, completed(started()), { response });
+      const bucket = ledger.nextDeadline();
+      expect(bucket).toBeGreaterThan(NOW + 24 * HOUR_MS - 1);
+      ledger.save(freshId(), null, started());
+      expect(ledger.nextDeadline()).toBe(NOW + 40_000);
+    });
+  });
+
+  it("refuses to read a record in a state that it does not know", async () => {
+    await inLedger((ledger, sql, storage) => {
+      const id = freshId();
+      ledger.save(id, null, started());
+      sql.exec("UPDATE records SET state = 'odd' WHERE id = ?", id);
+      // Another instance, which has not written it itself.
+      expect(() => new Ledger(storage).find(id)).toThrow("unknown state: odd");
+    });
+  });
+});

@@ -1,0 +1,141 @@
+// No statement of a shard gets dearer as its records grow in number: SQLite's own plan of every one of them shows that it
+// goes by a key. A new statement in src/shard that nothing here runs fails the first test.
+
+/// <reference types="vite/types/importMeta.d.ts" />
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { epochMs } from "../../../src/core/units.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { RecordList } from "../../../src/shard/store/record-list.ts";
+import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
+
+interface Ran {
+  readonly query: string;
+  readonly bindings: readonly SqlStorageValue[];
+}
+
+/** What a scan may be, and why it costs no more however many records there are. */
+const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
+  // As many rows as the schema has steps.
+  [/^SELECT count\(\*\) AS done FROM migrations$/, "SCAN migrations"],
+  // As many rows as exchanges hold bodies right now, and one.
+  [/^SELECT (?:body|1) FROM discarded LIMIT (?:\?|1)$/, "SCAN discarded"],
+  // The index holds only what is discarded.
+  [/^SELECT body, upload_id FROM remote INDEXED BY remote_discarded /, "SCAN remote USING INDEX remote_discarded"],
+  // As many rows as are counted at most: those of the statement within, which goes by the index.
+  [/^SELECT count\(\*\) AS looked, .* FROM \(SELECT expires_at FROM records .* LIMIT \?\)$/, "SCAN (subquery-1)"],
+  // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
+  [/^WITH RECURSIVE found/, "SCAN found"],
+];
+
+const SCHEMA = /^(?:CREATE|ALTER) /;
+
+/** Everything that the ledger ever asks of its database. */
+async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise<void> {
+  const sql = {
+    exec<T extends Record<string, SqlStorageValue>>(
+      query: string,
+      ...bindings: SqlStorageValue[]
+    ): SqlStorageCursor<T> {
+      ran.push({ query, bindings });
+      return storage.sql.exec<T>(query, ...bindings);
+    },
+  };
+  // So that the schema's own statements run as well.
+  await storage.deleteAll();
+  const ledger = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) }, env.BODIES);
+  const { bodies, remote, addresses } = ledger;
+  const id = freshId();
+  const claim = started();
+  const name = claim.attempt.id;
+  ledger.save(id, null, claim);
+  ledger.inFlight();
+  ledger.verification(id, ledger.find(id));
+  bodies.append(name, 0, new Uint8Array(1));
+  bodies.append(name, 1, new Uint8Array(1));
+  bodies.read(name, 0);
+  bodies.readPart(name, 0, 0, 1);
+  bodies.deleteBelow(name, 1);
+  const answer = completed(claim);
+  const body = { kind: "chunks", name, count: 2, size: 2 } as const;
+  ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
+  const asked = freshId();
+  const lost = { ...claim, state: "unknown", expiresAt: epochMs(NOW + 9), verifyAt: NOW, verifications: 0 } as const;
+  ledger.save(asked, null, lost, { label: { key: "k", route: "/" } });
+  ledger.label(id, ledger.find(id)?.bucket ?? 0);
+  const list = new RecordList(sql);
+  list.countOpen(NOW);
+  for (const section of ["open", "completed", "key"] as const) {
+    const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
+    list.page(query, (_id, record) => record, NOW);
+    list.page({ ...query, route: "/", startedBefore: NOW }, (_id, record) => record, NOW);
+  }
+  ledger.readRow({ kind: "row", bucket: 1, id, name, size: 1 }, 0, 1);
+  ledger.nextDeadline();
+  for (const route of ledger.questions.routes()) ledger.questions.first(route, 1);
+  ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);
+  bodies.lend("upload");
+  bodies.eraseAt();
+  bodies.release("upload");
+  for (let time = 0; time < 3; time += 1) bodies.eraseSome();
+  const upload = await remote.begin("remote");
+  const part = new FixedLengthStream(1);
+  const writer = part.writable.getWriter();
+  void writer.write(new Uint8Array(1)).then(() => writer.close());
+  await upload?.send(part.readable);
+  await upload?.complete();
+  remote.discard("remote");
+  await remote.eraseOne();
+  ledger.save(id, null, claim);
+  bodies.hold(name);
+  ledger.save(id, ledger.find(id), null);
+  bodies.release(name);
+  if (!addresses.has("a")) addresses.add("a");
+}
+
+function inShard<T>(run: (storage: DurableObjectStorage) => Promise<T>): Promise<T> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  return runInDurableObject(stub, (_instance, { storage }) => run(storage));
+}
+
+const sources: Readonly<Record<string, string>> = import.meta.glob("../../src/shard/*.ts", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+
+/** The statements that stand in the sources, each as a pattern: what is put into its text may be anything. */
+function statementsInSources(): readonly RegExp[] {
+  return Object.values(sources).flatMap((source) =>
+    [...source.matchAll(/(["`])((?:WITH|SELECT|INSERT|UPDATE|DELETE)\s[^"`]*)/g)].map(([, , text = ""]) => {
+      const parts = text.split(/\$\{[^}]*(?:\}|$)/);
+      return new RegExp(`^${parts.map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("[^]*")}`);
+    }),
+  );
+}
+
+it("every statement in src/shard is among those that are looked at", async () => {
+  const ran: Ran[] = [];
+  await inShard((storage) => runEverything(storage, ran));
+  const statements = statementsInSources();
+  expect(statements.length).toBeGreaterThan(20);
+  expect(statements.filter((pattern) => !ran.some(({ query }) => pattern.test(query)))).toEqual([]);
+});
+
+it("no statement goes through a table", async () => {
+  const scans = await inShard(async (storage) => {
+    const ran: Ran[] = [];
+    await runEverything(storage, ran);
+    const byQuery = new Map(ran.filter(({ query }) => !SCHEMA.test(query)).map((one) => [one.query, one]));
+    return [...byQuery.values()].flatMap(({ query, bindings }) =>
+      storage.sql
+        .exec<{ detail: string }>(`EXPLAIN QUERY PLAN ${query}`, ...bindings)
+        .toArray()
+        .filter(({ detail }) => /^SCAN (?!CONSTANT ROW)|TEMP B-TREE/.test(detail))
+        .filter(({ detail }) => !BOUNDED.some(([pattern, bounded]) => pattern.test(query) && detail === bounded))
+        .map(({ detail }) => `${detail}: ${query}`),
+    );
+  });
+  expect(scans).toEqual([]);
+});
