@@ -14,7 +14,7 @@ import { datasetIn } from "./traffic/data-point.ts";
 import { HandOver } from "./traffic/traffic-flusher.ts";
 import { originTarget } from "./shard/origin-call.ts";
 import { Traffic } from "./traffic/traffic.ts";
-import { Watch } from "./traffic/watch.ts";
+import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 
 export { KeyShard } from "./shard/key-shard.ts";
 
@@ -57,7 +57,7 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
   const ports = {
     callShard: shardCaller(namespace),
     target: (origin: Origin) => originTarget(origin, bindings),
-    watch: new Watch("worker", traffic, datasetIn(bindings), () => handOver.counted()),
+    reporter: new ExchangeReporter("worker", traffic, datasetIn(bindings), () => handOver.counted()),
   };
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
 }

@@ -6,7 +6,7 @@ import type { Origin } from "../config/resolved.ts";
 import type { Policy } from "../core/record.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
-import type { Telemetry } from "../traffic/watch.ts";
+import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Rest } from "./body.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";

@@ -8,7 +8,7 @@ import type { ClientProblem } from "../core/problem.ts";
 import { isPlainInPath } from "../core/question.ts";
 import { attemptId, durationMs } from "../core/units.ts";
 import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
-import type { Observed, Telemetry, Watch } from "../traffic/watch.ts";
+import type { ExchangeSpan, Telemetry, ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { type BoundedBody, ByteReader, readBounded, readSmall, type Rest, SMALL_BYTES } from "./body.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { drain, endAfter } from "./drain.ts";
@@ -36,7 +36,7 @@ export interface Ports {
   /** Where requests go; `null` when the origin names a binding that is not there. */
   readonly target: (origin: Origin) => Fetcher | null;
   /** What this isolate answers alone is said there; of all else the shard tells. */
-  readonly watch: Watch;
+  readonly reporter: ExchangeReporter;
 }
 
 /** The alarm waits for the answer, and the platform gives it 15 minutes in all. */
@@ -59,22 +59,22 @@ export async function protect(
   ports: Ports,
   replays: ReplayMemory,
 ): Promise<Response | null> {
-  const { watch } = ports;
-  const observed = watch.begin({ route: route.path, recordId: null, telemetry: telemetryOf(request.headers, route) });
+  const { reporter } = ports;
+  const span = reporter.begin({ route: route.path, recordId: null, telemetry: telemetryOf(request.headers, route) });
   const refuse = (problem: ClientProblem): Response =>
-    watch.told(observed, problemResponse(problem, null), outcomeOf(problem.code));
+    reporter.finish(span, problemResponse(problem, null), outcomeOf(problem.code));
   const parsed = parseKey(request.headers, route.headers, route.keyFormat);
   switch (parsed.kind) {
     case "absent":
       if (route.key === "required") {
         return refuse({ code: "key-missing", header: route.headers[0] ?? ECHO_HEADER });
       }
-      watch.passed(route.path);
+      reporter.passed(route.path);
       return null;
     case "invalid":
       return refuse({ code: "key-invalid", reason: parsed.reason });
     case "key":
-      return exchange(request, url, route, parsed, ports, replays, observed);
+      return exchange(request, url, route, parsed, ports, replays, span);
   }
 }
 
@@ -91,11 +91,11 @@ async function exchange(
   key: Key,
   ports: Ports,
   replays: ReplayMemory,
-  observed: Observed,
+  span: ExchangeSpan,
 ): Promise<Response> {
-  const { watch } = ports;
+  const { reporter } = ports;
   const refuse = (problem: ClientProblem): Response =>
-    watch.told(observed, problemResponse(problem, key.raw), outcomeOf(problem.code));
+    reporter.finish(span, problemResponse(problem, key.raw), outcomeOf(problem.code));
   const scope = readScope(request.headers, hostForScope(url, request.headers, route), route.scope);
   if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
   const tooLarge = (rest: Rest): Promise<Response> =>
@@ -117,9 +117,9 @@ async function exchange(
   if (body.kind === "over" && !comparesNone && body.readBytes > route.maxRequestBodyBytes) {
     return tooLarge(body.rest);
   }
-  const parcel = await parcelFor(request, url, route, key, scope.values, body, observed);
+  const parcel = await parcelFor(request, url, route, key, scope.values, body, span);
   try {
-    return await answer(parcel, route, ports, replays, observed, () => refuse({ code: "store-unavailable" }));
+    return await answer(parcel, route, ports, replays, span, () => refuse({ code: "store-unavailable" }));
   } finally {
     parcel.free();
   }
@@ -130,21 +130,21 @@ async function answer(
   route: Route,
   ports: Ports,
   replays: ReplayMemory,
-  observed: Observed,
+  span: ExchangeSpan,
   unavailable: () => Response,
 ): Promise<Response> {
-  const { watch } = ports;
+  const { reporter } = ports;
   const { head } = parcel;
-  observed.recordId = head.recordId;
+  span.recordId = head.recordId;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
   const isPlain = parcel.rest === null && head.lastEventId === null;
   const known = isPlain ? replays.find(head, Date.now()) : null;
-  if (known !== null) return watch.told(observed, known, "replay");
+  if (known !== null) return reporter.finish(span, known, "replay");
   const response = await ports.callShard(route, parcel);
   if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
   // What has been read of a stream, or taken by a shard, cannot be sent anywhere else.
   if (route.onStoreFailure === "open" && parcel.rest === null && !isGone(parcel)) {
-    return watch.told(observed, await forwardUnprotected(parcel, ports.target(route.origin)), "unprotected");
+    return reporter.finish(span, await forwardUnprotected(parcel, ports.target(route.origin)), "unprotected");
   }
   return unavailable();
 }

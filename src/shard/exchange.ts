@@ -10,7 +10,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed, waited } from "../traffic/timing.ts";
-import type { Observed, Watch } from "../traffic/watch.ts";
+import type { ExchangeSpan, ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
 import { type Body, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
@@ -50,7 +50,7 @@ export interface ExchangePorts {
   readonly waitUntil: (promise: Promise<unknown>) => void;
   readonly heartbeat: Heartbeat;
   readonly timers: Timers;
-  readonly watch: Watch;
+  readonly reporter: ExchangeReporter;
 }
 
 export class Exchanges {
@@ -67,7 +67,7 @@ export class Exchanges {
     this.#ports = ports;
     this.#ledger = ports.ledger;
     this.#room = new WaitingRoom(ports.timers);
-    this.steps = new RecordSteps({ ...ports, living: this.living, traffic: ports.watch.traffic });
+    this.steps = new RecordSteps({ ...ports, living: this.living, traffic: ports.reporter.traffic });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
@@ -78,19 +78,19 @@ export class Exchanges {
 
   /** Answers one request. `caller` tells when its client has gone: that ends no attempt (G5), but what is done for him alone. */
   async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
-    const observed = this.#ports.watch.begin(head);
+    const span = this.#ports.reporter.begin(head);
     const claim = { started: false };
     try {
-      const told = await this.#answer(head, body, observed, caller, (record) => {
+      const told = await this.#answer(head, body, span, caller, (record) => {
         claim.started = true;
-        return this.#start(head, body, record, observed);
+        return this.#start(head, body, record, span);
       });
-      return this.#told(observed, told);
+      return this.#told(span, told);
     } catch (error) {
       if (!claim.started) throw error;
       // Not thrown: the origin may have been called, so nobody may take this for a shard that did nothing.
       console.error({ message: "exchange failed", reason: String(error) });
-      return this.#told(observed, refuse(head, { code: "store-unavailable" }));
+      return this.#told(span, refuse(head, { code: "store-unavailable" }));
     } finally {
       // An attempt releases the body itself, at its end.
       if (!claim.started) bookkeep("releasing a body", () => body.release());
@@ -99,17 +99,17 @@ export class Exchanges {
 
   /** Answers one that cannot be run. */
   refuse(head: ExchangeHead, problem: ClientProblem): Response {
-    return this.#told(this.#ports.watch.begin(head), refuse(head, problem));
+    return this.#told(this.#ports.reporter.begin(head), refuse(head, problem));
   }
 
-  #told(observed: Observed, { response, outcome }: Told): Response {
-    return this.#ports.watch.told(observed, response, outcome);
+  #told(span: ExchangeSpan, { response, outcome }: Told): Response {
+    return this.#ports.reporter.finish(span, response, outcome);
   }
 
   async #answer(
     head: ExchangeHead,
     body: RequestBody,
-    observed: Observed,
+    span: ExchangeSpan,
     caller: AbortSignal | null,
     start: (record: Started) => Promise<Told>,
   ): Promise<Told> {
@@ -133,7 +133,7 @@ export class Exchanges {
             stored === null
               ? null
               : await replay(stored, reply.record, head, this.#ledger, this.#ports.timers, this.#offsets, caller);
-          observed.attempt = reply.record.attempt.number;
+          span.attempt = reply.record.attempt.number;
           if (response !== null) return { response, outcome: "replay" };
           return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
         }
@@ -145,7 +145,7 @@ export class Exchanges {
           if (isOwn) nextId = attemptId(crypto.randomUUID());
           const duplicate = isOwn ? "attach" : head.duplicate;
           const attached = duplicate === "attach" ? await living?.attempt.attach(head, caller) : null;
-          observed.attempt = reply.record.attempt.number;
+          span.attempt = reply.record.attempt.number;
           if (attached) return { response: attached, outcome: "attached" };
           // While an event was searched for, the attempt has ended.
           if (this.living.get(recordId) !== living) continue;
@@ -164,7 +164,7 @@ export class Exchanges {
           // One that has begun and cannot be attached to is over only when it has ended.
           const untilBegun = duplicate === "attach" && !living.attempt.hasBegun;
           const wait = { head, untilBegun, ms, caller, isCounted: !isOwn };
-          const woken = await waited(observed, this.#room.wait(living.waiters, wait));
+          const woken = await waited(span, this.#room.wait(living.waiters, wait));
           if (woken.kind === "told") return woken.told;
           if (mayGoOn(woken, caller)) continue;
           return refuse(head, { code: "in-flight", retryAfterMs: Math.min(POLL_MS, untilRetry) });
@@ -177,7 +177,7 @@ export class Exchanges {
             hasAsked = true;
             const asked = this.#questions.run(recordId, reply.record.policy, head.verification);
             const wait = { head, untilBegun: false, ms: FOR_EVER_MS, caller, isCounted: true };
-            if (mayGoOn(await waited(observed, this.#room.until(asked, wait)), caller)) continue;
+            if (mayGoOn(await waited(span, this.#room.until(asked, wait)), caller)) continue;
           }
           const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
           return refuse(head, { code: "outcome-unknown", retryAfterMs });
@@ -221,11 +221,11 @@ export class Exchanges {
     });
   }
 
-  #start(head: ExchangeHead, body: RequestBody, record: Started, observed: Observed): Promise<Told> {
+  #start(head: ExchangeHead, body: RequestBody, record: Started, span: ExchangeSpan): Promise<Told> {
     const { recordId, key, route } = head;
-    observed.attempt = record.attempt.number;
-    observed.attemptId = record.attempt.id;
-    bookkeep("counting an attempt", () => this.#ports.watch.traffic.attempt(route, record.attempt.number));
+    span.attempt = record.attempt.number;
+    span.attemptId = record.attempt.id;
+    bookkeep("counting an attempt", () => this.#ports.reporter.traffic.attempt(route, record.attempt.number));
     const label = { key, route };
     const attempt = new Attempt(head, record, {
       reopen: (patience) => this.#reopen(recordId, record, patience),
@@ -241,7 +241,7 @@ export class Exchanges {
     });
     const living = this.living.add(recordId, attempt, body);
     // The client may leave: the attempt runs on, and its result is kept (G5).
-    this.#ports.waitUntil(this.#runToEnd(living, head, body, record, observed));
+    this.#ports.waitUntil(this.#runToEnd(living, head, body, record, span));
     return attempt.answer;
   }
 
@@ -257,14 +257,14 @@ export class Exchanges {
     head: ExchangeHead,
     body: RequestBody,
     record: Started,
-    observed: Observed,
+    span: ExchangeSpan,
   ): Promise<void> {
     const { attempt } = living;
     const stop = this.#beat(head, record, attempt);
     try {
       await attempt.run(() => {
         const request = originRequest(head, body, record.attempt);
-        return timed(observed, callOrigin(request, this.#ports.target(request.origin), this.#ports));
+        return timed(span, callOrigin(request, this.#ports.target(request.origin), this.#ports));
       });
     } finally {
       this.living.remove(head.recordId, living);

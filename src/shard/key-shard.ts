@@ -7,7 +7,7 @@ import { decodeMessage, EXCHANGE_URL, type ExchangeHead, OFFER_URL, UPLOAD_URL }
 import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
-import { Watch } from "../traffic/watch.ts";
+import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { Alarm, AlarmLag } from "./alarm.ts";
 import { datasetIn } from "../traffic/data-point.ts";
 import { doDueWork } from "./due-work.ts";
@@ -67,7 +67,7 @@ export class KeyShard extends ittyDurable() {
       waitUntil: this.#waitUntil,
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
-      watch: new Watch(state.id.name ?? "", this.#traffic, datasetIn(env)),
+      reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, datasetIn(env)),
     });
     this.#operator = new OperatorCalls({
       kept: storage.kv,

@@ -11,7 +11,7 @@ import type { ExchangeHead } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { Traffic } from "../../src/traffic/traffic.ts";
-import { Watch } from "../../src/traffic/watch.ts";
+import { ExchangeReporter } from "../../src/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
 import { bucketOf, REACHABILITY, storageOn } from "./stand-ins.ts";
@@ -57,7 +57,7 @@ export class Shard {
       waitUntil: () => undefined,
       heartbeat: new Heartbeat(timers, () => Promise.resolve()),
       timers,
-      watch: new Watch("shard", new Traffic(), null),
+      reporter: new ExchangeReporter("shard", new Traffic(), null),
     });
   }
 

@@ -11,7 +11,7 @@ import { heldBytes } from "../../../src/shard/body/read-memory.ts";
 import { PART_BYTES } from "../../../src/shard/store/remote-bodies.ts";
 import { originTarget } from "../../../src/shard/origin-call.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
-import { Watch } from "../../../src/traffic/watch.ts";
+import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { type Failure, FailingBucket } from "../support/failing-bucket.ts";
 
 /** Two parts and a half, as the gateway cuts them. */
@@ -56,7 +56,7 @@ async function withBucket(
     const handle = createApp(config, {
       callShard: (_route, parcel) =>
         shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(parcel) })),
-      watch: new Watch("worker", new Traffic(), null),
+      reporter: new ExchangeReporter("worker", new Traffic(), null),
       target: (to) => originTarget(to, bindings),
     });
     const headers = { "Idempotency-Key": crypto.randomUUID() };

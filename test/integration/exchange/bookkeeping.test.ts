@@ -11,7 +11,7 @@ import { type KnownAddresses, type Origins, Reachability } from "../../../src/sh
 import { bytesBody, type RequestBody } from "../../../src/shard/body/request-body.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
-import { Watch } from "../../../src/traffic/watch.ts";
+import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { again, headOf } from "../support/shard-bench.ts";
 
 const ORIGIN = { kind: "url", url: "http://127.0.0.1:9" } as const;
@@ -94,7 +94,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       waitUntil: () => undefined,
       heartbeat: parts.heartbeat,
       timers,
-      watch: new Watch("shard", parts.traffic, null),
+      reporter: new ExchangeReporter("shard", parts.traffic, null),
     });
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];

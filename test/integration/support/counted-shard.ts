@@ -9,7 +9,7 @@ import { readConfig } from "../../../src/config/read.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
-import { Watch } from "../../../src/traffic/watch.ts";
+import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import type { OperationCounts } from "../../support/operation-counts.ts";
 
 /** Where the test's own `fetch` answers. Nobody can be connected to here. */
@@ -45,7 +45,7 @@ export class CountedShard {
     this.#handle = createApp(read.config, {
       callShard: shardCaller(this.#namespace()),
       target: () => ({ fetch: (...call) => fetch(...call) }),
-      watch: new Watch("worker", new Traffic(), null),
+      reporter: new ExchangeReporter("worker", new Traffic(), null),
     });
   }
 

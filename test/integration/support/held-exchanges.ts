@@ -14,7 +14,7 @@ import { storeSync } from "../../../src/shard/store/store-error.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 import { bytesBody } from "../../../src/shard/body/request-body.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
-import { Watch } from "../../../src/traffic/watch.ts";
+import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 
 /** Calls over the network go nowhere: whether they could is asked, and answered by the test. */
 class HeldReachability extends Reachability {
@@ -88,7 +88,7 @@ export async function withExchanges(
       },
       heartbeat: new Heartbeat(timers, () => Promise.resolve()),
       timers,
-      watch: new Watch("shard", traffic, null),
+      reporter: new ExchangeReporter("shard", traffic, null),
     });
     await test({
       world,

@@ -16,7 +16,7 @@ export interface Telemetry {
 }
 
 /** What is known of an exchange when it begins. */
-export interface Begun {
+export interface SpanStart {
   readonly route: string;
   /** `null` as long as it is not known. */
   readonly recordId: string | null;
@@ -24,7 +24,7 @@ export interface Begun {
 }
 
 /** One exchange while it lasts. */
-export interface Observed extends Telemetry {
+export interface ExchangeSpan extends Telemetry {
   readonly route: string;
   recordId: string | null;
   attempt: number | null;
@@ -40,7 +40,7 @@ export interface Observed extends Telemetry {
 /** The first half of a record's name stands for its key (http/record-name.ts). */
 const KEY_HASH_DIGITS = 32;
 
-export class Watch {
+export class ExchangeReporter {
   readonly #where: string;
   readonly traffic: Traffic;
   readonly #dataset: Dataset | null;
@@ -54,7 +54,7 @@ export class Watch {
     this.#dataset = dataset;
   }
 
-  begin({ route, recordId, telemetry }: Begun): Observed {
+  begin({ route, recordId, telemetry }: SpanStart): ExchangeSpan {
     const { log, serverTiming, trace } = telemetry;
     const begunMs = performance.now();
     const none = { attempt: null, attemptId: null, originMs: null, waitedMs: 0 };
@@ -65,21 +65,21 @@ export class Watch {
    * The exchange is answered. Gives the response back, which has to be one of the gateway's own making. Never throws: an
    * answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
    */
-  told(observed: Observed, response: Response, outcome: Outcome): Response {
+  finish(span: ExchangeSpan, response: Response, outcome: Outcome): Response {
     // An answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
-    bookkeep("telling of an exchange", () => this.#tell(observed, response, outcome));
+    bookkeep("telling of an exchange", () => this.#tell(span, response, outcome));
     return response;
   }
 
-  #tell(observed: Observed, response: Response, outcome: Outcome): void {
-    const durationMs = performance.now() - observed.begunMs;
-    const { at, route, recordId, attempt, originMs, waitedMs } = observed;
+  #tell(span: ExchangeSpan, response: Response, outcome: Outcome): void {
+    const durationMs = performance.now() - span.begunMs;
+    const { at, route, recordId, attempt, originMs, waitedMs } = span;
     const { status } = response;
     const report = { at, route, recordId, outcome, status, attempt, durationMs, originMs, waitedMs };
     this.traffic.exchange(report, Date.now());
     this.#counted();
-    if (observed.serverTiming) addServerTiming(response, report);
-    if (observed.log === "all" || (observed.log === "errors" && isTrouble(outcome))) this.#log(observed, report);
+    if (span.serverTiming) addServerTiming(response, report);
+    if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report);
     this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
   }
 
@@ -91,7 +91,7 @@ export class Watch {
     });
   }
 
-  #log({ trace, attemptId }: Observed, report: ExchangeReport): void {
+  #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {
     const { route, recordId, outcome, status, attempt, durationMs, originMs } = report;
     const line = JSON.stringify({
       message: "exchange",
