@@ -90,7 +90,7 @@ export interface ExchangeHead {
 export type ExchangeMessage = Message<ExchangeHead>;
 
 /** What the Worker hands over: a whole message, or the beginning of one and the rest of its body. */
-export interface Parcel extends ExchangeMessage {
+export interface ExchangeRequest extends ExchangeMessage {
   readonly rest: Rest | null;
   /** Gives the memory of `body` back: it cannot be sent any more. To be called once or more. */
   free(): void;

@@ -18,7 +18,7 @@ import { forwardedFor, hostForScope } from "./forwarded.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
 import { LOOP_HEADER, loopMark } from "./loop.ts";
-import { type Parcel, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
+import { type ExchangeRequest, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
 import { originUrl } from "./origin-url.ts";
 import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -28,7 +28,7 @@ import { readScope, type ScopeValues } from "./scope.ts";
 import { forwardUnprotected } from "./unprotected.ts";
 
 /** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
-export type CallShard = (route: Route, parcel: Parcel) => Promise<Response | null>;
+export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | null>;
 
 /** The ways out of the Worker. */
 export interface Ports {
@@ -117,16 +117,16 @@ async function exchange(
   if (body.kind === "over" && !comparesNone && body.readBytes > route.maxRequestBodyBytes) {
     return tooLarge(body.rest);
   }
-  const parcel = await parcelFor(request, url, route, key, scope.values, body, span);
+  const exchangeRequest = await exchangeRequestFor(request, url, route, key, scope.values, body, span);
   try {
-    return await answer(parcel, route, ports, replays, span, () => refuse({ code: "store-unavailable" }));
+    return await answer(exchangeRequest, route, ports, replays, span, () => refuse({ code: "store-unavailable" }));
   } finally {
-    parcel.free();
+    exchangeRequest.free();
   }
 }
 
 async function answer(
-  parcel: Parcel,
+  exchangeRequest: ExchangeRequest,
   route: Route,
   ports: Ports,
   replays: ReplayMemory,
@@ -134,23 +134,23 @@ async function answer(
   unavailable: () => Response,
 ): Promise<Response> {
   const { reporter } = ports;
-  const { head } = parcel;
+  const { head } = exchangeRequest;
   span.recordId = head.recordId;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
-  const isPlain = parcel.rest === null && head.lastEventId === null;
+  const isPlain = exchangeRequest.rest === null && head.lastEventId === null;
   const known = isPlain ? replays.find(head, Date.now()) : null;
   if (known !== null) return reporter.finish(span, known, "replay");
-  const response = await ports.callShard(route, parcel);
+  const response = await ports.callShard(route, exchangeRequest);
   if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
   // What has been read of a stream, or taken by a shard, cannot be sent anywhere else.
-  if (route.onStoreFailure === "open" && parcel.rest === null && !isGone(parcel)) {
-    return reporter.finish(span, await forwardUnprotected(parcel, ports.target(route.origin)), "unprotected");
+  if (route.onStoreFailure === "open" && exchangeRequest.rest === null && !isGone(exchangeRequest)) {
+    return reporter.finish(span, await forwardUnprotected(exchangeRequest, ports.target(route.origin)), "unprotected");
   }
   return unavailable();
 }
 
 /** Whether the body has been given back. */
-function isGone({ body: { buffer } }: Parcel): boolean {
+function isGone({ body: { buffer } }: ExchangeRequest): boolean {
   return buffer instanceof ArrayBuffer && buffer.detached;
 }
 
@@ -163,7 +163,7 @@ function declaredLength(headers: Headers): number | null {
   return value !== null && /^\d+$/.test(value) ? Number(value) : null;
 }
 
-async function parcelFor(
+async function exchangeRequestFor(
   request: Request,
   url: URL,
   route: Route,
@@ -171,7 +171,7 @@ async function parcelFor(
   scope: ScopeValues,
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
-): Promise<Parcel> {
+): Promise<ExchangeRequest> {
   const parts: FingerprintParts = {
     method: request.method,
     path: url.pathname,

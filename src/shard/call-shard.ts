@@ -4,7 +4,7 @@
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
-import { type Parcel, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
+import { type ExchangeRequest, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
 import { firstOf } from "../http/patience.ts";
 import type { CallShard } from "../http/protect.ts";
 import { type ShardPlace, shardName } from "./shard-place.ts";
@@ -13,22 +13,22 @@ import { type ShardPlace, shardName } from "./shard-place.ts";
 const PAUSES_MS = [50, 250];
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
-  return async (route, parcel) => {
+  return async (route, exchange) => {
     const { jurisdiction, locationHint } = route;
-    const place = { name: shardName(parcel.head.recordId, route.shards), jurisdiction, locationHint };
+    const place = { name: shardName(exchange.head.recordId, route.shards), jurisdiction, locationHint };
     // A stub that has failed stays broken (platform rule), so each try has its own.
     const call = (url: string, body: BodyInit): Promise<Response> =>
       shardStub(namespace, place).fetch(url, { ...OPTIONS, body });
     try {
-      if (parcel.rest === null && parcel.body.byteLength > SMALL_BYTES) {
-        return await withRetries(() => offer(parcel, (stream) => call(OFFER_URL, stream)));
+      if (exchange.rest === null && exchange.body.byteLength > SMALL_BYTES) {
+        return await withRetries(() => offer(exchange, (stream) => call(OFFER_URL, stream)));
       }
-      if (parcel.rest === null) {
-        const message = encodeMessage(parcel);
+      if (exchange.rest === null) {
+        const message = encodeMessage(exchange);
         return await withRetries(() => call(EXCHANGE_URL, message));
       }
       // What has been read of a stream cannot be sent again.
-      const { stream, taken } = streamMessage(parcel, parcel.rest);
+      const { stream, taken } = streamMessage(exchange, exchange.rest);
       return await endAfter(await call(UPLOAD_URL, stream), taken);
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });
@@ -46,22 +46,22 @@ const FAILING_MS = 100;
  * start an attempt.
  */
 async function offer(
-  parcel: Parcel,
+  exchange: ExchangeRequest,
   call: (stream: ReadableStream<Uint8Array>) => Promise<Response>,
 ): Promise<Response> {
-  const { stream, taken } = offerMessage(parcel);
+  const { stream, taken } = offerMessage(exchange);
   const answer = call(stream);
-  void freeAfter(parcel, taken, answer);
+  void freeAfter(exchange, taken, answer);
   return answer;
 }
 
-async function freeAfter(parcel: Parcel, taken: Promise<void>, answer: Promise<Response>): Promise<void> {
+async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer: Promise<Response>): Promise<void> {
   await taken;
   const isAnswer = answer.then(
     () => true,
     () => false,
   );
-  if ((await firstOf(isAnswer, FAILING_MS)) !== false) parcel.free();
+  if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();
 }
 
 async function withRetries(call: () => Promise<Response>): Promise<Response> {

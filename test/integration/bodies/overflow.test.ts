@@ -54,8 +54,8 @@ async function withBucket(
     // The platform's alarm comes to the instance that it knows.
     vi.spyOn(instance, "alarm").mockImplementation(() => shard.alarm());
     const handle = createApp(config, {
-      callShard: (_route, parcel) =>
-        shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(parcel) })),
+      callShard: (_route, exchange) =>
+        shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(exchange) })),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       target: (to) => originTarget(to, bindings),
     });

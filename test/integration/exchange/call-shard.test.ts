@@ -5,7 +5,7 @@ import { env } from "cloudflare:test";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Route } from "../../../src/config/resolved.ts";
-import { decodeMessage, type Parcel, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
+import { decodeMessage, type ExchangeRequest, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
@@ -86,14 +86,19 @@ function failure(marks: {
 
 const lost = (): Error => failure({ retryable: true, remote: false });
 const answer = (): Response => new Response("answered", { status: 201 });
-const parcel = (): Parcel => ({ head: headOf(), body: new Uint8Array([1, 2, 3]), rest: null, free: () => undefined });
+const exchange = (): ExchangeRequest => ({
+  head: headOf(),
+  body: new Uint8Array([1, 2, 3]),
+  rest: null,
+  free: () => undefined,
+});
 
 describe("a call to a shard that fails", () => {
   it.each([1, 2])(
     "%i times and then works gives one answer, by a new stub and the same message each time",
     async (times) => {
       const { namespace, calls, stubs } = standIn(...Array.from({ length: times }, lost), answer());
-      const sent = parcel();
+      const sent = exchange();
       const route = routeOf({ location_hint: "weur" });
       const response = await shardCaller(namespace)(route, sent);
       expect([response?.status, await response?.text()]).toEqual([201, "answered"]);
@@ -110,7 +115,7 @@ describe("a call to a shard that fails", () => {
 
   it("three times gives none, and is not tried a fourth time", async () => {
     const { namespace, calls } = standIn(lost(), lost(), failure({ remote: true }));
-    expect(await shardCaller(namespace)(routeOf(), parcel())).toBeNull();
+    expect(await shardCaller(namespace)(routeOf(), exchange())).toBeNull();
     expect(calls.map(({ stub }) => stub)).toEqual([1, 2, 3]);
   });
 
@@ -118,17 +123,17 @@ describe("a call to a shard that fails", () => {
     const overloaded = failure({ overloaded: true, retryable: true });
     for (const before of [[], [lost()], [lost(), lost()]]) {
       const { namespace, calls } = standIn(...before, overloaded, answer());
-      expect(await shardCaller(namespace)(routeOf(), parcel())).toBeNull();
+      expect(await shardCaller(namespace)(routeOf(), exchange())).toBeNull();
       expect(calls).toHaveLength(before.length + 1);
     }
     const { namespace, calls } = standIn(failure({ overloaded: false }), answer());
-    expect((await shardCaller(namespace)(routeOf(), parcel()))?.status).toBe(201);
+    expect((await shardCaller(namespace)(routeOf(), exchange()))?.status).toBe(201);
     expect(calls).toHaveLength(2);
   });
 
   it.each([409, 500, 503])("is not one that is answered with %i", async (status) => {
     const { namespace, calls } = standIn(new Response("told", { status }));
-    expect((await shardCaller(namespace)(routeOf(), parcel()))?.status).toBe(status);
+    expect((await shardCaller(namespace)(routeOf(), exchange()))?.status).toBe(status);
     expect(calls).toHaveLength(1);
   });
 
@@ -141,7 +146,7 @@ describe("a call to a shard that fails", () => {
           Promise.resolve(reads++ < 3 ? { done: false as const, value: new Uint8Array(10) } : { done: true as const }),
         cancel: () => Promise.resolve(),
       };
-      expect(await shardCaller(namespace)(routeOf(), { ...parcel(), rest })).toBeNull();
+      expect(await shardCaller(namespace)(routeOf(), { ...exchange(), rest })).toBeNull();
       expect(calls.map(({ url }) => url)).toEqual([UPLOAD_URL]);
     }
   });
@@ -152,7 +157,7 @@ it.each([null, "eu", "fedramp-high"] as const)(
   async (jurisdiction) => {
     const { namespace, stubs } = standIn(answer());
     const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
-    const sent = parcel();
+    const sent = exchange();
     expect((await shardCaller(namespace)(route, sent))?.status).toBe(201);
     const name = shardName(sent.head.recordId, route.shards);
     expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
