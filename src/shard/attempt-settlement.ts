@@ -11,18 +11,18 @@ import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { Attachments } from "./store/ledger.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
-import type { Tell } from "./waiters.ts";
+import type { AnswerFor } from "./waiters.ts";
 
 /** One step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
 
 /** An answer, and what it is. */
-export interface Told {
+export interface ExchangeAnswer {
   readonly response: Response;
   readonly outcome: Outcome;
 }
 
-export function refuse({ echo }: ExchangeHead, problem: ClientProblem): Told {
+export function refuse({ echo }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
   return { response: problemResponse(problem, echo), outcome: outcomeOf(problem.code) };
 }
 
@@ -35,7 +35,7 @@ export class Ending {
   readonly #head: ExchangeHead;
   readonly #record: Started;
   readonly #step: StepRecord;
-  readonly #answer = Promise.withResolvers<Told>();
+  readonly #answer = Promise.withResolvers<ExchangeAnswer>();
 
   constructor(head: ExchangeHead, record: Started, step: StepRecord) {
     this.#head = head;
@@ -44,11 +44,11 @@ export class Ending {
   }
 
   /** What the client hears; whatever is told first. */
-  get answer(): Promise<Told> {
+  get answer(): Promise<ExchangeAnswer> {
     return this.#answer.promise;
   }
 
-  tell(told: Told): void {
+  tell(told: ExchangeAnswer): void {
     this.#answer.resolve(told);
   }
 
@@ -62,7 +62,7 @@ export class Ending {
   }
 
   /** No answer came, or its body broke off. Gives what those who wait may be told too; `null` when they look for themselves. */
-  unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): Tell | null {
+  unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): AnswerFor | null {
     const verdict = judge(end, this.#head.lists);
     const settled = this.passed(verdict === "refused" ? "refused" : "ambiguous", end);
     if (settled === null) return null;

@@ -8,7 +8,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import { attachedAnswer, type Body, findInChunks, firstAnswer, seenUpTo, wholeBody } from "./answers.ts";
 import type { Bodies } from "./store/bodies.ts";
 import type { Patience } from "./body/byte-pipe.ts";
-import { Ending, type StepRecord, type Told } from "./attempt-settlement.ts";
+import { Ending, type StepRecord, type ExchangeAnswer } from "./attempt-settlement.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
 import type { StoredBody } from "./store/response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
@@ -19,7 +19,7 @@ import { isShort, passingSpool, spoolFor } from "./body/response-spool.ts";
 import type { Spool } from "./body/spool.ts";
 import { StoreError } from "./store/store-error.ts";
 import type { Timers } from "./timers.ts";
-import type { Tell } from "./waiters.ts";
+import type { AnswerFor } from "./waiters.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
@@ -35,7 +35,7 @@ export interface AttemptPorts {
   /** The first client is told of a stream, which others may attach to. */
   readonly begun: () => void;
   /** The attempt ended without a result: its word stands in the record, and its answer is told to all who wait, or to none. */
-  readonly settled: (tell: Tell | null) => void;
+  readonly settled: (tell: AnswerFor | null) => void;
 }
 
 /** A response whose body does not come is told without it: an event stream may be silent for long after its head. */
@@ -78,7 +78,7 @@ export class Attempt {
   }
 
   /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
-  get answer(): Promise<Told> {
+  get answer(): Promise<ExchangeAnswer> {
     return this.#ending.answer;
   }
 
@@ -163,7 +163,10 @@ export class Attempt {
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
     await passed.ready(timers, HEAD_PATIENCE_MS);
-    const tell: Tell = ({ echo }) => ({ response: firstAnswer(response, passed.reader(), echo, null), outcome: type });
+    const tell: AnswerFor = ({ echo }) => ({
+      response: firstAnswer(response, passed.reader(), echo, null),
+      outcome: type,
+    });
     this.#ending.tell(tell(this.#head));
     settled(type === "refused" ? tell : null);
     await passed.rest();

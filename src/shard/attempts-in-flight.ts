@@ -3,7 +3,7 @@
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { Attempt } from "./attempt.ts";
 import type { RequestBody } from "./body/request-body.ts";
-import { type Tell, Waiters } from "./waiters.ts";
+import { type AnswerFor, Waiters } from "./waiters.ts";
 
 export interface LivingAttempt {
   readonly attempt: Attempt;
@@ -51,7 +51,7 @@ export class LivingAttempts {
   }
 
   /** Its word stands in the record: nobody needs to wait for it any more. What follows of its answer is for its readers alone. */
-  settled(id: RecordId, { attempt, waiters }: LivingAttempt, tell: Tell | null): void {
+  settled(id: RecordId, { attempt, waiters }: LivingAttempt, tell: AnswerFor | null): void {
     this.#remove(id, attempt);
     if (attempt.isInDoubt) this.#inDoubt.set(id, attempt);
     waiters.wake(tell);

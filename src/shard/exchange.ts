@@ -16,7 +16,7 @@ import { type Body, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
 import { START } from "./body/body-position.ts";
 import type { Patience } from "./body/byte-pipe.ts";
-import { POLL_MS, refuse, type Told } from "./attempt-settlement.ts";
+import { POLL_MS, refuse, type ExchangeAnswer } from "./attempt-settlement.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./store/ledger.ts";
@@ -102,7 +102,7 @@ export class Exchanges {
     return this.#told(this.#ports.reporter.begin(head), refuse(head, problem));
   }
 
-  #told(span: ExchangeSpan, { response, outcome }: Told): Response {
+  #told(span: ExchangeSpan, { response, outcome }: ExchangeAnswer): Response {
     return this.#ports.reporter.finish(span, response, outcome);
   }
 
@@ -111,8 +111,8 @@ export class Exchanges {
     body: RequestBody,
     span: ExchangeSpan,
     caller: AbortSignal | null,
-    start: (record: Started) => Promise<Told>,
-  ): Promise<Told> {
+    start: (record: Started) => Promise<ExchangeAnswer>,
+  ): Promise<ExchangeAnswer> {
     const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
     let hasAsked = false;
     let nextId = head.attemptId;
@@ -221,7 +221,7 @@ export class Exchanges {
     });
   }
 
-  #start(head: ExchangeHead, body: RequestBody, record: Started, span: ExchangeSpan): Promise<Told> {
+  #start(head: ExchangeHead, body: RequestBody, record: Started, span: ExchangeSpan): Promise<ExchangeAnswer> {
     const { recordId, key, route } = head;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;

@@ -5,11 +5,11 @@
 
 import type { RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import type { Told } from "./attempt-settlement.ts";
+import type { ExchangeAnswer } from "./attempt-settlement.ts";
 import type { Timers } from "./timers.ts";
 
 /** What one of those who waited is told, as the answer to his own request. */
-export type Tell = (head: ExchangeHead) => Told;
+export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
 
 /** For one record: a client that has lost its way to an answer sends a retry or two, not a hundred at once. */
 export const MOST_OF_RECORD = 100;
@@ -24,7 +24,7 @@ export type Woken =
   /** Something has changed: he looks again. */
   | { readonly kind: "look" }
   /** He shares the answer of the attempt that he waited for. */
-  | { readonly kind: "told"; readonly told: Told }
+  | { readonly kind: "told"; readonly told: ExchangeAnswer }
   | { readonly kind: "time-up" }
   /** His client has gone: nobody hears what he does next, and nothing is started for him. */
   | { readonly kind: "left" }
@@ -62,7 +62,7 @@ export class Waiters {
   }
 
   /** Wakes all: with an answer that they share, or to look again. */
-  wake(tell: Tell | null): void {
+  wake(tell: AnswerFor | null): void {
     for (const { head, end } of this.#all) end(tell === null ? LOOK : wokenWith(tell, head));
   }
 
@@ -75,7 +75,7 @@ export class Waiters {
 const LOOK = { kind: "look" } as const;
 
 /** One who cannot be told is no reason to leave the others asleep. */
-function wokenWith(tell: Tell, head: ExchangeHead): Woken {
+function wokenWith(tell: AnswerFor, head: ExchangeHead): Woken {
   try {
     return { kind: "told", told: tell(head) };
   } catch (error) {
