@@ -31,7 +31,7 @@ export const POLL_MS = 1000;
 
 const UNREACHABLE = { code: "origin-unreachable" } as const;
 
-export class Ending {
+export class AttemptSettlement {
   readonly #head: ExchangeHead;
   readonly #record: Started;
   readonly #step: StepRecord;

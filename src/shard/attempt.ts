@@ -8,7 +8,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import { attachedAnswer, type Body, findInChunks, firstAnswer, seenUpTo, wholeBody } from "./answers.ts";
 import type { Bodies } from "./store/bodies.ts";
 import type { Patience } from "./body/byte-pipe.ts";
-import { Ending, type StepRecord, type ExchangeAnswer } from "./attempt-settlement.ts";
+import { AttemptSettlement, type StepRecord, type ExchangeAnswer } from "./attempt-settlement.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
 import type { StoredBody } from "./store/response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
@@ -47,7 +47,7 @@ export class Attempt {
   readonly #head: ExchangeHead;
   readonly #record: Started;
   readonly #ports: AttemptPorts;
-  readonly #ending: Ending;
+  readonly #settlement: AttemptSettlement;
   #response: OriginResponse | null = null;
   #spool: Spool | null = null;
   /** The body of an answer that is no result, while it is passed on. */
@@ -66,7 +66,7 @@ export class Attempt {
     this.#record = record;
     this.#lockedUntil = record.attempt.lockedUntil;
     this.#ports = ports;
-    this.#ending = new Ending(head, record, ports.step);
+    this.#settlement = new AttemptSettlement(head, record, ports.step);
   }
 
   get id(): Started["attempt"]["id"] {
@@ -79,7 +79,7 @@ export class Attempt {
 
   /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
   get answer(): Promise<ExchangeAnswer> {
-    return this.#ending.answer;
+    return this.#settlement.answer;
   }
 
   /** Whether it has ended without a result: its lock is not renewed any more. What comes of its body is for its readers alone. */
@@ -127,7 +127,7 @@ export class Attempt {
     try {
       const outcome = await call();
       if (!("next" in outcome)) {
-        const tell = this.#ending.unanswered(outcome);
+        const tell = this.#settlement.unanswered(outcome);
         this.#ports.settled(tell);
         return;
       }
@@ -140,7 +140,7 @@ export class Attempt {
       this.#response?.cancel();
       this.#spool?.break();
       this.#passed?.cutOff();
-      this.#ending.fail(error);
+      this.#settlement.fail(error);
     }
   }
 
@@ -150,7 +150,7 @@ export class Attempt {
    */
   async #pass(response: OriginResponse, type: "refused" | "ambiguous"): Promise<void> {
     const { timers, settled } = this.#ports;
-    const step = this.#ending.passed(type, { kind: "status", status: response.status });
+    const step = this.#settlement.passed(type, { kind: "status", status: response.status });
     if (step === null) {
       response.cancel();
       return;
@@ -167,7 +167,7 @@ export class Attempt {
       response: firstAnswer(response, passed.reader(), echo, null),
       outcome: type,
     });
-    this.#ending.tell(tell(this.#head));
+    this.#settlement.tell(tell(this.#head));
     settled(type === "refused" ? tell : null);
     await passed.rest();
     due.cancel();
@@ -201,7 +201,7 @@ export class Attempt {
         if (piece.kind !== "bytes") {
           spool.break();
           // What is not kept has been settled before.
-          if (this.#kept) this.#ending.unanswered(piece);
+          if (this.#kept) this.#settlement.unanswered(piece);
           return;
         }
         await spool.write(piece.bytes);
@@ -222,7 +222,7 @@ export class Attempt {
     const { remote } = this.#ports;
     const lost = (): void => {
       // The origin has answered, so the record says so before anybody reads on; where that fails, it is tried once more.
-      this.#ending.result(response.status, null);
+      this.#settlement.result(response.status, null);
       this.#kept = false;
     };
     this.#overflow = new Overflow({ name: this.id, remote, spool, patience: this.#patience, lost });
@@ -241,7 +241,7 @@ export class Attempt {
     }
     await this.#overflow?.complete();
     await spool.finish(() => {
-      if (this.#kept) this.#ending.result(status, { status, statusText, headers, body: this.#storedBody(spool) });
+      if (this.#kept) this.#settlement.result(status, { status, statusText, headers, body: this.#storedBody(spool) });
     });
   }
 
@@ -256,20 +256,25 @@ export class Attempt {
     const { status, statusText, headers } = response;
     let record;
     try {
-      record = this.#ending.result(status, { status, statusText, headers, body: { kind: "inline", bytes } })?.record;
+      record = this.#settlement.result(status, {
+        status,
+        statusText,
+        headers,
+        body: { kind: "inline", bytes },
+      })?.record;
     } catch (error) {
       report(error);
-      record = this.#ending.result(status, null)?.record;
+      record = this.#settlement.result(status, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
     const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
-    this.#ending.tell({ response: firstAnswer(response, body, this.#head.echo, expiresAt), outcome: "first" });
+    this.#settlement.tell({ response: firstAnswer(response, body, this.#head.echo, expiresAt), outcome: "first" });
   }
 
   #giveUp(response: OriginResponse): void {
     response.cancel();
     this.#kept = false;
-    this.#ending.unkept(response.status);
+    this.#settlement.unkept(response.status);
   }
 
   async #beginWhenShown(response: OriginResponse, spool: Spool): Promise<void> {
@@ -283,10 +288,10 @@ export class Attempt {
     this.#hasBegun = true;
     try {
       const body = spool.reader(response.length);
-      this.#ending.tell({ response: firstAnswer(response, body, this.#head.echo, null), outcome: "first" });
+      this.#settlement.tell({ response: firstAnswer(response, body, this.#head.echo, null), outcome: "first" });
     } catch (error) {
       // Its client cannot be told; the answer is kept all the same.
-      this.#ending.fail(error);
+      this.#settlement.fail(error);
     }
     this.#ports.begun();
   }
