@@ -5,7 +5,7 @@ import type { Attempt } from "./attempt.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import { type AnswerFor, Waiters } from "./waiters.ts";
 
-export interface LivingAttempt {
+export interface AttemptInFlight {
   readonly attempt: Attempt;
   /** Of its request. */
   readonly body: RequestBody;
@@ -15,8 +15,8 @@ export interface LivingAttempt {
 /** An object's connections that may wait for response headers; further calls are queued (platform limit). */
 const CALLS_AT_ONCE = 6;
 
-export class LivingAttempts {
-  readonly #all = new Map<RecordId, LivingAttempt>();
+export class AttemptsInFlight {
+  readonly #all = new Map<RecordId, AttemptInFlight>();
   /** Those that have ended in doubt, and whose answer is still on its way to their clients. */
   readonly #inDoubt = new Map<RecordId, Attempt>();
   #crowded = 0;
@@ -30,11 +30,11 @@ export class LivingAttempts {
     return this.#crowded;
   }
 
-  get(id: RecordId): LivingAttempt | undefined {
+  get(id: RecordId): AttemptInFlight | undefined {
     return this.#all.get(id);
   }
 
-  add(id: RecordId, attempt: Attempt, body: RequestBody): LivingAttempt {
+  add(id: RecordId, attempt: Attempt, body: RequestBody): AttemptInFlight {
     if (this.#all.size >= CALLS_AT_ONCE) this.#crowded += 1;
     const living = { attempt, body, waiters: new Waiters() };
     this.#all.set(id, living);
@@ -51,14 +51,14 @@ export class LivingAttempts {
   }
 
   /** Its word stands in the record: nobody needs to wait for it any more. What follows of its answer is for its readers alone. */
-  settled(id: RecordId, { attempt, waiters }: LivingAttempt, tell: AnswerFor | null): void {
+  settled(id: RecordId, { attempt, waiters }: AttemptInFlight, tell: AnswerFor | null): void {
     this.#remove(id, attempt);
     if (attempt.isInDoubt) this.#inDoubt.set(id, attempt);
     waiters.wake(tell);
   }
 
   /** It is over, its answer too. */
-  remove(id: RecordId, { attempt, waiters }: LivingAttempt): void {
+  remove(id: RecordId, { attempt, waiters }: AttemptInFlight): void {
     this.#remove(id, attempt);
     if (this.#inDoubt.get(id) === attempt) this.#inDoubt.delete(id);
     waiters.wake(null);

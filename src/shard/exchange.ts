@@ -20,7 +20,7 @@ import { POLL_MS, refuse, type ExchangeAnswer } from "./attempt-settlement.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./store/ledger.ts";
-import { type LivingAttempt, LivingAttempts } from "./attempts-in-flight.ts";
+import { type AttemptInFlight, AttemptsInFlight } from "./attempts-in-flight.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
@@ -57,7 +57,7 @@ export class Exchanges {
   readonly #ports: ExchangePorts;
   readonly #ledger: Ledger;
   /** The attempts that this instance runs right now. */
-  readonly living = new LivingAttempts();
+  readonly living = new AttemptsInFlight();
   readonly steps: RecordSteps;
   readonly #questions: Questions;
   readonly #offsets = new EventOffsets();
@@ -253,7 +253,7 @@ export class Exchanges {
   }
 
   async #runToEnd(
-    living: LivingAttempt,
+    living: AttemptInFlight,
     head: ExchangeHead,
     body: RequestBody,
     record: Started,

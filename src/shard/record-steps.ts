@@ -11,7 +11,7 @@ import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
 import { IN_FLIGHT } from "./store/expiry-buckets.ts";
 import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
-import type { LivingAttempts } from "./attempts-in-flight.ts";
+import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
 
 /** A step, and the record as it was before. */
@@ -20,7 +20,7 @@ export type Stepped = Step & { readonly entry: Entry | null };
 export interface StepPorts {
   readonly ledger: Ledger;
   readonly alarm: Alarm;
-  readonly living: LivingAttempts;
+  readonly living: AttemptsInFlight;
   readonly traffic: Traffic;
 }
 

@@ -9,7 +9,7 @@ import { durationMs, epochMs } from "../../src/core/units.ts";
 import { Bodies } from "../../src/shard/store/bodies.ts";
 import { Exchanges } from "../../src/shard/exchange.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
-import { LivingAttempts } from "../../src/shard/attempts-in-flight.ts";
+import { AttemptsInFlight } from "../../src/shard/attempts-in-flight.ts";
 import { Overflow } from "../../src/shard/body/overflow.ts";
 import { RecordSteps } from "../../src/shard/record-steps.ts";
 import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
@@ -173,8 +173,12 @@ describe("who leaves, waits, or stands still", () => {
   }, 60_000);
 
   it("and calls again although the origin has refused breaks G8", async () => {
-    const settled = original(LivingAttempts.prototype, "settled");
-    vi.spyOn(LivingAttempts.prototype, "settled").mockImplementation(function unshared(this: LivingAttempts, id, one) {
+    const settled = original(AttemptsInFlight.prototype, "settled");
+    vi.spyOn(AttemptsInFlight.prototype, "settled").mockImplementation(function unshared(
+      this: AttemptsInFlight,
+      id,
+      one,
+    ) {
       settled.call(this, id, one, null);
     });
     await expectFound(/G8: a\d+ starts, and its client has waited for a\d+, which was refused/);
