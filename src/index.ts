@@ -11,7 +11,7 @@ import { ShardPlaces } from "./operator/shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
 import { shardCaller, shardStub } from "./shard/call-shard.ts";
 import { datasetIn } from "./traffic/data-point.ts";
-import { HandOver } from "./traffic/traffic-flusher.ts";
+import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
 import { originTarget } from "./shard/origin-call.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
@@ -42,13 +42,13 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
   const places = new ShardPlaces(config.routes);
   const shards = places.counting;
   const keepRecords = places.listed.length > 0;
-  const handOver = new HandOver({
+  const flusher = new TrafficFlusher({
     shard: () => shardStub(namespace, shards[0]),
     traffic,
     waitUntil,
   });
   const routes = [...new Set(config.routes.map(({ path }) => path))];
-  const flush = (): Promise<void> => handOver.flush();
+  const flush = (): Promise<void> => flusher.flush();
   const reader = new TrafficReader({ namespace, shards, keepRecords, routes, flush, waitUntil });
   const operators = {
     operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
@@ -57,7 +57,7 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
   const ports = {
     callShard: shardCaller(namespace),
     target: (origin: Origin) => originTarget(origin, bindings),
-    reporter: new ExchangeReporter("worker", traffic, datasetIn(bindings), () => handOver.counted()),
+    reporter: new ExchangeReporter("worker", traffic, datasetIn(bindings), () => flusher.counted()),
   };
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
 }

@@ -9,20 +9,20 @@ const FIRST_MS = 1000;
 /** Between two calls, so that a busy isolate costs six object requests a minute; below the platform's 30 s for `waitUntil`. */
 const EVERY_MS = 10_000;
 
-export interface HandOverPorts {
+export interface TrafficFlusherPorts {
   /** The shard that takes the counts. */
   readonly shard: () => DurableObjectStub;
   readonly traffic: Traffic;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
-export class HandOver {
-  readonly #ports: HandOverPorts;
+export class TrafficFlusher {
+  readonly #ports: TrafficFlusherPorts;
   /** When the next call is due; one that did not come by twice its time was lost with its request. */
   #dueAt = Number.NEGATIVE_INFINITY;
   #isDue = false;
 
-  constructor(ports: HandOverPorts) {
+  constructor(ports: TrafficFlusherPorts) {
     this.#ports = ports;
   }
 

@@ -3,7 +3,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { HandOver } from "../../../src/traffic/traffic-flusher.ts";
+import { TrafficFlusher } from "../../../src/traffic/traffic-flusher.ts";
 import { KeyShard } from "../../../src/shard/key-shard.ts";
 import { OUTCOMES } from "../../../src/core/outcome.ts";
 import { type DataPoint, dataPointOf } from "../../../src/traffic/data-point.ts";
@@ -132,25 +132,25 @@ describe("a trace", () => {
 describe("what an isolate has counted", () => {
   function isolate(name: string): {
     readonly traffic: Traffic;
-    readonly handOver: HandOver;
+    readonly flusher: TrafficFlusher;
     readonly waits: unknown[];
   } {
     const traffic = new Traffic();
     const waits: unknown[] = [];
     const shard = (): DurableObjectStub => env.KEY_SHARD.getByName(name);
     const waitUntil = (promise: Promise<unknown>): void => void waits.push(promise);
-    return { traffic, waits, handOver: new HandOver({ shard, traffic, waitUntil }) };
+    return { traffic, waits, flusher: new TrafficFlusher({ shard, traffic, waitUntil }) };
   }
 
   it("reaches a shard in one call, however much it is", async () => {
     const name = crypto.randomUUID();
-    const { traffic, handOver, waits } = isolate(name);
+    const { traffic, flusher, waits } = isolate(name);
     for (let time = 0; time < 500; time += 1) {
       traffic.exchange(REPORT, Date.now());
-      handOver.counted();
+      flusher.counted();
     }
     expect(waits).toHaveLength(1);
-    await handOver.flush();
+    await flusher.flush();
     await runInDurableObject(env.KEY_SHARD.getByName(name), (instance) => {
       if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
       const counts = OUTCOMES.map((outcome) => (outcome === "key-missing" ? 500 : 0));
@@ -165,7 +165,7 @@ describe("what an isolate has counted", () => {
     const broken = { fetch: () => Promise.reject(new Error("away")) };
     const shard = (): DurableObjectStub => Object.assign(env.KEY_SHARD.getByName(crypto.randomUUID()), broken);
     const warn = vi.spyOn(console, "warn").mockReturnValue();
-    await new HandOver({ shard, traffic, waitUntil: () => undefined }).flush();
+    await new TrafficFlusher({ shard, traffic, waitUntil: () => undefined }).flush();
     expect(warn).toHaveBeenCalledOnce();
     expect(traffic.numbers).toEqual(before);
   });
