@@ -70,21 +70,21 @@ export class RecordList {
     const matches = filterOf(query);
     const records: (SeenRecord & { at: string })[] = [];
     let looked = 0;
-    for (const stretch of resumed(this.#stretches(query, now), query.after)) {
-      let { bucket, id } = stretch;
+    for (const range of resumed(this.#stretches(query, now), query.after)) {
+      let { bucket, id } = range;
       for (;;) {
-        const { rows, end, looked: more } = stretch.read(bucket, id, query.limit - records.length);
+        const { rows, end, looked: more } = range.read(bucket, id, query.limit - records.length);
         for (const row of rows) {
           const record = see(recordId(row.id), readRecord(row));
           if (record === null || !matches(row, record)) continue;
-          const at = `${stretch.name}.${row.bucket}.${row.id}`;
+          const at = `${range.name}.${row.bucket}.${row.id}`;
           records.push({ id: recordId(row.id), key: row.key, route: row.route, record, at });
           if (records.length === query.limit) return { records, next: at };
         }
         if (end === null) break;
         ({ bucket, id } = end);
         looked += more;
-        if (looked >= MOST_ROWS) return { records, next: `${stretch.name}.${bucket}.${id}` };
+        if (looked >= MOST_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
       }
     }
     return { records, next: null };
@@ -109,7 +109,7 @@ export class RecordList {
     return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
   }
 
-  #stretches(query: ListQuery, now: EpochMs): readonly Stretch[] {
+  #stretches(query: ListQuery, now: EpochMs): readonly KeyRange[] {
     const { section, states } = query;
     const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
     switch (section) {
@@ -131,7 +131,7 @@ export class RecordList {
       .toSorted((one, other) => other - one);
   }
 
-  #bucket(of: number, { keyHash, route, startedBefore }: ListQuery): Stretch {
+  #bucket(of: number, { keyHash, route, startedBefore }: ListQuery): KeyRange {
     const [first, end] = [keyHash === null ? BEFORE_IDS : justBefore(keyHash), (keyHash ?? "") + AFTER_IDS];
     const isFiltered = route !== null || startedBefore !== null;
     const read = (bucket: number, id: string, limit: number): Slice =>
@@ -162,7 +162,7 @@ export class RecordList {
       return { rows, looked: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
     };
     // Whatever place a cursor names, records of other keys are none of this list's.
-    const fromFirst: Stretch["read"] = (bucket, id, limit) =>
+    const fromFirst: KeyRange["read"] = (bucket, id, limit) =>
       (isFiltered ? filter : read)(bucket, id < first ? first : id, limit);
     return { name: "bucket", bucket: of, id: first, read: fromFirst };
   }
@@ -182,7 +182,7 @@ export class RecordList {
   }
 
   /** What is failed or unknown, but for what lies among those in flight. Few: what is filtered, is so one by one. */
-  #open(state: "failed" | "unknown"): Stretch {
+  #open(state: "failed" | "unknown"): KeyRange {
     const read = (bucket: number, id: string, limit: number): Slice =>
       sliceOf(
         this.#sql
@@ -220,8 +220,8 @@ function filterOf({
     (startedBefore === null || row.started_at <= startedBefore);
 }
 
-/** A stretch of rows in the order of a key: one bucket, or one state in the index of what is open. */
-export interface Stretch {
+/** A range of rows in the order of a key: one bucket, or one state in the index of what is open. */
+export interface KeyRange {
   readonly name: string;
   readonly bucket: number;
   readonly id: string;
@@ -232,7 +232,7 @@ export interface Stretch {
 export interface Slice {
   readonly rows: readonly ListRow[];
   readonly looked: number;
-  /** Where to go on; `null` at the end of the stretch. */
+  /** Where to go on; `null` at the end of the range. */
   readonly end: { readonly bucket: number; readonly id: string } | null;
 }
 
@@ -247,20 +247,19 @@ export function sliceOf(rows: readonly ListRow[], limit: number): Slice {
 }
 
 /** From a position on. What has expired since, or come before it, is not gone back to. */
-export function resumed(stretches: readonly Stretch[], after: string | null): readonly Stretch[] {
-  if (after === null) return stretches;
+export function resumed(ranges: readonly KeyRange[], after: string | null): readonly KeyRange[] {
+  if (after === null) return ranges;
   const [name = "", bucketText = "", id = ""] = after.split(".");
   const bucket = Number(bucketText);
-  const isAhead = (stretch: Stretch): boolean => {
-    if (stretch.name !== name) return stretches.indexOf(stretch) > stretches.findIndex((one) => one.name === name);
+  const isAhead = (range: KeyRange): boolean => {
+    if (range.name !== name) return ranges.indexOf(range) > ranges.findIndex((one) => one.name === name);
     // In flight first, then the newest.
-    return name !== "bucket" || bucket === IN_FLIGHT || (stretch.bucket !== IN_FLIGHT && stretch.bucket <= bucket);
+    return name !== "bucket" || bucket === IN_FLIGHT || (range.bucket !== IN_FLIGHT && range.bucket <= bucket);
   };
-  const isHere = (stretch: Stretch): boolean =>
-    stretch.name === name && (name !== "bucket" || stretch.bucket === bucket);
-  return stretches.filter(isAhead).map((stretch) => (isHere(stretch) ? from(stretch, bucket, id) : stretch));
+  const isHere = (range: KeyRange): boolean => range.name === name && (name !== "bucket" || range.bucket === bucket);
+  return ranges.filter(isAhead).map((range) => (isHere(range) ? from(range, bucket, id) : range));
 }
 
-function from({ name, read }: Stretch, bucket: number, id: string): Stretch {
+function from({ name, read }: KeyRange, bucket: number, id: string): KeyRange {
   return { name, bucket, id, read };
 }
