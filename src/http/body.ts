@@ -6,7 +6,7 @@ import { firstOf } from "./patience.ts";
 export type BoundedBody =
   | { readonly kind: "whole"; readonly body: HeldBody }
   /** Not to be held: how much has been read, and all of it from its first byte, with the rest as it comes. */
-  | { readonly kind: "over"; readonly readBytes: number; readonly rest: Rest };
+  | { readonly kind: "over"; readonly readBytes: number; readonly rest: BodyReader };
 
 /** A body in memory. */
 export interface HeldBody {
@@ -18,7 +18,7 @@ export interface HeldBody {
 export type BytesRead = { readonly done: false; readonly value: Uint8Array } | { readonly done: true };
 
 /** A body that is read piece by piece; a piece is valid until the next one is read. */
-export interface Rest {
+export interface BodyReader {
   read(): Promise<BytesRead>;
   cancel(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export async function readBounded(
 }
 
 /** The same of a body that is being read already. */
-export async function readHeld(reader: Rest, limitBytes: number, budget: ByteBudget): Promise<BoundedBody> {
+export async function readHeld(reader: BodyReader, limitBytes: number, budget: ByteBudget): Promise<BoundedBody> {
   const begun = Date.now();
   const pieces = new HeldPieces(budget.lease(begun));
   try {
@@ -73,7 +73,7 @@ export async function readHeld(reader: Rest, limitBytes: number, budget: ByteBud
   }
 }
 
-function over(pieces: HeldPieces, rest: Rest, reading: Promise<BytesRead> | null): BoundedBody {
+function over(pieces: HeldPieces, rest: BodyReader, reading: Promise<BytesRead> | null): BoundedBody {
   // Whoever reads on hears of it.
   reading?.catch(() => undefined);
   return { kind: "over", readBytes: pieces.size, rest: new PiecesFirst(pieces, rest, reading) };
@@ -127,14 +127,14 @@ function countedBytes(size: number): number {
 }
 
 /** A body of which something has been read already. */
-class PiecesFirst implements Rest {
+class PiecesFirst implements BodyReader {
   readonly #pieces: HeldPieces;
-  readonly #rest: Rest;
+  readonly #rest: BodyReader;
   /** What is being read of the rest. */
   #reading: Promise<BytesRead> | null;
   #last: Uint8Array | null = null;
 
-  constructor(pieces: HeldPieces, rest: Rest, reading: Promise<BytesRead> | null) {
+  constructor(pieces: HeldPieces, rest: BodyReader, reading: Promise<BytesRead> | null) {
     this.#pieces = pieces;
     this.#rest = rest;
     this.#reading = reading;
@@ -160,7 +160,7 @@ const FIRST_VIEW_BYTES = 4096;
 const VIEW_BYTES = 64 * 1024;
 
 /** Reads what has come of a body, up to the size of a view that grows with the body. A piece is valid until the next read. */
-export class ByteReader implements Rest {
+export class ByteReader implements BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
   /** Comes back with the bytes and is used again: a body makes no garbage of its size. */
   #buffer: ArrayBufferLike;

@@ -2,7 +2,7 @@
 // such a client loses an answer after which its connection is closed (RFC 9112, section 9.6). So the answer goes out at
 // once, but it ends only when the rest of the body has been taken off the wire, within bounds.
 
-import type { Rest } from "./body.ts";
+import type { BodyReader } from "./body.ts";
 import { firstOf } from "./patience.ts";
 
 /** As much as the platform lets a request have on most plans; who sends more has to lose the connection. */
@@ -13,7 +13,7 @@ const MOST_MS = 30_000;
 const IDLE_MS = 2000;
 
 /** Reads what is left of a body and throws it away; gives up when that takes too long or is too much. Never rejects. */
-export async function drain(rest: Rest): Promise<void> {
+export async function drain(rest: BodyReader): Promise<void> {
   const until = Date.now() + MOST_MS;
   for (let left = MOST_BYTES; left > 0 && Date.now() < until;) {
     const piece = await firstOf(

@@ -1,6 +1,6 @@
 // A message whose body follows as a stream: what the Worker sends of a large request, and what the shard reads first.
 
-import type { BytesRead, Rest } from "./body.ts";
+import type { BytesRead, BodyReader } from "./body.ts";
 import { freeBytes } from "./byte-budget.ts";
 import { drain } from "./drain.ts";
 import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } from "./message.ts";
@@ -10,7 +10,7 @@ import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } 
  * big-endian) and so many bytes; one without bytes is the end. It has to be said: between a Worker and an object a
  * stream that broke off looks like one that ended (measured), and half a body must never pass for a whole one.
  */
-export function streamMessage({ head, body }: ExchangeMessage, rest: Rest): StreamedMessage {
+export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader): StreamedMessage {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const send = async (): Promise<void> => {
@@ -70,7 +70,7 @@ async function sendFrame(writer: WritableStreamDefaultWriter<Uint8Array>, bytes:
 }
 
 /** Reads a streamed message: first its head, then its body, frame by frame. */
-export class MessageReader implements Rest {
+export class MessageReader implements BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
   /** Comes back with the bytes and is used again. */
   #view = new ArrayBuffer(FIRST_VIEW_BYTES);

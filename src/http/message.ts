@@ -7,7 +7,7 @@ import type { Policy } from "../core/record.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
-import type { Rest } from "./body.ts";
+import type { BodyReader } from "./body.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 
@@ -91,7 +91,7 @@ export type ExchangeMessage = Message<ExchangeHead>;
 
 /** What the Worker hands over: a whole message, or the beginning of one and the rest of its body. */
 export interface ExchangeRequest extends ExchangeMessage {
-  readonly rest: Rest | null;
+  readonly rest: BodyReader | null;
   /** Gives the memory of `body` back: it cannot be sent any more. To be called once or more. */
   free(): void;
 }

@@ -9,7 +9,7 @@ import { isPlainInPath } from "../core/question.ts";
 import { attemptId, durationMs } from "../core/units.ts";
 import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import type { ExchangeSpan, Telemetry, ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { type BoundedBody, ByteReader, readBounded, readSmall, type Rest, SMALL_BYTES } from "./body.ts";
+import { type BoundedBody, ByteReader, readBounded, readSmall, type BodyReader, SMALL_BYTES } from "./body.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
@@ -98,7 +98,7 @@ async function exchange(
     reporter.finish(span, problemResponse(problem, key.raw), outcomeOf(problem.code));
   const scope = readScope(request.headers, hostForScope(url, request.headers, route), route.scope);
   if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
-  const tooLarge = (rest: Rest): Promise<Response> =>
+  const tooLarge = (rest: BodyReader): Promise<Response> =>
     endAfter(refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }), drain(rest));
   const comparesNone = route.fingerprint.body === "none";
   const length = declaredLength(request.headers);

@@ -278,7 +278,7 @@ export class Attempt {
   }
 
   async #beginWhenShown(response: OriginResponse, spool: Spool): Promise<void> {
-    await this.#ports.timers.firstOf(spool.begun(), HEAD_PATIENCE_MS);
+    await this.#ports.timers.firstOf(spool.readable(), HEAD_PATIENCE_MS);
     if (spool.isReadable) this.#begin(response, spool);
   }
 
@@ -293,7 +293,7 @@ export class Attempt {
       // Its client cannot be told; the answer is kept all the same.
       this.#settlement.fail(error);
     }
-    this.#ports.begun();
+    this.#ports.readable();
   }
 }
 

@@ -51,7 +51,7 @@ export class PassedBody {
 
   /** Resolves when all of it is there, or its beginning, or nothing has come for so long. */
   async ready(timers: Timers, patienceMs: number): Promise<void> {
-    const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.begun()]), patienceMs);
+    const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.readable()]), patienceMs);
     try {
       if (isWhole === true) this.#bytes = this.#spool.takeWhole();
     } catch (error) {

@@ -3,7 +3,7 @@
 // route compares no bodies.
 
 import { ByteBudget } from "../../http/byte-budget.ts";
-import { readHeld, type Rest } from "../../http/body.ts";
+import { readHeld, type BodyReader } from "../../http/body.ts";
 import type { Bodies } from "../store/bodies.ts";
 import { START } from "./body-position.ts";
 import { bytePipe, type Piece } from "./byte-pipe.ts";
@@ -96,7 +96,7 @@ const MOST_MS = 15 * 60_000;
 export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MOST_MS);
 
 /** A body that comes when it is asked for, and whose fingerprint is known before. `name` is what it is called if it is stored. */
-export function offeredBody(rest: Rest, bodies: Bodies, name: string): RequestBody {
+export function offeredBody(rest: BodyReader, bodies: Bodies, name: string): RequestBody {
   const cancel = (): void => void rest.cancel().catch(() => undefined);
   const discard = (): void => void readAway(rest).catch(() => undefined);
   const take = async (): Promise<Content | null> => {
@@ -109,12 +109,12 @@ export function offeredBody(rest: Rest, bodies: Bodies, name: string): RequestBo
   return new RequestBody(null, { take, discard, cancel });
 }
 
-async function readAway(rest: Rest): Promise<void> {
+async function readAway(rest: BodyReader): Promise<void> {
   for (;;) if ((await rest.read()).done) return;
 }
 
 /** A body that is still on its way. `length` is what the client declared; `null` sends it chunked. */
-export function streamedBody(rest: Rest, length: number | null): RequestBody {
+export function streamedBody(rest: BodyReader, length: number | null): RequestBody {
   return new RequestBody({
     open(broke) {
       const next = async (): Promise<Piece | null> => {

@@ -57,7 +57,7 @@ export class Spool {
   bytes = 0;
   /** Chunks written, and chunks that readers may see. */
   #written = 0;
-  #shown = 0;
+  #readable = 0;
   /** The same in bytes. */
   #writtenBytes = 0;
   /** What is durable, and may be seen by those who follow the body for others' sake. */
@@ -125,8 +125,8 @@ export class Spool {
   }
 
   /** Resolves when readers can begin, or when the body has ended before. */
-  async begun(): Promise<void> {
-    while (this.#shown === 0 && this.#end === "open") await this.#change.next;
+  async readable(): Promise<void> {
+    while (this.#readable === 0 && this.#end === "open") await this.#change.next;
   }
 
   /**
@@ -140,7 +140,7 @@ export class Spool {
     if (this.#kept || this.#readers.size > 0) this.#writeChunk();
     settle();
     await this.#sync();
-    this.#shown = this.#written;
+    this.#readable = this.#written;
     this.#tell("whole");
   }
 
@@ -167,7 +167,7 @@ export class Spool {
     const left = length === null ? null : length - from.bytes;
     const reader = this.#join(from);
     const pipe = bytePipe(
-      this.#following(reader, from, () => this.#shown),
+      this.#following(reader, from, () => this.#readable),
       left,
       this.#options.patience,
     );
@@ -262,7 +262,7 @@ export class Spool {
     try {
       this.#writeChunk();
       await this.#sync();
-      if (this.#writtenBytes < (this.#options.length ?? Number.POSITIVE_INFINITY)) this.#shown = this.#written;
+      if (this.#writtenBytes < (this.#options.length ?? Number.POSITIVE_INFINITY)) this.#readable = this.#written;
       this.#change.tell();
     } catch (error) {
       this.#failure = error;

@@ -1,7 +1,7 @@
 // Takes a request's body down in chunk rows while it comes, and digests it on the way; it is never in memory at once.
 
 import { freeBytes } from "../../http/byte-budget.ts";
-import type { Rest } from "../../http/body.ts";
+import type { BodyReader } from "../../http/body.ts";
 import type { Bodies } from "../store/bodies.ts";
 import { FillingChunk } from "./chunk.ts";
 
@@ -21,7 +21,7 @@ const EMPTY = new Uint8Array();
 export async function storeBody(
   bodies: Bodies,
   name: string,
-  rest: Rest,
+  rest: BodyReader,
   maxBytes: number,
 ): Promise<StoredUpload | null> {
   bodies.lend(name);
@@ -34,7 +34,7 @@ export async function storeBody(
   }
 }
 
-async function store(bodies: Bodies, name: string, rest: Rest, maxBytes: number): Promise<StoredUpload | null> {
+async function store(bodies: Bodies, name: string, rest: BodyReader, maxBytes: number): Promise<StoredUpload | null> {
   const digest = new crypto.DigestStream("SHA-256");
   const writer = digest.getWriter();
   const chunk = new FillingChunk();

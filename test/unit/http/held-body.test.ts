@@ -1,7 +1,7 @@
 // What requests hold of their bodies, and that nobody who is stopped where he stands holds it for ever.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type BytesRead, readHeld, type Rest, SMALL_BYTES } from "../../../src/http/body.ts";
+import { type BytesRead, readHeld, type BodyReader, SMALL_BYTES } from "../../../src/http/body.ts";
 import { ByteBudget } from "../../../src/http/byte-budget.ts";
 
 const PIECE = 8 * 1024;
@@ -11,7 +11,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A body of so many pieces, each of its number; then it ends, or stands still. */
-function bodyOf(pieces: number, end: "ends" | "stands still" | "breaks" = "ends"): Rest {
+function bodyOf(pieces: number, end: "ends" | "stands still" | "breaks" = "ends"): BodyReader {
   let number = 0;
   return {
     read(): Promise<BytesRead> {
@@ -24,7 +24,7 @@ function bodyOf(pieces: number, end: "ends" | "stands still" | "breaks" = "ends"
   };
 }
 
-async function numbersIn(rest: Rest, pieces: number): Promise<readonly (number | undefined)[]> {
+async function numbersIn(rest: BodyReader, pieces: number): Promise<readonly (number | undefined)[]> {
   const numbers: (number | undefined)[] = [];
   for (let count = 0; count < pieces; count += 1) {
     const piece = await rest.read();
