@@ -293,7 +293,7 @@ export class Attempt {
       // Its client cannot be told; the answer is kept all the same.
       this.#settlement.fail(error);
     }
-    this.#ports.readable();
+    this.#ports.begun();
   }
 }
 

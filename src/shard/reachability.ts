@@ -14,7 +14,7 @@ import type { Timers } from "./timers.ts";
 /** What is known of one address. */
 export interface Reach {
   /** Whether a failed `connect` to the address would mean anything. */
-  telling: boolean;
+  canProbe: boolean;
   /** Whether the last call broke, or there was none yet. */
   doubtful: boolean;
   /** How often more it may be tried whether `connect` works at all. */
@@ -47,8 +47,8 @@ export class Reachability {
   /** `false` only when it is certain that the origin cannot be reached within `timeoutMs`, so that nothing needs to be sent. */
   async isReachable(url: string, timeoutMs: number): Promise<boolean> {
     const address = addressOf(url);
-    const { telling, doubtful } = this.#reach(address);
-    return !telling || !doubtful || (await canConnect(address, timeoutMs, this.#timers));
+    const { canProbe, doubtful } = this.#reach(address);
+    return !canProbe || !doubtful || (await canConnect(address, timeoutMs, this.#timers));
   }
 
   /** The origin answered. */
@@ -56,8 +56,8 @@ export class Reachability {
     const address = addressOf(url);
     const reach = this.#reach(address);
     reach.doubtful = false;
-    if (reach.telling) this.#remember(address);
-    if (reach.telling || reach.trialsLeft === 0) return;
+    if (reach.canProbe) this.#remember(address);
+    if (reach.canProbe || reach.trialsLeft === 0) return;
     reach.trialsLeft -= 1;
     void this.#tryConnect(reach, address);
   }
@@ -68,11 +68,11 @@ export class Reachability {
   }
 
   #reach(address: string): Reach {
-    const reach = this.#origins.get(address) ?? { telling: false, doubtful: true, trialsLeft: TRIALS };
+    const reach = this.#origins.get(address) ?? { canProbe: false, doubtful: true, trialsLeft: TRIALS };
     this.#origins.set(address, reach);
-    if (!reach.telling && !this.#asked.has(address)) {
+    if (!reach.canProbe && !this.#asked.has(address)) {
       this.#asked.add(address);
-      bookkeep("reading the known addresses", () => (reach.telling = this.#known.has(address)));
+      bookkeep("reading the known addresses", () => (reach.canProbe = this.#known.has(address)));
     }
     return reach;
   }
@@ -80,7 +80,7 @@ export class Reachability {
   /** Nothing waits for it, and it cannot reject. */
   async #tryConnect(reach: Reach, address: string): Promise<void> {
     if (!(await canConnect(address, TRIAL_MS, this.#timers))) return;
-    reach.telling = true;
+    reach.canProbe = true;
     this.#remember(address);
   }
 
