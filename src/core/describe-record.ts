@@ -3,8 +3,9 @@
 // resolved, and an answer of 402 or 500 is a result that need not have had an effect.
 
 import type { Policy } from "./record.ts";
-import type { Change, EndReason, Happening } from "./timeline.ts";
+import type { Change, Happening } from "./timeline.ts";
 import type { EpochMs } from "./units.ts";
+import type { EndReason } from "./verdict.ts";
 
 /** A record as operators see it: as time has left it. */
 export interface DescribedRecord {

@@ -2,8 +2,8 @@
 // life-cycle.ts alone.
 
 import type { Completed, Failed, IdempotencyRecord, Started, Unknown } from "./record.ts";
-import type { EndReason } from "./timeline.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
+import type { EndReason } from "./verdict.ts";
 
 export type LifeCycleEvent =
   /** A request with the record's key, in its scope. `attemptId` is for the attempt that it may start. */

@@ -5,11 +5,7 @@
 import type { LifeCycleEvent } from "./events.ts";
 import type { Attempt, IdempotencyRecord } from "./record.ts";
 import type { EpochMs } from "./units.ts";
-
-/** Why an attempt ended without a result. */
-export type EndReason =
-  | { readonly kind: "status"; readonly status: number }
-  | { readonly kind: "unreachable" | "dropped" | "timed-out" };
+import type { EndReason } from "./verdict.ts";
 
 /** How attempts end. `lost`: the lock ended, and nobody had heard of it. */
 export const ATTEMPT_VERDICTS = ["result", "refused", "ambiguous", "lost"] as const;

@@ -11,6 +11,11 @@ export type AttemptEnd =
   /** The deadline for the headers, or for the next piece of the body, passed. */
   | { readonly kind: "timed-out" };
 
+/** Why an attempt ended without a result. */
+export type EndReason =
+  | { readonly kind: "status"; readonly status: number }
+  | { readonly kind: "unreachable" | "dropped" | "timed-out" };
+
 /**
  * - `result`: the operation took effect (or was answered for good); stored and replayed.
  * - `refused`: the origin certainly did not act; the key may be tried again at once.

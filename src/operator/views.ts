@@ -1,11 +1,12 @@
 // Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word.
 
 import { describeRecord } from "../core/describe-record.ts";
-import type { EndReason, Happening } from "../core/timeline.ts";
+import type { Happening } from "../core/timeline.ts";
 import { type EpochMs, recordId } from "../core/units.ts";
 import { keyHashOf } from "../http/record-name.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
+import type { EndReason } from "../core/verdict.ts";
 
 export function viewSummary(record: RecordSummary): object {
   const { startedAt, lockedUntil, expiresAt, ...rest } = record;

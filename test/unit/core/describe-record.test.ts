@@ -6,8 +6,9 @@ import { describeRecord, type RecordDescription } from "../../../src/core/descri
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Change, type EndReason, type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
+import { type Change, type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
+import type { EndReason } from "../../../src/core/verdict.ts";
 
 const LOCK_MS = 40;
 const POLICY = { lockMs: durationMs(LOCK_MS), retentionMs: durationMs(100_000) };
