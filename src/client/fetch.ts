@@ -1,30 +1,41 @@
-// `fetch` that is safe to retry through the gateway: one key, the same bytes, as often as it helps. Ends with the
-// operation's answer or with an IdempotencyError; never with a guess.
+// A `fetch` that retries safely through the gateway: one key and the same bytes for every try. It ends with the operation's
+// answer or with an IdempotencyError, never with a guess.
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
 import { combine, judge, LOST, type Outcome } from "./judge.ts";
 import { parseRetryAfter, pauseMs } from "./pause.ts";
-import { discard, sendOnce, takeDown, type Try } from "./send.ts";
-import { resolveOptions, type ClientOptions, type Fetch, type Surroundings } from "./settings.ts";
+import { discard, sendOnce, snapshotRequest, type Try } from "./send.ts";
+import { resolveOptions, type ClientOptions, type Fetch, type Clock } from "./settings.ts";
 
 /**
- * Makes a function that is called as `fetch` is. It sends the `Idempotency-Key` that it is given, or makes one, and
- * resolves with the operation's own answer, whatever its status. Rejects with an IdempotencyError where there is none,
- * with the signal's reason where the caller aborts, with a TypeError where the request itself is at fault.
+ * Makes a function with the signature of `fetch`. It sends the request's `Idempotency-Key`, or makes one, retries while that
+ * helps, and resolves with the operation's own answer, whatever its status.
  *
- * For routes that the gateway protects, and only those: elsewhere a retry may act twice.
+ * Use it only for routes that the gateway protects: elsewhere a retry may act twice.
+ *
+ * @example
+ * ```ts
+ * const send = createFetch({ tries: 6, totalMs: 120_000 });
+ * const response = await send("https://api.example.com/v1/payments", { method: "POST", body: JSON.stringify(payment) });
+ * ```
+ *
+ * @throws {RangeError} if an option is out of its bounds.
+ * @returns a function that rejects with
+ * - an {@link IdempotencyError} if the operation's answer could not be had; its `outcome` says what is known;
+ * - the signal's reason if the caller aborts;
+ * - a TypeError if the request itself is invalid, or its body is a stream, which cannot be sent twice.
  */
 export function createFetch(options: ClientOptions = {}): Fetch {
   const settings = resolveOptions(options);
-  const { surroundings, tries: maxTries } = settings;
+  const { clock, tries: maxTries } = settings;
 
   return async function idempotentFetch(...given) {
-    const request = await takeDown(...given);
+    const request = await snapshotRequest(...given);
     request.signal.throwIfAborted();
-    const deadline = surroundings.now() + settings.totalMs;
+    const deadline = clock.now() + settings.totalMs;
     let known: Outcome = "did-not-happen";
     for (let tries = 1; ; tries += 1) {
-      const limitMs = Math.min(settings.tryMs, deadline - surroundings.now());
+      const limitMs = Math.min(settings.tryMs, deadline - clock.now());
       const sent = await sendOnce(request, limitMs, settings);
       let unanswered = LOST;
       if (sent.kind === "answer") {
@@ -38,11 +49,11 @@ export function createFetch(options: ClientOptions = {}): Fetch {
       if (!unanswered.again) throw giveUp("final");
       if (tries >= maxTries) throw giveUp("tries");
 
-      const now = surroundings.now();
-      const ms = pauseMs(settings, tries, retryAfterMs(sent, now), surroundings.random());
+      const now = clock.now();
+      const ms = pauseMs(settings, tries, retryAfterMs(sent, now), clock.random());
       if (now + ms >= deadline) throw giveUp("time");
       if (sent.kind === "answer") discard(sent.response);
-      await pause(ms, request.signal, surroundings);
+      await pause(ms, request.signal, clock);
     }
   };
 }
@@ -52,14 +63,14 @@ function retryAfterMs(sent: Try, nowMs: number): number | null {
 }
 
 /** Rejects with the signal's reason as soon as the caller aborts. */
-function pause(ms: number, signal: AbortSignal, { after }: Surroundings): Promise<void> {
+function pause(ms: number, signal: AbortSignal, { after }: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const abort = (): void => {
-      callOff();
+      cancel();
       reject(signal.reason);
     };
-    const callOff = after(ms, () => {
+    const cancel = after(ms, () => {
       signal.removeEventListener("abort", abort);
       resolve();
     });

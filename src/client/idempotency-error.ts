@@ -1,10 +1,10 @@
-// The one error of a request that got no answer of its operation's: says what is known, and carries what helps next.
+// The one error of a request whose operation's answer could not be had: it says what is known, and what helps next.
 
 import type { Outcome } from "./judge.ts";
 import type { Problem } from "./problem.ts";
 import type { Try } from "./send.ts";
 
-/** `final`: sending it again cannot help. `tries`, `time`: it could, but a limit is reached. */
+/** Why it gave up. `final`: a retry cannot help. `tries`, `time`: a retry might help, but the limit is reached. */
 export type GiveUpReason = "final" | "tries" | "time";
 
 export interface IdempotencyErrorFacts {
@@ -16,20 +16,33 @@ export interface IdempotencyErrorFacts {
 }
 
 /**
- * The operation's own answer could not be had. With `outcome` `"did-not-happen"` the operation may be started anew;
- * with `"unknown"` only the same request with the same `key` is safe; with `"happened"` read its result from the API.
+ * The operation's own answer could not be had. What to do next depends on `outcome`:
+ * - `"did-not-happen"`: every try was refused before it acted, so start again at any time;
+ * - `"unknown"`: only the same request with the same `key` is safe;
+ * - `"happened"`: read the result from the API.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await send(url, init);
+ * } catch (error) {
+ *   if (!(error instanceof IdempotencyError)) throw error;
+ *   await retryLater({ outcome: error.outcome, key: error.key, code: error.problem?.code });
+ * }
+ * ```
  */
 export class IdempotencyError extends Error {
   override readonly name = "IdempotencyError";
+  /** What is known of the operation after all tries. */
   readonly outcome: Outcome;
   readonly reason: GiveUpReason;
-  /** Of the operation: send it again to go on later. */
+  /** The operation's key: send the same request with it to continue later. */
   readonly key: string;
   /** How many requests were sent. */
   readonly tries: number;
-  /** To the last try, unread; `null` where it was lost (`cause` says how). */
+  /** The answer to the last try, with its body unread; `null` if that try was lost (`cause` says how). */
   readonly response: Response | null;
-  /** What the gateway said in it; `null` where it was not the gateway's. */
+  /** The gateway's problem in that answer; `null` if the answer was not the gateway's. */
   readonly problem: Problem | null;
 
   constructor(facts: IdempotencyErrorFacts) {
@@ -45,9 +58,9 @@ export class IdempotencyError extends Error {
 }
 
 const OUTCOMES: Readonly<Record<Outcome, string>> = {
-  happened: "The operation took effect, but its answer is not to be had",
+  happened: "The operation took effect, but its answer is not available",
   "did-not-happen": "The operation did not take effect",
-  unknown: "It is not known whether the operation took effect",
+  unknown: "Outcome unknown: the operation may have taken effect",
 };
 
 function describe({ outcome, key, tries, last }: IdempotencyErrorFacts): string {

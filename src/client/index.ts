@@ -1,7 +1,7 @@
 // `onceway/client`: what a client of the gateway imports. Depends on nothing but `fetch` and its companions.
 
 export { createFetch } from "./fetch.ts";
-export type { ClientOptions, Fetch, Surroundings } from "./settings.ts";
+export type { ClientOptions, Fetch, Clock } from "./settings.ts";
 export { IdempotencyError } from "./idempotency-error.ts";
 export type { GiveUpReason } from "./idempotency-error.ts";
 export type { Outcome } from "./judge.ts";

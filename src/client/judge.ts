@@ -1,49 +1,49 @@
-// What one answer means for the operation, and whether the same request is worth sending again. Pure: the loop in
-// fetch.ts sends, waits and gives up. What cannot be told is in doubt; it never guesses that nothing happened.
+// What one answer means for the operation, and whether to send the same request again. Pure: the loop in fetch.ts sends,
+// waits and gives up. It never guesses that nothing happened: what it cannot know is `unknown`.
 
 import type { Problem } from "./problem.ts";
 
-/** What is known of the operation: it took effect and was answered; it did not; or nobody can tell from here. */
+/** What is known of the operation: it took effect, it did not, or the client cannot know. */
 export type Outcome = "happened" | "did-not-happen" | "unknown";
 
-/** What of a whole answer counts. */
+/** The parts of an answer that decide. */
 export interface Answer {
   readonly status: number;
-  /** `null` where it is not the gateway's own. */
+  /** `null` if the answer is not the gateway's own. */
   readonly problem: Problem | null;
-  /** `X-Should-Retry`; `null` where it says nothing. */
+  /** `X-Should-Retry`; `null` if it is absent or neither `true` nor `false`. */
   readonly shouldRetry: boolean | null;
-  /** The gateway repeats the key on whatever it protects. */
+  /** The answer repeats the key, so the gateway protects this route. */
   readonly isProtected: boolean;
-  /** The gateway keeps this answer (`Idempotency-Expires`): every retry would get the same. */
+  /** The gateway keeps this answer (`Idempotency-Expires`), so a retry would get the same one. */
   readonly isKept: boolean;
   /** `Idempotency-Unprotected`: the gateway failed open, so that a retry may act a second time. */
   readonly isUnprotected: boolean;
 }
 
-/** The try brought no answer of the operation's own. */
+/** The try did not bring the operation's own answer. */
 export interface Unanswered {
   readonly kind: "unanswered";
-  /** Whether the same request is worth sending again. */
+  /** Whether a retry may help. */
   readonly again: boolean;
-  /** What is known if it is not. */
+  /** What is known if this try was the last. */
   readonly outcome: Outcome;
 }
 
 export type Judgement =
-  /** The operation's answer, good or bad: for the caller. */
+  /** The operation's answer, success or not: the caller gets it. */
   { readonly kind: "answered" } | Unanswered;
 
-/** No answer, or not the whole of it: no connection, a connection that broke, no end within the time of a try. */
+/** No complete answer: no connection, a broken one, or no end within the time of one try. */
 export const LOST: Unanswered = { kind: "unanswered", again: true, outcome: "unknown" };
 
-/** Statuses that say that the origin did not act: the gateway's own default for `refused`. */
+/** Statuses that say that the origin did not act: the gateway's default for `refused`. */
 export const REFUSED: readonly number[] = [425, 429, 503, 521, 523, 525, 526, 530];
 
-/** Statuses that are no result, so that the gateway lets the key be tried again: its defaults. */
+/** Statuses after which the gateway lets the key be tried again: its defaults for `refused` and `ambiguous`. */
 const NO_RESULT: ReadonlySet<number> = new Set([...REFUSED, 408, 502, 504, 520, 522, 524]);
 
-/** `refused`: the statuses after which the origin did not act, for certain. */
+/** `refused`: the statuses that say for certain that the origin did not act. */
 export function judge(answer: Answer, refused: readonly number[] = REFUSED): Judgement {
   const { status, problem, shouldRetry } = answer;
   if (problem !== null) {
@@ -67,13 +67,13 @@ function outcomeOf(problem: Problem): Outcome {
       return "did-not-happen";
     case "response-not-kept":
       return "happened";
-    // The key belongs to another request. Whether that was this operation, written otherwise, only the caller knows.
+    // The key belongs to another request; only the caller knows whether that one was this operation in other words.
     case "key-reused":
     case "in-flight":
     case "outcome-unknown":
     case "origin-dropped":
     case "origin-timeout":
-    // The answer may have been lost on its way into the store.
+    // The origin may have acted before its answer could not be stored.
     case "store-unavailable":
       return "unknown";
     default:
@@ -81,7 +81,7 @@ function outcomeOf(problem: Problem): Outcome {
   }
 }
 
-/** What is known after one more try: a doubt of an earlier one stays until an answer ends it. */
+/** What is known after one more try: doubt about an earlier try stays until an answer settles it. */
 export function combine(earlier: Outcome, latest: Outcome): Outcome {
   return earlier === "unknown" && latest === "did-not-happen" ? "unknown" : latest;
 }

@@ -1,6 +1,6 @@
-// The gateway's problems (RFC 9457) as a client reads them. The `type` tells them from a problem of the origin's own.
+// The gateway's problems (RFC 9457) as a client reads them. Their `type` distinguishes them from the origin's own problems.
 
-/** The codes of the contract; a later gateway may know more. */
+/** The codes of the contract; a later gateway may send others. */
 export type ProblemCode =
   | "key-missing"
   | "key-invalid"
@@ -20,17 +20,17 @@ export interface Problem {
   readonly code: ProblemCode | (string & {});
   readonly status: number;
   readonly title: string;
-  /** What happened, and what to do next, in a sentence for a person. */
+  /** What happened and what to do next, in a sentence for people. */
   readonly detail: string;
-  /** Whether the same request with the same key is worth sending again. */
+  /** Whether a retry of the same request with the same key may help. */
   readonly retryable: boolean;
-  /** Of `response-not-kept`: the status with which the origin answered. */
+  /** The status of the origin's answer, in `response-not-kept`; otherwise `null`. */
   readonly originalStatus: number | null;
 }
 
 const TYPE_PREFIX = "/.well-known/idempotency#";
 
-/** `null` where the text is no problem of the gateway's. */
+/** `null` if the text is not a problem of the gateway's. */
 export function parseProblem(text: string): Problem | null {
   let read: unknown;
   try {

@@ -1,16 +1,16 @@
-// One try: sends the request as it was taken down, and reads of the answer what the judgement needs.
+// One try: sends the snapshot of the request, and reads from the answer what decides whether to retry.
 
 import type { Answer } from "./judge.ts";
 import { parseProblem, type Problem } from "./problem.ts";
 import type { Settings } from "./settings.ts";
 
 /** A request that can be sent again and again, byte for byte. */
-export interface Repeatable {
+export interface RequestSnapshot {
   /** All but the body and the signal. */
   readonly template: Request;
   readonly body: ArrayBuffer | null;
   readonly key: string;
-  /** The caller's. */
+  /** The caller's signal. */
   readonly signal: AbortSignal;
 }
 
@@ -21,14 +21,15 @@ export type Try =
 const KEY_HEADER = "Idempotency-Key";
 
 /**
- * Takes a request down. Makes a key where it carries none. Throws a TypeError for a body that is a stream, and for
- * whatever else `fetch` does not take.
+ * Reads a request once, so that every try sends the same bytes. Makes a key if it has none.
+ *
+ * @throws {TypeError} if the body is a stream, or if `fetch` would not take the request.
  */
-export async function takeDown(...[input, init]: Parameters<typeof fetch>): Promise<Repeatable> {
+export async function snapshotRequest(...[input, init]: Parameters<typeof fetch>): Promise<RequestSnapshot> {
   if (isStream(init?.body)) {
     throw new TypeError("The body is a stream, which cannot be sent again. Give a string, bytes, a Blob or FormData.");
   }
-  // The body is read here, once: FormData would get another boundary with each request, and so other bytes.
+  // Read once: FormData gets a new boundary with each request, and so other bytes.
   const request = new Request(input, init);
   const template = request.clone();
   const bytes = await request.arrayBuffer();
@@ -41,12 +42,12 @@ function isStream(body: unknown): boolean {
   return typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
 }
 
-/** Rejects with the caller's reason where the caller aborts, and only then. */
-export async function sendOnce(request: Repeatable, limitMs: number, settings: Settings): Promise<Try> {
+/** Rejects only if the caller aborts, with the signal's reason. */
+export async function sendOnce(request: RequestSnapshot, limitMs: number, settings: Settings): Promise<Try> {
   const { template, body, key, signal } = request;
   const limit = new AbortController();
   const tooLate = (): void => limit.abort(new DOMException(`no answer within ${limitMs} ms`, "TimeoutError"));
-  const callOff = settings.surroundings.after(limitMs, tooLate);
+  const cancel = settings.clock.after(limitMs, tooLate);
   let response: Response | null = null;
   try {
     const { method, headers } = template;
@@ -54,7 +55,7 @@ export async function sendOnce(request: Repeatable, limitMs: number, settings: S
     response = await settings.fetch(new Request(template, { method, headers, body, signal: both }));
     let problem: Problem | null = null;
     if (isProblem(response)) problem = parseProblem(await response.clone().text());
-    // A break inside the body shows here; the caller gets the other branch, whole.
+    // A break inside the body shows here; the caller gets the other branch, complete.
     else if (!settings.streaming) await response.clone().arrayBuffer();
     return { kind: "answer", response, answer: describe(response, problem, key) };
   } catch (error) {
@@ -62,7 +63,7 @@ export async function sendOnce(request: Repeatable, limitMs: number, settings: S
     signal.throwIfAborted();
     return { kind: "lost", cause: error };
   } finally {
-    callOff();
+    cancel();
   }
 }
 
@@ -82,7 +83,7 @@ function describe({ status, headers }: Response, problem: Problem | null, key: s
   };
 }
 
-/** Frees the connection of an answer that nobody reads. */
+/** Frees the connection of an answer that nobody will read. */
 export function discard(response: Response | null): void {
   response?.body?.cancel().catch(() => {});
 }

@@ -1,42 +1,71 @@
-// What may be set, checked once; inner code never meets `undefined`.
+// The options, checked and completed once; inner code never meets `undefined`.
 
 import { REFUSED } from "./judge.ts";
 import type { Backoff } from "./pause.ts";
 
-/** What `fetch` is, wherever this runs. */
+/** The signature of `fetch`. */
 export type Fetch = (...request: Parameters<typeof fetch>) => Promise<Response>;
 
-/** Time and chance, so that tests need neither. */
-export interface Surroundings {
+/** Time and chance, so that tests control both. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Calls back after so many milliseconds; returns what calls it off. */
+  /** Calls back after `ms` milliseconds; returns a function that cancels it. */
   readonly after: (ms: number, callback: () => void) => () => void;
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   readonly random: () => number;
 }
 
 export interface ClientOptions {
-  /** How many requests are sent at most: 6 by default. */
+  /**
+   * The most requests that are sent for one operation.
+   * @defaultValue 6
+   * @minimum 1
+   */
   readonly tries?: number;
-  /** From the first request to the end, in milliseconds: 120,000 by default. No pause is begun that would end later. */
+  /**
+   * Milliseconds from the first request to the end. A pause that would end later is not begun.
+   * @defaultValue 120_000
+   */
   readonly totalMs?: number;
-  /** For one request until its whole answer: 30,000 by default. A retry finds what a slow one is still doing. */
+  /**
+   * Milliseconds for one request, until its whole answer. The operation continues after that; the next try finds its answer.
+   * @defaultValue 30_000
+   */
   readonly tryMs?: number;
-  /** Upper bound of the first pause, 500 by default; it doubles from try to try. */
+  /**
+   * Upper bound of the first pause in milliseconds; it doubles with every try.
+   * @defaultValue 500
+   * @minimum 0
+   */
   readonly firstPauseMs?: number;
-  /** Upper bound of every pause but those that `Retry-After` asks for: 10,000 by default. */
+  /**
+   * Upper bound of every pause in milliseconds, except those that `Retry-After` asks for.
+   * @defaultValue 10_000
+   * @minimum 0
+   */
   readonly maxPauseMs?: number;
   /**
-   * `false` by default: the promise resolves when the whole body has come, so that a break inside it is retried too.
-   * `true`: it resolves with the headers, as with `fetch`; `tryMs` and retries end there.
+   * `false`: resolve when the whole body has arrived, so that a break inside it is retried too. `true`: resolve with the
+   * headers, as `fetch` does; `tryMs` and retries end there.
+   * @defaultValue false
    */
   readonly streaming?: boolean;
-  /** Statuses that say that the origin did not act, as the route has them in `refused`: by default the gateway's default. */
+  /**
+   * Statuses that say that the origin did not act. Give the same list as the route's `refused`.
+   * @defaultValue the gateway's default: 425, 429, 503, 521, 523, 525, 526, 530
+   */
   readonly refused?: readonly number[];
-  /** Sends the requests: the global `fetch` by default. */
+  /**
+   * Sends the requests, for example a service binding's `fetch`.
+   * @defaultValue the global `fetch`
+   */
   readonly fetch?: Fetch;
-  /** The system's by default. */
-  readonly surroundings?: Surroundings;
+  /**
+   * The clock, the timer and the source of random numbers.
+   * @defaultValue the system's
+   */
+  readonly clock?: Clock;
 }
 
 export interface Settings extends Backoff {
@@ -46,13 +75,13 @@ export interface Settings extends Backoff {
   readonly streaming: boolean;
   readonly refused: readonly number[];
   readonly fetch: Fetch;
-  readonly surroundings: Surroundings;
+  readonly clock: Clock;
 }
 
-/** More than this a timer does not take: it would fire at once. */
+/** The longest time of a timer: with a longer one it fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-const SYSTEM: Surroundings = {
+const SYSTEM: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
@@ -61,7 +90,7 @@ const SYSTEM: Surroundings = {
   random: () => Math.random(),
 };
 
-/** Throws a RangeError that names the option and what it may be. */
+/** @throws {RangeError} naming the option and its bounds. */
 export function resolveOptions(options: ClientOptions): Settings {
   return {
     tries: whole("tries", options.tries ?? 6, 1),
@@ -71,9 +100,9 @@ export function resolveOptions(options: ClientOptions): Settings {
     maxPauseMs: milliseconds("maxPauseMs", options.maxPauseMs ?? 10_000, 0),
     streaming: options.streaming ?? false,
     refused: options.refused ?? REFUSED,
-    // Not taken as a method: browsers and Workers refuse a `fetch` that is called on another object.
+    // Called as a function: browsers and Workers refuse a `fetch` that is called as a method of another object.
     fetch: options.fetch ?? ((...request) => fetch(...request)),
-    surroundings: options.surroundings ?? SYSTEM,
+    clock: options.clock ?? SYSTEM,
   };
 }
 

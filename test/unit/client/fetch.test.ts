@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createFetch, type ClientOptions, IdempotencyError } from "../../../src/client/index.ts";
 import type { Problem } from "../../../src/core/problem.ts";
 import { problemResponse } from "../../../src/http/problem-response.ts";
-import { virtualSurroundings } from "./virtual-surroundings.ts";
+import { virtualClock } from "./virtual-clock.ts";
 
 const URL = "http://gateway.test/v1/payments";
 
@@ -23,11 +23,11 @@ const HELD: Step = { code: "outcome-unknown", retryAfterMs: null };
 
 /** The last step repeats. */
 function scene(steps: readonly Step[], options: ClientOptions = {}) {
-  const surroundings = virtualSurroundings();
-  const startMs = surroundings.now();
+  const clock = virtualClock();
+  const startMs = clock.now();
   const sent: Sent[] = [];
   const fetchLike = createFetch({
-    surroundings,
+    clock,
     ...options,
     async fetch(input, init) {
       const request = new Request(input, init);
@@ -39,8 +39,8 @@ function scene(steps: readonly Step[], options: ClientOptions = {}) {
   });
   return {
     sent,
-    elapsedMs: () => surroundings.now() - startMs,
-    send: (init: RequestInit = {}) => surroundings.settle(fetchLike(URL, { method: "POST", body: "{}", ...init })),
+    elapsedMs: () => clock.now() - startMs,
+    send: (init: RequestInit = {}) => clock.settle(fetchLike(URL, { method: "POST", body: "{}", ...init })),
   };
 }
 
@@ -96,17 +96,17 @@ describe("the request", () => {
   });
 
   it("may be a Request, whose body is read once", async () => {
-    const surroundings = virtualSurroundings();
+    const clock = virtualClock();
     const bodies: string[] = [];
     const fetchLike = createFetch({
-      surroundings,
+      clock,
       async fetch(input, init) {
         bodies.push(await new Request(input, init).text());
         if (bodies.length === 1) throw new TypeError("fetch failed");
         return new Response("done");
       },
     });
-    const response = await surroundings.settle(fetchLike(new Request(URL, { method: "POST", body: "abc" })));
+    const response = await clock.settle(fetchLike(new Request(URL, { method: "POST", body: "abc" })));
     expect([await response.text(), ...bodies]).toEqual(["done", "abc", "abc"]);
   });
 
@@ -173,7 +173,7 @@ describe("giving up", () => {
     expect(error).toMatchObject({ outcome: "unknown", reason: "final", key: "k-1", tries: 1 });
     expect(error.problem?.code).toBe("outcome-unknown");
     expect(await error.response?.json()).toMatchObject({ code: "outcome-unknown" });
-    expect(error.message).toMatch(/^It is not known whether .* \(key k-1, 1 try\)\. outcome-unknown: /);
+    expect(error.message).toMatch(/^Outcome unknown: .* \(key k-1, 1 try\)\. outcome-unknown: /);
     expect(sent).toHaveLength(1);
   });
 

@@ -1,17 +1,17 @@
 // Time that passes only when nothing else is left to do, and chance that a test decides.
 
 import { setImmediate as turn } from "node:timers/promises";
-import type { Surroundings } from "../../../src/client/settings.ts";
+import type { Clock } from "../../../src/client/settings.ts";
 
 /** A request from memory is answered within far fewer turns of the event loop. */
 const IDLE_TURNS = 10;
 
-export interface VirtualSurroundings extends Surroundings {
+export interface VirtualClock extends Clock {
   /** Lets time pass until the promise is settled. */
   settle<T>(promise: Promise<T>): Promise<T>;
 }
 
-export function virtualSurroundings(random: () => number = () => 0.5): VirtualSurroundings {
+export function virtualClock(random: () => number = () => 0.5): VirtualClock {
   let nowMs = 1_800_000_000_000;
   const timers = new Map<number, { readonly atMs: number; readonly callback: () => void }>();
   let nextId = 0;
