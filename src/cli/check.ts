@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
-import { describeConfig } from "../config/describe.ts";
+import { describeConfig, flatRoute } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
@@ -76,7 +76,7 @@ export function problemLines(file: string, problems: readonly ConfigProblem[]): 
 
 function printJson(file: string, problems: readonly ConfigProblem[], checked: readonly CheckedEnvironment[]): void {
   const warnings = warningsOf(checked);
-  const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes ?? null }));
+  const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes.map(flatRoute) ?? null }));
   console.log(JSON.stringify({ file, ok: problems.length === 0, problems, warnings, environments }));
   if (problems.length > 0) process.exitCode = REFUSED;
 }

@@ -2,13 +2,15 @@
 // says where that came from, because the setting that has to change is often not the one that was written. Must skip
 // whatever involves a member with a problem of its own.
 
-import { longestKey, MAX_KEY_LENGTH, MAX_LOCK_MS, MAX_RETENTION_MS, MAX_WAIT_MS } from "./bounds.ts";
-import type { FullSettings } from "./defaults.ts";
+import type { VerdictLists } from "../core/verdict.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import type { SettingsReading } from "./read-settings.ts";
 import { mergeSettings } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
-import type { Settings } from "./schema.ts";
+import type { FullSettings, Settings } from "./settings.ts";
+import { MAX_WAIT_MS } from "./settings-answer.ts";
+import { MAX_LOCK_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey, MAX_KEY_LENGTH } from "./settings-key.ts";
 import { findShadows } from "./shadowing.ts";
 import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
@@ -103,7 +105,7 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
   const both = all.refused.filter((status) => all.ambiguous.includes(status));
   if (both.length === 0) return [];
   const where = place("refused", "ambiguous");
-  const [written, other]: readonly ["refused" | "ambiguous", "refused" | "ambiguous"] =
+  const [written, other]: readonly [keyof VerdictLists, keyof VerdictLists] =
     source("refused") === where ? ["refused", "ambiguous"] : ["ambiguous", "refused"];
   const from = source(other) === null ? " by default" : source(other) === where ? "" : ` (from ${source(other)})`;
   const rest = all[other].filter((status) => !both.includes(status));
@@ -117,7 +119,7 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
   if (!isKnown("key_format", "forward_key")) return [];
   const { key_format: format, forward_key: forwarded } = all;
   const longest = longestKey(forwarded);
-  const { min = 1, max = longest } = format;
+  const { min = KEY_FORMAT_DEFAULTS.min, max = longest } = format;
   if (forwarded.kind === "step" && Math.max(min, max) > longest) {
     const member = max > longest ? "max" : "min";
     const message =

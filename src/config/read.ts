@@ -8,9 +8,8 @@ import { isTable, readSettings, type SettingsReading, type Table } from "./read-
 import { readTokens, type Tokens } from "./read-tokens.ts";
 import { resolveConfig } from "./resolve.ts";
 import type { Config, ConfigProblem } from "./resolved.ts";
-import { settingsEntries } from "./schema.ts";
-import { DEFAULT_OPERATOR_PATH, gatewayEntries, gatewaySchema, type GatewaySettings } from "./schema-operator.ts";
-import { pathSchema } from "./schema-route.ts";
+import { pathSchema, settingsEntries } from "./settings.ts";
+import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
 import type { Parsed } from "./units.ts";
 
 /** A configuration that can be used, or all that is wrong with it. */
@@ -55,7 +54,7 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
     });
   }
-  problems.push(...unreachable(routes, defaults.gateway.operator_path ?? DEFAULT_OPERATOR_PATH));
+  problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
   problems.push(...crossCheck(defaults, routes, (name) => isBinding(env, name)));
 
   if (problems.length > 0)

@@ -9,13 +9,16 @@
 
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
+/**
+ * What follows an attempt whose outcome is not known: another attempt once its lock has ended, none, or the question to the
+ * origin whether it took effect.
+ */
+export const UNKNOWN_RULES = ["retry", "hold", "verify"] as const;
+export type UnknownRule = (typeof UNKNOWN_RULES)[number];
+
 /** What a route asks of the life cycle. A record keeps the policy under which its attempt was claimed. */
 export interface Policy {
-  /**
-   * What follows an attempt whose outcome is not known: another attempt once its lock has ended, none, or the question to
-   * the origin whether it took effect.
-   */
-  readonly unknown: "retry" | "hold" | "verify";
+  readonly unknown: UnknownRule;
   readonly lockMs: DurationMs;
   readonly retentionMs: DurationMs;
 }

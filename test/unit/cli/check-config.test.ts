@@ -56,7 +56,7 @@ describe("check-config", () => {
     const { code, stdout, stderr } = await run("check-config.ts", file);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr.split("\n")).toEqual([
-      `${file}: ROUTES[2].kye: unknown member: write "key" if that is what is meant`,
+      `${file}: ROUTES[2].kye: unknown setting; did you mean "key"?`,
       `${file}: ROUTES[3].lock: must exceed timeout (2m): write lock = "130s"`,
       "2 problems",
       "",
