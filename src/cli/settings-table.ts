@@ -4,10 +4,11 @@
 import * as v from "valibot";
 
 import { pathSchema, settingsEntries } from "../config/settings.ts";
+import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
 import { fingerprintEntries, keyFormatEntries } from "../config/settings-key.ts";
 
-/** What a declaration says, in its metadata: `About` in setting-kinds.ts. */
+/** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({
   description: v.string(),
   takes: v.string(),
@@ -30,10 +31,8 @@ export interface SettingText {
   readonly place: string | null;
 }
 
-type Entries = Readonly<Record<string, { readonly wrapped: v.GenericSchema }>>;
-
 /** Members of a table stand behind it. */
-const TABLES: ReadonlyMap<string, Entries> = new Map<string, Entries>([
+const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntries>([
   ["key_format", keyFormatEntries],
   ["fingerprint", fingerprintEntries],
 ]);
@@ -47,7 +46,7 @@ export function settingTexts(): readonly SettingText[] {
   ];
 }
 
-function textsOf(entries: Entries, prefix: string, place: string | null): readonly SettingText[] {
+function textsOf(entries: SettingEntries, prefix: string, place: string | null): readonly SettingText[] {
   return Object.entries(entries).flatMap(([name, { wrapped }]) => {
     const members = textsOf(TABLES.get(name) ?? {}, `${name}.`, place);
     return [textOf(prefix + name, wrapped, place)].concat(members);

@@ -9,15 +9,7 @@ import { SIZE_PATTERN, type Parsed } from "./units.ts";
 import { firstRepeated, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
 
 /** What people read about a setting, in their editor and in the table of README.md. Code stands in backquotes. */
-export type About = Described &
-  /** What applies when nobody writes the setting, as one would write it. Parsed like any other value. */
-  (
-    | { readonly default: unknown }
-    /** The same in words, where no value says it. */
-    | { readonly otherwise: string }
-  );
-
-interface Described {
+interface About {
   /** What the setting decides, in sentences. */
   readonly description: string;
   /** What becomes of live records when the setting changes: a clause without a subject. */
@@ -26,21 +18,25 @@ interface Described {
   readonly takes?: string;
 }
 
+/** What applies when nobody writes the setting: a value, as one would write it, or in words what its absence means. */
+type Absence = { readonly default: unknown } | { readonly otherwise: string };
+
 /** A setting that may be left out. */
-export function setting<const S extends v.GenericSchema>(schema: S, about: About) {
+export function setting<const S extends v.GenericSchema>(schema: S, about: About & Absence) {
   return v.exactOptional(v.pipe(schema, v.metadata({ ...about })));
 }
 
-type Entries = Readonly<Record<string, { readonly wrapped: v.GenericSchema }>>;
+/** Settings by their names. */
+export type SettingEntries = Readonly<Record<string, { readonly wrapped: v.GenericSchema }>>;
 
-/** The defaults of settings, as one would write them. */
-export function defaultsOf(entries: Entries): Readonly<Record<string, unknown>> {
-  const metadata = Object.entries(entries).map(
-    ([name, { wrapped }]): readonly [string, Readonly<Record<string, unknown>>] => [name, v.getMetadata(wrapped)],
-  );
-  return Object.fromEntries(
-    metadata.flatMap(([name, about]) => (Object.hasOwn(about, "default") ? [[name, about["default"]]] : [])),
-  );
+/** The defaults of settings, as one would write them: to be parsed like what is written. */
+export function defaultsOf(entries: SettingEntries): Readonly<Record<string, unknown>> {
+  const defaults = new Map<string, unknown>();
+  for (const [name, { wrapped }] of Object.entries(entries)) {
+    const about: Readonly<Record<string, unknown>> = v.getMetadata(wrapped);
+    if (Object.hasOwn(about, "default")) defaults.set(name, about["default"]);
+  }
+  return Object.fromEntries(defaults);
 }
 
 const HEADERS_MESSAGE = 'must be a list of header names: write ["x-api-version"]';

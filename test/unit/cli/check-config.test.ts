@@ -111,7 +111,7 @@ describe("check-config", () => {
 });
 
 describe("write-schema", () => {
-  it("finds the schema on disk up to date", async () => {
+  it("finds the schema and the table of settings up to date", async () => {
     expect(await run("write-schema.ts", "--check")).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 });
