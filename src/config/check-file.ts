@@ -60,7 +60,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   };
 }
 
-/** Variables that the top level has and the environment needs, but does not get. */
+/** Variables that the top level has, and that the environment needs but does not inherit. */
 function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
   const why = "environments do not inherit variables";
   if (routeVariables(vars).length === 0) {

@@ -18,11 +18,11 @@ export type AttemptEnd =
  */
 export type Verdict = "result" | "refused" | "ambiguous";
 
+/** A verdict that leaves nothing to replay. */
+export type NoResult = Exclude<Verdict, "result">;
+
 /** A route's statuses that are no result. A status in both lists is ambiguous; the configuration forbids it. */
-export interface VerdictLists {
-  readonly refused: readonly number[];
-  readonly ambiguous: readonly number[];
-}
+export type VerdictLists = Readonly<Record<NoResult, readonly number[]>>;
 
 /**
  * The status that a final response is processed as: one that is no status of a final response means what 500 means (RFC 9110,
