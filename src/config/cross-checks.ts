@@ -59,8 +59,7 @@ export function crossCheck(
 
 function settle(defaults: Layer, route: RouteDraft): InForce {
   const writes = (layer: Layer, name: SettingName) => Object.hasOwn(layer.settings, name);
-  const known = (name: SettingName) =>
-    !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
+  const known = (name: SettingName) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
   const source = (name: SettingName) => {
     if (writes(route, name)) return route.name;
     return writes(defaults, name) ? "IDEMPOTENCY" : null;
@@ -146,7 +145,8 @@ function verifyProblems({ all, source, isKnown, place }: InForce): readonly Conf
     return [{ path: `${place("unknown")}.verify`, message }];
   }
   if (all.forward_key.kind !== "none") return [];
-  const message = 'must not be "none" with unknown = "verify", because the origin would be asked for a key that it never received';
+  const message =
+    'must not be "none" with unknown = "verify", because the origin would be asked for a key that it never received';
   return [{ path: `${place("forward_key", "unknown")}.forward_key`, message: `${message}: write "client"` }];
 }
 

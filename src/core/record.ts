@@ -77,3 +77,8 @@ export interface Completed extends Remembered {
 
 /** A finished, failed or unknown record expires; a started one does not, its lock ends. */
 export type IdempotencyRecord = Started | Failed | Unknown | Completed;
+
+export type RecordState = IdempotencyRecord["state"];
+
+/** A record whose operation has no result, and is not being tried. */
+export type OpenState = (Failed | Unknown)["state"];

@@ -11,6 +11,9 @@ export type AttemptEnd =
   /** The deadline for the headers, or for the next piece of the body, passed. */
   | { readonly kind: "timed-out" };
 
+/** An attempt at which the call broke off, after something may have been sent. */
+export type BrokenOff = Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;
+
 /**
  * - `result`: the operation took effect (or was answered for good); stored and replayed.
  * - `refused`: the origin certainly did not act; the key may be tried again at once.

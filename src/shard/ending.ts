@@ -6,7 +6,7 @@ import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import type { EndReason } from "../core/timeline.ts";
-import { type AttemptEnd, judge } from "../core/verdict.ts";
+import { type AttemptEnd, judge, type NoResult } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { Attachments } from "./ledger.ts";
@@ -82,7 +82,7 @@ export class Ending {
   }
 
   /** An answer that is no result. */
-  passed(type: "refused" | "ambiguous", reason: EndReason): Step | null {
+  passed(type: NoResult, reason: EndReason): Step | null {
     return this.#settle({ type, attemptId: this.#record.attempt.id, reason });
   }
 

@@ -14,6 +14,25 @@ import { configOf, PAYMENTS } from "./support.ts";
 
 const read = (name: string): string => readFileSync(new URL(`../../../src/config/${name}`, import.meta.url), "utf8");
 
+const described = v.object({ description: v.string() });
+const table = v.object({ properties: v.record(v.string(), v.unknown()) });
+const { definitions } = v.parse(
+  v.object({ definitions: v.object({ settings: table, route: table }) }),
+  JSON.parse(read("wrangler.schema.json")),
+);
+
+/** The first paragraph of each description in the JSON Schema, by the setting's name. */
+function sentences(
+  properties: Readonly<Record<string, unknown>>,
+  prefix: string,
+): readonly (readonly [string, string])[] {
+  return Object.entries(properties).flatMap(([name, member]) => {
+    const [first = ""] = v.parse(described, member).description.split("\n");
+    const inner = v.is(table, member) ? sentences(member.properties, `${name}.`) : [];
+    return [[prefix + name, first] as const].concat(inner);
+  });
+}
+
 interface Row {
   readonly name: string;
   readonly default: string;
@@ -31,7 +50,7 @@ const ROWS: readonly Row[] = read("README.md")
 
 describe("the table of settings", () => {
   it("has a row for each setting of the schema, and none besides", () => {
-    const members = (table: string, entries: object) => Object.keys(entries).map((name) => `${table}.${name}`);
+    const members = (of: string, entries: object) => Object.keys(entries).map((name) => `${of}.${name}`);
     const names = [
       "path",
       ...Object.keys(settingsEntries),
@@ -47,27 +66,9 @@ describe("the table of settings", () => {
   });
 
   it("says the same sentences as the JSON Schema", () => {
-    const table = v.object({ properties: v.record(v.string(), v.unknown()) });
-    const described = v.object({ description: v.string() });
-    const { definitions } = v.parse(
-      v.object({ definitions: v.object({ settings: table, route: table }) }),
-      JSON.parse(read("wrangler.schema.json")),
-    );
-    const editors = new Map(
-      [definitions.route, definitions.settings].flatMap(({ properties }) =>
-        Object.entries(properties).flatMap(([name, member]) => [
-          [name, v.parse(described, member).description] as const,
-          ...(v.is(table, member)
-            ? Object.entries(member.properties).map(
-                ([inner, one]) => [`${name}.${inner}`, v.parse(described, one).description] as const,
-              )
-            : []),
-        ]),
-      ),
-    );
-    expect([...editors].map(([name, text]) => [name, text.split("\n")[0]]).toSorted()).toEqual(
-      ROWS.map(({ name, meaning }) => [name, meaning]).toSorted(),
-    );
+    const { route, settings } = definitions;
+    const editors = new Map([...sentences(settings.properties, ""), ...sentences(route.properties, "")]);
+    expect(editors).toEqual(new Map(ROWS.map(({ name, meaning }) => [name, meaning])));
   });
 
   const isGateway = (name: string) => Object.hasOwn(gatewayEntries, name);
