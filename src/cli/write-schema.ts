@@ -3,6 +3,7 @@
 // settings stand. Must never be imported by the Worker.
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
@@ -96,7 +97,7 @@ function main(): number {
     return 0;
   }
   const stale = files.filter(([file, text]) => currentText(file) !== text);
-  for (const [file] of stale) console.error(`${fileURLToPath(file)} is not up to date: run npm run write-schema`);
+  for (const [file] of stale) console.error(`${relative(process.cwd(), fileURLToPath(file))} is not up to date: run npm run write-schema`);
   return stale.length === 0 ? 0 : 1;
 }
 

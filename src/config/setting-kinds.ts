@@ -99,7 +99,8 @@ export function whole(min: number, max: number, example: number) {
 /** One of a few words. */
 export function choice<const T extends readonly string[]>(options: T) {
   const message = `must be one of its values: write ${options.map((option) => `"${option}"`).join(" or ")}`;
-  return v.pipe(v.picklist(options, message), v.metadata({ takes: options.map((one) => `\`"${one}"\``).join(", ") }));
+  const takes = options.map((one) => `\`"${one}"\``).join(", ");
+  return v.pipe(v.picklist(options, message), v.metadata({ takes: `one of ${takes}` }));
 }
 
 export function yesOrNo() {
