@@ -1,10 +1,10 @@
-// `onceway check [FILE]`, and `npm run check-config`: says whether a wrangler.toml can be deployed, and what it would
-// protect. Decides only how that is shown; the rules are those of the Worker itself (`src/config`). Must never change a file.
+// `onceway check [FILE]`, and `npm run check-config`: shows whether a wrangler.toml can be deployed, and what it would
+// protect. Decides only on the form; the rules are those of the Worker itself (`src/config`). Must never change a file.
 
 import type { Command } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
-import { describeConfig } from "../config/describe.ts";
+import { describeConfig, flatRoute } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
@@ -57,7 +57,7 @@ function warningsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProb
 function report(file: string, checked: readonly CheckedEnvironment[]): void {
   const problems = problemsOf(checked);
   if (problems.length > 0) throw new Failure(REFUSED, problemLines(file, problems).join("\n"));
-  // Apart from the table, and no reason to fail: what can be deployed is deployed.
+  // On standard error, apart from the table. A warning does not fail the check, because the file can be deployed.
   for (const { path, message } of warningsOf(checked)) console.error(`${file}: warning: ${path}: ${message}`);
   let routes = 0;
   for (const { name, config } of checked) {
@@ -76,7 +76,7 @@ export function problemLines(file: string, problems: readonly ConfigProblem[]): 
 
 function printJson(file: string, problems: readonly ConfigProblem[], checked: readonly CheckedEnvironment[]): void {
   const warnings = warningsOf(checked);
-  const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes ?? null }));
+  const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes.map(flatRoute) ?? null }));
   console.log(JSON.stringify({ file, ok: problems.length === 0, problems, warnings, environments }));
   if (problems.length > 0) process.exitCode = REFUSED;
 }

@@ -2,6 +2,7 @@
 // it was given makes sense is decided by the checker, on the text.
 
 import { LEAST_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
+import type { UnknownRule } from "../core/record.ts";
 
 export interface GatewayPlan {
   /** The Worker's name. */
@@ -9,7 +10,8 @@ export interface GatewayPlan {
   readonly origin: string;
   /** Path patterns, in the order in which they are matched. */
   readonly routes: readonly string[];
-  readonly unknown: "retry" | "hold";
+  /** Asking the origin (`verify`) needs an address that only the operator knows. */
+  readonly unknown: Exclude<UnknownRule, "verify">;
   /** Where the gateway's `src` folder is, seen from the file. */
   readonly sourceDir: string;
 }
@@ -18,7 +20,7 @@ export function wranglerToml({ name, origin, routes, unknown, sourceDir }: Gatew
   return `#:schema ${sourceDir}/config/wrangler.schema.json
 
 # An idempotency gateway in front of ${origin.replaceAll(/\s/g, " ")}.
-# "npx onceway check" checks this file; the README explains every setting.
+# "npx onceway check" checks this file; ${sourceDir}/config/README.md explains every setting.
 
 name = ${quote(name)}
 main = ${quote(`${sourceDir}/index.ts`)}
@@ -65,7 +67,7 @@ function routeTable(path: string): string {
 path = ${quote(path)}
 # methods = ["POST", "PATCH"]
 # key = "optional" # while clients are being moved: without a key a request passes unprotected
-# duplicate = "wait" # for the first answer, rather than 409 while it runs
+# duplicate = "wait" # for the first answer, instead of 409 while it runs
 `;
 }
 

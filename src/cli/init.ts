@@ -50,7 +50,7 @@ interface InitOptions {
   readonly origin?: string;
   readonly route?: readonly string[];
   readonly name?: string;
-  readonly unknown?: "hold" | "retry";
+  readonly unknown?: PlanAnswers["unknown"];
   readonly yes?: boolean;
   readonly force?: boolean;
 }

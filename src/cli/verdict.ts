@@ -1,7 +1,7 @@
 // What two identical requests, sent one after the other with the same key, prove about the gateway before them: one
 // verdict with its reasons, for people and for scripts. Pure: it is given what came back.
 
-import { BUILT_IN } from "../config/defaults.ts";
+import { BUILT_IN } from "../config/settings.ts";
 import type { Policy } from "./policy.ts";
 import type { Answer } from "./send.ts";
 import { sight, type Sighting } from "./sighting.ts";

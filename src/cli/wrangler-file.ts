@@ -1,4 +1,5 @@
-// Reads a wrangler.toml for the commands that check it. Decides how a file that cannot be used is told; knows no setting.
+// Reads a wrangler.toml for the commands that check it. Decides how a file that cannot be used is reported; knows no
+// setting.
 
 import { readFileSync } from "node:fs";
 

@@ -1,16 +1,28 @@
-// Writes the JSON Schema with which editors complete and check wrangler.toml; `--check` only compares it with the file.
-// Decides where in the file the settings stand. Must never be imported by the Worker.
+// Writes what is made from the declarations of the settings: the JSON Schema with which editors complete and check
+// wrangler.toml, and the table in `src/config/README.md`; `--check` only compares. Decides where in a wrangler.toml the
+// settings stand. Must never be imported by the Worker.
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 
-import { defaultsSchema } from "../config/schema-operator.ts";
-import { routeSchema } from "../config/schema-route.ts";
-import { DESCRIPTIONS } from "./setting-descriptions.ts";
+import { defaultsSchema, routeSchema } from "../config/settings.ts";
+import { editorText, markdownTable, settingTexts } from "./settings-table.ts";
 
-const FILE = new URL("../config/wrangler.schema.json", import.meta.url);
+const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
+const README = new URL("../config/README.md", import.meta.url);
+
+/** The table stands between these lines; everything around them is written by hand. */
+const BEGIN = "<!-- settings -->";
+const END = "<!-- /settings -->";
+
+/** Metadata that is only for the texts. A default, because that of a route is what `[vars.IDEMPOTENCY]` says. */
+const TEXT_METADATA = ["takes", "default", "otherwise", "onChange"];
+
+const DESCRIPTIONS: ReadonlyMap<string, string> = new Map(settingTexts().map((text) => [text.name, editorText(text)]));
 
 /**
  * Covers the gateway's variables and leaves the rest of the file open. It names no other schema: editors' TOML support
@@ -47,39 +59,52 @@ function converted(schema: typeof defaultsSchema | typeof routeSchema): object {
     target: "draft-07",
     typeMode: "input",
     ignoreActions: ["check"],
+    overrideAction: ({ valibotAction, jsonSchema }) => {
+      if (valibotAction.type === "metadata") for (const name of TEXT_METADATA) Reflect.deleteProperty(jsonSchema, name);
+      return jsonSchema;
+    },
   });
   describe(definition, "");
   return definition;
 }
 
-/** Puts its text to each member of a table, and to those of the tables in it. A member without one is an oversight. */
-function describe(table: JsonSchema, path: string): void {
+/** Gives each setting of a table its text, and each member of the tables in it. */
+function describe(table: JsonSchema, prefix: string): void {
   for (const [name, member] of Object.entries(table.properties ?? {})) {
     if (typeof member === "boolean") continue;
-    const description = DESCRIPTIONS[path + name];
-    if (description === undefined) throw new Error(`setting-descriptions.ts says nothing of ${path}${name}`);
-    member.description = description;
-    for (const inner of [member, ...(member.anyOf ?? [])]) {
-      if (typeof inner !== "boolean") describe(inner, `${path}${name}.`);
-    }
+    const description = DESCRIPTIONS.get(prefix + name);
+    if (description !== undefined) member.description = description;
+    describe(member, `${prefix}${name}.`);
   }
+}
+
+/** README.md with its table as it has to be. */
+function withTable(readme: string): string {
+  const begin = readme.indexOf(BEGIN);
+  const end = readme.indexOf(END);
+  if (begin === -1 || end < begin) throw new Error(`src/config/README.md has no lines ${BEGIN} and ${END}`);
+  return `${readme.slice(0, begin)}${BEGIN}\n\n${markdownTable()}\n\n${readme.slice(end)}`;
 }
 
 function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
-  const text = `${JSON.stringify(wranglerSchema(), null, 2)}\n`;
+  const files: readonly (readonly [URL, string])[] = [
+    [SCHEMA, `${JSON.stringify(wranglerSchema(), null, 2)}\n`],
+    [README, withTable(readFileSync(README, "utf8"))],
+  ];
   if (values.check !== true) {
-    writeFileSync(FILE, text);
+    for (const [file, text] of files) writeFileSync(file, text);
     return 0;
   }
-  if (currentText() === text) return 0;
-  console.error("src/config/wrangler.schema.json is not up to date: run node src/cli/write-schema.ts");
-  return 1;
+  const stale = files.filter(([file, text]) => currentText(file) !== text);
+  for (const [file] of stale)
+    console.error(`${relative(process.cwd(), fileURLToPath(file))} is not up to date: run npm run write-schema`);
+  return stale.length === 0 ? 0 : 1;
 }
 
-function currentText(): string | null {
+function currentText(file: URL): string | null {
   try {
-    return readFileSync(FILE, "utf8");
+    return readFileSync(file, "utf8");
   } catch {
     return null;
   }

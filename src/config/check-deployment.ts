@@ -1,10 +1,10 @@
-// Checks what the gateway needs of wrangler.toml besides its own configuration: the object, its storage, a platform date
-// whose behaviour it relies on. Decides per environment what is inherited; knows no route.
+// Checks what the gateway needs in wrangler.toml besides its own configuration: the object, its storage, and the date of
+// the platform on whose behaviour it relies. Decides per environment what is inherited; knows no route.
 
 import { isTable, type Table } from "./read-settings.ts";
 import type { ConfigProblem } from "./resolved.ts";
 
-/** From this date on pending work keeps an object alive without a client, and errors keep their flags over RPC. */
+/** From this date on, pending work keeps an object alive without a client, and errors keep their flags over RPC. */
 export const LEAST_COMPATIBILITY_DATE = "2026-10-01";
 
 const SHARD_BINDING = "KEY_SHARD";
@@ -43,7 +43,7 @@ function shardProblems(prefix: string, own: Table): readonly ConfigProblem[] {
 
 function storageProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
   const exported = own["exports"] ?? top["exports"];
-  // The declarative form; wrangler itself checks that a class there says how it is stored.
+  // The declarative form: wrangler itself checks that a class there says how it is stored.
   if (isTable(exported) && exported[SHARD_CLASS] !== undefined) return [];
   const isOwn = own["migrations"] !== undefined && prefix !== "";
   const migrations = tablesOf(isOwn ? own["migrations"] : top["migrations"]);

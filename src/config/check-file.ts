@@ -1,11 +1,10 @@
 // Checks a whole wrangler.toml, parsed, before it is deployed: the top level and every environment, each as the platform
-// would run it (variables and bindings are not inherited by environments). Pure: it reads no file and prints nothing.
+// would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
 
 import { deploymentProblems } from "./check-deployment.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { isTable, type Table } from "./read-settings.ts";
-import type { Config, ConfigProblem } from "./resolved.ts";
-import { configWarnings } from "./warnings.ts";
+import { type Config, type ConfigProblem, type Route, type ScopePart, scopePartName } from "./resolved.ts";
 
 /** The platform's limit for one variable. */
 export const MAX_VARIABLE_BYTES = 5_120;
@@ -16,7 +15,7 @@ export interface CheckedEnvironment {
   /** Null where there are problems. */
   readonly config: Config | null;
   readonly problems: readonly ConfigProblem[];
-  /** What can be deployed, and is mostly not meant. */
+  /** What can be deployed, but is mostly not meant. */
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -40,7 +39,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
 
   const missing = name === null ? [] : notInherited(name, vars, tableOf(top["vars"]));
   problems.push(...missing);
-  // Without any configuration there is nothing more to say of it.
+  // Without any routes there is no configuration to check.
   if (missing.length === 0 || routeVariables(vars).length > 0) {
     const reading = readConfig({ ...bindingsOf(own), ...vars });
     if (reading.ok) config = reading.config;
@@ -61,7 +60,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   };
 }
 
-/** Variables that the top level has and the environment needs, but does not get. */
+/** Variables that the top level has, and that the environment needs but does not inherit. */
 function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
   const why = "environments do not inherit variables";
   if (routeVariables(vars).length === 0) {
@@ -91,14 +90,48 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
   });
 }
 
-/** Tokens are secrets; whatever stands in the file is in everybody's hands who has it. */
+/** Tokens are secrets: everybody who has the file would have them. */
 function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
   return ["ADMIN_TOKEN", "READ_TOKEN"]
     .filter((name) => vars[name] !== undefined)
     .map((name) => ({
       path: `${prefix}${name}`,
-      message: `is a secret and must not stand in a file: leave it out, and run npx wrangler secret put ${name}`,
+      message: `is a secret and does not belong in a file: leave it out, and run npx wrangler secret put ${name}`,
     }));
+}
+
+/** What can be deployed, but is mostly not meant: it applies all the same. */
+export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
+  return routes.flatMap(sharedVerification);
+}
+
+/**
+ * The origin is asked with the credential of the client whose attempt was lost. Where the scope does not name a credential,
+ * clients with other credentials share the record: they get its answer, and depend on what that one credential may see.
+ */
+function sharedVerification({ name, rules, scope }: Route): readonly ConfigProblem[] {
+  if (rules.policy.unknown !== "verify" || scope.some(isCredential)) return [];
+  const named = scope.length === 0 ? "none" : scope.map(scopePartName).join(", ");
+  const message =
+    `(${named}) names no credential, so callers with different credentials share a record, and the origin is asked about ` +
+    "a lost attempt with the credential of that attempt's client only: " +
+    'add "header:authorization", unless every caller may see every operation';
+  return [{ path: `${name}.scope`, message }];
+}
+
+/** Words that stand in the names of headers that carry a credential. */
+const CREDENTIAL = /(?:^|-)(?:auth[a-z]*|key|token|secret|session|credentials?|signature|jwt|assertion)(?:-|$)/;
+
+function isCredential(part: ScopePart): boolean {
+  switch (part.kind) {
+    case "cookie":
+      return true;
+    case "header":
+      return CREDENTIAL.test(part.name);
+    case "ip":
+    case "host":
+      return false;
+  }
 }
 
 /** The bindings that an origin may name, as objects, like those of a running Worker. */

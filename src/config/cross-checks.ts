@@ -1,14 +1,16 @@
-// The relations that have to hold between settings, and between routes. Decides on what is in force after merging, and
-// says where that came from, because the setting that has to change is often not the one that was written. Must skip
-// whatever involves a member with a problem of its own.
+// The relations that have to hold between settings, and between routes. Checks the settings in force after merging, and
+// names where they were written, because the setting that has to change is often not the one that was written last. Must
+// skip every relation that involves a setting with a problem of its own.
 
-import { longestKey, MAX_KEY_LENGTH, MAX_LOCK_MS, MAX_RETENTION_MS, MAX_WAIT_MS } from "./bounds.ts";
-import type { FullSettings } from "./defaults.ts";
+import type { NoResult } from "../core/verdict.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import type { SettingsReading } from "./read-settings.ts";
 import { mergeSettings } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
-import type { Settings } from "./schema.ts";
+import type { FullSettings, Settings } from "./settings.ts";
+import { MAX_WAIT_MS } from "./settings-answer.ts";
+import { MAX_LOCK_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey, MAX_KEY_LENGTH } from "./settings-key.ts";
 import { findShadows } from "./shadowing.ts";
 import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
@@ -21,20 +23,20 @@ export interface RouteDraft extends Layer {
   readonly route: { readonly path: string; readonly patterns: readonly PathPattern[] } | null;
 }
 
-type Member = keyof Settings;
+type SettingName = keyof Settings;
 
 /** What applies to one route, and where each member of it was written. */
 interface InForce {
   readonly all: FullSettings;
   /** `ROUTES[2]`, `IDEMPOTENCY`, or null for a built-in default. */
-  readonly source: (member: Member) => string | null;
+  readonly source: (name: SettingName) => string | null;
   /** Whether the values of all these are known. */
-  readonly isKnown: (...members: readonly Member[]) => boolean;
-  /** Where the relation of these is broken: in the route if it writes one of them, otherwise in `IDEMPOTENCY`. */
-  readonly place: (...members: readonly Member[]) => string;
+  readonly isKnown: (...names: readonly SettingName[]) => boolean;
+  /** Where a broken relation of these is reported: in the route if it writes one of them, otherwise in `IDEMPOTENCY`. */
+  readonly place: (...names: readonly SettingName[]) => string;
 }
 
-/** Every broken relation. What is wrong in `IDEMPOTENCY` alone comes once for each route, in the same words. */
+/** Every broken relation. One that is broken in `IDEMPOTENCY` alone is reported once for each route, in the same words. */
 export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
@@ -56,27 +58,26 @@ export function crossCheck(
 }
 
 function settle(defaults: Layer, route: RouteDraft): InForce {
-  const writes = (layer: Layer, member: Member) => Object.hasOwn(layer.settings, member);
-  const known = (member: Member) =>
-    !route.faulty.has(member) && (writes(route, member) || !defaults.faulty.has(member));
-  const source = (member: Member) => {
-    if (writes(route, member)) return route.name;
-    return writes(defaults, member) ? "IDEMPOTENCY" : null;
+  const writes = (layer: Layer, name: SettingName) => Object.hasOwn(layer.settings, name);
+  const known = (name: SettingName) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
+  const source = (name: SettingName) => {
+    if (writes(route, name)) return route.name;
+    return writes(defaults, name) ? "IDEMPOTENCY" : null;
   };
   return {
     all: mergeSettings(defaults.settings, route.settings),
     source,
-    isKnown: (...members) => members.every(known),
-    place: (...members) => (members.some((member) => source(member) === route.name) ? route.name : "IDEMPOTENCY"),
+    isKnown: (...names) => names.every(known),
+    place: (...names) => (names.some((name) => source(name) === route.name) ? route.name : "IDEMPOTENCY"),
   };
 }
 
 /** `request ─ timeout ─┤ lock ─┤ retention ─┤`; a duplicate's wait ends within the lock. */
 function timeProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const report = (member: "lock" | "retention" | "wait", other: Member, relation: string, advisedMs: number) => {
+  const report = (member: "lock" | "retention" | "wait", other: SettingName, relation: string, advisedMs: number) => {
     const where = place(member, other);
-    // The value that has to change may stand elsewhere, or nowhere: then the reader has to be told what it is.
+    // The value that has to change may stand elsewhere, or nowhere: then the message has to name it.
     const from = source(member) === null ? "the default" : `from ${source(member)}`;
     const value = source(member) === where ? "" : `, but ${formatDuration(all[member])} (${from}) is in force`;
     const message = `${relation}${value}: write ${member} = "${formatDuration(advisedMs)}"`;
@@ -103,7 +104,7 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
   const both = all.refused.filter((status) => all.ambiguous.includes(status));
   if (both.length === 0) return [];
   const where = place("refused", "ambiguous");
-  const [written, other]: readonly ["refused" | "ambiguous", "refused" | "ambiguous"] =
+  const [written, other]: readonly [NoResult, NoResult] =
     source("refused") === where ? ["refused", "ambiguous"] : ["ambiguous", "refused"];
   const from = source(other) === null ? " by default" : source(other) === where ? "" : ` (from ${source(other)})`;
   const rest = all[other].filter((status) => !both.includes(status));
@@ -117,7 +118,7 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
   if (!isKnown("key_format", "forward_key")) return [];
   const { key_format: format, forward_key: forwarded } = all;
   const longest = longestKey(forwarded);
-  const { min = 1, max = longest } = format;
+  const { min = KEY_FORMAT_DEFAULTS.min, max = longest } = format;
   if (forwarded.kind === "step" && Math.max(min, max) > longest) {
     const member = max > longest ? "max" : "min";
     const message =
@@ -130,11 +131,11 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
   return [{ path: `${place("key_format")}.key_format.min`, message }];
 }
 
-/** To ask the origin takes a question, and an origin that has seen the key. */
+/** Asking the origin needs an address, and an origin that has received the key. */
 function verifyProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("unknown", "verify", "forward_key")) return [];
   if (all.unknown !== "verify") {
-    // As a default it may be meant for other routes.
+    // In `IDEMPOTENCY` it may be meant for other routes.
     if (all.verify === undefined || source("verify") === "IDEMPOTENCY") return [];
     const message = `has no effect with unknown = "${all.unknown}": write unknown = "verify", or leave it out`;
     return [{ path: `${place("verify")}.verify`, message }];
@@ -144,15 +145,16 @@ function verifyProblems({ all, source, isKnown, place }: InForce): readonly Conf
     return [{ path: `${place("unknown")}.verify`, message }];
   }
   if (all.forward_key.kind !== "none") return [];
-  const message = 'must not be "none" with unknown = "verify", since the origin is asked for a key that it never saw';
+  const message =
+    'must not be "none" with unknown = "verify", because the origin would be asked for a key that it never received';
   return [{ path: `${place("forward_key", "unknown")}.forward_key`, message: `${message}: write "client"` }];
 }
 
-/** To fail open is to risk a second effect, which `hold` and `verify` exist to rule out. */
+/** Failing open risks a second effect, which `hold` and `verify` exist to rule out. */
 function openProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("unknown", "on_store_failure")) return [];
   if (all.on_store_failure !== "open" || all.unknown === "retry") return [];
-  const message = `must not be "open" with unknown = "${all.unknown}", since what is forwarded unprotected may take effect twice`;
+  const message = `must not be "open" with unknown = "${all.unknown}", because a request that is forwarded unprotected may take effect twice`;
   return [{ path: `${place("on_store_failure", "unknown")}.on_store_failure`, message: `${message}: write "closed"` }];
 }
 

@@ -1,10 +1,20 @@
-// Says in a short table what a configuration protects, for an operator to read before a deployment. Decides which
-// settings matter at a glance; nothing may parse its output.
+// What a configuration protects, shown before a deployment: a short table for people, which nothing may parse, and a route's
+// settings for scripts. Decides which settings matter at a glance, and names them as the file does.
 
 import { type Config, type ForwardKey, type Origin, type Route, scopePartName } from "./resolved.ts";
+import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
 
-const HEADINGS = ["path", "methods", "origin", "key", "scope", "unknown", "duplicate", "retention"];
+const HEADINGS = [
+  "path",
+  "methods",
+  "origin",
+  "key",
+  "scope",
+  "unknown",
+  "duplicate",
+  "retention",
+] as const satisfies readonly (keyof typeof routeSchema.entries)[];
 
 /** One line per route, indented, in columns. */
 export function describeConfig(config: Config): string {
@@ -16,16 +26,21 @@ export function describeConfig(config: Config): string {
     .join("\n");
 }
 
-function describeRoute(route: Route): readonly string[] {
+/** A route for scripts: its settings side by side, without the groups that the gateway keeps them in. */
+export function flatRoute({ rules: { policy, lists, ...rules }, ...route }: Route): object {
+  return { ...route, ...policy, ...lists, ...rules };
+}
+
+function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route): readonly string[] {
   return [
     route.path,
     route.methods.join(","),
     describeOrigin(route.origin),
     `${route.key}${describeForwarding(route.forwardKey)}`,
     route.scope.length === 0 ? "none" : route.scope.map(scopePartName).join("+"),
-    route.unknown,
-    route.duplicate === "reject" ? route.duplicate : `${route.duplicate} ${formatDuration(route.waitMs)}`,
-    formatDuration(route.retentionMs),
+    policy.unknown,
+    duplicate === "reject" ? duplicate : `${duplicate} ${formatDuration(waitMs)}`,
+    formatDuration(policy.retentionMs),
   ];
 }
 

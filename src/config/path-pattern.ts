@@ -4,7 +4,7 @@
 
 import type { Parsed } from "./units.ts";
 
-/** One segment of a pattern. A `plain` expression matches inside one segment for certain; another may match a slash. */
+/** One segment of a pattern. A `plain` expression certainly matches inside one segment; another may match a slash. */
 export type Segment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "param" }
@@ -22,12 +22,12 @@ const PARAM = /^:([A-Za-z_][A-Za-z0-9_-]*)(?:\{(.+)\})?(\?)?$/s;
 /** What a literal may not hold: what URLs never hold decoded, and what one of the routers would take for syntax. */
 const NOT_LITERAL = /[\s?#%\\{}|*<>"^`[\]\p{Cc}]/u;
 
-/** An expression of these pieces alone cannot match a slash, a line's end or nothing of a segment's border. */
+/** An expression made only of these pieces cannot match a slash or the end of a line, and cannot reach beyond its segment. */
 const PLAIN = /^(?:[A-Za-z0-9_\-+?*(){},|]|\?:|\\[dw.\-+]|\[(?:\^\/)?(?:[A-Za-z0-9_.+~-]|\\[dw.-])*\])+$/;
 
 /**
  * The alternatives of a pattern: one, or two where the last parameter is optional (`/a/:b?` is `/a` and `/a/:b`).
- * Refuses what Hono would accept but read in two ways.
+ * Refuses patterns that Hono would accept, but read in two ways.
  */
 export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
   if (!path.startsWith("/")) return refuse(`must start with "/": write "/${path}"`);
@@ -63,7 +63,7 @@ function parseSegment(text: string, last: boolean, isText: boolean): Parsed<Segm
     return refuse(`"${text}" never arrives, because clients resolve it: write the real path`);
   if (text.includes("*")) return refuse('"*" stands only for a whole segment: write "/v1/*" or "/v1/:name/items"');
   if (text.includes("%"))
-    return refuse('is compared with the decoded path: write the character itself in place of "%…"');
+    return refuse('is compared with the decoded path: write the character itself instead of "%…"');
   if (text.includes(":") && !isText) return refuse('":" stands only at the start of a segment: write "/:name"');
   const bad = NOT_LITERAL.exec(text);
   if (bad !== null)
@@ -90,9 +90,9 @@ function parseParam(text: string, last: boolean): Parsed<Segment> {
 function neighbourProblem(previous: Segment | undefined, text: string): string | null {
   if (previous === undefined || previous.kind === "literal" || previous.kind === "param") return null;
   if (previous.kind === "wildcard") {
-    return text === "*" ? 'two wildcards in a row are read in two ways: write "/:name/*" in place of "/*/*"' : null;
+    return text === "*" ? 'two wildcards in a row are read in two ways: write "/:name/*" instead of "/*/*"' : null;
   }
-  // Where an expression ends is searched for without going back by one router, with going back by the other.
+  // To find where an expression ends, one router backtracks and the other does not.
   if (!previous.plain) {
     return `{${previous.source}} may match slashes, so it stands only at the end: write [^/] for its characters`;
   }
@@ -102,16 +102,16 @@ function neighbourProblem(previous: Segment | undefined, text: string): string |
   return null;
 }
 
-/** Why one of Hono's routers would read the expression otherwise than the other, or not at all. */
+/** Why Hono's two routers would read the expression differently, or not at all. */
 function expressionProblem(source: string): string | null {
   const expression = compile(`^(?:${source})$`);
   // An expression such as ")(" compiles only within a group.
   if (expression === null || compile(source) === null) {
     return `{${source}} is no regular expression: write ":name{[0-9]+}"`;
   }
-  if (expression.test("")) return `{${source}} matches nothing at all too: write "+" in place of "*", or ":name?"`;
+  if (expression.test("")) return `{${source}} also matches an empty text: write "+" instead of "*", or ":name?"`;
   if (source.includes("/") && source.includes("}"))
-    return `{${source}} holds both "/" and "}": write "+" in place of a count`;
+    return `{${source}} holds both "/" and "}": write "+" instead of a count`;
   const bare = source.replace(/\\./gs, "").replace(/\[[^\]]*\]/g, "");
   if (/[\^$]/.test(bare)) return `{${source}} is anchored by the router: leave "^" and "$" out`;
   let depth = 0;

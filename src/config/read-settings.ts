@@ -1,18 +1,19 @@
-// Reads one table of settings and says everything that is wrong with it, member by member. What is right is kept, so that
-// the relations between settings can be checked in the same pass; a member with a problem never gets through.
+// Reads one table of settings and names everything that is wrong with it, setting by setting. What is right is kept, so that
+// the relations between settings can be checked in the same pass; a setting with a problem is always left out.
 
 import * as v from "valibot";
 
+import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./resolved.ts";
-import { settingsEntries, settingsSchema, type Settings } from "./schema.ts";
-import { fingerprintEntries, keyFormatEntries } from "./schema-tables.ts";
-import { nearestName } from "./suggest.ts";
+import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
+import { gatewayEntries } from "./settings-gateway.ts";
+import { fingerprintEntries, keyFormatEntries } from "./settings-key.ts";
 
 /** What a table of settings holds. */
 export interface SettingsReading {
-  /** Without the members that have a problem. */
+  /** Without those that have a problem. */
   readonly settings: Settings;
-  /** Members that have a problem, and those that an unknown name was probably meant for: their value is not known. */
+  /** Settings that have a problem, and those that an unknown name was probably meant for: their value is not known. */
   readonly faulty: ReadonlySet<string>;
   readonly problems: readonly ConfigProblem[];
 }
@@ -30,10 +31,10 @@ export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reads the settings of `table`, which stands at `path`; `others` are members that the caller reads itself. */
+/** Reads the settings of `table`, which stands at `path`. The caller itself reads those named in `others`. */
 export function readSettings(table: Table, path: string, others: readonly string[]): SettingsReading {
   const known = [...others, ...Object.keys(settingsEntries)];
-  const problems = [...unknownMembers(table, path, known)];
+  const problems = [...unknownSettings(table, path, known)];
   const faulty = new Set(
     Object.keys(table)
       .filter((name) => !known.includes(name))
@@ -41,7 +42,7 @@ export function readSettings(table: Table, path: string, others: readonly string
   );
   for (const [name, inner] of INNER_TABLES) {
     const value = table[name];
-    if (isTable(value)) problems.push(...unknownMembers(value, `${path}.${name}`, inner));
+    if (isTable(value)) problems.push(...unknownSettings(value, `${path}.${name}`, inner));
   }
   const written = pick(table, (name) => Object.hasOwn(settingsEntries, name));
   const first = v.safeParse(settingsSchema, written);
@@ -49,7 +50,7 @@ export function readSettings(table: Table, path: string, others: readonly string
   for (const issue of first.issues) {
     const keys = issue.path?.map((item) => item.key) ?? [];
     faulty.add(String(keys[0]));
-    // The schema names only the first unknown member of a table; `unknownMembers` has named them all.
+    // The schema names only the first unknown setting of a table; `unknownSettings` has named them all.
     if (issue.expected !== "never") problems.push({ path: path + dotted(keys), message: issue.message });
   }
   const sound = v.safeParse(
@@ -59,20 +60,19 @@ export function readSettings(table: Table, path: string, others: readonly string
   return { settings: sound.success ? sound.output : {}, faulty, problems };
 }
 
-/** One problem for each member of a table that has no meaning there. */
-export function unknownMembers(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
+/** One problem for each member of a table that is not known there. */
+function unknownSettings(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
     .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name, known) }));
 }
 
 function unknownMessage(name: string, known: readonly string[]): string {
-  if (name === "path") return "is a member of routes only: write it in [[vars.ROUTES]]";
-  if (name.startsWith("operator_") || name === "trust_forwarded")
-    return "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]";
+  if (name === "path") return "is a setting of routes only: write it in [[vars.ROUTES]]";
+  if (Object.hasOwn(gatewayEntries, name)) return "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]";
   const nearest = nearestName(name, known);
-  if (nearest !== null) return `unknown member: write "${nearest}" if that is what is meant`;
-  return `unknown member: remove it, or write one of ${known.join(", ")}`;
+  if (nearest !== null) return `unknown setting; did you mean "${nearest}"?`;
+  return `unknown setting: remove it, or write one of ${known.join(", ")}`;
 }
 
 function pick(table: Table, keep: (name: string) => boolean): Table {

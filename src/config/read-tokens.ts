@@ -1,5 +1,4 @@
-// The operators' tokens, which are secrets: `wrangler secret put ADMIN_TOKEN`. No message here, nor anything else, ever
-// shows one.
+// The operators' tokens, which are secrets: `wrangler secret put ADMIN_TOKEN`. No message may ever show one.
 
 import type { ConfigProblem } from "./resolved.ts";
 
@@ -11,7 +10,7 @@ export interface Tokens {
 }
 
 export interface TokensReading {
-  /** `null`: operators are not let in. */
+  /** `null`: operators cannot come in. */
   readonly tokens: Tokens | null;
   readonly problems: readonly ConfigProblem[];
 }
@@ -19,10 +18,10 @@ export interface TokensReading {
 /** Long enough that nobody guesses one, if it is random. */
 const LEAST_LENGTH = 32;
 
-/** What a header's value can carry, but for spaces. */
+/** What the value of a header can carry, except spaces. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-const MAKE = "write one that `openssl rand -hex 32` makes";
+const MAKE = "write the output of `openssl rand -hex 32`";
 
 export function readTokens(env: Readonly<Record<string, unknown>>): TokensReading {
   const admin = env["ADMIN_TOKEN"];

@@ -8,12 +8,11 @@ import { isTable, readSettings, type SettingsReading, type Table } from "./read-
 import { readTokens, type Tokens } from "./read-tokens.ts";
 import { resolveConfig } from "./resolve.ts";
 import type { Config, ConfigProblem } from "./resolved.ts";
-import { settingsEntries } from "./schema.ts";
-import { DEFAULT_OPERATOR_PATH, gatewayEntries, gatewaySchema, type GatewaySettings } from "./schema-operator.ts";
-import { pathSchema } from "./schema-route.ts";
+import { pathSchema, settingsEntries } from "./settings.ts";
+import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
 import type { Parsed } from "./units.ts";
 
-/** A configuration that can be used, or all that is wrong with it. */
+/** A configuration that can be used, or everything that is wrong with it. */
 export type ConfigReading =
   | { readonly ok: true; readonly config: Config; readonly tokens: Tokens | null }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
@@ -55,7 +54,7 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
     });
   }
-  problems.push(...unreachable(routes, defaults.gateway.operator_path ?? DEFAULT_OPERATOR_PATH));
+  problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
   problems.push(...crossCheck(defaults, routes, (name) => isBinding(env, name)));
 
   if (problems.length > 0)
@@ -100,16 +99,16 @@ function readDefaults(variable: unknown): DefaultsReading {
   return { ...reading, gateway: {}, problems: [...reading.problems, ...problems] };
 }
 
-/** Routes that no request reaches, since operators come in there. */
+/** Routes that no request reaches, because their paths lead to the operators' pages. */
 function unreachable(routes: readonly RouteDraft[], operatorPath: string): readonly ConfigProblem[] {
   return routes.flatMap(({ name, route }) => {
     if (route === null || !`${route.path}/`.startsWith(`${operatorPath}/`)) return [];
-    const message = `gets no request, because operator_path ("${operatorPath}") is for operators: write another operator_path in [vars.IDEMPOTENCY]`;
+    const message = `gets no requests, because operator_path ("${operatorPath}") is for operators: write another operator_path in [vars.IDEMPOTENCY]`;
     return [{ path: `${name}.path`, message }];
   });
 }
 
-/** Nothing is known of any default then, so no relation that involves one is checked. */
+/** No default is known then, so no relation that involves one is checked. */
 function refuseDefaults(message: string): DefaultsReading {
   return { gateway: {}, settings: {}, faulty: EVERY_SETTING, problems: [{ path: "IDEMPOTENCY", message }] };
 }
@@ -121,7 +120,7 @@ function readRouteList(variable: unknown): Parsed<readonly unknown[]> {
     ? { ok: true, value: value.value }
     : {
         ok: false,
-        message: `must be a list of routes, as every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`,
+        message: `must be a list of routes, like every variable whose name starts with ROUTES: ${ROUTES_ADVICE}`,
       };
 }
 
@@ -137,7 +136,7 @@ function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
   return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
 }
 
-/** Each once, as the file reads: the defaults first, then what concerns all routes, then route by route. */
+/** Each once, in the order of the file: the defaults first, then what concerns all routes, then route by route. */
 function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): readonly ConfigProblem[] {
   const rank = ({ path }: ConfigProblem) => {
     if (path.startsWith("IDEMPOTENCY")) return -2;
@@ -159,7 +158,7 @@ function readPath(table: Table, faulty: ReadonlySet<string>): Parsed<RouteDraft[
   return path.success ? { ok: true, value: path.output } : { ok: false, message: path.issues[0].message };
 }
 
-/** A variable made in the dashboard may be JSON text; from wrangler.toml it is parsed already. */
+/** A variable from the dashboard may be JSON text; one from wrangler.toml is parsed already. */
 function readJson(variable: unknown): Parsed<unknown> {
   if (typeof variable !== "string") return { ok: true, value: variable };
   try {
@@ -174,7 +173,7 @@ function readJson(variable: unknown): Parsed<unknown> {
   }
 }
 
-/** Every binding is an object; which kind it is cannot be told from its methods (any name is a method of an RPC stub). */
+/** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */
 function isBinding(env: Readonly<Record<string, unknown>>, name: string): boolean {
   const isOurs = name === "IDEMPOTENCY" || name === "KEY_SHARD" || name.startsWith("ROUTES");
   const value = env[name];

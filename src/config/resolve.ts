@@ -1,11 +1,12 @@
-// Merges what was written with what holds otherwise: a route's own settings, then `IDEMPOTENCY`, then the built-in
-// defaults, member by member (a list or a table replaces as a whole). Checks nothing: it is given valid settings only.
+// Merges what was written with the defaults: a route's own settings come first, then those of `IDEMPOTENCY`, then the
+// built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: it is given valid
+// settings only.
 
-import { longestKey } from "./bounds.ts";
-import { BUILT_IN, type FullSettings } from "./defaults.ts";
-import type { Config, Origin, Route, ScopePart } from "./resolved.ts";
-import type { Settings } from "./schema.ts";
-import { DEFAULT_OPERATOR_PATH, type GatewaySettings } from "./schema-operator.ts";
+import { durationMs } from "../core/units.ts";
+import type { Config, Origin, Route, RouteRules, ScopePart } from "./resolved.ts";
+import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
+import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
+import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {
@@ -20,13 +21,14 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
 }
 
 /** The configuration as the rest of the code knows it. */
-export function resolveConfig(gateway: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
-  const trustForwarded = gateway.trust_forwarded ?? false;
+export function resolveConfig(written: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
+  const gateway = { ...GATEWAY_DEFAULTS, ...written };
+  const trustForwarded = gateway.trust_forwarded;
   return {
     trustForwarded,
-    operatorPath: gateway.operator_path ?? DEFAULT_OPERATOR_PATH,
+    operatorPath: gateway.operator_path,
     operatorHostname: gateway.operator_hostname ?? null,
-    operatorListener: gateway.operator_listener ?? "shared",
+    operatorListener: gateway.operator_listener,
     origin: originOf(defaults),
     routes: routes.map(({ name, path, settings }) => ({
       ...resolveRoute(name, path, mergeSettings(defaults, settings)),
@@ -36,7 +38,7 @@ export function resolveConfig(gateway: GatewaySettings, defaults: Settings, rout
 }
 
 function resolveRoute(name: string, path: string, settings: FullSettings): Omit<Route, "trustForwarded"> {
-  const { key_format: keyFormat, fingerprint } = settings;
+  const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
   return {
     name,
@@ -51,28 +53,35 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     headers: settings.headers,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
-      min: keyFormat.min ?? 1,
+      min: keyFormat.min,
       max: keyFormat.max ?? longestKey(settings.forward_key),
     },
-    fingerprint: { body: fingerprint.body ?? "bytes", headers: fingerprint.headers ?? [] },
-    unknown: settings.unknown,
+    fingerprint: { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint },
+    rules: rulesOf(settings),
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
+    maxRequestBodyBytes: settings.max_request_body,
+    forwardKey: settings.forward_key,
+    log: settings.log,
+    serverTiming: settings.server_timing,
+  };
+}
+
+function rulesOf(settings: FullSettings): RouteRules {
+  return {
+    policy: {
+      unknown: settings.unknown,
+      lockMs: durationMs(settings.lock),
+      retentionMs: durationMs(settings.retention),
+    },
+    lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,
     waitMs: settings.wait,
     timeoutMs: settings.timeout,
     idleTimeoutMs: settings.idle_timeout,
-    lockMs: settings.lock,
-    retentionMs: settings.retention,
-    refused: settings.refused,
-    ambiguous: settings.ambiguous,
-    mismatchStatus: settings.mismatch_status,
-    maxRequestBodyBytes: settings.max_request_body,
     maxResponseBodyBytes: settings.max_response_body,
+    mismatchStatus: settings.mismatch_status,
     omitHeaders: settings.omit_headers,
-    forwardKey: settings.forward_key,
-    log: settings.log,
-    serverTiming: settings.server_timing,
   };
 }
 

@@ -1,5 +1,11 @@
-// What the rest of the code knows of the configuration: every default applied, every text parsed, nothing optional that
-// has a default. Made in one place (`resolve.ts`); inner code never meets `undefined` or a duration as text.
+// What the rest of the code knows of the configuration: every default applied, every text parsed, nothing optional. Made
+// in one place (`resolve.ts`); inner code never meets `undefined` or a duration as text.
+
+import type { LogRule } from "../core/outcome.ts";
+import type { Policy } from "../core/record.ts";
+import type { VerdictLists } from "../core/verdict.ts";
+import type { BodyForm, DuplicateRule, Jurisdiction, KeyRule } from "./words.ts";
+import type { LocationHint, OperatorListener, StoreFailureRule } from "./words.ts";
 
 /** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
 export type Origin =
@@ -17,7 +23,7 @@ export type ScopePart =
   | { readonly kind: "ip" }
   | { readonly kind: "host" };
 
-/** What the origin receives in place of the client's key: the same, nothing, or `<key>:<step>`. */
+/** What the origin receives instead of the client's key: the same, nothing, or `<key>:<step>`. */
 export type ForwardKey =
   | { readonly kind: "client" }
   | { readonly kind: "none" }
@@ -25,22 +31,22 @@ export type ForwardKey =
 
 export type Shards = number | "per-key";
 
-/** Cloudflare's location hints (Durable Objects documentation, "Data location"); only an object's first use counts. */
-export type LocationHint =
-  | "wnam"
-  | "enam"
-  | "sam"
-  | "weur"
-  | "eeur"
-  | "apac"
-  | "apac-ne"
-  | "apac-se"
-  | "oc"
-  | "afr"
-  | "me";
-
-/** Cloudflare's jurisdictions for objects (likewise): where they run and store, guaranteed; part of an object's id. */
-export type Jurisdiction = "eu" | "us" | "fedramp" | "fedramp-high";
+/** What of a route decides how an exchange runs in its shard: the message to the shard carries it. */
+export interface RouteRules {
+  readonly policy: Policy;
+  readonly lists: VerdictLists;
+  readonly duplicate: DuplicateRule;
+  /** How long a duplicate waits for the answer of the attempt in flight, or for its beginning. */
+  readonly waitMs: number;
+  /** Until the headers of the response. */
+  readonly timeoutMs: number;
+  /** Between two pieces of the response's body. */
+  readonly idleTimeoutMs: number;
+  readonly maxResponseBodyBytes: number;
+  readonly mismatchStatus: number;
+  /** Names of response headers that a replay leaves out; lower case. */
+  readonly omitHeaders: readonly string[];
+}
 
 /** One protected route, with every setting that applies to it. */
 export interface Route {
@@ -57,43 +63,19 @@ export interface Route {
   readonly jurisdiction: Jurisdiction | null;
   /** Empty: the key alone names the record (`scope = ["none"]`). Has `host` wherever the host reaches the origin. */
   readonly scope: readonly ScopePart[];
-  /** `required`: a request without a key is refused. `optional`: it passes through unprotected. */
-  readonly key: "required" | "optional";
+  readonly key: KeyRule;
   /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
   readonly headers: readonly string[];
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
-  readonly fingerprint: { readonly body: "bytes" | "json" | "none"; readonly headers: readonly string[] };
-  /** What follows an attempt whose outcome is not known: another one once its lock has ended, none, or `verify`. */
-  readonly unknown: "retry" | "hold" | "verify";
+  readonly fingerprint: { readonly body: BodyForm; readonly headers: readonly string[] };
+  readonly rules: RouteRules;
   /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` where nobody asks. */
   readonly verify: string | null;
-  /** When the record cannot be reached: `closed` refuses, `open` forwards unprotected. */
-  readonly onStoreFailure: "closed" | "open";
-  /**
-   * What a duplicate gets while an attempt is in flight: 409 at once, the whole first answer within `waitMs`, or the first
-   * answer as it comes, if it begins within `waitMs`.
-   */
-  readonly duplicate: "reject" | "wait" | "attach";
-  readonly waitMs: number;
-  /** Until the response's headers. */
-  readonly timeoutMs: number;
-  /** Between two pieces of the response's body. */
-  readonly idleTimeoutMs: number;
-  readonly lockMs: number;
-  readonly retentionMs: number;
-  /** Statuses that say that the origin did not act. */
-  readonly refused: readonly number[];
-  /** Statuses that leave open whether the origin acted. */
-  readonly ambiguous: readonly number[];
-  readonly mismatchStatus: number;
+  readonly onStoreFailure: StoreFailureRule;
   readonly maxRequestBodyBytes: number;
-  readonly maxResponseBodyBytes: number;
-  /** Names of response headers that a replay leaves out; lower case. */
-  readonly omitHeaders: readonly string[];
   readonly forwardKey: ForwardKey;
-  /** Which exchanges are logged: all, those with trouble, or none. */
-  readonly log: "all" | "errors" | "none";
-  /** Whether answers say where their time went. */
+  readonly log: LogRule;
+  /** Whether responses say where their time went. */
   readonly serverTiming: boolean;
   /** The gateway's own setting, for what goes to the origin. */
   readonly trustForwarded: boolean;
@@ -105,11 +87,10 @@ export interface Config {
   readonly routes: readonly Route[];
   /** Where operators come in: `/_onceway`. */
   readonly operatorPath: string;
-  /** The host on which alone that path is there, and nothing else; `null`: on every one. */
+  /** The only host that serves that path, and it serves nothing else; `null`: every host does. */
   readonly operatorHostname: string | null;
-  /** `own`: not where clients come in, but through the entrypoint `Operators` (see index.ts) alone. */
-  readonly operatorListener: "shared" | "own";
-  /** Whether what requests say of the host and scheme that the client asked for comes from a proxy, and stays. */
+  readonly operatorListener: OperatorListener;
+  /** Whether the headers that name the client's host and scheme come from a proxy in front, and are passed on. */
   readonly trustForwarded: boolean;
 }
 
@@ -124,4 +105,9 @@ export interface ConfigProblem {
 /** A part of a scope as the configuration writes it: `header:authorization`. */
 export function scopePartName(part: ScopePart): string {
   return "name" in part ? `${part.kind}:${part.name}` : part.kind;
+}
+
+/** A name for the set of objects in which the route's records lie: routes with the same name share their objects. */
+export function shardSet({ shards, jurisdiction }: Pick<Route, "shards" | "jurisdiction">): string {
+  return `${shards} ${jurisdiction}`;
 }

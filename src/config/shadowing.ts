@@ -1,4 +1,4 @@
-// Decides whether a route can ever be reached behind those before it. Reports only what is certain for both of Hono's
+// Decides whether earlier routes catch every request of a later one. Reports only what is certain for both of Hono's
 // routers; a route that it does not report may still be unreachable.
 
 import type { PathPattern, Segment } from "./path-pattern.ts";
@@ -45,7 +45,7 @@ export function coversPattern(wide: PathPattern, narrow: PathPattern): boolean {
 }
 
 function coversSegment(wide: Segment, narrow: Segment | undefined): boolean {
-  // What may match a slash shifts the segments after it: only the same pattern is certain then.
+  // An expression that may match a slash shifts the segments after it: then only the same pattern is certain.
   if (narrow === undefined || (narrow.kind === "expression" && !narrow.plain)) return false;
   switch (wide.kind) {
     case "literal":

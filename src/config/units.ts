@@ -1,7 +1,7 @@
 // Reads and writes the two kinds of quantity in a configuration: durations ("30s") and sizes ("10MB"). Decides what a
-// text means and what to write in place of a bad one; knows no setting, no bound and no default.
+// text means, and what to write instead of a bad one; knows no setting, no bound and no default.
 
-/** What became of a text: its value, or what is wrong with it and what to write instead. */
+/** The value of a text, or what is wrong with it and what to write instead. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
 
 export const SECOND_MS = 1_000;

@@ -1,5 +1,5 @@
-// Reads the texts of a configuration that are more than a text: origins, parts of a scope, names of headers and methods.
-// Decides on one value alone; relations between settings belong to `cross-checks.ts`.
+// Reads the texts of a configuration that have a form of their own: origins, parts of a scope, names of headers and
+// methods. Decides on one value alone; relations between settings are for `cross-checks.ts`.
 
 import { type ForwardKey, type Origin, type ScopePart, scopePartName } from "./resolved.ts";
 import type { Parsed } from "./units.ts";
@@ -40,7 +40,7 @@ export function parseOrigin(value: string | { readonly binding: string }): Parse
   return { ok: true, value: { kind: "url", url: base } };
 }
 
-/** What to say of an origin that is neither text nor a table with a binding. */
+/** The message for an origin that is neither text nor a table with a binding. */
 export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding: ${ORIGIN_ADVICE}`;
 
 export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|host|ip|none)$";
@@ -67,7 +67,7 @@ export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
           'write "header:authorization" (the whole credential) or "cookie:NAME"',
       );
     default:
-      return refuse(`"${value}" is no scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
+      return refuse(`"${value}" is no part of a scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
   }
 }
 
@@ -104,7 +104,7 @@ export function parseVerify(value: string): Parsed<string> {
     return refuse(`must be a path at the origin or an http or https URL: ${advice}`);
   }
   if (value.includes("#")) return refuse(`must not carry a fragment: ${advice}`);
-  if (/\{(?!key\})|(?<!\{key)\}/.test(value)) return refuse(`knows no other placeholder than {key}: ${advice}`);
+  if (/\{(?!key\})|(?<!\{key)\}/.test(value)) return refuse(`has a placeholder other than {key}: ${advice}`);
   // Without the key, one operation's answer would be taken for that of every other.
   return value.includes("{key}") ? { ok: true, value } : refuse(`must name the key: ${advice}`);
 }
@@ -137,7 +137,7 @@ export function parseKeyPattern(value: string): Parsed<string> {
   }
 }
 
-/** The first value that stands in the list twice. */
+/** The first value that is in the list twice. */
 export function firstRepeated<T>(values: readonly T[]): T | null {
   return values.find((value, index) => values.indexOf(value) !== index) ?? null;
 }

@@ -2,14 +2,14 @@
 // for console, command line and API. The state alone does not tell: a failed record may have been released, a completed one
 // resolved, and an answer of 402 or 500 is a result that need not have had an effect.
 
-import type { Policy } from "./record.ts";
+import type { Policy, RecordState } from "./record.ts";
 import type { Change, Happening } from "./timeline.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
 
 /** A record as operators see it: as time has left it. */
 export interface DescribedRecord {
-  readonly state: "started" | "failed" | "unknown" | "completed";
+  readonly state: RecordState;
   /** The number of the last attempt. */
   readonly attempt: number;
   /** No other attempt starts before. */

@@ -3,7 +3,7 @@
 
 import type { Completed, Failed, IdempotencyRecord, Started, Unknown } from "./record.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
-import type { EndReason } from "./verdict.ts";
+import type { EndReason, NoResult } from "./verdict.ts";
 
 export type LifeCycleEvent =
   /** A request with the record's key, in its scope. `attemptId` is for the attempt that it may start. */
@@ -17,7 +17,7 @@ export type LifeCycleEvent =
       readonly verified: boolean;
     }
   /** The attempt ended, and the origin certainly did not act; or nobody knows whether it did. */
-  | { readonly type: "refused" | "ambiguous"; readonly attemptId: AttemptId; readonly reason: EndReason }
+  | { readonly type: NoResult; readonly attemptId: AttemptId; readonly reason: EndReason }
   /** The attempt is alive and needs its lock for longer. */
   | { readonly type: "renew"; readonly attemptId: AttemptId }
   /** The origin is to be asked whether the last attempt took effect. */

@@ -56,6 +56,10 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
   }
 }
 
+/** Which exchanges are logged: all, those with trouble, or none. */
+export const LOG_RULES = ["all", "errors", "none"] as const;
+export type LogRule = (typeof LOG_RULES)[number];
+
 /** Whether somebody has to look: an effect is in doubt, an answer is lost, or the gateway or its origin fails. */
 export function isTrouble(outcome: Outcome): boolean {
   switch (outcome) {

@@ -2,6 +2,7 @@
 // (RFC 9457). No text here may tell anything of a stored response but its status.
 
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
+import type { UnknownRule } from "./record.ts";
 
 export type Problem = ClientProblem | OperatorProblem;
 
@@ -17,12 +18,8 @@ export type ClientProblem =
   | { readonly code: "response-not-kept"; readonly originalStatus: number }
   | { readonly code: "body-too-large"; readonly limitBytes: number }
   | { readonly code: "origin-unreachable" }
-  | {
-      readonly code: "origin-dropped";
-      readonly unknown: "retry" | "hold" | "verify" | "unprotected";
-      readonly retryAfterMs: number;
-    }
-  | { readonly code: "origin-timeout"; readonly unknown: "retry" | "hold" | "verify"; readonly retryAfterMs: number }
+  | { readonly code: "origin-dropped"; readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number }
+  | { readonly code: "origin-timeout"; readonly unknown: UnknownRule; readonly retryAfterMs: number }
   | { readonly code: "store-unavailable" }
   /** How many problems the log names. Not which: they tell of internal addresses, and strangers read this. */
   | { readonly code: "configuration-invalid"; readonly problemCount: number };
@@ -159,7 +156,7 @@ function inDoubt(
   status: number,
   title: string,
   what: string,
-  doubt: { readonly unknown: "retry" | "hold" | "verify" | "unprotected"; readonly retryAfterMs: number },
+  doubt: { readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number },
 ): ProblemDetails {
   switch (doubt.unknown) {
     case "retry":

@@ -9,13 +9,16 @@
 
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
+/**
+ * What follows an attempt whose outcome is not known: another attempt once its lock has ended, none, or the question to the
+ * origin whether it took effect.
+ */
+export const UNKNOWN_RULES = ["retry", "hold", "verify"] as const;
+export type UnknownRule = (typeof UNKNOWN_RULES)[number];
+
 /** What a route asks of the life cycle. A record keeps the policy under which its attempt was claimed. */
 export interface Policy {
-  /**
-   * What follows an attempt whose outcome is not known: another attempt once its lock has ended, none, or the question to
-   * the origin whether it took effect.
-   */
-  readonly unknown: "retry" | "hold" | "verify";
+  readonly unknown: UnknownRule;
   readonly lockMs: DurationMs;
   readonly retentionMs: DurationMs;
 }
@@ -74,3 +77,8 @@ export interface Completed extends Remembered {
 
 /** A finished, failed or unknown record expires; a started one does not, its lock ends. */
 export type IdempotencyRecord = Started | Failed | Unknown | Completed;
+
+export type RecordState = IdempotencyRecord["state"];
+
+/** A record whose operation has no result, and is not being tried. */
+export type OpenState = (Failed | Unknown)["state"];

@@ -16,6 +16,9 @@ export type EndReason =
   | { readonly kind: "status"; readonly status: number }
   | { readonly kind: "unreachable" | "dropped" | "timed-out" };
 
+/** An attempt at which the call broke off, after something may have been sent. */
+export type BrokenOff = Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;
+
 /**
  * - `result`: the operation took effect (or was answered for good); stored and replayed.
  * - `refused`: the origin certainly did not act; the key may be tried again at once.
@@ -23,11 +26,11 @@ export type EndReason =
  */
 export type Verdict = "result" | "refused" | "ambiguous";
 
+/** A verdict that leaves nothing to replay. */
+export type NoResult = Exclude<Verdict, "result">;
+
 /** A route's statuses that are no result. A status in both lists is ambiguous; the configuration forbids it. */
-export interface VerdictLists {
-  readonly refused: readonly number[];
-  readonly ambiguous: readonly number[];
-}
+export type VerdictLists = Readonly<Record<NoResult, readonly number[]>>;
 
 /**
  * The status that a final response is processed as: one that is no status of a final response means what 500 means (RFC 9110,

@@ -7,7 +7,8 @@ import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
 import { parsePathPattern, type PathPattern, type Segment } from "../config/path-pattern.ts";
 import type { Route } from "../config/resolved.ts";
-import { strictestRoute } from "../config/strictest.ts";
+import type { KeyRule, StoreFailureRule } from "../config/words.ts";
+import type { UnknownRule } from "../core/record.ts";
 import { pathForms } from "./path.ts";
 
 /** `null`: nothing protects it. `too-long`: nobody knows, since the path is too long to be compared in all its forms. */
@@ -38,6 +39,24 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
     return strictestRoute(inOrder(found));
   };
 }
+
+/**
+ * The route that leaves the least to chance, where one request could be taken for several: by `key`, then by `unknown`, then
+ * by `on_store_failure`; of equals the first. The settings of two routes are never mixed.
+ */
+export function strictestRoute(routes: readonly Route[]): Route | null {
+  let strictest: Route | null = null;
+  for (const route of routes) if (strictest === null || laxity(route) < laxity(strictest)) strictest = route;
+  return strictest;
+}
+
+function laxity({ key, rules, onStoreFailure }: Route): number {
+  return KEY[key] * 100 + UNKNOWN[rules.policy.unknown] * 10 + STORE[onStoreFailure];
+}
+
+const KEY: Readonly<Record<KeyRule, number>> = { required: 0, optional: 1 };
+const UNKNOWN: Readonly<Record<UnknownRule, number>> = { hold: 0, verify: 1, retry: 2 };
+const STORE: Readonly<Record<StoreFailureRule, number>> = { closed: 0, open: 1 };
 
 type Spell = (path: string) => string;
 

@@ -1,6 +1,7 @@
 // What a request asks for, as a fingerprint: method, path, query, the headers that the route names, and the body as the
 // route compares it. Everything is length-prefixed, so that nothing can move across a boundary unseen.
 
+import type { BodyForm } from "../config/words.ts";
 import { fingerprint, type Fingerprint } from "../core/units.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { digest, sha256 } from "./digest.ts";
@@ -24,7 +25,7 @@ const slices = new Slices();
 export async function fingerprintRequest(
   parts: FingerprintParts,
   body: Uint8Array,
-  compare: "bytes" | "json" | "none",
+  compare: BodyForm,
 ): Promise<Fingerprint> {
   return fingerprintOf(parts, await bodyParts(body, compare));
 }
@@ -41,10 +42,7 @@ async function fingerprintOf(
   return fingerprint(await digest([VERSION, method, path, query, String(headers.length), ...headers, ...body]));
 }
 
-async function bodyParts(
-  body: Uint8Array,
-  compare: "bytes" | "json" | "none",
-): Promise<readonly (string | Uint8Array)[]> {
+async function bodyParts(body: Uint8Array, compare: BodyForm): Promise<readonly (string | Uint8Array)[]> {
   switch (compare) {
     case "none":
       return ["none"];

@@ -3,6 +3,7 @@
 // along. A message is its head's length (32 bits, big-endian), the head as JSON, and then the request's body.
 
 import type { Origin } from "../config/resolved.ts";
+import type { BodyForm, DuplicateRule } from "../config/words.ts";
 import type { Policy } from "../core/record.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
@@ -47,7 +48,7 @@ export interface Upload {
   readonly length: number | null;
   readonly maxBytes: number;
   /** In which form bodies of up to `WHOLE_BODY_BYTES` are compared; larger ones are compared as bytes. */
-  readonly compare: "bytes" | "json";
+  readonly compare: Exclude<BodyForm, "none">;
 }
 
 /** Bodies up to this size may be held whole, larger ones never are. JSON is compared as such up to here. */
@@ -70,7 +71,7 @@ export interface ExchangeHead {
   readonly attemptId: AttemptId;
   readonly policy: Policy;
   readonly lists: VerdictLists;
-  readonly duplicate: "reject" | "wait" | "attach";
+  readonly duplicate: DuplicateRule;
   /** How long a duplicate waits for the answer of the attempt in flight, or for its beginning. */
   readonly waitMs: number;
   /** The last event of a stream that the client has seen (HTML standard, section 9.2.4). */

@@ -1,12 +1,11 @@
 // A request that a route protects: its key, scope, body and fingerprint are read, and all is handed to the shard that
 // keeps the key. Nothing goes out before the whole request has been found good.
 
-import type { Origin, Route } from "../config/resolved.ts";
-import { shardSet } from "../config/shard-set.ts";
+import { type Origin, type Route, shardSet } from "../config/resolved.ts";
 import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { isPlainInPath } from "../core/question.ts";
-import { attemptId, durationMs } from "../core/units.ts";
+import { attemptId } from "../core/units.ts";
 import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import type { ExchangeSpan, Telemetry, ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { type BoundedBody, ByteReader, readBounded, readSmall, type BodyReader, SMALL_BYTES } from "./body.ts";
@@ -193,7 +192,8 @@ async function exchangeRequestFor(
   };
   const verification = verificationOf(request, url, route, key);
   // Whom nobody can ask about, nobody is told to wait for.
-  const unknown = route.unknown === "verify" && verification === null ? "hold" : route.unknown;
+  const { policy } = route.rules;
+  const unknown = policy.unknown === "verify" && verification === null ? "hold" : policy.unknown;
   return {
     head: {
       recordId: record,
@@ -204,16 +204,9 @@ async function exchangeRequestFor(
       upload: body.kind === "whole" ? null : upload,
       sameBytes: route.fingerprint.body === "bytes",
       attemptId: attemptId(crypto.randomUUID()),
-      policy: { unknown, lockMs: durationMs(route.lockMs), retentionMs: durationMs(route.retentionMs) },
-      lists: { refused: route.refused, ambiguous: route.ambiguous },
-      duplicate: route.duplicate,
-      waitMs: route.waitMs,
+      ...route.rules,
+      policy: { ...policy, unknown },
       lastEventId: lastEventId(request.headers.get("last-event-id")),
-      timeoutMs: route.timeoutMs,
-      idleTimeoutMs: route.idleTimeoutMs,
-      maxResponseBodyBytes: route.maxResponseBodyBytes,
-      mismatchStatus: route.mismatchStatus,
-      omitHeaders: route.omitHeaders,
       call: {
         origin: route.origin,
         method: request.method,
@@ -256,7 +249,7 @@ function scopeHeaders({ scope }: Route): readonly string[] {
 }
 
 function verificationOf(request: Request, url: URL, route: Route, key: Key): Verification | null {
-  const { verify, origin, forwardKey } = route;
+  const { verify, origin, forwardKey, rules } = route;
   const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
   if (verify === null) return null;
   const [path = ""] = verify.split(/[?#]/, 1);
@@ -270,9 +263,9 @@ function verificationOf(request: Request, url: URL, route: Route, key: Key): Ver
     headers: forwardedHeaders(request.headers, url, route, key, null).filter(
       ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
     ),
-    timeoutMs: Math.min(route.timeoutMs, MOST_VERIFICATION_MS),
-    idleTimeoutMs: Math.min(route.idleTimeoutMs, MOST_VERIFICATION_MS),
-    maxBytes: route.maxResponseBodyBytes,
+    timeoutMs: Math.min(rules.timeoutMs, MOST_VERIFICATION_MS),
+    idleTimeoutMs: Math.min(rules.idleTimeoutMs, MOST_VERIFICATION_MS),
+    maxBytes: rules.maxResponseBodyBytes,
   };
 }
 

@@ -25,6 +25,7 @@ export function wellKnownResponse(config: Config): Response {
 
 function publishedRoute(route: Route): object {
   const { min, max, pattern } = route.keyFormat;
+  const { policy, lists, duplicate, waitMs, mismatchStatus } = route.rules;
   return {
     path: route.path,
     methods: route.methods,
@@ -38,13 +39,12 @@ function publishedRoute(route: Route): object {
     },
     scope: route.scope.length === 0 ? ["none"] : route.scope.map(scopePartName),
     fingerprint: { of: ["method", "path", "query"], body: route.fingerprint.body, headers: route.fingerprint.headers },
-    duplicate:
-      route.duplicate === "reject" ? { while: "reject" } : { while: route.duplicate, upToSeconds: route.waitMs / 1000 },
-    unknownOutcome: route.unknown,
+    duplicate: duplicate === "reject" ? { while: "reject" } : { while: duplicate, upToSeconds: waitMs / 1000 },
+    unknownOutcome: policy.unknown,
     onStoreFailure: route.onStoreFailure,
-    retentionSeconds: route.retentionMs / 1000,
-    notReplayed: { refused: route.refused, ambiguous: route.ambiguous },
-    mismatchStatus: route.mismatchStatus,
+    retentionSeconds: policy.retentionMs / 1000,
+    notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
+    mismatchStatus,
     maxRequestBodyBytes: route.maxRequestBodyBytes,
   };
 }

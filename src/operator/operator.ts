@@ -1,7 +1,7 @@
 // What an operator can see and do, whoever asks: the API and the console both stand on this. Times are milliseconds since the
 // epoch here, and ISO 8601 text in the API.
 
-import type { IdempotencyRecord } from "../core/record.ts";
+import type { IdempotencyRecord, OpenState } from "../core/record.ts";
 import type { Change, Happening } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
@@ -97,7 +97,7 @@ export interface ShardCounts {
   readonly failed: number;
   readonly unknown: number;
   /** Which of these numbers may be larger: counting ends at some thousands. */
-  readonly atLeast: readonly ("failed" | "unknown")[];
+  readonly atLeast: readonly OpenState[];
   /** Of its database. */
   readonly bytes: number;
 }

@@ -103,7 +103,7 @@ export class ShardOperator implements Operator {
   }
 
   omittedHeaders(route: string): readonly string[] {
-    return this.#routes.filter(({ path }) => path === route).flatMap(({ omitHeaders }) => omitHeaders);
+    return this.#routes.filter(({ path }) => path === route).flatMap(({ rules }) => rules.omitHeaders);
   }
 
   async sessions(): Promise<string> {

@@ -1,8 +1,7 @@
 // Which objects keep records, by the configuration. Routes with another number of shards, or another jurisdiction, have
 // other objects.
 
-import type { Route } from "../config/resolved.ts";
-import { shardSet } from "../config/shard-set.ts";
+import { type Route, shardSet } from "../config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../http/record-name.ts";
 import { shardName, type ShardPlace } from "../shard/shard-place.ts";
 

@@ -1,11 +1,12 @@
 // What the shards hold together.
 
+import type { OpenState } from "../core/record.ts";
 import type { ShardCounts } from "./operator.ts";
 
 export type Totals = Pick<ShardCounts, "inFlight" | "failed" | "unknown" | "atLeast">;
 
 export function totalOf(shards: readonly ShardCounts[]): Totals {
-  const sum = (of: "inFlight" | "failed" | "unknown"): number => shards.reduce((total, shard) => total + shard[of], 0);
+  const sum = (of: "inFlight" | OpenState): number => shards.reduce((total, shard) => total + shard[of], 0);
   return {
     inFlight: sum("inFlight"),
     failed: sum("failed"),

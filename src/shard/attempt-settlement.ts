@@ -5,7 +5,7 @@ import type { LifeCycleEvent, Step } from "../core/events.ts";
 import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
-import { type AttemptEnd, judge, type EndReason } from "../core/verdict.ts";
+import { type AttemptEnd, type EndReason, judge, type NoResult } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { Attachments } from "./store/ledger.ts";
@@ -81,7 +81,7 @@ export class AttemptSettlement {
   }
 
   /** An answer that is no result. */
-  passed(type: "refused" | "ambiguous", reason: EndReason): Step | null {
+  passed(type: NoResult, reason: EndReason): Step | null {
     return this.#settle({ type, attemptId: this.#record.attempt.id, reason });
   }
 

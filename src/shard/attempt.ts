@@ -3,7 +3,7 @@
 
 import type { Started } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
-import { judge } from "../core/verdict.ts";
+import { judge, type NoResult } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { attachedAnswer, type Body, findInChunks, firstAnswer, seenUpTo, wholeBody } from "./answers.ts";
 import type { Bodies } from "./store/bodies.ts";
@@ -52,7 +52,7 @@ export class Attempt {
   #spool: Spool | null = null;
   /** The body of an answer that is no result, while it is passed on. */
   #passed: PassedBody | null = null;
-  #end: "none" | "refused" | "ambiguous" = "none";
+  #end: "none" | NoResult = "none";
   /** As it stood when the attempt ended. */
   #lockedUntil: EpochMs;
   /** Whether the response is to be replayed. */
@@ -148,7 +148,7 @@ export class Attempt {
    * An answer that is no result: its status alone says so, and the record with it. The answer is told to all who wait, also
    * when its body does not come; one in doubt only as long as no other attempt may start (G1).
    */
-  async #pass(response: OriginResponse, type: "refused" | "ambiguous"): Promise<void> {
+  async #pass(response: OriginResponse, type: NoResult): Promise<void> {
     const { timers, settled } = this.#ports;
     const step = this.#settlement.passed(type, { kind: "status", status: response.status });
     if (step === null) {

@@ -3,7 +3,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt } from "../core/record.ts";
-import { type AttemptEnd, finalStatus } from "../core/verdict.ts";
+import { type AttemptEnd, type BrokenOff, finalStatus } from "../core/verdict.ts";
 import { ByteReader } from "../http/body.ts";
 import { ATTEMPT_HEADER, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -27,10 +27,7 @@ export interface OriginResponse {
   cancel(): void;
 }
 
-export type BodyPiece =
-  | { readonly kind: "bytes"; readonly bytes: Uint8Array }
-  | { readonly kind: "whole" }
-  | Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;
+export type BodyPiece = { readonly kind: "bytes"; readonly bytes: Uint8Array } | { readonly kind: "whole" } | BrokenOff;
 
 export type OriginOutcome = OriginResponse | Exclude<AttemptEnd, { kind: "answered" }>;
 
@@ -99,7 +96,7 @@ export async function callOrigin(
 }
 
 /** How a call ends that broke, and what is done about it. */
-type Broken = (error: unknown) => { readonly kind: "dropped" | "timed-out" };
+type Broken = (error: unknown) => BrokenOff;
 
 function originResponse(
   response: Response,

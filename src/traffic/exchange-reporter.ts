@@ -1,7 +1,7 @@
 // What is said of an exchange when it is over: counted, logged, sent to the dataset, and told to the client. The log never
 // holds a key, a body, a credential or a query: only what stands below.
 
-import { isTrouble, type Outcome } from "../core/outcome.ts";
+import { isTrouble, type LogRule, type Outcome } from "../core/outcome.ts";
 import { bookkeep } from "./bookkeep.ts";
 import { type Dataset, dataPointOf } from "./data-point.ts";
 import { addServerTiming } from "./server-timing.ts";
@@ -10,7 +10,7 @@ import type { ExchangeReport, Traffic } from "./traffic.ts";
 
 /** What a route wants to be said, and the trace that its request is part of. */
 export interface Telemetry {
-  readonly log: "all" | "errors" | "none";
+  readonly log: LogRule;
   readonly serverTiming: boolean;
   readonly trace: Trace | null;
 }

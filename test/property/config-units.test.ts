@@ -45,8 +45,8 @@ describe("quantities", () => {
   });
 });
 
-function isTimed({ timeoutMs, lockMs, retentionMs }: Route): boolean {
-  return timeoutMs < lockMs && lockMs < retentionMs;
+function isTimed({ rules: { timeoutMs, policy } }: Route): boolean {
+  return timeoutMs < policy.lockMs && policy.lockMs < policy.retentionMs;
 }
 
 describe("reading", () => {

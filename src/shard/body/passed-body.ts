@@ -2,7 +2,7 @@
 // and quick is a buffer that they share; of any other they read the same chunks, each at their own speed, so that a reader
 // costs no copy of it.
 
-import type { AttemptEnd } from "../../core/verdict.ts";
+import type { BrokenOff } from "../../core/verdict.ts";
 import { joinBytes } from "../../http/body.ts";
 import type { OriginResponse } from "../origin-call.ts";
 import type { Spool } from "./spool.ts";
@@ -12,7 +12,7 @@ export type SmallBody =
   | { readonly kind: "whole"; readonly bytes: Uint8Array }
   /** There is more than was asked for. */
   | { readonly kind: "more"; readonly bytes: Uint8Array }
-  | Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;
+  | BrokenOff;
 
 export async function readSmall(response: OriginResponse, limitBytes: number): Promise<SmallBody> {
   const pieces: Uint8Array[] = [];

@@ -2,7 +2,7 @@
 // completed ones, newest bucket first. One call looks at a bounded number of rows, whatever it finds, so that no request
 // waits long behind it; every statement goes by a key.
 
-import type { IdempotencyRecord } from "../../core/record.ts";
+import type { IdempotencyRecord, OpenState } from "../../core/record.ts";
 import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
 import { IN_FLIGHT, listBuckets } from "./expiry-buckets.ts";
 import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
@@ -43,7 +43,7 @@ export interface OpenCounts {
   readonly failed: number;
   readonly unknown: number;
   /** Which of them may be larger: no more than MOST_COUNTED rows are looked at for each. */
-  readonly atLeast: readonly ("failed" | "unknown")[];
+  readonly atLeast: readonly OpenState[];
 }
 
 /** Rows looked at to count one state: the console counts every two seconds, and requests wait meanwhile. */
@@ -92,7 +92,7 @@ export class RecordList {
 
   /** How many records are failed, and unknown, besides those in flight. */
   countOpen(now: EpochMs): OpenCounts {
-    const count = (state: "failed" | "unknown"): { readonly n: number; readonly looked: number } =>
+    const count = (state: OpenState): { readonly n: number; readonly looked: number } =>
       this.#sql
         // The newest first: what has expired is looked at last.
         .exec<{ n: number; looked: number }>(
@@ -182,7 +182,7 @@ export class RecordList {
   }
 
   /** What is failed or unknown, but for what lies among those in flight. Few: what is filtered, is so one by one. */
-  #open(state: "failed" | "unknown"): KeyRange {
+  #open(state: OpenState): KeyRange {
     const read = (bucket: number, id: string, limit: number): Slice =>
       sliceOf(
         this.#sql

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { keyHash, nameRecord } from "../../../src/http/record-name.ts";
-import { shardSet } from "../../../src/config/shard-set.ts";
+import { shardSet } from "../../../src/config/resolved.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";

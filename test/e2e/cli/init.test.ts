@@ -45,7 +45,7 @@ describe("the written file", () => {
     const plan = { name: "gateway", origin: "http://127.0.0.1:3000", routes: ["/"], unknown, sourceDir: "./src" };
     const [checked] = checkWranglerConfig(parse(wranglerToml(plan)));
     expect(checked?.problems).toEqual([]);
-    expect(checked?.config?.routes[0]?.unknown).toBe(unknown);
+    expect(checked?.config?.routes[0]?.rules.policy.unknown).toBe(unknown);
   });
 });
 

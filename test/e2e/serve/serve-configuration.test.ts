@@ -18,7 +18,7 @@ it("refuses a configuration with problems, and names every one", async () => {
   const gateway = serve(args);
   expect(await gateway.exited).toBe(1);
   expect(gateway.output()).toContain("ROUTES[0].lock: must exceed timeout (30s)");
-  expect(gateway.output()).toContain('ROUTES[1].kye: unknown member: write "key"');
+  expect(gateway.output()).toContain('ROUTES[1].kye: unknown setting; did you mean "key"');
   expect(gateway.output()).toMatch(/\n2 problems\n$/);
   await expect(readdir(stateDir)).rejects.toThrow("ENOENT");
 });

@@ -56,7 +56,7 @@ describe("check-config", () => {
     const { code, stdout, stderr } = await run("check-config.ts", file);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr.split("\n")).toEqual([
-      `${file}: ROUTES[2].kye: unknown member: write "key" if that is what is meant`,
+      `${file}: ROUTES[2].kye: unknown setting; did you mean "key"?`,
       `${file}: ROUTES[3].lock: must exceed timeout (2m): write lock = "130s"`,
       "2 problems",
       "",
@@ -111,7 +111,7 @@ describe("check-config", () => {
 });
 
 describe("write-schema", () => {
-  it("finds the schema on disk up to date", async () => {
+  it("finds the schema and the table of settings up to date", async () => {
     expect(await run("write-schema.ts", "--check")).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Answer, combine, judge } from "../../../src/client/judge.ts";
 import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
-import { BUILT_IN } from "../../../src/config/defaults.ts";
+import { BUILT_IN } from "../../../src/config/settings.ts";
 import type { ClientProblemCode as GatewayCode, Problem } from "../../../src/core/problem.ts";
 import { problemResponse } from "../../../src/http/problem-response.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { configOf, PAYMENTS, problemOf, problemsOf, routeOf } from "./support.ts";
+import { configOf, PAYMENTS, problemOf, problemsOf, routeOf, settingsOf } from "./support.ts";
 
 const lines = (env: Readonly<Record<string, unknown>>) =>
   problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
@@ -23,13 +23,13 @@ describe("lock, timeout, retention and wait", () => {
   });
 
   it("touch at no millisecond", () => {
-    expect(routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).lockMs).toBe(
-      40_000,
-    );
+    expect(
+      routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).rules.policy.lockMs,
+    ).toBe(40_000);
   });
 
   it("do not concern wait where no duplicate waits", () => {
-    expect(routeOf({ wait: "60s" }).waitMs).toBe(60_000);
+    expect(routeOf({ wait: "60s" }).rules.waitMs).toBe(60_000);
   });
 
   it("say where the value in force was written", () => {
@@ -48,7 +48,8 @@ describe("lock, timeout, retention and wait", () => {
 
   it("are no problem of defaults that every route overrides", () => {
     expect(
-      configOf({ IDEMPOTENCY: { timeout: "50s" }, ROUTES: [{ ...PAYMENTS, lock: "60s" }] }).routes[0]?.lockMs,
+      configOf({ IDEMPOTENCY: { timeout: "50s" }, ROUTES: [{ ...PAYMENTS, lock: "60s" }] }).routes[0]?.rules.policy
+        .lockMs,
     ).toBe(60_000);
   });
 
@@ -81,7 +82,7 @@ describe("refused and ambiguous", () => {
   });
 
   it("are moved by writing both", () => {
-    expect(routeOf({ refused: [502], ambiguous: [504] })).toMatchObject({ refused: [502], ambiguous: [504] });
+    expect(settingsOf({ refused: [502], ambiguous: [504] })).toMatchObject({ refused: [502], ambiguous: [504] });
   });
 });
 

@@ -5,9 +5,8 @@ import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { BUILT_IN } from "../../../src/config/defaults.ts";
-import { settingsEntries } from "../../../src/config/schema.ts";
-import { gatewayEntries } from "../../../src/config/schema-operator.ts";
+import { BUILT_IN, settingsEntries } from "../../../src/config/settings.ts";
+import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
 
 const FILE = new URL("../../../src/config/wrangler.schema.json", import.meta.url);
 

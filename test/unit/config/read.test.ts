@@ -21,15 +21,13 @@ describe("variables", () => {
     expect(config.origin).toEqual({ kind: "url", url: "https://a.example" });
     expect(config.routes[0]).toMatchObject({
       origin: config.origin,
-      timeoutMs: 10_000,
-      refused: [503],
+      rules: { timeoutMs: 10_000, lists: { refused: [503] } },
       shards: 8,
       locationHint: "weur",
     });
     expect(config.routes[1]).toMatchObject({
       origin: { kind: "url", url: "https://b.example" },
-      timeoutMs: 20_000,
-      refused: [429],
+      rules: { timeoutMs: 20_000, lists: { refused: [429] } },
       shards: "per-key",
       locationHint: "enam",
     });
@@ -61,7 +59,7 @@ describe("variables", () => {
 
   it("may be JSON text, as the dashboard makes them", () => {
     const config = configOf({ IDEMPOTENCY: '{"timeout":"5s"}', ROUTES: '[{"path":"/v1/payments"}]' });
-    expect(config.routes[0]?.timeoutMs).toBe(5_000);
+    expect(config.routes[0]?.rules.timeoutMs).toBe(5_000);
   });
 
   it("that are broken JSON text are problems", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 
-import { problemOf, routeOf } from "./support.ts";
+import { problemOf, settingsOf } from "./support.ts";
 
 describe("defaults", () => {
   it("exist for everything but the path", () => {
-    expect(routeOf({})).toEqual({
+    expect(settingsOf({})).toEqual({
       name: "ROUTES[0]",
       path: "/v1/payments",
       methods: ["POST", "PATCH"],
@@ -104,7 +104,7 @@ describe("what a setting means", () => {
     [{ server_timing: true }, { serverTiming: true }],
     [{ methods: ["PUT", "DELETE"] }, { methods: ["PUT", "DELETE"] }],
   ])("%j", (settings, resolved) => {
-    expect(routeOf(settings)).toMatchObject(resolved);
+    expect(settingsOf(settings)).toMatchObject(resolved);
   });
 });
 
@@ -145,7 +145,7 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ scope: ["ip", "ip"] }, 'scope: "ip" is listed twice: write it once'],
     [{ scope: ["header:A", "header:a"] }, 'scope: "header:a" is listed twice'],
     [{ scope: ["jwt:sub"] }, "scope[0]: verified claims are not available in this version: write"],
-    [{ scope: ["ip", "tenant"] }, 'scope[1]: "tenant" is no scope: write "header:NAME"'],
+    [{ scope: ["ip", "tenant"] }, 'scope[1]: "tenant" is no part of a scope: write "header:NAME"'],
     [{ scope: ["header:"] }, 'scope[0]: must name a header: write "header:authorization"'],
     [{ scope: ["cookie:a b"] }, 'scope[0]: must name a cookie: write "cookie:session"'],
     [{ origin: "api.example.com" }, 'origin: must be an absolute http or https URL: write "https://api.example.com"'],
@@ -167,7 +167,7 @@ describe("what a setting refuses, with what to write instead", () => {
       'origin: binding must be a name of letters, digits and "_": write { binding = "API" }',
     ],
     [{ origin: { binding: "__proto__" } }, "origin: binding must be a name"],
-    [{ headers: [] }, 'headers: must name a header at least: write ["Idempotency-Key"]'],
+    [{ headers: [] }, 'headers: must name at least one header: write ["Idempotency-Key"]'],
     [{ headers: "X-Key" }, "headers: must be a list of header names"],
     [{ headers: ["X-Key", "x-key"] }, "headers: lists"],
     [{ headers: ["X Key"] }, 'headers[0]: "X Key" is no header name'],
@@ -193,7 +193,7 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ unknown: "verify" }, 'verify: is needed with unknown = "verify": write verify = "/v1/payments/by-key/{key}"'],
     [{ unknown: "verify", verify: "v1/{key}" }, "verify: must be a path at the origin or an http or https URL"],
     [{ unknown: "verify", verify: "/v1/payments" }, "verify: must name the key"],
-    [{ unknown: "verify", verify: "/v1/{id}/{key}" }, "verify: knows no other placeholder than {key}"],
+    [{ unknown: "verify", verify: "/v1/{id}/{key}" }, "verify: has a placeholder other than {key}"],
     [{ unknown: "verify", verify: "/v1/{key}#a" }, "verify: must not carry a fragment"],
     [{ verify: "/v1/{key}" }, 'verify: has no effect with unknown = "retry"'],
     [{ unknown: "verify", verify: "/v1/{key}", forward_key: "none" }, 'forward_key: must not be "none" with unknown'],
@@ -201,7 +201,7 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ forward_key: "a:b" }, 'forward_key: must be "client", "none" or a step name'],
     [{ forward_key: "x".repeat(65) }, "forward_key: must be"],
     [{ forward_key: false }, 'forward_key: must be text: write "client", "none" or a step name'],
-    [{ methods: [] }, 'methods: must name a method at least: write ["POST", "PATCH"]'],
+    [{ methods: [] }, 'methods: must name at least one method: write ["POST", "PATCH"]'],
     [{ methods: "POST" }, 'methods: must be a list of methods: write ["POST", "PATCH"]'],
     [{ methods: ["post"] }, 'methods[0]: methods are upper case: write "POST"'],
     [{ methods: ["PO ST"] }, 'methods[0]: "PO ST" is no method: write "POST"'],
@@ -213,7 +213,7 @@ describe("what a setting refuses, with what to write instead", () => {
   });
 });
 
-describe("unknown members", () => {
+describe("unknown settings", () => {
   it.each([
     ["retenton", "retention"],
     ["timout", "timeout"],
@@ -223,17 +223,17 @@ describe("unknown members", () => {
     ["method", "methods"],
     ["forwardkey", "forward_key"],
   ])("suggest the nearest known name: %s -> %s", (written, meant) => {
-    expect(problemOf({ [written]: "1h" })).toBe(
-      `${written}: unknown member: write "${meant}" if that is what is meant`,
-    );
+    expect(problemOf({ [written]: "1h" })).toBe(`${written}: unknown setting; did you mean "${meant}"?`);
   });
 
   it("list the known names where none is near", () => {
-    expect(problemOf({ colour: "red" })).toContain("unknown member: remove it, or write one of path, origin, shards");
+    expect(problemOf({ colour: "red" })).toContain("unknown setting: remove it, or write one of path, origin, shards");
   });
 
   it("are all found within tables, beside other problems", () => {
-    expect(problemOf({ fingerprint: { bodi: "json" } })).toContain('fingerprint.bodi: unknown member: write "body"');
-    expect(problemOf({ key_format: { "": 1 } })).toContain('key_format."": unknown member');
+    expect(problemOf({ fingerprint: { bodi: "json" } })).toContain(
+      'fingerprint.bodi: unknown setting; did you mean "body"',
+    );
+    expect(problemOf({ key_format: { "": 1 } })).toContain('key_format."": unknown setting');
   });
 });

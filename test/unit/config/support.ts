@@ -2,6 +2,7 @@
 
 import { expect } from "vitest";
 
+import { flatRoute } from "../../../src/config/describe.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Config, ConfigProblem, Route } from "../../../src/config/resolved.ts";
 
@@ -23,11 +24,16 @@ export function routeOf(settings: Variables, others: Variables = {}): Route {
   return route;
 }
 
+/** The same route's settings, side by side. */
+export function settingsOf(settings: Variables): object {
+  return flatRoute(routeOf(settings));
+}
+
 /** The problems of variables that have to have some; every message says what to write. */
 export function problemsOf(env: Variables): readonly ConfigProblem[] {
   const reading = readConfig(env);
   if (reading.ok) throw new Error("no problem was found");
-  for (const { message } of reading.problems) expect(message).toMatch(/write|leave|name the methods/);
+  for (const { message } of reading.problems) expect(message).toMatch(/write|leave|name the methods|did you mean/);
   return reading.problems;
 }
 

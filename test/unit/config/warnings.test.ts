@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { configWarnings } from "../../../src/config/warnings.ts";
+import { configWarnings } from "../../../src/config/check-file.ts";
 import { configOf, PAYMENTS } from "./support.ts";
 
 const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };

@@ -1,11 +1,43 @@
-// The kinds of member that the configuration's schema is built from: durations, sizes, whole numbers, choices, lists of
-// headers and statuses. Each says what to write instead of a bad value; none knows which setting it is used for.
+// How a setting is declared: its schema, and beside it what people read about it. Also the kinds of value that settings
+// are built from: durations, sizes, whole numbers, choices, lists of headers and statuses. A kind says what it takes and
+// what to write instead of a bad value; it does not know which setting it is used for.
 
 import * as v from "valibot";
 
 import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize } from "./units.ts";
 import { SIZE_PATTERN, type Parsed } from "./units.ts";
 import { firstRepeated, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
+
+/** What people read about a setting, in their editor and in the table of README.md. Code stands in backquotes. */
+interface About {
+  /** What the setting decides, in sentences. */
+  readonly description: string;
+  /** What becomes of live records when the setting changes: a clause without a subject. */
+  readonly onChange: string;
+  /** What may be written, where the kind of value does not say it. */
+  readonly takes?: string;
+}
+
+/** What applies when nobody writes the setting: a value, as one would write it, or in words what its absence means. */
+type Absence = { readonly default: unknown } | { readonly otherwise: string };
+
+/** A setting that may be left out. */
+export function setting<const S extends v.GenericSchema>(schema: S, about: About & Absence) {
+  return v.exactOptional(v.pipe(schema, v.metadata({ ...about })));
+}
+
+/** Settings by their names. */
+export type SettingEntries = Readonly<Record<string, { readonly wrapped: v.GenericSchema }>>;
+
+/** The defaults of settings, as one would write them: to be parsed like what is written. */
+export function defaultsOf(entries: SettingEntries): Readonly<Record<string, unknown>> {
+  const defaults = new Map<string, unknown>();
+  for (const [name, { wrapped }] of Object.entries(entries)) {
+    const about: Readonly<Record<string, unknown>> = v.getMetadata(wrapped);
+    if (Object.hasOwn(about, "default")) defaults.set(name, about["default"]);
+  }
+  return Object.fromEntries(defaults);
+}
 
 const HEADERS_MESSAGE = 'must be a list of header names: write ["x-api-version"]';
 const STATUSES_MESSAGE = "must be a list of statuses: write [425, 429, 503]";
@@ -22,23 +54,29 @@ export function parsed<I, O>(parse: (value: I) => Parsed<O>) {
 
 /** A duration text; comes back in milliseconds. */
 export function duration(maxMs: number) {
+  const max = formatDuration(maxMs);
   return v.pipe(
     v.string((issue) => messageOf(parseDuration(issue.input))),
-    v.metadata({ pattern: DURATION_PATTERN, examples: ["30s", "5m", "24h"] }),
+    v.metadata({
+      pattern: DURATION_PATTERN,
+      examples: ["30s", "5m", "24h"],
+      takes: `a duration, at most \`"${max}"\``,
+    }),
     parsed<string, number>(parseDuration),
-    v.maxValue(maxMs, `must not exceed ${formatDuration(maxMs)}: write "${formatDuration(maxMs)}" or less`),
+    v.maxValue(maxMs, `must not exceed ${max}: write "${max}" or less`),
   );
 }
 
 /** A size; comes back in bytes. */
 export function size(maxBytes: number) {
+  const max = formatSize(maxBytes);
   return v.pipe(
     v.union([v.pipe(v.number(), v.metadata({ type: "integer", minimum: 1, maximum: maxBytes })), sizeText()], (issue) =>
       messageOf(parseSize(issue.input)),
     ),
-    v.metadata({ examples: ["10MB", "1MiB", 65_536] }),
+    v.metadata({ examples: ["10MB", "1MiB", 65_536], takes: `a size, at most \`"${max}"\`` }),
     parsed<string | number, number>(parseSize),
-    v.maxValue(maxBytes, `must not exceed ${formatSize(maxBytes)}: write "${formatSize(maxBytes)}" or less`),
+    v.maxValue(maxBytes, `must not exceed ${max}: write "${max}" or less`),
   );
 }
 
@@ -49,13 +87,24 @@ function sizeText() {
 /** A whole number within bounds, both included. */
 export function whole(min: number, max: number, example: number) {
   const message = `must be a whole number from ${min} to ${max}: write ${example}`;
-  return v.pipe(v.number(message), v.integer(message), v.minValue(min, message), v.maxValue(max, message));
+  return v.pipe(
+    v.number(message),
+    v.integer(message),
+    v.minValue(min, message),
+    v.maxValue(max, message),
+    v.metadata({ takes: `a whole number, ${min} to ${max}` }),
+  );
 }
 
 /** One of a few words. */
 export function choice<const T extends readonly string[]>(options: T) {
   const message = `must be one of its values: write ${options.map((option) => `"${option}"`).join(" or ")}`;
-  return v.pipe(v.picklist(options, message));
+  const takes = options.map((one) => `\`"${one}"\``).join(", ");
+  return v.pipe(v.picklist(options, message), v.metadata({ takes: `one of ${takes}` }));
+}
+
+export function yesOrNo() {
+  return v.pipe(v.boolean("must be true or false: write true"), v.metadata({ takes: "`true` or `false`" }));
 }
 
 /** Names of headers; `read` decides how a name is kept. Names differ in more than case. */
@@ -67,8 +116,8 @@ export function headerNames(read: (name: string) => string, least: 0 | 1) {
   );
   return v.pipe(
     v.array(name, HEADERS_MESSAGE),
-    v.metadata({ minItems: least }),
-    v.minLength(least, 'must name a header at least: write ["Idempotency-Key"], or leave it out'),
+    v.metadata({ minItems: least, takes: "a list of header names" }),
+    v.minLength(least, 'must name at least one header: write ["Idempotency-Key"], or leave it out'),
     v.check((names) => firstRepeated(names.map((one) => one.toLowerCase())) === null, repeated),
     v.transform((names) => names.map(read)),
   );
@@ -78,6 +127,7 @@ export function headerNames(read: (name: string) => string, least: 0 | 1) {
 export function statuses() {
   return v.pipe(
     v.array(whole(100, 599, 503), STATUSES_MESSAGE),
+    v.metadata({ takes: "a list of statuses" }),
     v.check((list) => firstRepeated(list) === null, repeated),
   );
 }

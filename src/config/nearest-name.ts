@@ -1,4 +1,4 @@
-// Finds the name that was meant where an unknown one was written. A guess for a message; nothing may act on it.
+// Guesses which name was meant where an unknown one was written. For messages only: nothing may act on it.
 
 /** The known name nearest to `written`, if it is near enough to be a typo; otherwise null. */
 export function nearestName(written: string, known: readonly string[]): string | null {

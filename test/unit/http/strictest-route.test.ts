@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { strictestRoute } from "../../../src/config/strictest.ts";
-import { routeOf } from "./support.ts";
+import { strictestRoute } from "../../../src/http/find-route.ts";
+import { routeOf } from "../config/support.ts";
 
 const VERIFY = { unknown: "verify", verify: "/by-key/{key}" };
 

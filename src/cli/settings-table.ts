@@ -1,0 +1,89 @@
+// What people read about the settings, made from their declarations in `src/config/settings*.ts`: the descriptions that
+// editors show, and the table of `src/config/README.md`. Decides on form only; must never add a fact.
+
+import * as v from "valibot";
+
+import { pathSchema, settingsEntries } from "../config/settings.ts";
+import type { SettingEntries } from "../config/setting-kinds.ts";
+import { gatewayEntries } from "../config/settings-gateway.ts";
+import { fingerprintEntries, keyFormatEntries } from "../config/settings-key.ts";
+
+/** What a declaration says, in its metadata (setting-kinds.ts). */
+const aboutSchema = v.object({
+  description: v.string(),
+  takes: v.string(),
+  onChange: v.string(),
+  default: v.optional(v.unknown()),
+  otherwise: v.optional(v.string()),
+});
+
+/** One setting, as people read about it. */
+export interface SettingText {
+  /** Members of a table by their path: `key_format.min`. */
+  readonly name: string;
+  /** What it decides: the same sentences for editors and in the table. */
+  readonly description: string;
+  readonly takes: string;
+  /** What applies when it is left out, in Markdown. */
+  readonly default: string;
+  readonly onChange: string;
+  /** Where it may stand; `null`: in `[vars.IDEMPOTENCY]` and in routes. */
+  readonly place: string | null;
+}
+
+/** Members of a table stand behind it. */
+const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntries>([
+  ["key_format", keyFormatEntries],
+  ["fingerprint", fingerprintEntries],
+]);
+
+/** Every setting, in the order of the table. */
+export function settingTexts(): readonly SettingText[] {
+  return [
+    textOf("path", pathSchema, "only in routes"),
+    ...textsOf(settingsEntries, "", null),
+    ...textsOf(gatewayEntries, "", "not in routes"),
+  ];
+}
+
+function textsOf(entries: SettingEntries, prefix: string, place: string | null): readonly SettingText[] {
+  return Object.entries(entries).flatMap(([name, { wrapped }]) => {
+    const members = textsOf(TABLES.get(name) ?? {}, `${name}.`, place);
+    return [textOf(prefix + name, wrapped, place)].concat(members);
+  });
+}
+
+function textOf(name: string, schema: v.GenericSchema, place: string | null): SettingText {
+  const about = v.parse(aboutSchema, v.getMetadata(schema));
+  const { description, takes, onChange, otherwise } = about;
+  return { name, description, takes, onChange, place, default: otherwise ?? `\`${toml(about.default)}\`` };
+}
+
+/** A default as one would write it. */
+function toml(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
+  return JSON.stringify(value);
+}
+
+/** The text for editors, which have no columns. */
+export function editorText({ description, takes, default: applies, onChange }: SettingText): string {
+  return `${description}\n\nTakes ${takes}. Default: ${applies}. A change ${onChange}.`;
+}
+
+/** The table of README.md, in Markdown. */
+export function markdownTable(): string {
+  const rows = settingTexts().map(({ name, place, default: applies, takes, description, onChange }) => [
+    `\`${name}\`${place === null ? "" : ` (${place})`}`,
+    applies,
+    takes,
+    description,
+    onChange,
+  ]);
+  return [
+    ["setting", "default", "takes", "meaning", "a change, on live data"],
+    ["---", "---", "---", "---", "---"],
+    ...rows,
+  ]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`)
+    .join("\n");
+}

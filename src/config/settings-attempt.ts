@@ -1,0 +1,84 @@
+// Settings of an attempt at the origin: how long it may take, how long it is remembered, what its answer means, and what
+// follows when nobody knows its outcome. Relations between them are for `cross-checks.ts`.
+
+import * as v from "valibot";
+
+import { UNKNOWN_RULES } from "../core/record.ts";
+import { choice, duration, parsed, setting, statuses } from "./setting-kinds.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./units.ts";
+import { parseVerify, VERIFY_PATTERN } from "./values.ts";
+import { STORE_FAILURE_RULES } from "./words.ts";
+
+/** An operation of a Durable Object lives for 15 minutes at most: the platform ends a longer wait itself. */
+const MAX_TIMEOUT_MS = 15 * MINUTE_MS;
+/** A lock that nobody ends blocks its key for this long; it has to exceed every possible timeout. */
+export const MAX_LOCK_MS = HOUR_MS;
+/** Records cost storage; a client that retries after a year is not retrying. */
+export const MAX_RETENTION_MS = 365 * DAY_MS;
+
+export const attemptSettings = {
+  timeout: setting(duration(MAX_TIMEOUT_MS), {
+    description: "How long the gateway waits for the headers of the origin's response.",
+    default: "30s",
+    onChange: "applies to new attempts",
+  }),
+  idle_timeout: setting(duration(MAX_TIMEOUT_MS), {
+    description:
+      "How long the origin may pause between two pieces of the response's body, and how long a client may take to read " +
+      "64 KiB that are ready for it before the gateway disconnects it.",
+    default: "30s",
+    onChange: "applies to new attempts and replays",
+  }),
+  lock: setting(duration(MAX_LOCK_MS), {
+    description: "How long an attempt that was lost blocks its key. Must exceed `timeout`.",
+    default: "40s",
+    onChange: "applies to new attempts",
+  }),
+  retention: setting(duration(MAX_RETENTION_MS), {
+    description: "How long a finished record is kept and replayed. Must exceed `lock`.",
+    default: "24h",
+    onChange: "applies to new attempts",
+  }),
+  unknown: setting(choice(UNKNOWN_RULES), {
+    description:
+      'What follows an attempt whose outcome is unknown: `"retry"` allows another attempt when its lock has ended, ' +
+      '`"hold"` allows none, `"verify"` asks the origin whether it took effect.',
+    default: "retry",
+    onChange: "applies to new attempts",
+  }),
+  verify: setting(
+    v.pipe(
+      v.string('must be text: write "/v1/payments/by-key/{key}"'),
+      v.metadata({
+        pattern: VERIFY_PATTERN,
+        examples: ["/v1/payments/by-key/{key}", "https://api.example.com/v1/orders?idempotency_key={key}"],
+      }),
+      parsed(parseVerify),
+    ),
+    {
+      description:
+        "The address that the gateway asks, with `GET` and the client's own headers, whether an operation took effect. Needed " +
+        'with `unknown = "verify"`. 2xx: it did, and this is its answer. 404: it did not.',
+      takes: "a path at the origin, or a URL, with `{key}` for the key",
+      otherwise: "none",
+      onChange: "applies to new attempts",
+    },
+  ),
+  refused: setting(statuses(), {
+    description: "Statuses with which the origin says that it did not act. A list replaces the default as a whole.",
+    default: [425, 429, 503, 521, 523, 525, 526, 530],
+    onChange: "applies at once",
+  }),
+  ambiguous: setting(statuses(), {
+    description: "Statuses that leave open whether the origin acted. A list replaces the default as a whole.",
+    default: [408, 502, 504, 520, 522, 524],
+    onChange: "applies at once",
+  }),
+  on_store_failure: setting(choice(STORE_FAILURE_RULES), {
+    description:
+      'What happens when the record cannot be reached: `"closed"` answers 503 and forwards nothing, `"open"` forwards the ' +
+      "request **unprotected**.",
+    default: "closed",
+    onChange: "applies at once",
+  }),
+};

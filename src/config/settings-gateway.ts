@@ -1,0 +1,88 @@
+// Settings of the gateway as a whole: they stand in `[vars.IDEMPOTENCY]` only, and no route overrides them.
+
+import * as v from "valibot";
+
+import { choice, defaultsOf, parsed, setting, yesOrNo } from "./setting-kinds.ts";
+import type { Parsed } from "./units.ts";
+import { OPERATOR_LISTENERS } from "./words.ts";
+
+const OPERATOR_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
+
+/** As it stands in a request's `Host`, without a port. */
+const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
+
+export const gatewayEntries = {
+  trust_forwarded: setting(yesOrNo(), {
+    description:
+      "Whether `X-Forwarded-Host`, `X-Forwarded-Proto` and `Forwarded` come from a proxy in front of the gateway, and " +
+      "reach the origin as they came. If not, the gateway sets them itself.",
+    default: false,
+    onChange: "applies at once",
+  }),
+  operator_path: setting(
+    v.pipe(
+      v.string('must be text: write "/_onceway"'),
+      v.metadata({ pattern: OPERATOR_PATH_PATTERN, examples: ["/_onceway", "/internal/idempotency"] }),
+      parsed(parseOperatorPath),
+    ),
+    {
+      description: "The path under which operators come in, when the secret `ADMIN_TOKEN` is set.",
+      takes: "a path of plain segments",
+      default: "/_onceway",
+      onChange: "applies at once",
+    },
+  ),
+  operator_hostname: setting(
+    v.pipe(
+      v.string('must be text: write "ops.example.com"'),
+      v.metadata({ pattern: HOSTNAME_PATTERN, examples: ["ops.example.com"] }),
+      v.check(
+        (text) => new RegExp(HOSTNAME_PATTERN).test(text),
+        'must be a host name alone, in lower case: write "ops.example.com"',
+      ),
+    ),
+    {
+      description: "The only host on which operators come in. That host serves nothing else.",
+      takes: '`"ops.example.com"`, for example',
+      otherwise: "every host",
+      onChange: "applies at once",
+    },
+  ),
+  operator_listener: setting(choice(OPERATOR_LISTENERS), {
+    description:
+      'Where operators come in: `"shared"` where clients do, `"own"` on a port of their own ' +
+      "(`npm run serve -- --operator-port`).",
+    default: "shared",
+    onChange: "applies at once",
+  }),
+};
+
+export const gatewaySchema = v.strictObject(gatewayEntries);
+
+/** What of the gateway's settings was written, parsed. */
+export type GatewaySettings = v.InferOutput<typeof gatewaySchema>;
+
+/** What applies to a setting that nobody writes; without `operator_hostname`, every host is meant. */
+export const GATEWAY_DEFAULTS = v.parse(
+  v.required(v.omit(gatewaySchema, ["operator_hostname"])),
+  defaultsOf(gatewayEntries),
+);
+
+function parseOperatorPath(text: string): Parsed<string> {
+  if (!new RegExp(OPERATOR_PATH_PATTERN).test(text)) {
+    return refuse(
+      'must be plain segments of letters, digits, "_", ".", "~" or "-", each after a "/": write "/_onceway"',
+    );
+  }
+  const segments = text.slice(1).split("/");
+  if (segments.some((segment) => segment === "." || segment === "..")) {
+    return refuse('must have no dot segments: write "/_onceway"');
+  }
+  // RFC 8615; the published policy stands there.
+  if (segments[0] === ".well-known") return refuse('must not begin with "/.well-known": write "/_onceway"');
+  return { ok: true, value: text };
+}
+
+function refuse(message: string): Parsed<string> {
+  return { ok: false, message };
+}

@@ -1,0 +1,149 @@
+// Settings that say what a key is, whose it is, and what tells a retry from a reuse of it. Decides on single members;
+// whether the least length exceeds the greatest is for `cross-checks.ts`.
+
+import * as v from "valibot";
+
+import type { ForwardKey, ScopePart } from "./resolved.ts";
+import { choice, defaultsOf, headerNames, lowerCase, parsed, sameName, setting, whole } from "./setting-kinds.ts";
+import {
+  parseForwardKey,
+  parseKeyPattern,
+  parseScope,
+  parseScopeEntry,
+  SCOPE_PATTERN,
+  TOKEN_PATTERN,
+} from "./values.ts";
+import { BODY_FORMS, KEY_RULES } from "./words.ts";
+
+/** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
+export const MAX_KEY_LENGTH = 255;
+
+/** The longest key that a route takes: what the origin gets, with the step's name, is a key too. */
+export function longestKey(forwardKey: ForwardKey): number {
+  return forwardKey.kind === "step" ? MAX_KEY_LENGTH - `:${forwardKey.step}`.length : MAX_KEY_LENGTH;
+}
+
+/** Members of `key_format`. One that is left out has its built-in default, not that of `IDEMPOTENCY.key_format`. */
+export const keyFormatEntries = {
+  pattern: setting(v.pipe(v.string('must be text: write "^[0-9a-f-]{36}$"'), parsed(parseKeyPattern)), {
+    description: "A regular expression (JavaScript, flag `u`) that a key has to match. Anchor it with `^` and `$`.",
+    takes: '`"^[0-9a-f-]{36}$"`, for example',
+    otherwise: "none",
+    onChange: "applies at once",
+  }),
+  min: setting(whole(1, MAX_KEY_LENGTH, 16), {
+    description: "The least length of a key.",
+    default: 1,
+    onChange: "applies at once",
+  }),
+  max: setting(whole(1, MAX_KEY_LENGTH, 64), {
+    description:
+      'The greatest length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
+    otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` adds`,
+    onChange: "applies at once",
+  }),
+};
+
+const keyFormatSchema = v.strictObject(
+  keyFormatEntries,
+  'must be a table: write { pattern = "^[0-9a-f-]{36}$", min = 16, max = 64 }',
+);
+
+/** What applies to a member of `key_format` that is left out; `pattern` and `max` have no fixed default. */
+export const KEY_FORMAT_DEFAULTS = v.parse(
+  v.required(v.omit(v.strictObject(keyFormatEntries), ["pattern", "max"])),
+  defaultsOf(keyFormatEntries),
+);
+
+/** Members of `fingerprint`. One that is left out has its built-in default. */
+export const fingerprintEntries = {
+  body: setting(choice(BODY_FORMS), {
+    description:
+      'How the body of a request counts: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"none"` not at all.',
+    default: "bytes",
+    onChange: "**makes retries of older keys look like reuse: 422**",
+  }),
+  headers: setting(headerNames(lowerCase, 0), {
+    description: "Request headers that count too.",
+    default: [],
+    onChange: "**makes retries of older keys look like reuse: 422**",
+  }),
+};
+
+/** What applies to a member of `fingerprint` that is left out. */
+export const FINGERPRINT_DEFAULTS = v.parse(
+  v.required(v.strictObject(fingerprintEntries)),
+  defaultsOf(fingerprintEntries),
+);
+
+export const keySettings = {
+  key: setting(choice(KEY_RULES), {
+    description: 'Whether a request needs a key. With `"optional"`, a request without one passes unprotected.',
+    default: "required",
+    onChange: "applies at once",
+  }),
+  headers: setting(headerNames(sameName, 1), {
+    description: "The headers that may carry the key, in the order in which they are looked for.",
+    default: ["Idempotency-Key"],
+    onChange: "applies at once",
+  }),
+  key_format: setting(keyFormatSchema, {
+    description: "What a key looks like. A route's table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: "applies at once",
+  }),
+  scope: setting(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.string('must be text: write "header:authorization"'),
+          v.metadata({ pattern: SCOPE_PATTERN }),
+          parsed(parseScopeEntry),
+        ),
+        'must be a list: write ["header:authorization"]',
+      ),
+      v.metadata({ minItems: 1 }),
+      parsed<(ScopePart | null)[], readonly ScopePart[]>(parseScope),
+    ),
+    {
+      description:
+        "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
+        "the origin is a binding or the zone's own.",
+      takes: 'a list of `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`; or `["none"]`',
+      default: ["header:authorization"],
+      onChange: "**names other records: older keys are not found**",
+    },
+  ),
+  fingerprint: setting(
+    v.strictObject(fingerprintEntries, 'must be a table: write { body = "json", headers = ["x-api-version"] }'),
+    {
+      description:
+        "What tells a retry from a reuse of the key, besides method, path and query. A route's table replaces that of " +
+        "`IDEMPOTENCY` as a whole.",
+      takes: "a table of the members below",
+      default: {},
+      onChange: "**makes retries of older keys look like reuse: 422**",
+    },
+  ),
+  mismatch_status: setting(whole(400, 499, 422), {
+    description: "The status of `key-reused`: the key was used before, for another request.",
+    default: 422,
+    onChange: "applies at once",
+  }),
+  forward_key: setting(
+    v.pipe(
+      v.string('must be text: write "client", "none" or a step name'),
+      v.metadata({ pattern: TOKEN_PATTERN, examples: ["client", "none", "charge"] }),
+      parsed(parseForwardKey),
+    ),
+    {
+      description:
+        'The key that the origin receives: `"client"` sends the client\'s own, `"none"` sends none, and the name of a step, ' +
+        'such as `"charge"`, sends `<key>:charge`.',
+      takes: '`"client"`, `"none"` or the name of a step',
+      default: "client",
+      onChange: "applies to new attempts",
+    },
+  ),
+};

@@ -1,0 +1,82 @@
+// All settings: what `[vars.IDEMPOTENCY]` and each `[[vars.ROUTES]]` may hold. Each setting is declared once, in the file
+// of its theme, with its schema, its default and what people read about it; types, validation, the JSON Schema for editors
+// and the table of README.md are made from that. Decides on single members; relations between them are for
+// `cross-checks.ts`. Must never import the JSON Schema tool: this file is part of the Worker.
+
+import * as v from "valibot";
+
+import { parsePathPattern } from "./path-pattern.ts";
+import { defaultsOf, parsed, repeated, setting } from "./setting-kinds.ts";
+import { answerSettings } from "./settings-answer.ts";
+import { attemptSettings } from "./settings-attempt.ts";
+import { gatewayEntries } from "./settings-gateway.ts";
+import { keySettings } from "./settings-key.ts";
+import { originSettings } from "./settings-origin.ts";
+import { firstRepeated, parseMethod } from "./values.ts";
+
+/** Every setting that may stand in `[vars.IDEMPOTENCY]` and in a route. */
+export const settingsEntries = {
+  ...originSettings,
+  methods: setting(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.string('must be text: write "POST"'),
+          v.metadata({ examples: ["POST", "PATCH", "PUT", "DELETE"] }),
+          parsed(parseMethod),
+        ),
+        'must be a list of methods: write ["POST", "PATCH"]',
+      ),
+      v.metadata({ minItems: 1, takes: "a list of methods, in upper case" }),
+      v.minLength(1, 'must name at least one method: write ["POST", "PATCH"]'),
+      v.check((list) => firstRepeated(list) === null, repeated),
+    ),
+    {
+      description: "The methods that are protected.",
+      default: ["POST", "PATCH"],
+      onChange: "applies at once",
+    },
+  ),
+  ...keySettings,
+  ...attemptSettings,
+  ...answerSettings,
+};
+
+export const settingsSchema = v.strictObject(settingsEntries);
+
+/** The settings that were written, parsed. */
+export type Settings = v.InferOutput<typeof settingsSchema>;
+
+/** Settings without a default: not to write them has a meaning of its own. */
+const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify"] as const;
+
+/** What applies where neither the route nor `IDEMPOTENCY` says anything. */
+export const BUILT_IN = v.parse(v.required(v.omit(settingsSchema, UNDEFAULTED)), defaultsOf(settingsEntries));
+
+/** Settings of which every member with a default is there. */
+export type FullSettings = typeof BUILT_IN & Pick<Settings, (typeof UNDEFAULTED)[number]>;
+
+/** The path of a route; checked against the patterns that both of Hono's routers agree on. */
+export const pathSchema = v.pipe(
+  v.string('must be text: write path = "/v1/payments/*"'),
+  v.metadata({
+    pattern: "^/",
+    examples: ["/v1/payments/*", "/v1/orders/:id"],
+    description:
+      "The paths that a route protects, in Hono's syntax (https://hono.dev/docs/api/routing): `/v1/payments`, `/v1/:id`, " +
+      "`/v1/:id{[0-9]+}`, `/v1/:id?`, `/v1/*/items`, or `/v1/*`, which matches `/v1` too.",
+    takes: "a path pattern",
+    otherwise: "none: every route needs one",
+    onChange: "applies at once",
+  }),
+  parsed((path: string) => {
+    const patterns = parsePathPattern(path);
+    return patterns.ok ? { ok: true, value: { path, patterns: patterns.value } } : patterns;
+  }),
+);
+
+/** One `[[vars.ROUTES]]`. */
+export const routeSchema = v.strictObject({ path: pathSchema, ...settingsEntries });
+
+/** All of `[vars.IDEMPOTENCY]`. */
+export const defaultsSchema = v.strictObject({ ...settingsEntries, ...gatewayEntries });

@@ -1,0 +1,45 @@
+// The words that settings take, each list once: validation, types and the JSON Schema use the same ones. What follows an
+// unknown outcome and which exchanges are logged are words of the core (core/record.ts, core/outcome.ts).
+
+/** Cloudflare's location hints (Durable Objects documentation, "Data location"); only an object's first use counts. */
+export const LOCATION_HINTS = [
+  "wnam",
+  "enam",
+  "sam",
+  "weur",
+  "eeur",
+  "apac",
+  "apac-ne",
+  "apac-se",
+  "oc",
+  "afr",
+  "me",
+] as const;
+export type LocationHint = (typeof LOCATION_HINTS)[number];
+
+/** Cloudflare's jurisdictions (same page): where objects run and store, guaranteed; part of an object's id. */
+export const JURISDICTIONS = ["eu", "us", "fedramp", "fedramp-high"] as const;
+export type Jurisdiction = (typeof JURISDICTIONS)[number];
+
+/** `required`: a request without a key is refused. `optional`: it passes through unprotected. */
+export const KEY_RULES = ["required", "optional"] as const;
+export type KeyRule = (typeof KEY_RULES)[number];
+
+/** How a request's body counts in its fingerprint: as it is, in the form of RFC 8785, or not at all. */
+export const BODY_FORMS = ["bytes", "json", "none"] as const;
+export type BodyForm = (typeof BODY_FORMS)[number];
+
+/**
+ * What a duplicate gets while an attempt is in flight: 409 at once, the whole first answer once it is there, or the first
+ * answer as it comes.
+ */
+export const DUPLICATE_RULES = ["reject", "wait", "attach"] as const;
+export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
+
+/** When the record cannot be reached: `closed` refuses, `open` forwards unprotected. */
+export const STORE_FAILURE_RULES = ["closed", "open"] as const;
+export type StoreFailureRule = (typeof STORE_FAILURE_RULES)[number];
+
+/** `own`: operators do not come in where clients do, but only through the entrypoint `Operators` (index.ts). */
+export const OPERATOR_LISTENERS = ["shared", "own"] as const;
+export type OperatorListener = (typeof OPERATOR_LISTENERS)[number];

@@ -1,0 +1,97 @@
+// The table of settings in src/config/README.md: complete, generated, and true.
+
+import { readFileSync } from "node:fs";
+
+import { parse } from "smol-toml";
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+
+import { markdownTable } from "../../../src/cli/settings-table.ts";
+import { fingerprintEntries, keyFormatEntries } from "../../../src/config/settings-key.ts";
+import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
+import { settingsEntries } from "../../../src/config/settings.ts";
+import { configOf, PAYMENTS } from "./support.ts";
+
+const read = (name: string): string => readFileSync(new URL(`../../../src/config/${name}`, import.meta.url), "utf8");
+
+const described = v.object({ description: v.string() });
+const table = v.object({ properties: v.record(v.string(), v.unknown()) });
+const { definitions } = v.parse(
+  v.object({ definitions: v.object({ settings: table, route: table }) }),
+  JSON.parse(read("wrangler.schema.json")),
+);
+
+/** The first paragraph of each description in the JSON Schema, by the setting's name. */
+function sentences(
+  properties: Readonly<Record<string, unknown>>,
+  prefix: string,
+): readonly (readonly [string, string])[] {
+  return Object.entries(properties).flatMap(([name, member]) => {
+    const [first = ""] = v.parse(described, member).description.split("\n");
+    const inner = v.is(table, member) ? sentences(member.properties, `${name}.`) : [];
+    return [[prefix + name, first] as const].concat(inner);
+  });
+}
+
+interface Row {
+  readonly name: string;
+  readonly default: string;
+  readonly meaning: string;
+}
+
+/** The rows of the table as it stands on disk. */
+const ROWS: readonly Row[] = read("README.md")
+  .split("\n")
+  .filter((line) => line.startsWith("| `"))
+  .map((line) => {
+    const [first = "", applies = "", , meaning = ""] = line.slice(2, -2).split(" | ");
+    return { name: /^`([^`]+)`/.exec(first)?.[1] ?? "", default: applies, meaning };
+  });
+
+describe("the table of settings", () => {
+  it("has a row for each setting of the schema, and none besides", () => {
+    const members = (of: string, entries: object) => Object.keys(entries).map((name) => `${of}.${name}`);
+    const names = [
+      "path",
+      ...Object.keys(settingsEntries),
+      ...Object.keys(gatewayEntries),
+      ...members("key_format", keyFormatEntries),
+      ...members("fingerprint", fingerprintEntries),
+    ];
+    expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+  });
+
+  it("is generated", () => {
+    expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable()}\n\n<!-- /settings -->`);
+  });
+
+  it("says the same sentences as the JSON Schema", () => {
+    const { route, settings } = definitions;
+    const editors = new Map([...sentences(settings.properties, ""), ...sentences(route.properties, "")]);
+    expect(editors).toEqual(new Map(ROWS.map(({ name, meaning }) => [name, meaning])));
+  });
+
+  const isGateway = (name: string) => Object.hasOwn(gatewayEntries, name);
+
+  it.each(ROWS.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
+    const written = parse(`${row.name} = ${row.default.slice(1, -1)}`);
+    const config = isGateway(row.name)
+      ? configOf({ IDEMPOTENCY: written, ROUTES: [PAYMENTS] })
+      : configOf({ ROUTES: [{ ...PAYMENTS, ...written }] });
+    expect(config).toEqual(configOf({ ROUTES: [PAYMENTS] }));
+  });
+
+  it("leaves a default in words to settings whose absence has a meaning of its own", () => {
+    const inWords = ROWS.filter(({ default: text }) => !text.startsWith("`")).map(({ name }) => name);
+    expect(inWords).toEqual([
+      "path",
+      "origin",
+      "location_hint",
+      "jurisdiction",
+      "key_format.pattern",
+      "key_format.max",
+      "verify",
+      "operator_hostname",
+    ]);
+  });
+});
