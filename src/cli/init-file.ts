@@ -18,7 +18,7 @@ export function wranglerToml({ name, origin, routes, unknown, sourceDir }: Gatew
   return `#:schema ${sourceDir}/config/wrangler.schema.json
 
 # An idempotency gateway in front of ${origin.replaceAll(/\s/g, " ")}.
-# "npx onceway check" checks this file; the README explains every setting.
+# "npx onceway check" checks this file; src/config/README.md explains every setting.
 
 name = ${quote(name)}
 main = ${quote(`${sourceDir}/index.ts`)}

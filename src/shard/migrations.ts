@@ -9,7 +9,7 @@ export type Sql = Pick<SqlStorage, "exec">;
 const SCHEMA: readonly string[] = [
   // `bucket` leads the key so that what is in flight, and what has expired, lies together and needs no index of its
   // own: 0 while an attempt is in flight, otherwise the time (ms) from which on everything in the bucket has expired.
-  // Moving a record to another bucket is one row written, as any update (measured: README, design notes).
+  // Moving a record to another bucket is one row written, as any update (measured: src/shard/store/README.md).
   // `key`, `route` and `history` are for operators alone; `verify_at`, `verifications` and `verification` say when the origin
   // is asked whether a lost attempt took effect, how often it has been, and how to ask it.
   `CREATE TABLE records (
@@ -66,7 +66,7 @@ const SCHEMA: readonly string[] = [
 export const STEPS: readonly string[] = [
   // 1. `bucket` leads the key so that what is in flight, and what has expired, lies together and needs no index of its
   // own: 0 while an attempt is in flight, otherwise the time (ms) from which on everything in the bucket has expired.
-  // Moving a record to another bucket is one row written, as any update (measured: README, design notes).
+  // Moving a record to another bucket is one row written, as any update (measured: src/shard/store/README.md).
   `CREATE TABLE records (
     bucket INTEGER NOT NULL,
     id TEXT NOT NULL,

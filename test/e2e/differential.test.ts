@@ -118,7 +118,10 @@ describe("what is different", () => {
   );
 
   it("stands in src/http/README.md, line by line", async () => {
-    const readme = (await readFile(new URL("../../src/http/README.md", import.meta.url), "utf8")).replaceAll(/\s+/g, " ");
+    const readme = (await readFile(new URL("../../src/http/README.md", import.meta.url), "utf8")).replaceAll(
+      /\s+/g,
+      " ",
+    );
     const reasons = [BY_PLATFORM, BY_PASSING, BY_FIRST, BY_REPLAY].flat().map(({ reason }) => reason);
     expect(reasons.filter((reason) => !readme.includes(reason))).toEqual([]);
   });

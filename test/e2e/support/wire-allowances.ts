@@ -179,7 +179,8 @@ export const BY_FIRST: readonly Allowance[] = [
     ),
   },
   {
-    reason: "`Idempotency-Key`, `Idempotency-Expires` and `Idempotent-Replayed` of an answer come from the gateway only",
+    reason:
+      "`Idempotency-Key`, `Idempotency-Expires` and `Idempotent-Replayed` of an answer come from the gateway only",
     allows: header("client", "idempotency-key", "idempotency-expires", "idempotent-replayed"),
   },
   {
