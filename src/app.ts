@@ -1,6 +1,6 @@
 // The map: which request goes to which handler. Routes come from the configuration, in its order; one that matches any
 // form of the path protects (see http/find-route.ts). Everything else passes through.
-// Hono's router decides alone, without its application around it, which every request would pay for (README, "How fast it is").
+// Hono's router decides alone, without its application around it, which every request would pay for (http/README.md).
 
 import type { Config, ConfigProblem } from "./config/resolved.ts";
 import { routeFinder } from "./http/find-route.ts";

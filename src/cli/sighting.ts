@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { parseJson } from "./json.ts";
 import { headerOf, type Answer } from "./send.ts";
 
-/** A problem that the gateway itself made (README, "The contract"). */
+/** A problem that the gateway itself made (README.md, "The contract"). */
 export interface GatewayProblem {
   readonly code: string;
   readonly detail: string;

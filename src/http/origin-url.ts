@@ -1,5 +1,5 @@
 // Where a request goes at its origin: the origin's base, then the request's path and query as the runtime gives
-// them (it resolves dot segments and more: README, "What the origin gets, and the client").
+// them (it resolves dot segments and more: README.md, "What the platform changes").
 
 import type { Origin } from "../config/resolved.ts";
 

@@ -1,5 +1,5 @@
 // Replays that this isolate has given lately, so that a client which asks again and again costs no call to a shard. A
-// completed record never changes until it expires (README, G2), so neither does its replay; what an operator erases is
+// completed record never changes until it expires (G2), so neither does its replay; what an operator erases is
 // forgotten here within `MOST_AGE_MS`.
 
 import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, headersOf, REPLAYED_HEADER, SMALL_HEADER } from "./headers.ts";

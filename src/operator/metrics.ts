@@ -1,4 +1,4 @@
-// The metrics: which there are, with unit and meaning (README, "Metrics and traces"), made of what the shards say when they
+// The metrics: which there are, with unit and meaning (src/traffic/README.md), made of what the shards say when they
 // are asked. Names end as Prometheus wants it: base units, `_total` for counters. What happened is told by route and not by
 // shard: 64 shards with 30 routes would be 115,000 series, each of which has to be there before it counts.
 

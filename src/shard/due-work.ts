@@ -7,7 +7,7 @@ import type { Alarm } from "./alarm.ts";
 import type { Exchanges } from "./exchange.ts";
 import type { Ledger } from "./store/ledger.ts";
 
-/** Records erased in one turn: few enough that no request waits long behind it (README, measured numbers). */
+/** Records erased in one turn: few enough that no request waits long behind it (measured: test/bench/README.md). */
 const ERASE_SLICE = 500;
 
 /** How long the alarm waits after its work failed. */

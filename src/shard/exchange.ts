@@ -1,6 +1,6 @@
 // The exchange, from claim to answer: load, step, save, act. Every decision is the life cycle's; here stands only the
 // order of things. A claim is decided and written in one turn, and the runtime holds the call to the origin, as any
-// answer, until what was written before is durable (output gate; README, guarantees G3 and G4).
+// answer, until what was written before is durable (output gate; guarantees G3 and G4).
 
 import type { Origin } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";

@@ -1,5 +1,5 @@
-// One exchange as a data point of Workers Analytics Engine. The order of blobs and doubles is what queries name (README,
-// "Metrics and traces"): a new one goes to the end.
+// One exchange as a data point of Workers Analytics Engine. The order of blobs and doubles is what queries name (README.md,
+// "Analytics Engine"): a new one goes to the end.
 
 import type { ExchangeReport } from "./traffic.ts";
 

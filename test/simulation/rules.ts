@@ -1,4 +1,4 @@
-// The guarantees as rules over facts (README, "Guarantees"). Each names the guarantee that it stands for; a broken one is
+// The guarantees as rules over facts (README.md, "Guarantees"). Each names the guarantee that it stands for; a broken one is
 // noted, not thrown, since what is thrown in the middle of an exchange would be taken for a fault of the origin.
 
 import type { Clock } from "./clock.ts";

@@ -1,4 +1,4 @@
-// Real proxies in front of a gateway, with the very lines that the README prints. `npm test` on a fresh machine installs them
+// Real proxies in front of a gateway, with the very lines that src/serve/README.md prints. `npm test` on a fresh machine installs them
 // where it may (as root, on Debian); elsewhere the tests fail with the command to run. This file's default export is part
 // of the e2e project's global set-up.
 
@@ -12,7 +12,7 @@ import { freePort, untilAnswers } from "./ports.ts";
 import { spawnGroup } from "./process-group.ts";
 
 const SCRIPT = fileURLToPath(new URL("install-proxies.sh", import.meta.url));
-const README = new URL("../../README.md", import.meta.url);
+const README = new URL("../../src/serve/README.md", import.meta.url);
 
 export type ProxyKind = "nginx" | "haproxy";
 
@@ -28,7 +28,7 @@ export default function installMissing(): void {
   }
 }
 
-/** What differs between the README's example and a test on loopback. */
+/** What differs between the example in src/serve/README.md and a test on loopback. */
 export interface ProxyPlaces {
   readonly gatewayPort: number;
   readonly operatorPort: number;
@@ -43,7 +43,7 @@ export interface Proxy {
   stop(): Promise<void>;
 }
 
-/** The README's block of this language, with ports of this machine, and without TLS. */
+/** That page's block of this language, with ports of this machine, and without TLS. */
 export async function startProxy(kind: ProxyKind, places: ProxyPlaces): Promise<Proxy> {
   const [port, operatorPort] = [await freePort(), await freePort()];
   const [, block = ""] = new RegExp(`\`\`\`${kind}\n([^\`]+)\`\`\``).exec(await readFile(README, "utf8")) ?? [];

@@ -1,6 +1,6 @@
 // A stream of the runtime's own that is fed piece by piece, each when the one before it has been taken. Whoever feeds it
 // learns when a piece is done with, so that its memory can be used again or freed: buffers that are left to the garbage
-// collector pile up to hundreds of megabytes before it minds them (README, "Memory"). A reader that takes nothing for long is
+// collector pile up to hundreds of megabytes before it minds them (src/shard/body/README.md, "Memory"). A reader that takes nothing for long is
 // let go: what it holds is others' memory and disk.
 
 import { storedBytes } from "../store/bodies.ts";

@@ -2,7 +2,7 @@
 // own speed. No byte is shown to a reader before it is durable (G4), a reader's speed is never the origin's, and a body
 // that ends early breaks for everybody. A body that is small and quick never touches a chunk row: it is handed over whole.
 //
-// Memory: one chunk that fills, one that is being written, and one for each reader (README, "Memory").
+// Memory: one chunk that fills, one that is being written, and one for each reader (src/shard/body/README.md, "Memory").
 
 import { freeBytes } from "../../http/byte-budget.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";

@@ -7,7 +7,7 @@ import type { Sql } from "./schema.ts";
 /**
  * The most that one row holds of a body. The platform takes 2 MB a row, and a record's row has headers as well (128 KB at
  * most); local workerd enforces neither. Larger chunks would cost fewer rows, and more of the 128 MB that all exchanges of
- * an isolate share: each holds two or three (README, "Memory").
+ * an isolate share: each holds two or three (src/shard/body/README.md, "Memory").
  */
 export const CHUNK_BYTES = 256 * 1024;
 

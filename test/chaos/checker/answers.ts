@@ -88,7 +88,7 @@ function stoodStill({ policy }: RecordHistory, { stalledMs }: Exchange): boolean
   return stalledMs > policy.idleTimeoutMs - SLACK_MS;
 }
 
-/** What an isolate remembers of small replays, and how long after an operator has erased the record (README, "Operating it"). */
+/** What an isolate remembers of small replays, and how long after an operator has erased the record (src/operator/README.md). */
 const REMEMBERED_BYTES = 8_192;
 const REMEMBERED_MS = 30_000;
 

@@ -24,7 +24,7 @@ const MIB = 1024 * KIB;
 const ENCODINGS = ["identity", "gzip", "br", "zstd", "deflate"] as const;
 type Encoding = (typeof ENCODINGS)[number];
 
-/** What one row holds of a body (src/shard/bodies.ts). */
+/** What one row holds of a body (src/shard/store/bodies.ts). */
 const CHUNK = 256 * KIB;
 
 /** 2,000,000 is the most that the platform takes in one row. */

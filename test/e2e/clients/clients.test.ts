@@ -1,4 +1,4 @@
-// What the README tells clients to send and how to retry: each example runs as it stands there, against the gateway,
+// What src/client/README.md tells clients to send and how to retry: each example runs as it stands there, against the gateway,
 // with its first answer lost; `onceway/client` from the package as npm packs it.
 
 import { readFile, writeFile } from "node:fs/promises";
@@ -34,16 +34,15 @@ beforeEach(async () => {
   proxy.forget();
 });
 
-/** The code blocks of the section "Clients", in their order, with the gateway's address of this run. */
+/** The examples that clients are given, in their order, with the gateway's address of this run. */
 async function readExamples(): Promise<typeof examples> {
-  const readme = await readFile(join(projectDir, "README.md"), "utf8");
-  const section = /^## Clients\n(.*?)^## /ms.exec(readme)?.[1] ?? "";
-  const blocks = [...section.matchAll(/^```(?:sh|js)\n(.*?)^```/gms)].map(([, code = ""]) =>
+  const readme = await readFile(join(projectDir, "src/client/README.md"), "utf8");
+  const blocks = [...readme.matchAll(/^```(?:sh|js)\n(.*?)^```/gms)].map(([, code = ""]) =>
     code.replaceAll("http://127.0.0.1:8787", proxy.url),
   );
   const [curl, fetch, client, ...others] = blocks;
   if (curl === undefined || fetch === undefined || client === undefined || others.length > 0) {
-    throw new Error(`the README's section "Clients" has ${blocks.length} examples; this test knows three`);
+    throw new Error(`src/client/README.md has ${blocks.length} examples; this test knows three`);
   }
   return { curl, fetch, client };
 }
@@ -62,7 +61,7 @@ async function expectOneEffect(printed: string): Promise<void> {
   expect(printed).toMatch(/\beffect"?: ?1\b/);
 }
 
-describe("The README's example", () => {
+describe("The example in src/client/README.md", () => {
   it("for curl gets a lost answer, with one effect", async () => {
     proxy.loseAnswer("whole");
     await installed.run("bash", ["-c", examples.curl]);

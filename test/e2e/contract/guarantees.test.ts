@@ -1,4 +1,4 @@
-// The eight guarantees of the README, each against the whole gateway under `wrangler dev`, in front of an origin in a
+// The eight guarantees of README.md, each against the whole gateway under `wrangler dev`, in front of an origin in a
 // process of its own that counts its effects. What a client sees is never taken for what the origin did.
 
 import { rm } from "node:fs/promises";

@@ -1,13 +1,18 @@
-// `npm start` as a user runs it, in processes of their own: two of them never write into one state.
+// `npm start` as a user runs it, in processes of their own: two of them never write into one state; and the commands that the docs
+// print for it run as they stand there, but for the address. One demo at a time: each takes the next free ports.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, it } from "vitest";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, it } from "vitest";
+import { blockWith } from "../../support/docs.ts";
 import { freshKey } from "../../support/http.ts";
+import { startOrigin } from "../../support/origin.ts";
 import { freePort } from "../../support/ports.ts";
+import { prometheusProgram } from "../../support/prometheus.ts";
 import { projectDir } from "../../support/wrangler.ts";
 import { clientOf, until } from "../support/scene.ts";
 
@@ -29,10 +34,10 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-function start(state: string, port: number): Demo {
+function start(state: string, port: number, env: Readonly<Record<string, string>> = {}): Demo {
   const child = spawn(join(projectDir, "node_modules/.bin/node"), ["src/demo/start.ts"], {
     cwd: projectDir,
-    env: { ...process.env, NODE_OPTIONS: "", ORIGIN: "", ADMIN_TOKEN: "", STATE: state, PORT: String(port) },
+    env: { ...process.env, NODE_OPTIONS: "", ORIGIN: "", ADMIN_TOKEN: "", STATE: state, PORT: String(port), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   running.push(child);
@@ -87,4 +92,65 @@ it("runs once on a state: a second one says who has it and what to do, and harms
   const again = start(state, port);
   expect((await clientOf(await again.url()).send(message)).body).toEqual(answer.body);
   expect(await again.end()).toBe(0);
+});
+
+const OPERATING = "src/operator/README.md";
+
+/** What `export` lines of a block set. */
+function exportsOf(block: string): Readonly<Record<string, string>> {
+  const lines = block.matchAll(/^export (\w+)=(\S+)$/gm);
+  return Object.fromEntries([...lines].map(([, name = "", value = ""]) => [name, value]));
+}
+
+async function runBlock(block: string, url: string): Promise<string> {
+  const script = `set -e\n${block.replaceAll("http://127.0.0.1:8787", url)}`;
+  const { stdout } = await promisify(execFile)("bash", ["-c", script], { cwd: projectDir, timeout: 60_000 });
+  return stdout;
+}
+
+describe("the documentation's commands", () => {
+  it("find, preview, resolve and forget a record with curl, and prove a gateway with `npx onceway try`", async () => {
+    const env = exportsOf(blockWith(OPERATING, "npm start"));
+    const url = await start(await stateFolder(), await freePort(), env).url();
+
+    const printed = (await runBlock(blockWith(OPERATING, "api()"), url)).split("\n").map((line) => line.trim());
+    expect(printed.filter((line) => line !== "")).toEqual([
+      expect.stringContaining("try again"),
+      expect.stringContaining('"state":"failed"'),
+      expect.stringContaining('"timeline"'),
+      expect.stringContaining('"status":201'),
+      expect.stringContaining('"state":"completed"'),
+      "done",
+      expect.not.stringContaining('"code"'),
+      expect.stringContaining('"shards"'),
+    ]);
+
+    const tried = await runBlock(blockWith("src/cli/README.md", "npx onceway try"), url);
+    expect(tried).toContain("✓ The second request got the first one's answer, byte for byte");
+    expect(tried).toContain("refused with 422 key-reused");
+  });
+
+  it("put the gateway in front of an API of one's own", async () => {
+    const block = blockWith("README.md", ":3000");
+    const [, name = ""] = /^(\w+)=http:\/\/127\.0\.0\.1:3000 npm start$/m.exec(block) ?? [];
+    const origin = await startOrigin();
+    try {
+      const url = await start(await stateFolder(), await freePort(), { [name]: origin.url }).url();
+      const message = { path: "/anything", key: freshKey() };
+      const first = await clientOf(url).send(message);
+      expect((await clientOf(url).send(message)).body).toEqual(first.body);
+      expect(await origin.effects(message.key)).toBe(1);
+    } finally {
+      await origin.close();
+    }
+  });
+
+  it("scrape metrics: Prometheus reads the configuration", async () => {
+    const file = join(await stateFolder(), "prometheus.yml");
+    await writeFile(file, blockWith("src/traffic/README.md", "scrape_configs"));
+    // Not the token's file, which is the reader's.
+    const args = ["check", "config", "--syntax-only", file];
+    const { stdout } = await promisify(execFile)(prometheusProgram("promtool"), args);
+    expect(stdout).toContain("SUCCESS");
+  });
 });

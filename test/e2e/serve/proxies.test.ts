@@ -1,4 +1,4 @@
-// Operators behind real proxies, in the two ways that the README tells: a listener of their own, with its very lines, and a
+// Operators behind real proxies, in the two ways that src/serve/README.md describes: a listener of their own, with its very lines, and a
 // rule for their path. Every form of attack goes through the proxy, and to the gateway itself.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -137,7 +137,7 @@ describe("operators with a listener of their own", () => {
 
   it("come in nowhere else, behind nothing", () => checkClosed(gateway.port));
 
-  describe.each(KINDS)("behind %s, as the README prints it", (kind) => {
+  describe.each(KINDS)("behind %s, as src/serve/README.md prints it", (kind) => {
     let proxy: Proxy;
     beforeAll(async () => {
       const places = { gatewayPort: gateway.port, operatorPort, operatorNetwork: `${OPERATOR}/32` };

@@ -1,5 +1,5 @@
-// Every difference that may be between two ways, with its reason, which is a line of README's tables ("What the origin
-// gets, and the client"). Whatever else is different is a defect; and a line that no difference needs is untrue.
+// Every difference that may be between two ways, with its reason, which is a line of the tables in src/http/README.md ("What
+// the origin gets"). Whatever else is different is a defect; and a line that no difference needs is untrue.
 
 import type { Allowance, Difference } from "./wire-differences.ts";
 import type { WireCase } from "./wire-ways.ts";
@@ -80,12 +80,12 @@ export const BY_PLATFORM: readonly Allowance[] = [
   { reason: "an empty query loses its `?`", allows: ofTarget(/\?(?:#|$)/) },
   { reason: "`Host` is the origin's own, where the origin is a URL", allows: header("origin", "host") },
   {
-    reason: "headers come in another order, and a name that is repeated in one spelling",
+    reason: "headers come in another order, and repeated names in one spelling",
     allows: fact("origin", "order", "spelling"),
   },
-  { reason: "and so do the answer's", allows: fact("client", "order", "spelling") },
+  { reason: "the answer's headers come in another order too", allows: fact("client", "order", "spelling") },
   {
-    reason: "lines of one name become one line, but for `Set-Cookie`; `Cookie` too is joined with a comma",
+    reason: "lines of one name become one line, except `Set-Cookie`; `Cookie` lines are joined with a comma too",
     allows: both(isHeader, joined),
   },
   {
@@ -128,7 +128,7 @@ export const BY_PASSING: readonly Allowance[] = [
     allows: both(header("origin", "idempotency-attempt"), ({ other }) => lines(other).length === 0),
   },
   {
-    reason: "what a CGI-style server takes for one of these, such as `X_Forwarded_Host`, is dropped",
+    reason: "a name that a CGI-style server reads as one of these, such as `X_Forwarded_Host`, is dropped",
     allows: both(header("origin", "x_forwarded_host", "idempotency_attempt"), isGone),
   },
   // Random in either.
@@ -153,7 +153,7 @@ export const BY_FIRST: readonly Allowance[] = [
     reason: "names are in lower case, in one order, and lines of one name are one line",
     allows: any(fact("origin", "order", "spelling"), fact("client", "order", "spelling"), both(isHeader, joined)),
   },
-  { reason: "bytes of a value that are no UTF-8 become U+FFFD", allows: both(isHeader, undecodable) },
+  { reason: "bytes of a value that are not UTF-8 become U+FFFD", allows: both(isHeader, undecodable) },
   {
     reason: "a small body has a length, both ways",
     allows: any(header("origin", ...FRAMING), header("client", ...FRAMING)),
@@ -170,7 +170,7 @@ export const BY_FIRST: readonly Allowance[] = [
   },
   {
     reason:
-      "a name with `_` that a CGI-style server takes for another header of the request, or for one that proxies set, is dropped",
+      "a name with `_` that a CGI-style server reads as another header of the request, or as one that proxies set, is dropped",
     allows: any(
       both(header("origin", "x_one"), isGone, (_difference, { headers }) =>
         headers.some(([name]) => name.toLowerCase() === "x-one"),
@@ -179,11 +179,12 @@ export const BY_FIRST: readonly Allowance[] = [
     ),
   },
   {
-    reason: "the gateway's own headers are its own: `Idempotency-Key`, `Idempotency-Expires`, `Idempotent-Replayed`",
+    reason:
+      "`Idempotency-Key`, `Idempotency-Expires` and `Idempotent-Replayed` of an answer come from the gateway only",
     allows: header("client", "idempotency-key", "idempotency-expires", "idempotent-replayed"),
   },
   {
-    reason: "an answer that was cut short is a problem, or cut short too",
+    reason: "an answer that was cut short becomes a problem, or is cut short too",
     allows: both(isCutShort, any(isHeader, fact("client", "status", "reason", "body", "complete"))),
   },
 ];
@@ -194,9 +195,9 @@ export const BY_REPLAY: readonly Allowance[] = [
     reason: "`Idempotent-Replayed: true` is added",
     allows: both(header("client", "idempotent-replayed"), ({ other }) => lines(other)[0] === "true"),
   },
-  { reason: "a body has a length, also where the first came in chunks", allows: header("client", ...FRAMING) },
+  { reason: "a body has a length, even if the first came in chunks", allows: header("client", ...FRAMING) },
   {
-    reason: "`Idempotency-Expires` is added, where the first had begun before anybody could know it",
+    reason: "`Idempotency-Expires` is added if the first answer had begun before the time was known",
     allows: both(header("client", "idempotency-expires"), ({ one }) => lines(one).length === 0),
   },
   {

@@ -30,7 +30,7 @@ const refused: LifeCycleEvent = { type: "refused", attemptId: attemptId("a"), re
 const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a"), reason };
 const look: LifeCycleEvent = { type: "look" };
 
-describe("the arrows of the state machine (README, The picture)", () => {
+describe("the arrows of the state machine (src/core/README.md)", () => {
   it("replays a result until it expires, and starts anew from then on", () => {
     expect(
       tell(

@@ -1,0 +1,96 @@
+// Makes the picture of the console that the docs show: the gateway in front of the demo's API, some traffic of each kind, and
+// the overview in Chromium. `node test/support/console-picture.ts` writes src/operator/console/overview.png again.
+
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+import * as v from "valibot";
+import { demoConfiguration } from "../../src/demo/configuration.ts";
+import { type DemoOrigin, startDemoOrigin } from "../../src/demo/origin.ts";
+import { launchChromium } from "./chromium.ts";
+import { type Gateway, makeStateDir, startWorkerd } from "./gateway.ts";
+import { freePort } from "./ports.ts";
+import { projectDir } from "./wrangler.ts";
+
+const PICTURE = join(projectDir, "src/operator/console/overview.png");
+const VIEWPORT = { width: 1120, height: 700 };
+const MARGIN = 20;
+
+type Setting = string | number | boolean | readonly Setting[] | { readonly [name: string]: Setting };
+const setting: v.GenericSchema<Setting> = v.lazy(() =>
+  v.union([v.string(), v.number(), v.boolean(), v.array(setting), v.record(v.string(), setting)]),
+);
+const settings = v.record(v.string(), setting);
+const fileSchema = v.object({ vars: v.object({ IDEMPOTENCY: settings, ROUTES: v.array(settings) }) });
+
+/** The demo's own routes, so that the picture shows what `npm start` shows. */
+function demoVars(originUrl: string): v.InferOutput<typeof fileSchema>["vars"] {
+  return v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, isOwnOrigin: false }))).vars;
+}
+
+async function sendTo({ url }: Gateway, path: string, key: string, body: string): Promise<void> {
+  const headers = { "Content-Type": "application/json", "Idempotency-Key": key };
+  const response = await fetch(url + path, { method: "POST", headers, body });
+  await response.arrayBuffer();
+}
+
+function keyOf(kind: string, number: number): string {
+  return `${kind}_01JD9ZK3M3V8Q1T9XB7C${7000 + number * 37}`;
+}
+
+/** First requests with replays and reused keys among them, a refusal, and answers that get lost. */
+async function sendTraffic(gateway: Gateway): Promise<void> {
+  for (let number = 0; number < 24; number += 1) {
+    const pay = (amount: number): Promise<void> =>
+      sendTo(gateway, "/v1/payments", keyOf("pay", number), JSON.stringify({ amount }));
+    const order = (quantity: number): Promise<void> =>
+      sendTo(gateway, "/v1/orders", keyOf("order", number), JSON.stringify({ sku: "A1", quantity }));
+    await Promise.all([pay(4200), order(2)]);
+    if (number % 4 === 0) await Promise.all([pay(4200), order(2)]);
+    if (number % 9 === 0) await order(3);
+  }
+  await sendTo(gateway, "/v1/flaky", keyOf("refund", 1), "{}");
+  for (const number of [1, 2]) await sendTo(gateway, "/v1/lost", keyOf("transfer", number), '{"amount":700}');
+}
+
+async function takePicture(gateway: Gateway, token: string): Promise<void> {
+  const browser = await launchChromium();
+  try {
+    const page = await browser.newPage({ viewport: VIEWPORT });
+    await page.goto(`${gateway.url}/_onceway`);
+    await page.getByLabel("Operator token").fill(token);
+    // The demo's slow calls take three seconds: long enough to be seen in flight.
+    const slow = [1, 2].map((number) => sendTo(gateway, "/v1/slow", keyOf("report", number), "{}"));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator("#in-flight td").first().waitFor();
+    // Down to the rates; the table of shards below adds nothing.
+    const rates = await page.locator("#rates").boundingBox();
+    const height = rates === null ? VIEWPORT.height : Math.ceil(rates.y + rates.height) + MARGIN;
+    await page.screenshot({ path: PICTURE, fullPage: true, clip: { x: 0, y: 0, width: VIEWPORT.width, height } });
+    await Promise.all(slow);
+  } finally {
+    await browser.close();
+  }
+}
+
+async function makePicture(origin: DemoOrigin): Promise<void> {
+  const stateDir = await makeStateDir();
+  const token = randomBytes(32).toString("hex");
+  const gateway = await startWorkerd({ stateDir, vars: demoVars(origin.url), bindings: { ADMIN_TOKEN: token } });
+  try {
+    await sendTraffic(gateway);
+    await takePicture(gateway, token);
+  } finally {
+    await gateway.stop();
+    await rm(stateDir, { recursive: true, force: true });
+  }
+}
+
+const origin = await startDemoOrigin({ port: await freePort() });
+try {
+  await makePicture(origin);
+  console.log(`wrote ${PICTURE}`);
+} finally {
+  await origin.close();
+}

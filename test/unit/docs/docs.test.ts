@@ -1,0 +1,251 @@
+// The documentation keeps its word: links lead somewhere, scripts and paths exist, examples are valid, and every command is run
+// by some test as it is written, or says why not.
+
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join, normalize } from "node:path";
+import { parse } from "smol-toml";
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { blockWith, commandsOf, type Page, readPage, readPages } from "../../support/docs.ts";
+import { projectDir } from "../../support/wrangler.ts";
+
+const pages = readPages();
+const README = readPage("README.md");
+const folderPages = pages.filter(({ path }) => path.endsWith("/README.md"));
+
+function isThere(path: string): boolean {
+  return existsSync(join(projectDir, path));
+}
+
+function lineCount({ text }: Page): number {
+  return text.trimEnd().split("\n").length;
+}
+
+/** Without code, in which brackets are no links. */
+function linksOf({ prose }: Page): readonly string[] {
+  return [...prose.replaceAll(/`[^`\n]*`/g, "code").matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+}
+
+/** The names that GitHub gives headings, and those that are written out. */
+function anchorsOf({ prose }: Page): readonly string[] {
+  const headings = [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+  return [...headings, ...[...prose.matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id)];
+}
+
+/** Files that the reader has or makes. */
+const EXAMPLES: ReadonlySet<string> = new Set(["answer.json", "path/to/wrangler.toml"]);
+
+/** A file or folder of the project, as prose names it. Routes and media types begin or end otherwise. */
+function isPath(code: string): boolean {
+  const isInFolder = /^(?:src|test|\.ci)\/[\w./-]*$/.test(code);
+  return isInFolder || /^\w[\w./-]*\.(?:ts|tsx|toml|json|md|sh|yaml)$/.test(code);
+}
+
+/** From the project's root; without the anchor. */
+function targetOf(page: Page, link: string): string {
+  const [path = ""] = link.split("#");
+  return path === "" ? page.path : normalize(join(page.folder, path));
+}
+
+describe.each(pages.map((page) => [page.path, page] as const))("%s", (_path, page) => {
+  it("has links that lead somewhere", () => {
+    const dead = linksOf(page).filter((link) => {
+      if (link.startsWith("https://")) return false;
+      const target = targetOf(page, link);
+      const [, anchor] = link.split("#");
+      if (!isThere(target)) return true;
+      return anchor !== undefined && !anchorsOf(readPage(target)).includes(anchor);
+    });
+    expect(dead).toEqual([]);
+  });
+
+  it("has headings that can be told apart", () => {
+    const anchors = anchorsOf(page);
+    expect(anchors).toEqual([...new Set(anchors)]);
+  });
+
+  it("names scripts that exist", () => {
+    const { scripts } = v.parse(
+      v.object({ scripts: v.record(v.string(), v.string()) }),
+      JSON.parse(readFileSync(join(projectDir, "package.json"), "utf8")),
+    );
+    const named = [...page.text.matchAll(/npm run ([\w:-]+)/g)].map(([, name = ""]) => name);
+    expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+  });
+
+  it("names paths that exist", () => {
+    // A link's text is the name of what it leads to.
+    const misnamed = [...page.prose.matchAll(/\[`([^`\n]+)`\]\(([^)\s]+)\)/g)].filter(
+      ([, text = "", link = ""]) =>
+        text.includes(".") && isPath(text) && basename(text) !== basename(targetOf(page, link)),
+    );
+    const named = [...page.prose.replaceAll(/\[`[^`\n]+`\]\(/g, "").matchAll(/`([^`\n]+)`/g)].map(
+      ([, code = ""]) => code,
+    );
+    const paths = named.filter((code) => isPath(code) && !EXAMPLES.has(code));
+    expect(misnamed.map(([link]) => link)).toEqual([]);
+    expect(paths.filter((path) => !isThere(path) && !isThere(join(page.folder, path)))).toEqual([]);
+  });
+});
+
+it.each(folderPages.map((page) => [page.path, page] as const))("%s says first who needs it", (_path, { text }) => {
+  expect(text).toMatch(/^# .+\n\nThis page is for \w/);
+});
+
+describe("README.md", () => {
+  it("fits in 250 lines, and the map of the code in 60", () => {
+    expect(lineCount(README)).toBeLessThanOrEqual(250);
+    expect(lineCount(readPage("src/README.md"))).toBeLessThanOrEqual(60);
+  });
+
+  it("leads to every other page", () => {
+    const reached = new Set([README.path]);
+    for (const path of reached) {
+      const page = readPage(path);
+      for (const link of linksOf(page)) {
+        if (/^[^#]*\.md(?:#|$)/.test(link) && !link.startsWith("https:")) reached.add(targetOf(page, link));
+      }
+    }
+    expect(pages.map(({ path }) => path).filter((path) => !reached.has(path))).toEqual([]);
+  });
+
+  it("links each guarantee to tests", () => {
+    const section = /^## Guarantees\n(.*?)^## /ms.exec(README.text)?.[1] ?? "";
+    const guarantees = [...section.matchAll(/^- \*\*(G\d) (.*?)(?=^- |^$)/gms)];
+    expect(guarantees.map(([, number]) => number)).toEqual(["G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8"]);
+    for (const [, , text = ""] of guarantees) expect(text).toMatch(/\]\(test\/[\w/-]+\.test\.ts\)/);
+  });
+
+  it("shows a configuration that passes the check", () => {
+    const bindings = { durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] } };
+    const [{ problems, warnings } = { problems: null, warnings: null }] = checkWranglerConfig({
+      ...parse(readFileSync(join(projectDir, "wrangler.toml"), "utf8")),
+      ...bindings,
+      ...parse(blockWith("README.md", "[vars.IDEMPOTENCY]")),
+    });
+    expect([problems, warnings]).toEqual([[], []]);
+  });
+});
+
+/** What runs a command: a file, and the text in it that does. Or why nothing can. */
+type Run = readonly [file: string, text: string] | { readonly notRun: string };
+
+const NEEDS_ACCOUNT: Run = { notRun: "needs a Cloudflare account" };
+const TAKES_LONG: Run = { notRun: "takes minutes on a machine of its own; its figures are in test/bench/README.md" };
+
+/** Blocks that a test runs whole, by their first command. */
+const BLOCKS: Readonly<Record<string, Run>> = {
+  "key=$(openssl rand -hex 16)": ["test/e2e/clients/clients.test.ts", "examples.curl"],
+  "export ADMIN_TOKEN=only-for-this-machine-0123456789abcdef": [
+    "test/e2e/serve/demo-start.test.ts",
+    "runBlock(blockWith(OPERATING",
+  ],
+};
+
+const COMMANDS: Readonly<Record<string, Run>> = {
+  "npm ci && npm start": ["test/e2e/serve/demo-start.test.ts", "src/demo/start.ts"],
+  "ORIGIN=http://127.0.0.1:3000 npm start": ["test/e2e/serve/demo-start.test.ts", "[name]: origin.url"],
+  "npx onceway try http://127.0.0.1:8787/v1/payments --data '{\"amount\":100}' --mismatch --yes": [
+    "test/e2e/serve/demo-start.test.ts",
+    '"npx onceway try"',
+  ],
+  "npm run check-config": [".ci/run", "npm run check-config"],
+  "npx wrangler deploy --dry-run": ["test/e2e/cli/init.test.ts", '"deploy", "--dry-run"'],
+  "npx wrangler login": NEEDS_ACCOUNT,
+  "npx wrangler deploy": NEEDS_ACCOUNT,
+  "openssl rand -hex 32": ["test/e2e/clients/clients.test.ts", "examples.curl"],
+  "npx wrangler secret put ADMIN_TOKEN": NEEDS_ACCOUNT,
+  "npx wrangler secret put READ_TOKEN": NEEDS_ACCOUNT,
+  "npm run serve -- --help": ["test/unit/serve/options.test.ts", '"--help"'],
+  "npm run serve": ["test/e2e/serve/serve.test.ts", "serve(args)"],
+  "npm run serve -- health": ["test/e2e/serve/serve.test.ts", '"health"'],
+  "npm run serve -- --operator-port 8788": ["test/e2e/serve/serve-configuration.test.ts", "--operator-port"],
+  "npm ci && npm test": [".ci/run", "npm test"],
+  "npm run check": { notRun: "CI runs its parts, each by itself" },
+  "npm run format": [".ci/run", "npm run check:format"],
+  "npm run write-schema": [".ci/run", "npm run check:schema"],
+  "npm run write-console-assets": [".ci/run", "npm run check:schema"],
+  "npm run chaos": [".ci/run", "npm run chaos"],
+  "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],
+  "npm run simulate": ["test/simulation/simulation.test.ts", "explore("],
+  "npm run simulate -- --interleavings 100000 --seed 1": ["test/simulation/simulation.test.ts", "explore("],
+  "npm run cost": ["test/unit/bench/cost.test.ts", "cost/"],
+  "npm run bench:volume": [".ci/run", "npm run bench:volume -- --short"],
+  "npm run bench": TAKES_LONG,
+  "npm run bench:ladder": TAKES_LONG,
+  "npm run bench:profile": TAKES_LONG,
+  "npm run bench:connect": TAKES_LONG,
+  "npm run bench:fingerprint": TAKES_LONG,
+  "npm run bench:streams": TAKES_LONG,
+  "npm run bench:operator": TAKES_LONG,
+  "npm run bench:console": TAKES_LONG,
+  "npm run bench:growth": TAKES_LONG,
+  "node test/support/console-picture.ts": { notRun: "writes a picture, which a person looks at" },
+};
+
+/** What is printed for other programs, by language. */
+const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
+  js: ["test/e2e/clients/clients.test.ts", "examples.client"],
+  nginx: ["test/support/proxies.ts", "startProxy"],
+  haproxy: ["test/support/proxies.ts", "startProxy"],
+  yaml: ["test/e2e/serve/demo-start.test.ts", "scrape_configs"],
+  sql: { notRun: "Analytics Engine is on Cloudflare only" },
+  ini: { notRun: "systemd is not in the test machine" },
+  dockerfile: { notRun: "the page says so" },
+  json: { notRun: "a line of the log, shortened" },
+};
+
+function runsOf(page: Page): readonly (readonly [command: string, Run | undefined])[] {
+  return page.blocks
+    .filter(({ language }) => language === "sh")
+    .flatMap((block) => {
+      const commands = commandsOf(block);
+      const [first = ""] = commands;
+      const whole = BLOCKS[first];
+      return whole === undefined
+        ? commands.map((command) => [command, COMMANDS[command]] as const)
+        : [[first, whole] as const];
+    });
+}
+
+function isRun(run: Run): boolean {
+  if ("notRun" in run) return true;
+  const [file, text] = run;
+  return isThere(file) && readFileSync(join(projectDir, file), "utf8").includes(text);
+}
+
+describe("every command", () => {
+  const all = pages.flatMap(runsOf);
+
+  it("is run by a test, or says why not: a new one needs a line in this table", () => {
+    expect(all.filter(([, run]) => run === undefined || !isRun(run)).map(([command]) => command)).toEqual([]);
+  });
+
+  it("of the table is still printed", () => {
+    const printed = new Set(all.map(([command]) => command));
+    expect([...Object.keys(BLOCKS), ...Object.keys(COMMANDS)].filter((command) => !printed.has(command))).toEqual([]);
+  });
+
+  it("and block of another language too", () => {
+    const others = pages
+      .flatMap(({ blocks }) => blocks)
+      .filter(({ language }) => !["", "sh", "toml"].includes(language));
+    const missing = others.filter(({ language }) => {
+      const run = OTHER_BLOCKS[language];
+      return run === undefined || !isRun(run);
+    });
+    expect(missing).toEqual([]);
+  });
+});
+
+it("every block of TOML can be read", () => {
+  const blocks = pages.flatMap(({ blocks: all }) => all).filter(({ language }) => language === "toml");
+  expect(blocks.length).toBeGreaterThan(0);
+  for (const { text } of blocks) expect(Object.keys(parse(text))).not.toEqual([]);
+});
