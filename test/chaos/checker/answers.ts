@@ -26,7 +26,9 @@ export function firstAnswerWins(world: World, record: RecordHistory): readonly V
   const violations: Violation[] = [];
   for (const arrival of record.arrivals) {
     const told = toldAt(world, record, arrival);
-    const settled = isClean(world, arrival) ? Math.min(told, (arrival.lastAt ?? told) + SLACK_MS) : told;
+    // A body that outgrows the ledger is settled when the bucket has all of it, however long that takes.
+    const isPrompt = isClean(world, arrival) && !isOutgrown(record, arrival);
+    const settled = isPrompt ? Math.min(told, (arrival.lastAt ?? told) + SLACK_MS) : told;
     if (settled === Infinity) continue;
     const livesTo = livesUntil(world, record, arrival);
     for (const exchange of record.exchanges) {
