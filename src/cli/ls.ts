@@ -3,10 +3,10 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { parseDuration } from "../config/units.ts";
+import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
-import { type RecordSummary, STATES } from "./operator-answers.ts";
+import type { RecordSummary } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { isIdPrefix } from "./pick-record.ts";
 import { readPages } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
@@ -26,7 +26,11 @@ export function defineLs(command: Command): Command {
   command
     .summary("list records")
     .description("Lists the records that a gateway keeps, from all its shards.")
-    .option("--state <STATES>", `only these: ${STATES.join(", ")}; separated by commas, may be repeated`, readStates)
+    .option(
+      "--state <STATES>",
+      `only these: ${RECORD_STATES.join(", ")}; separated by commas, may be repeated`,
+      readStates,
+    )
     .option("--route <PATH>", "only those of this route, its path as configured")
     .option("--older-than <DURATION>", "only those whose attempt began longer ago: 5m", readDuration)
     .option("--key <KEY>", "only those of this idempotency key")
@@ -72,15 +76,15 @@ function silentText(silent: readonly string[]): string {
 
 function readStates(value: string, before: readonly string[] = []): readonly string[] {
   const states = value.split(",");
-  const known: readonly string[] = STATES;
+  const known: readonly string[] = RECORD_STATES;
   const wrong = states.find((state) => !known.includes(state));
-  if (wrong !== undefined) throw new InvalidArgumentError(`Write one or more of ${STATES.join(", ")}.`);
+  if (wrong !== undefined) throw new InvalidArgumentError(`Write one or more of ${RECORD_STATES.join(", ")}.`);
   return [...before, ...states];
 }
 
 function readIdPrefix(value: string): string {
   const prefix = value.toLowerCase();
-  if (!isIdPrefix(prefix)) throw new InvalidArgumentError("Write 8 to 64 digits of 0-9 and a-f.");
+  if (!ID_PREFIX.test(prefix)) throw new InvalidArgumentError("Write 8 to 64 digits of 0-9 and a-f.");
   return prefix;
 }
 

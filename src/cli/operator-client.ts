@@ -3,22 +3,23 @@
 
 import * as v from "valibot";
 
-import {
-  endedSchema,
-  forgottenSchema,
-  pageSchema,
-  previewSchema,
-  problemSchema,
-  recentSchema,
-  type RecentExchanges,
-  type RecordDetail,
-  type RecordPage,
-  recordSchema,
-  type ResponsePreview,
-} from "./operator-answers.ts";
+import { endedSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
+import { forgottenSchema, previewSchema, recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
 import { parseJson } from "./json.ts";
+
+// What the gateway answers. A newer gateway's unknown words pass, and its unknown members are left out.
+export type RecordPage = v.InferOutput<typeof recordPageSchema>;
+export type RecordSummary = RecordPage["records"][number];
+export type RecordDetail = v.InferOutput<typeof recordSchema>;
+export type TimelineEvent = RecordDetail["timeline"][number];
+export type RecentExchanges = v.InferOutput<typeof recentSchema>;
+export type Exchange = RecentExchanges["exchanges"][number];
+export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
+
+/** All that the commands show of a refusal. */
+const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
 
 /** Under the gateway's URL, unless that has a path of its own (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";
@@ -110,7 +111,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
   }
 
   return {
-    list: (filter, limit, cursor) => read(pageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
+    list: (filter, limit, cursor) => read(recordPageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
     record: (id) => read(recordSchema, `/records/${id}`),
     body: async (id) => Buffer.from(await (await call(`/records/${id}/body`)).arrayBuffer()),
     release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
@@ -145,7 +146,7 @@ function queryOf(
 }
 
 async function refusal(response: Response, base: string): Promise<Failure> {
-  const problem = v.safeParse(problemSchema, parseJson(await response.text()));
+  const problem = v.safeParse(refusalSchema, parseJson(await response.text()));
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
   if (!isProblem || !problem.success) {
     const advice =

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 
+import { ID_PREFIX } from "../operator/request-schema.ts";
 import { printable } from "./look.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
@@ -20,10 +21,6 @@ export function withRecordArgument(command: Command): Command {
     .option("--key <KEY>", "the record of this idempotency key, in place of ID");
 }
 
-export function isIdPrefix(text: string): boolean {
-  return /^[0-9a-f]{8,64}$/.test(text);
-}
-
 /** Throws a Failure where there is none, or more than one. */
 export async function pickRecord(
   client: OperatorClient,
@@ -33,7 +30,7 @@ export async function pickRecord(
   if ((id === undefined) === (key === undefined))
     throw new Failure(UNUSABLE, "Which record? Give its ID, or --key KEY.");
   const idPrefix = id?.toLowerCase();
-  if (idPrefix !== undefined && !isIdPrefix(idPrefix)) {
+  if (idPrefix !== undefined && !ID_PREFIX.test(idPrefix)) {
     throw new Failure(
       UNUSABLE,
       `${printable(idPrefix)} is no record's ID, which has 64 hex digits, nor its first 8 or more: see npx onceway ls, or give --key KEY.`,

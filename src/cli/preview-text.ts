@@ -2,7 +2,7 @@
 
 import { formatSize } from "../config/units.ts";
 import { printable, printableLines } from "./look.ts";
-import type { ResponsePreview } from "./operator-answers.ts";
+import type { ResponsePreview } from "./operator-client.ts";
 
 export function previewText({ status, headers, omittedHeaders, sizeBytes, body, warnings }: ResponsePreview): string {
   return [

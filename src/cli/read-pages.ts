@@ -1,10 +1,7 @@
 // Reads a list of records through its cursors, as many as are wanted, and says on a terminal how far it is.
 
-import type { RecordSummary } from "./operator-answers.ts";
-import type { OperatorClient, RecordFilter } from "./operator-client.ts";
-
-/** The API's own bound. */
-const MAX_PAGE = 500;
+import { LIST_LIMITS } from "../operator/request-schema.ts";
+import type { OperatorClient, RecordFilter, RecordSummary } from "./operator-client.ts";
 
 /** Before that nobody wonders. */
 const QUIET_MS = 1_000;
@@ -20,7 +17,7 @@ export async function* readPages(
   client: OperatorClient,
   filter: RecordFilter,
   limit: number,
-  pageLimit = MAX_PAGE,
+  pageLimit: number = LIST_LIMITS.maxLimit,
 ): AsyncGenerator<readonly RecordSummary[], ReadToEnd> {
   const progress = startProgress();
   let read = 0;

@@ -3,7 +3,7 @@
 
 import { formatDuration, formatSize } from "../config/units.ts";
 import { columns, type Look, printable } from "./look.ts";
-import type { RecordDetail, TimelineEvent } from "./operator-answers.ts";
+import type { RecordDetail, TimelineEvent } from "./operator-client.ts";
 import { STATE_STYLES } from "./records-table.ts";
 import { fromNow, readableTime, roughDuration } from "./times.ts";
 
@@ -76,9 +76,7 @@ function responseLines({ response, responseKept }: RecordDetail, look: Look): re
 }
 
 /** What it means, in the gateway's words. */
-function descriptionLines({ description }: RecordDetail): readonly string[] {
-  if (description === undefined) return [];
-  const { headline, retry, advice } = description;
+function descriptionLines({ description: { headline, retry, advice } }: RecordDetail): readonly string[] {
   return ["", printable(`${headline} ${retry}`), printable(advice)];
 }
 

@@ -2,7 +2,7 @@
 // one, it stands on a line of its own. Pure.
 
 import { columns, type Look, printable, shorten, type Style } from "./look.ts";
-import type { RecordSummary } from "./operator-answers.ts";
+import type { RecordSummary } from "./operator-client.ts";
 import { fromNow } from "./times.ts";
 
 const HEADINGS = ["STATE", "STATUS", "TRIES", "BEGAN", "ROUTE", "KEY"];

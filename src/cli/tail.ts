@@ -5,8 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Command } from "commander";
 
 import { jsonLine, lookOf, type Look, printable, printableLines, type Style } from "./look.ts";
-import type { Exchange, RecentExchanges } from "./operator-answers.ts";
-import { type OperatorClient, Refusal } from "./operator-client.ts";
+import { type Exchange, type OperatorClient, type RecentExchanges, Refusal } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure } from "./outcome.ts";
 

@@ -16,10 +16,12 @@ import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
+import type { EndedView, HealthView, RecentView, TotalsView } from "./gateway-schema.ts";
 import { previewOf } from "./given-response.ts";
-import type { GivenResponse, Operator } from "./operator.ts";
+import { type GivenResponse, type Operator, openCounts } from "./operator.ts";
+import { CHANGES, RECORD_ID } from "./request-schema.ts";
+import type { ForgottenView, PreviewView, RecordPageView, RecordView } from "./record-schema.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
-import { totalOf } from "./totals.ts";
 import { viewDetail, viewExchange, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -32,8 +34,6 @@ const MOST_REQUEST_BYTES = 4 << 20;
 
 /** What they hold while they come. */
 const changeMemory = new ByteBudget(4 * MOST_REQUEST_BYTES, 60_000);
-
-const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
 
 /** `auth` is `null` where operators are not let in: then there is nothing here. */
 export function createOperatorApi(
@@ -64,11 +64,11 @@ export function operatorApp(
     context.set("role", admission.role);
     return next();
   });
-  app.get("/health", (context) => context.json({ status: "ok", version }));
+  app.get("/health", (context) => context.json<HealthView>({ status: "ok", version }));
   app.get("/drain", async (context) => {
     const { shards, silent } = await operator.counts();
     if (shards.length === 0 && silent.length > 0) return refuse({ code: "store-unavailable" });
-    return context.json({ ...totalOf(shards), silent, shards });
+    return context.json<TotalsView>({ ...openCounts(shards), silent, shards });
   });
   app.get("/metrics", async () => {
     return new Response(await reader.metrics(), { headers: { "Content-Type": EXPOSITION_TYPE } });
@@ -76,7 +76,7 @@ export function operatorApp(
   app.get("/recent", async (context) => {
     const recent = await reader.recent(context.req.query("after") ?? null);
     if (recent === null) return invalid("after is no cursor that this feed has given: begin without one.");
-    return context.json({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
+    return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
@@ -90,13 +90,17 @@ export function operatorApp(
     const page = await operator.list(filter, limit, cursor);
     if (page === null)
       return invalid("cursor is none that a list has given, or the shards are others now: begin again.");
-    return context.json({ records: page.records.map(viewSummary), cursor: page.cursor, silent: page.silent });
+    return context.json<RecordPageView>({
+      records: page.records.map(viewSummary),
+      cursor: page.cursor,
+      silent: page.silent,
+    });
   });
   app.get("/records/:id", async (context) => {
     const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;
     return record === null
       ? refuse({ code: "record-not-found" })
-      : context.json(viewDetail(record, epochMs(Date.now())));
+      : context.json<RecordView>(viewDetail(record, epochMs(Date.now())));
   });
   app.get("/records/:id/body", async (context) => {
     if (context.get("role") !== "admin") return refuse(auth.forbid());
@@ -109,7 +113,7 @@ export function operatorApp(
   app.post("/sessions/end", async (context) => {
     if (context.get("role") !== "admin") return refuse(auth.forbid());
     await operator.endSessions("admin");
-    return context.json({ ended: true });
+    return context.json<EndedView>({ ended: true });
   });
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
@@ -149,9 +153,9 @@ async function change(
   const result = await operator.change(idOf(context), { ...asked, by: "admin" });
   switch (result.kind) {
     case "changed":
-      return context.json(viewDetail(result.record, epochMs(Date.now())));
+      return context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
     case "forgotten":
-      return context.json({ forgotten: true });
+      return context.json<ForgottenView>({ forgotten: true });
     case "refused":
       return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
   }
@@ -169,7 +173,7 @@ async function preview(
   switch (record.state) {
     case "failed":
     case "unknown":
-      return context.json({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
+      return context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
     case "completed":
       return refuse({ code: "change-refused", why: "completed" });
     case "started": {
@@ -180,7 +184,7 @@ async function preview(
 }
 
 function isRecordId(context: Context<Variables>): boolean {
-  return /^[0-9a-f]{64}$/.test(idOf(context));
+  return RECORD_ID.test(idOf(context));
 }
 
 function idOf(context: Context<Variables>): ReturnType<typeof recordId> {

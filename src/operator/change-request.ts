@@ -8,49 +8,11 @@ import { isOriginsHeader } from "../http/headers.ts";
 import { contradictionIn } from "./given-response.ts";
 import type { Parsed } from "./list-request.ts";
 import type { ChangeRequest, GivenResponse } from "./operator.ts";
+import { changeSchema, type givenResponseSchema, resolveSchema } from "./request-schema.ts";
 
 /** Of a given response: it lies in its record's row, of which the platform takes 2 MB. */
 const MOST_BODY_BYTES = 1 << 20;
-const MOST_HEADERS = 100;
 const MOST_HEADER_CHARACTERS = 32_768;
-
-const LONGEST_REASON = 1000;
-
-const reason = v.pipe(
-  v.string('reason must be text: write {"reason":"…"}, why this is done.'),
-  v.trim(),
-  v.nonEmpty("reason must not be empty: write why this is done."),
-  v.maxLength(LONGEST_REASON, `reason must have at most ${LONGEST_REASON} characters.`),
-);
-
-const STATUS = "response.status must be a whole number from 200 to 599.";
-const HEADERS = 'response.headers must be a list of pairs: write [["content-type","application/json"]].';
-
-const response = v.strictObject(
-  {
-    status: v.pipe(v.number(STATUS), v.integer(STATUS), v.minValue(200, STATUS), v.maxValue(599, STATUS)),
-    headers: v.exactOptional(
-      v.pipe(
-        v.array(v.strictTuple([v.string(HEADERS), v.string(HEADERS)], HEADERS), HEADERS),
-        v.maxLength(MOST_HEADERS, `response.headers must have at most ${MOST_HEADERS} entries.`),
-      ),
-    ),
-    body: v.exactOptional(v.string("response.body must be text: for bytes write bodyBase64.")),
-    bodyBase64: v.exactOptional(v.string("response.bodyBase64 must be text in base64.")),
-  },
-  "response must be an object with status, headers, and body or bodyBase64.",
-);
-
-const bare = v.strictObject({ reason }, 'The body must be JSON with nothing but a reason: write {"reason":"…"}.');
-const resolving = v.strictObject(
-  {
-    reason,
-    response,
-    preview: v.exactOptional(v.boolean("preview must be true or false.")),
-    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
-  },
-  'The body must be JSON: write {"reason":"…","response":{"status":201,"headers":[],"body":""},"preview":true}.',
-);
 
 export interface ParsedChange extends Omit<ChangeRequest, "by"> {
   /** Nothing is to be changed: only what would come of it is asked for. */
@@ -60,11 +22,11 @@ export interface ParsedChange extends Omit<ChangeRequest, "by"> {
 export function parseChange(action: Change, bytes: Uint8Array): Parsed<ParsedChange> {
   const json = parseJson(bytes);
   if (action !== "resolve") {
-    const read = v.safeParse(bare, json);
+    const read = v.safeParse(changeSchema, json);
     if (!read.success) return refuse(read.issues[0].message);
     return { ok: true, value: { action, reason: read.output.reason, response: null, isPreview: false } };
   }
-  const read = v.safeParse(resolving, json);
+  const read = v.safeParse(resolveSchema, json);
   if (!read.success) return refuse(read.issues[0].message);
   const { preview = false, confirm = false } = read.output;
   if (preview === confirm) {
@@ -85,7 +47,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function givenResponse(written: v.InferOutput<typeof response>): Parsed<GivenResponse> {
+function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Parsed<GivenResponse> {
   const { status, headers = [], body: text, bodyBase64 } = written;
   if (text !== undefined && bodyBase64 !== undefined) return refuse("Write response.body or bodyBase64, not both.");
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);

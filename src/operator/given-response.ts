@@ -4,19 +4,7 @@
 import type { HeaderPairs } from "../http/headers.ts";
 import { NULL_BODY_STATUSES } from "../shard/answers.ts";
 import type { GivenResponse } from "./operator.ts";
-
-export interface ResponsePreview {
-  readonly status: number;
-  /** As retries get them, but for what the gateway adds to every replay, and the body's length. */
-  readonly headers: HeaderPairs;
-  /** Names of those that the route leaves out of replays. */
-  readonly omittedHeaders: readonly string[];
-  readonly sizeBytes: number;
-  /** `null` where it is no text. */
-  readonly body: string | null;
-  /** What may be right, and is worth a second look. */
-  readonly warnings: readonly string[];
-}
+import type { PreviewView } from "./record-schema.ts";
 
 /** Such that a second one makes another message of it, or none. */
 const SINGLE = ["content-type", "content-encoding", "location", "etag", "content-range"];
@@ -53,7 +41,7 @@ export function contradictionIn({ status, headers, body }: GivenResponse, isText
 }
 
 /** `omitHeaders`: names that replays on the record's route leave out, in lower case. */
-export function previewOf(given: GivenResponse, omitHeaders: readonly string[]): ResponsePreview {
+export function previewOf(given: GivenResponse, omitHeaders: readonly string[]): PreviewView["preview"] {
   const { status, headers, body } = given;
   const isOmitted = (name: string): boolean => omitHeaders.includes(name.toLowerCase());
   return {

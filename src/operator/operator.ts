@@ -5,45 +5,28 @@ import type { IdempotencyRecord } from "../core/record.ts";
 import type { Change, Happening } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
+import type { ShardCountsView, TotalsView } from "./gateway-schema.ts";
+import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
-/** A record as a list shows it. As time has left it: a lock that has ended is not shown as held. */
-export interface RecordSummary {
+/** A view of the API with its times as numbers. */
+type WithEpochTimes<View> = {
+  readonly [Name in keyof View]: Name extends `${string}At` | `${string}Until`
+    ? EpochMs | Extract<View[Name], null>
+    : View[Name];
+};
+
+/** A record as a list shows it, in the state that it has now: a lock that has ended is not shown as held. */
+export interface RecordSummary extends WithEpochTimes<SummaryView> {
   readonly id: RecordId;
-  readonly shard: string;
-  /** The idempotency key. */
-  readonly key: string;
-  /** The path of its route, as configured when it was claimed. */
-  readonly route: string;
-  readonly state: RecordState;
-  /** The number of the last attempt. */
-  readonly attempt: number;
-  readonly startedAt: EpochMs;
-  /** No other attempt starts before. */
-  readonly lockedUntil: EpochMs;
-  /** `null` while an attempt is in flight. */
-  readonly expiresAt: EpochMs | null;
-  /** Of the result; `null` when there is none. */
-  readonly status: number | null;
-  /** Whether the response is replayed; `null` when there is none. */
-  readonly responseKept: boolean | null;
 }
 
-/** One record, whole but for the bytes of its response. */
-export interface RecordDetail extends RecordSummary {
-  readonly fingerprint: string;
+/** One record with its history, without the bytes of its response. */
+export interface RecordDetail extends RecordSummary, Pick<RecordView, "fingerprint" | "response"> {
   readonly policy: IdempotencyRecord["policy"];
   /** Oldest first. */
   readonly timeline: readonly Happening[];
-  readonly response: ResponseSummary | null;
-}
-
-export interface ResponseSummary {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: HeaderPairs;
-  readonly sizeBytes: number;
 }
 
 /** Which records are listed; what is `null` is not asked for. */
@@ -58,12 +41,8 @@ export interface RecordFilter {
   readonly idPrefix: string | null;
 }
 
-export interface RecordPage {
+export interface RecordPage extends Omit<RecordPageView, "records"> {
   readonly records: readonly RecordSummary[];
-  /** Where the next page begins; `null` after the last. A page may be short, or empty, and not be the last. */
-  readonly cursor: string | null;
-  /** Shards that did not answer: what they hold is missing here. */
-  readonly silent: readonly string[];
 }
 
 /** A change, by whom, and why. */
@@ -90,23 +69,20 @@ export type ChangeResult =
   /** Until the lock that is in the way ends; an attempt may end before. */
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
-/** What would be lost, or waits for somebody. */
-export interface ShardCounts {
-  readonly shard: string;
-  readonly inFlight: number;
-  readonly failed: number;
-  readonly unknown: number;
-  /** Which of these numbers may be larger: counting ends at some thousands. */
-  readonly atLeast: readonly ("failed" | "unknown")[];
-  /** Of its database. */
-  readonly bytes: number;
-}
+/** What all shards have open: those that answered, and the names of those that did not. */
+export type AllCounts = Pick<TotalsView, "shards" | "silent">;
 
-export interface AllCounts {
-  /** Those that answered. */
-  readonly shards: readonly ShardCounts[];
-  /** Those that did not. */
-  readonly silent: readonly string[];
+export type OpenCounts = Omit<TotalsView, "shards" | "silent">;
+
+/** The sum over shards. */
+export function openCounts(shards: readonly ShardCountsView[]): OpenCounts {
+  const sum = (of: "inFlight" | "failed" | "unknown"): number => shards.reduce((total, shard) => total + shard[of], 0);
+  return {
+    inFlight: sum("inFlight"),
+    failed: sum("failed"),
+    unknown: sum("unknown"),
+    atLeast: (["failed", "unknown"] as const).filter((of) => shards.some(({ atLeast }) => atLeast.includes(of))),
+  };
 }
 
 export interface Operator {

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exchangeSchema } from "../../src/cli/operator-answers.ts";
+import { exchangeSchema } from "../../src/operator/gateway-schema.ts";
 import { type RunningCommand, startOnceway } from "../support/command-line.ts";
 import { type Gateway, makeStateDir, startWorkerd } from "../support/gateway.ts";
 import { freshKey } from "../support/http.ts";

@@ -2,8 +2,8 @@
 
 import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
-import type { ResponsePreview } from "../given-response.ts";
 import type { RecordDetail } from "../operator.ts";
+import type { PreviewView } from "../record-schema.ts";
 import { FormToken } from "./page.tsx";
 import type { View } from "./view.ts";
 
@@ -13,7 +13,7 @@ export interface Draft {
   readonly errors: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
   /** What retries would get: shown in place of the form that it was made of. */
-  readonly preview: ResponsePreview | null;
+  readonly preview: PreviewView["preview"] | null;
 }
 
 interface ChangeFormsProps {
@@ -131,7 +131,7 @@ function ResponseFields({ id, fields }: ResponseFieldsProps) {
 interface PreviewFormProps {
   readonly view: View;
   readonly record: RecordDetail;
-  readonly preview: ResponsePreview;
+  readonly preview: PreviewView["preview"];
   /** As they were typed: they are sent again, and held to the same rules. */
   readonly fields: Readonly<Record<string, string>>;
 }

@@ -1,11 +1,11 @@
 // The first page: what runs, what waits for somebody, how the traffic goes, where it lies.
 
-import type { RecordSummary, ShardCounts } from "../operator.ts";
+import { type OpenCounts, openCounts, type RecordSummary } from "../operator.ts";
+import type { ShardCountsView } from "../gateway-schema.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { ShardsTable, size } from "./shards-table.tsx";
-import { type Totals, totalOf } from "../totals.ts";
 import type { RouteRates } from "./traffic.ts";
 import { Silent, silentText } from "./silent.tsx";
 import type { View } from "./view.ts";
@@ -15,7 +15,7 @@ export interface OverviewProps {
   /** Longest running first; the first of them. */
   readonly inFlight: readonly RecordSummary[];
   readonly waiting: readonly RecordSummary[];
-  readonly shards: readonly ShardCounts[];
+  readonly shards: readonly ShardCountsView[];
   /** Those that do not answer. */
   readonly silent: readonly string[];
   readonly rates: readonly RouteRates[];
@@ -28,7 +28,7 @@ const SHOWN_SHARDS = 5;
 
 export function Overview({ view, inFlight, waiting, shards, silent, rates, isPerKey }: OverviewProps) {
   const { paths } = view;
-  const total = totalOf(shards);
+  const total = openCounts(shards);
   const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
   const undecided =
     total.unknown === 0
@@ -79,7 +79,7 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
 }
 
 interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "silent" | "inFlight" | "waiting"> {
-  readonly total: Totals;
+  readonly total: OpenCounts;
 }
 
 /** What is not finished. */
@@ -215,6 +215,6 @@ function More({ shown, of, isAtLeast = false, href }: MoreProps) {
   ) : null;
 }
 
-function restless({ inFlight, unknown, failed }: ShardCounts): number {
+function restless({ inFlight, unknown, failed }: ShardCountsView): number {
   return inFlight + unknown + failed;
 }

@@ -2,8 +2,9 @@
 
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
-import { isIdPrefix, type ListRequest } from "../list-request.ts";
+import type { ListRequest } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
+import { ID_PREFIX } from "../request-schema.ts";
 import { show } from "./answer.ts";
 import { readFilter } from "./filter.ts";
 import type { Signed } from "./guard.ts";
@@ -79,7 +80,7 @@ async function find(operator: Operator, { filter, limit, cursor }: ListRequest):
   const found = await operator.list(filter, limit, cursor);
   const { key } = filter;
   const isFound = found !== null && (found.records.length > 0 || found.cursor !== null);
-  if (isFound || key === null || !isIdPrefix(key)) return found;
+  if (isFound || key === null || !ID_PREFIX.test(key)) return found;
   return (await operator.list({ ...filter, key: null, idPrefix: key }, limit, cursor)) ?? found;
 }
 

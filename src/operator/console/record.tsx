@@ -2,7 +2,8 @@
 
 import { describeRecord } from "../../core/describe-record.ts";
 import { epochMs } from "../../core/units.ts";
-import type { RecordDetail, ResponseSummary } from "../operator.ts";
+import type { RecordDetail } from "../operator.ts";
+import type { ResponseView } from "../record-schema.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";
 import { Page } from "./page.tsx";
@@ -97,7 +98,7 @@ function noResponse({ responseKept, status }: RecordDetail): string {
     : "None yet.";
 }
 
-function Response({ response }: { readonly response: ResponseSummary }) {
+function Response({ response }: { readonly response: ResponseView }) {
   const { status, statusText, headers } = response;
   return (
     <dl class="facts mono">

@@ -1,13 +1,13 @@
 // What each shard holds that is not finished, and how large it is.
 
-import type { ShardCounts } from "../operator.ts";
+import type { ShardCountsView } from "../gateway-schema.ts";
 import { grouped, groupedAtLeast } from "./rates.tsx";
 
 export function ShardsTable({
   shards,
   labelledBy,
 }: {
-  readonly shards: readonly ShardCounts[];
+  readonly shards: readonly ShardCountsView[];
   readonly labelledBy: string;
 }) {
   return (
