@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 import { parseHeaderName } from "../config/values.ts";
-import { Failure, messageOf, UNUSABLE } from "./outcome.ts";
+import { Failure, messageOf, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine } from "./send.ts";
 
 /** The values of an option that may be repeated, in their order. */

@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 
 import { confirm, isCancel, select, text, type SelectOptions, type TextOptions } from "@clack/prompts";
 
-import { Failure, UNUSABLE } from "./outcome.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 
 export interface Dialogue {
   readonly input: Readable;

@@ -4,7 +4,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
-import { EXIT_CODES, Failure, UNUSABLE } from "./outcome.ts";
+import { EXIT_CODES, Failure, UNUSABLE } from "./exit-codes.ts";
 import { readBytes } from "./arguments.ts";
 
 export interface OperatorOptions {

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { ID_PREFIX } from "../operator/request-schema.ts";
 import { printable } from "./look.ts";
 import type { OperatorClient } from "./operator-client.ts";
-import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
+import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { readPages } from "./read-pages.ts";
 
 export interface RecordChoice {

@@ -4,7 +4,7 @@
 import { Command, CommanderError } from "commander";
 
 import { printableLines } from "./look.ts";
-import { Failure, OK, UNUSABLE } from "./outcome.ts";
+import { Failure, OK, UNUSABLE } from "./exit-codes.ts";
 
 /** A command that reports wrong usage instead of ending the process; so do the subcommands that are made from it. */
 export function newCommand(name: string): Command {

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { writeBytes } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure, UNUSABLE } from "./outcome.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
 

@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { jsonLine, lookOf, type Look, printable, printableLines, type Style } from "./look.ts";
 import { type Exchange, type OperatorClient, type RecentExchanges, Refusal } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure } from "./outcome.ts";
+import { Failure } from "./exit-codes.ts";
 
 const POLL_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;

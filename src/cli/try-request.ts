@@ -3,7 +3,7 @@
 import { parseMethod } from "../config/values.ts";
 import { readBytes, readHeader } from "./arguments.ts";
 import { parseJson } from "./json.ts";
-import { Failure, UNUSABLE } from "./outcome.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine, OutgoingRequest } from "./send.ts";
 
 export interface TryArguments {

@@ -9,7 +9,7 @@ import { parseDuration } from "../config/units.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./outcome.ts";
+import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { fetchPolicy } from "./policy.ts";
 import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
 import { sight } from "./sighting.ts";
