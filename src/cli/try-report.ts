@@ -2,8 +2,8 @@
 
 import { columns, type Look, printable } from "./look.ts";
 import type { Answer } from "./send.ts";
-import { sight } from "./sighting.ts";
-import type { Verdict } from "./verdict.ts";
+import { readGatewayMarks } from "./gateway-marks.ts";
+import type { Verdict } from "./diagnose.ts";
 
 export interface Trial {
   readonly method: string;
@@ -32,7 +32,7 @@ export function trialText({ method, url, key, answers, verdict }: Trial, look: L
 const ORDINALS = ["first", "the same again", "changed body"];
 
 function answerCells(answer: Answer, index: number): readonly string[] {
-  const { echoed, replayed, unprotected, expires, problem } = sight(answer);
+  const { echoed, replayed, unprotected, expires, problem } = readGatewayMarks(answer);
   const marks = [
     problem === null ? "" : `the gateway's problem ${problem.code}`,
     replayed ? "replayed" : "",
@@ -60,7 +60,7 @@ export function trialJson({ method, url, key, answers, verdict }: Trial): object
     happened: verdict.happened,
     advice: verdict.advice,
     answers: answers.map((answer) => {
-      const { echoed, replayed, unprotected, expires, problem } = sight(answer);
+      const { echoed, replayed, unprotected, expires, problem } = readGatewayMarks(answer);
       const { status, durationMs, body } = answer;
       return {
         status,

@@ -10,12 +10,11 @@ import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
-import { fetchPolicy } from "./policy.ts";
 import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
-import { sight } from "./sighting.ts";
+import { fetchPolicy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
-import { judge } from "./verdict.ts";
+import { judge } from "./diagnose.ts";
 
 const POLICY_MS = 5_000;
 
@@ -63,12 +62,17 @@ async function tryUrl(target: string, options: TryOptions): Promise<void> {
   const { method, url } = request;
   const first = await send("first", request, timeout.value);
   // What the gateway itself refused has told all that there is to tell.
-  const second = sight(first).problem === null ? await send("second", request, timeout.value) : null;
+  const second = readGatewayMarks(first).problem === null ? await send("second", request, timeout.value) : null;
   const evidence = { method, path: url.pathname, first, second, changed: null, policy };
   let verdict = judge(evidence);
   let changed: Answer | null = null;
   // Only where the gateway is proved to look at the record: elsewhere it would be one more effect.
-  if (options.mismatch === true && verdict.code === "protected" && second !== null && sight(second).replayed) {
+  if (
+    options.mismatch === true &&
+    verdict.code === "protected" &&
+    second !== null &&
+    readGatewayMarks(second).replayed
+  ) {
     changed = await send("changed", withOtherBody(request), timeout.value);
     verdict = judge({ ...evidence, changed });
   }

@@ -2,9 +2,8 @@
 // verdict with its reasons, for people and for scripts. Pure: it is given what came back.
 
 import { BUILT_IN } from "../config/defaults.ts";
-import type { Policy } from "./policy.ts";
 import type { Answer } from "./send.ts";
-import { sight, type Sighting } from "./sighting.ts";
+import { type GatewayMarks, type Policy, readGatewayMarks } from "./gateway-marks.ts";
 
 export type VerdictCode =
   /** The second request did not reach the origin. */
@@ -45,21 +44,21 @@ export interface Evidence {
 
 export function judge(evidence: Evidence): Verdict {
   const { first, second, changed } = evidence;
-  const firstSight = sight(first);
-  if (firstSight.problem !== null) return refusedByGateway(firstSight.problem.code, firstSight.problem.detail);
+  const firstMarks = readGatewayMarks(first);
+  if (firstMarks.problem !== null) return refusedByGateway(firstMarks.problem.code, firstMarks.problem.detail);
   if (second === null) throw new TypeError("an answer that is no problem of the gateway has a second one");
-  const secondSight = sight(second);
-  if (firstSight.unprotected || secondSight.unprotected) return failsOpen();
-  if (secondSight.replayed) {
+  const secondMarks = readGatewayMarks(second);
+  if (firstMarks.unprotected || secondMarks.unprotected) return failsOpen();
+  if (secondMarks.replayed) {
     if (first.status !== second.status || !first.body.equals(second.body)) return replayDiffers(first, second);
-    return changed === null ? replays(evidence, firstSight) : judgeChanged(evidence, changed);
+    return changed === null ? replays(evidence, firstMarks) : judgeChanged(evidence, changed);
   }
-  if (secondSight.problem !== null) return heldBack(first, secondSight.problem.code, secondSight.problem.detail);
-  if (!firstSight.echoed && !secondSight.echoed) return unseen(evidence);
+  if (secondMarks.problem !== null) return heldBack(first, secondMarks.problem.code, secondMarks.problem.detail);
+  if (!firstMarks.echoed && !secondMarks.echoed) return unseen(evidence);
   return repeated(evidence);
 }
 
-function replays({ policy }: Evidence, first: Sighting): Verdict {
+function replays({ policy }: Evidence, first: GatewayMarks): Verdict {
   const gist = first.replayed
     ? "This key had been used before: both requests got the first answer of that time, byte for byte, and the origin was not called."
     : "The second request got the first one's answer, byte for byte, and the origin was called once.";
@@ -69,8 +68,8 @@ function replays({ policy }: Evidence, first: Sighting): Verdict {
 }
 
 function judgeChanged(evidence: Evidence, changed: Answer): Verdict {
-  const verdict = replays(evidence, sight(evidence.first));
-  const { problem, replayed } = sight(changed);
+  const verdict = replays(evidence, readGatewayMarks(evidence.first));
+  const { problem, replayed } = readGatewayMarks(changed);
   if (problem?.code === "key-reused") {
     const sentence = `The same key with another body was refused with ${changed.status} key-reused, as it must be.`;
     return { ...verdict, happened: [...verdict.happened, sentence] };
