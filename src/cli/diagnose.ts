@@ -1,11 +1,11 @@
 // What two identical requests, sent one after the other with the same key, prove about the gateway before them: one
-// verdict with its reasons, for people and for scripts. Pure: it is given what came back.
+// diagnosis with its reasons, for people and for scripts. Pure: it is given what came back.
 
 import { BUILT_IN } from "../config/defaults.ts";
 import type { Answer } from "./send.ts";
 import { type GatewayMarks, type Policy, readGatewayMarks } from "./gateway-marks.ts";
 
-export type VerdictCode =
+export type DiagnosisCode =
   /** The second request did not reach the origin. */
   | "protected"
   /** The second request was answered from a record, but not with the same status and bytes. */
@@ -22,8 +22,8 @@ export type VerdictCode =
   /** Another request with the same key was not told apart. */
   | "mismatch-accepted";
 
-export interface Verdict {
-  readonly code: VerdictCode;
+export interface Diagnosis {
+  readonly code: DiagnosisCode;
   /** Whether the request is proved to be protected. */
   readonly works: boolean;
   /** What happened, in sentences; the first is the gist. */
@@ -42,7 +42,7 @@ export interface Evidence {
   readonly policy: Policy | null;
 }
 
-export function judge(evidence: Evidence): Verdict {
+export function diagnose(evidence: Evidence): Diagnosis {
   const { first, second, changed } = evidence;
   const firstMarks = readGatewayMarks(first);
   if (firstMarks.problem !== null) return refusedByGateway(firstMarks.problem.code, firstMarks.problem.detail);
@@ -51,14 +51,14 @@ export function judge(evidence: Evidence): Verdict {
   if (firstMarks.unprotected || secondMarks.unprotected) return failsOpen();
   if (secondMarks.replayed) {
     if (first.status !== second.status || !first.body.equals(second.body)) return replayDiffers(first, second);
-    return changed === null ? replays(evidence, firstMarks) : judgeChanged(evidence, changed);
+    return changed === null ? replays(evidence, firstMarks) : diagnoseChanged(evidence, changed);
   }
   if (secondMarks.problem !== null) return heldBack(first, secondMarks.problem.code, secondMarks.problem.detail);
   if (!firstMarks.echoed && !secondMarks.echoed) return unseen(evidence);
   return repeated(evidence);
 }
 
-function replays({ policy }: Evidence, first: GatewayMarks): Verdict {
+function replays({ policy }: Evidence, first: GatewayMarks): Diagnosis {
   const gist = first.replayed
     ? "This key had been used before: both requests got the first answer of that time, byte for byte, and the origin was not called."
     : "The second request got the first one's answer, byte for byte, and the origin was called once.";
@@ -67,30 +67,30 @@ function replays({ policy }: Evidence, first: GatewayMarks): Verdict {
   return { code: "protected", works: true, happened: policy === null ? [gist, whose] : [gist], advice: null };
 }
 
-function judgeChanged(evidence: Evidence, changed: Answer): Verdict {
-  const verdict = replays(evidence, readGatewayMarks(evidence.first));
+function diagnoseChanged(evidence: Evidence, changed: Answer): Diagnosis {
+  const diagnosis = replays(evidence, readGatewayMarks(evidence.first));
   const { problem, replayed } = readGatewayMarks(changed);
   if (problem?.code === "key-reused") {
     const sentence = `The same key with another body was refused with ${changed.status} key-reused, as it must be.`;
-    return { ...verdict, happened: [...verdict.happened, sentence] };
+    return { ...diagnosis, happened: [...diagnosis.happened, sentence] };
   }
   if (replayed) {
     const sentence =
       'The same key with another body got the first answer too: right only with fingerprint.body = "none".';
-    return { ...verdict, happened: [...verdict.happened, sentence] };
+    return { ...diagnosis, happened: [...diagnosis.happened, sentence] };
   }
   return {
     code: "mismatch-accepted",
     works: false,
     happened: [
-      ...verdict.happened,
+      ...diagnosis.happened,
       `The same key with another body was answered with ${changed.status}, and not refused.`,
     ],
     advice: "Look at the route's fingerprint setting, and whether the first answer is kept long enough (retention).",
   };
 }
 
-function replayDiffers(first: Answer, second: Answer): Verdict {
+function replayDiffers(first: Answer, second: Answer): Diagnosis {
   const what =
     first.status === second.status
       ? `the bodies differ (${first.body.length} and ${second.body.length} bytes)`
@@ -104,7 +104,7 @@ function replayDiffers(first: Answer, second: Answer): Verdict {
 }
 
 /** The second request met the record of the first and was not let through. */
-function heldBack(first: Answer, code: string, detail: string): Verdict {
+function heldBack(first: Answer, code: string, detail: string): Diagnosis {
   return {
     code: "protected",
     works: true,
@@ -116,7 +116,7 @@ function heldBack(first: Answer, code: string, detail: string): Verdict {
   };
 }
 
-function failsOpen(): Verdict {
+function failsOpen(): Diagnosis {
   return {
     code: "store-fails-open",
     works: false,
@@ -127,7 +127,7 @@ function failsOpen(): Verdict {
   };
 }
 
-function refusedByGateway(code: string, detail: string): Verdict {
+function refusedByGateway(code: string, detail: string): Diagnosis {
   return {
     code: "problem",
     works: false,
@@ -137,7 +137,7 @@ function refusedByGateway(code: string, detail: string): Verdict {
 }
 
 /** Neither answer has a mark of a gateway. */
-function unseen({ method, path, policy, first }: Evidence): Verdict {
+function unseen({ method, path, policy, first }: Evidence): Diagnosis {
   const twice = `The request was sent twice and nothing held the second one back: the origin acted twice, if it acted at all (it answered ${first.status}).`;
   if (policy === null) {
     return {
@@ -157,7 +157,7 @@ function unseen({ method, path, policy, first }: Evidence): Verdict {
 }
 
 /** The key is repeated, and yet the origin was asked again. */
-function repeated({ first, policy }: Evidence): Verdict {
+function repeated({ first, policy }: Evidence): Diagnosis {
   const notReplayed = policy?.routes.flatMap((route) => [...route.notReplayed.refused, ...route.notReplayed.ambiguous]);
   const isNoResult = (notReplayed ?? [...BUILT_IN.refused, ...BUILT_IN.ambiguous]).includes(first.status);
   if (isNoResult) {

@@ -14,7 +14,7 @@ import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
 import { fetchPolicy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
-import { judge } from "./diagnose.ts";
+import { diagnose } from "./diagnose.ts";
 
 const POLICY_MS = 5_000;
 
@@ -64,24 +64,24 @@ async function tryUrl(target: string, options: TryOptions): Promise<void> {
   // What the gateway itself refused has told all that there is to tell.
   const second = readGatewayMarks(first).problem === null ? await send("second", request, timeout.value) : null;
   const evidence = { method, path: url.pathname, first, second, changed: null, policy };
-  let verdict = judge(evidence);
+  let diagnosis = diagnose(evidence);
   let changed: Answer | null = null;
   // Only where the gateway is proved to look at the record: elsewhere it would be one more effect.
   if (
     options.mismatch === true &&
-    verdict.code === "protected" &&
+    diagnosis.code === "protected" &&
     second !== null &&
     readGatewayMarks(second).replayed
   ) {
     changed = await send("changed", withOtherBody(request), timeout.value);
-    verdict = judge({ ...evidence, changed });
+    diagnosis = diagnose({ ...evidence, changed });
   }
 
   const answers = [first, second, changed].filter((answer) => answer !== null);
-  const trial = { method, url: url.href, key, answers, verdict };
+  const trial = { method, url: url.href, key, answers, diagnosis };
   if (options.json === true) console.log(jsonLine(trialJson(trial)));
   else console.log(trialText(trial, lookOf(process.stdout)));
-  process.exitCode = verdict.works ? OK : REFUSED;
+  process.exitCode = diagnosis.works ? OK : REFUSED;
 }
 
 async function confirmSending({ method, url }: OutgoingRequest, hasPolicy: boolean, isSure: boolean): Promise<void> {
