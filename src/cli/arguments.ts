@@ -1,4 +1,4 @@
-// Reads the arguments that more than one command has: what may be repeated, headers, files.
+// Reads what more than one command is given: repeated options, headers, files, JSON.
 
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -44,5 +44,14 @@ export function writeBytes(file: string, bytes: Buffer): void {
     writeFileSync(file, bytes, { mode: 0o600 });
   } catch (error) {
     throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+  }
+}
+
+/** Undefined when the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

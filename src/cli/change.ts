@@ -3,15 +3,15 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 
+import { formatSize } from "../config/units.ts";
 import { askText, askYes, openDialogue } from "./ask.ts";
 import { collect, readBytes, readHeader } from "./arguments.ts";
-import { jsonLine, lookOf } from "./look.ts";
-import type { OperatorClient, RecordDetail } from "./operator-client.ts";
+import { jsonLine, lookOf, printable, printableLines } from "./look.ts";
+import type { OperatorClient, RecordDetail, ResponsePreview } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
-import { previewText } from "./preview-text.ts";
 import { fromNow } from "./times.ts";
 
 interface ChangeOptions extends OperatorOptions, RecordChoice {
@@ -128,4 +128,26 @@ function report(record: RecordDetail, gist: string, { json }: OperatorOptions): 
 function readStatus(value: string): number {
   if (!/^[2-5]\d\d$/.test(value)) throw new InvalidArgumentError("Write a status from 200 to 599.");
   return Number(value);
+}
+
+function previewText({ status, headers, omittedHeaders, sizeBytes, body, warnings }: ResponsePreview): string {
+  return [
+    "Every retry gets this, marked as a replay:",
+    `  ${status}`,
+    ...headers.map(([name, value]) => `  ${printable(`${name}: ${value}`)}`),
+    `  ${body === null ? `${formatSize(sizeBytes)} that are no text` : formatSize(sizeBytes)}`,
+    ...(body === null || body === ""
+      ? []
+      : [
+          "",
+          ...printableLines(body)
+            .split("\n")
+            .map((line) => `  ${line}`),
+        ]),
+    "",
+    ...(omittedHeaders.length === 0
+      ? []
+      : [`Its route leaves out of replays: ${printable(omittedHeaders.join(", "))}`]),
+    ...warnings.map((warning) => `Warning: ${printable(warning)}`),
+  ].join("\n");
 }

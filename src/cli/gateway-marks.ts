@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { parseJson } from "./json.ts";
+import { parseJson } from "./arguments.ts";
 import { headerOf, type Answer } from "./send.ts";
 
 /** A problem that the gateway itself made (README, "The contract"). */

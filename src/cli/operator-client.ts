@@ -3,11 +3,11 @@
 
 import * as v from "valibot";
 
+import { parseJson } from "./arguments.ts";
 import { endedSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema, recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
-import { parseJson } from "./json.ts";
 
 // What the gateway answers. A newer gateway's unknown words pass, and its unknown members are left out.
 export type RecordPage = v.InferOutput<typeof recordPageSchema>;

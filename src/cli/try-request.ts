@@ -1,8 +1,7 @@
 // Makes the request that `onceway try` sends from its arguments. Decides what is usable; sends nothing.
 
 import { parseMethod } from "../config/values.ts";
-import { readBytes, readHeader } from "./arguments.ts";
-import { parseJson } from "./json.ts";
+import { parseJson, readBytes, readHeader } from "./arguments.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine, OutgoingRequest } from "./send.ts";
 
