@@ -1,19 +1,17 @@
-// An operator's change, from the form to the record.
+// An operator's change, from the form to the record: held to the same rules as one that comes by the API.
 
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono } from "hono";
+import type { Change } from "../../core/timeline.ts";
 import { recordId } from "../../core/units.ts";
+import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
-import type { ChangeResult } from "../operator.ts";
-import { show } from "./answer.ts";
+import type { ChangeRequest, ChangeResult } from "../operator.ts";
 import { formatDuration } from "./browser/duration.ts";
-import { readChange } from "./change-request.ts";
 import type { Signed } from "./guard.ts";
-import type { ConsolePorts } from "./ports.ts";
+import { Message, show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
-import { Message } from "./sign-in.tsx";
-import { textFields } from "./text-fields.ts";
-import type { Paths, View } from "./view.ts";
+import { type ConsolePorts, type Paths, textFields, type View } from "./view.ts";
 
 export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
   app.post(paths.signOutEverywhere, async (c) => {
@@ -75,4 +73,35 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
     case "completed":
       return "The record has been completed meanwhile, and its answer stands. It can only be forgotten.";
   }
+}
+
+type ChangeReading =
+  | { readonly ok: true; readonly change: ChangeRequest; readonly isPreview: boolean }
+  | { readonly ok: false; readonly errors: readonly string[] };
+
+function readChange(action: Change, fields: Readonly<Record<string, string>>): ChangeReading {
+  const { reason = "", confirmed } = fields;
+  const isPreview = action === "resolve" && fields["step"] !== "give";
+  const isGiven = isPreview ? { preview: true } : { confirm: true };
+  const asked = action === "resolve" ? { reason, response: responseOf(fields), ...isGiven } : { reason };
+  const parsed = parseChange(action, new TextEncoder().encode(JSON.stringify(asked)));
+  const errors = [
+    ...(parsed.ok ? [] : [parsed.reason]),
+    ...(isPreview || confirmed === "yes" ? [] : ["Confirm what follows from it: tick the box above the button."]),
+  ];
+  if (!parsed.ok || errors.length > 0) return { ok: false, errors };
+  const { isPreview: _, ...change } = parsed.value;
+  return { ok: true, change: { ...change, by: "admin" }, isPreview };
+}
+
+function responseOf({ status = "", headers = "", body = "" }: Readonly<Record<string, string>>): object {
+  // A form sends every line break as CRLF (HTML, section 4.10.21.4).
+  const lines = headers.split("\n").filter((line) => line.trim() !== "");
+  return { status: Number(status), headers: lines.map(pair), body: body.replaceAll("\r\n", "\n") };
+}
+
+/** A line without a colon is no header, and is refused as one. */
+function pair(line: string): readonly [string, string] {
+  const colon = line.indexOf(":");
+  return colon === -1 ? [line.trim(), ""] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
 }

@@ -5,19 +5,38 @@ import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
+import { secureHeaders } from "hono/secure-headers";
 import { SCRIPT, STYLE } from "./assets.ts";
-import { show } from "./answer.ts";
 import { changeRoutes } from "./change.tsx";
 import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
-import type { ConsolePorts } from "./ports.ts";
-import { consoleHeaders } from "./secure-headers.ts";
-import { signingIn } from "./signing-in.tsx";
-import { Message } from "./sign-in.tsx";
-import { pathsBelow } from "./view.ts";
+import { Message, show } from "./page.tsx";
+import { signingIn } from "./sign-in.tsx";
+import { type ConsolePorts, pathsBelow } from "./view.ts";
 
 /** A response that an operator types or pastes; larger ones go through the API. */
 const LARGEST_FORM_BYTES = 1_048_576;
+
+/** What a page may do in a browser: load its own style sheet and script, send forms to itself, and nothing else. */
+const consoleHeaders = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    baseUri: ["'none'"],
+    connectSrc: ["'self'"],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    imgSrc: ["data:"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+  },
+  crossOriginOpenerPolicy: "same-origin",
+  crossOriginResourcePolicy: "same-origin",
+  // Addresses of the console name keys. A browser sends "Origin: null" with its forms then, and Sec-Fetch-Site tells.
+  referrerPolicy: "no-referrer",
+  // The host is the API's, and whether it is to be reached over https alone is not the console's to say.
+  strictTransportSecurity: false,
+  xFrameOptions: "DENY",
+});
 
 export function createConsole(ports: ConsolePorts): Hono<Signed> {
   const paths = pathsBelow(ports.basePath);

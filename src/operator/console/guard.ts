@@ -1,10 +1,9 @@
 // Nobody without a session sees anything; who is asked for the token comes back to where they wanted to go.
 
 import { createMiddleware } from "hono/factory";
-import type { ConsolePorts } from "./ports.ts";
 import { readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
-import type { Paths, View } from "./view.ts";
+import type { ConsolePorts, Paths, View } from "./view.ts";
 
 /** What the handlers behind the guard know. */
 export interface Signed {

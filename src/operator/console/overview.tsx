@@ -5,9 +5,8 @@ import type { ShardCountsView } from "../gateway-schema.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { ShardsTable, size } from "./shards-table.tsx";
+import { ShardsTable, Silent, silentText, size } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
-import { Silent, silentText } from "./silent.tsx";
 import type { View } from "./view.ts";
 
 export interface OverviewProps {

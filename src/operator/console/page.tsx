@@ -1,8 +1,9 @@
-// The frame of every page: where one is, who one is, whether what is shown is current.
+// The frame of every page: where the reader is, who is signed in, whether the page is current; and a page as a response.
 
 import { html } from "hono/html";
 import type { Child } from "hono/jsx";
-import type { View } from "./view.ts";
+import type { HtmlEscapedString } from "hono/utils/html";
+import type { Paths, View } from "./view.ts";
 
 interface DocumentProps {
   readonly title: string;
@@ -117,4 +118,37 @@ export function Brand({ href }: { readonly href: string }) {
       Onceway
     </a>
   );
+}
+
+interface MessageProps {
+  readonly paths: Paths;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** A page that only says something. */
+export function Message({ paths, title, text }: MessageProps) {
+  return (
+    <Document title={title} styleSrc={paths.style}>
+      <main id="main">
+        <div class="card sign-in">
+          <Brand href={paths.overview} />
+          <h1>{title}</h1>
+          <p>{text}</p>
+          <p>
+            <a href={paths.overview}>Overview</a>
+          </p>
+        </div>
+      </main>
+    </Document>
+  );
+}
+
+export async function show(
+  page: HtmlEscapedString | Promise<HtmlEscapedString>,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const text = await page;
+  return new Response(String(text), { status, headers: { "Content-Type": "text/html; charset=utf-8", ...headers } });
 }

@@ -5,16 +5,14 @@ import { recordId } from "../../core/units.ts";
 import type { ListRequest } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
-import { show } from "./answer.ts";
-import { readFilter } from "./filter.ts";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
-import type { ConsolePorts } from "./ports.ts";
+import { show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
-import { Records } from "./records.tsx";
+import { readFilter, Records } from "./records.tsx";
 import { Shards } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
-import type { Paths } from "./view.ts";
+import type { ConsolePorts, Paths } from "./view.ts";
 
 /** The overview shows the first few of what it looks at; the list shows all. */
 const LOOKED_AT = 100;

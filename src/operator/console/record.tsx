@@ -7,7 +7,7 @@ import type { ResponseView } from "../record-schema.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";
 import { Page } from "./page.tsx";
-import { size } from "./shards-table.tsx";
+import { size } from "./shards.tsx";
 import { State } from "./state.tsx";
 import { Time } from "./time.tsx";
 import { Timeline } from "./timeline.tsx";

@@ -1,11 +1,30 @@
 // The list of records: filtered, searched by key, page after page.
 
+import { type ListRequest, parseListRequest } from "../list-request.ts";
 import type { RecordPage as Listed, RecordState } from "../operator.ts";
-import type { ReadFilter } from "./filter.ts";
 import { Page } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { Silent } from "./silent.tsx";
+import { Silent } from "./shards.tsx";
 import type { View } from "./view.ts";
+
+const CONDITIONS = ["key", "route", "older_than", "state"] as const;
+
+export interface ReadFilter {
+  /** What was asked for, for links to other pages of the same list. */
+  readonly query: Readonly<Record<string, string>>;
+  /** `null` where something cannot be read; `problem` says what. */
+  readonly request: ListRequest | null;
+  readonly problem: string | null;
+}
+
+/** A filter from the page's address, in the names and forms of the API. An empty field filters nothing. */
+export function readFilter(search: URLSearchParams): ReadFilter {
+  const asked = CONDITIONS.map((name) => [name, search.getAll(name).join(",").trim()] as const);
+  const query = Object.fromEntries(asked.filter(([, value]) => value !== ""));
+  const cursor = search.get("cursor");
+  const parsed = parseListRequest(new URLSearchParams({ ...query, ...(cursor === null ? {} : { cursor }) }));
+  return parsed.ok ? { query, request: parsed.value, problem: null } : { query, request: null, problem: parsed.reason };
+}
 
 export interface RecordsProps {
   readonly view: View;

@@ -1,9 +1,62 @@
-// The way in: the token once, then a session.
+// The way in and out: the token once, then a session.
 
-import { Brand, Document } from "./page.tsx";
-import type { Paths } from "./view.ts";
+import type { Hono } from "hono";
+import type { Signed } from "./guard.ts";
+import { Brand, Document, show } from "./page.tsx";
+import { beginSession } from "./session.ts";
+import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
+import { type ConsolePorts, type Paths, textFields } from "./view.ts";
 
-export interface SignInProps {
+export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, operator }: ConsolePorts): void {
+  app.post(paths.signIn, async (c) => {
+    const { next: wanted, "operator-token": given } = await textFields(c.req.raw);
+    const next = ownPath(paths, wanted);
+    const refuse = (status: number, error: string, headers = {}) =>
+      show(<SignIn paths={paths} error={error} done={null} next={next} isFromElsewhere={false} />, status, headers);
+    if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
+    const token = (given ?? "").trim();
+    const address = c.req.header("CF-Connecting-IP") ?? "local";
+    const admission = await auth.admitToken(token, address, Date.now());
+    if (admission.kind === "admitted") {
+      setSessionCookie(c, await beginSession(admission.role, tokens, await operator.sessions(), Date.now()));
+      return c.redirect(next, 303);
+    }
+    if (admission.problem.code !== "operator-throttled") {
+      return refuse(403, "This is neither the ADMIN_TOKEN nor the READ_TOKEN.");
+    }
+    const seconds = Math.max(1, Math.ceil(admission.problem.retryAfterMs / 1000));
+    const error = `Too many wrong tokens from your address. Try again in ${seconds} s.`;
+    return refuse(429, error, { "Retry-After": String(seconds) });
+  });
+  app.get(paths.signIn, (c) => {
+    const next = ownPath(paths, c.req.query("next"));
+    const error =
+      c.req.query("ended") === undefined
+        ? null
+        : "Your session has ended, and nothing was changed. Sign in and send the form again.";
+    const done = c.req.query("everywhere") === undefined ? null : "Every session of the console has ended.";
+    // A link on another site brings no cookie that is strict, whether or not there is a session.
+    const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
+    return show(<SignIn paths={paths} error={error} done={done} next={next} isFromElsewhere={isFromElsewhere} />);
+  });
+  // Whoever can send this form is at the console: it needs no token, and works when the session has ended.
+  app.post(paths.signOut, (c) => {
+    dropSessionCookie(c);
+    return c.redirect(paths.overview, 303);
+  });
+}
+
+/** Never to another place than the console: what the form says may come from anywhere. */
+function ownPath(paths: Paths, wanted: string | undefined): string {
+  if (wanted === undefined || !URL.canParse(wanted, ORIGIN)) return paths.overview;
+  const { origin, pathname, search } = new URL(wanted, ORIGIN);
+  const isOwn = origin === ORIGIN && (pathname === paths.overview || pathname.startsWith(`${paths.overview}/console/`));
+  return isOwn && pathname !== paths.signIn ? pathname + search : paths.overview;
+}
+
+const ORIGIN = "https://console.invalid";
+
+interface SignInProps {
   readonly paths: Paths;
   readonly error: string | null;
   /** What has just happened. */
@@ -13,7 +66,7 @@ export interface SignInProps {
   readonly isFromElsewhere: boolean;
 }
 
-export function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
+function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
   return (
     <Document title="Sign in" styleSrc={paths.style}>
       <main id="main">
@@ -58,30 +111,6 @@ export function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProp
               Signed in already? <a href={next}>Continue</a>
             </p>
           ) : null}
-        </div>
-      </main>
-    </Document>
-  );
-}
-
-interface MessageProps {
-  readonly paths: Paths;
-  readonly title: string;
-  readonly text: string;
-}
-
-/** A page that only says something. */
-export function Message({ paths, title, text }: MessageProps) {
-  return (
-    <Document title={title} styleSrc={paths.style}>
-      <main id="main">
-        <div class="card sign-in">
-          <Brand href={paths.overview} />
-          <h1>{title}</h1>
-          <p>{text}</p>
-          <p>
-            <a href={paths.overview}>Overview</a>
-          </p>
         </div>
       </main>
     </Document>
