@@ -16,7 +16,7 @@ export function readHeader(line: string): HeaderLine {
   const colon = line.indexOf(":");
   const name = parseHeaderName(line.slice(0, Math.max(colon, 0)));
   if (colon < 0 || !name.ok) {
-    throw new Failure(UNUSABLE, `${JSON.stringify(line)} is no header: write --header 'name: value'`);
+    throw new Failure(UNUSABLE, `${JSON.stringify(line)} is not a header: write --header 'name: value'`);
   }
   const value = line.slice(colon + 1).trim();
   if (/[^\t\u0020-\u007e\u0080-\u00ff]/.test(value)) {

@@ -29,8 +29,8 @@ interface ResolveOptions extends ChangeOptions {
 
 export function defineRelease(command: Command): Command {
   command
-    .summary("let a key be tried again")
-    .description("Says that the operation did not take effect: the next request with this key starts a new attempt.");
+    .summary("let the next request with a key try again")
+    .description("States that the operation did not take effect: the next request with this key starts a new attempt.");
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     const { client, recordId, reason } = await prepare(id, options);
     const record = await client.release(recordId, reason);
@@ -41,22 +41,22 @@ export function defineRelease(command: Command): Command {
 export function defineResolve(command: Command): Command {
   command
     .summary("settle a record with a response")
-    .description("Says that the operation took effect, and with what response: retries get that one from now on.")
+    .description("States that the operation took effect, and with which response: retries get it from now on.")
     .requiredOption("--status <N>", "of the response: 201", readStatus)
     .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collect, [])
     .option("--body <TEXT>", "the response's body (default: empty)")
-    .option("--body-file <FILE>", "the same from a file, byte for byte")
+    .option("--body-file <FILE>", "the body from a file, byte for byte")
     .option("--preview", "show what retries would get, and change nothing")
-    .option("--yes", "give it without a question; needed where nobody is asked");
+    .option("--yes", "do not ask for confirmation; required without a terminal");
   return changeCommand(command).action(async (id: string | undefined, options: ResolveOptions) => {
     if (options.body !== undefined && options.bodyFile !== undefined) {
-      throw new Failure(UNUSABLE, "There is one body: give --body or --body-file.");
+      throw new Failure(UNUSABLE, "Write either --body or --body-file.");
     }
     const body = options.bodyFile === undefined ? Buffer.from(options.body ?? "") : readBytes(options.bodyFile);
     const headers = options.header.map(readHeader);
     const dialogue = openDialogue();
     if (options.yes !== true && options.preview !== true && dialogue === null) {
-      throw new Failure(UNUSABLE, "Every retry would get this response: look at it with --preview, then give --yes.");
+      throw new Failure(UNUSABLE, "Every retry would get this response: check it with --preview, then add --yes.");
     }
     const { client, recordId, reason } = await prepare(id, options);
     const response = { status: options.status, headers, body };
@@ -80,7 +80,7 @@ export function defineForget(command: Command): Command {
   command
     .summary("erase a record")
     .description(
-      "Erases a record with its response: the next request with this key is a first one, and calls the origin.",
+      "Erases a record with its response: the next request with this key counts as a first request and calls the origin.",
     );
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     const { client, recordId, reason } = await prepare(id, options);
@@ -102,14 +102,15 @@ async function prepare(
   // Before the first question and the first call: a script learns at once what is missing.
   const dialogue = openDialogue();
   const given = options.reason?.trim() ?? "";
-  if (given === "" && dialogue === null) throw new Failure(UNUSABLE, 'Why? Give --reason "…": the record keeps it.');
+  if (given === "" && dialogue === null)
+    throw new Failure(UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
   const recordId = await pickRecord(client, id, options);
   if (given !== "" || dialogue === null) return { client, recordId, reason: given };
   return { client, recordId, reason: (await askText(dialogue, { message: "Why?", validate: whyNoReason })).trim() };
 }
 
 function whyNoReason(value: string | undefined): string | undefined {
-  return (value ?? "").trim() === "" ? "The record keeps it: write a few words." : undefined;
+  return (value ?? "").trim() === "" ? "Write a few words: the record keeps them." : undefined;
 }
 
 /** The released attempt may still be at work at the origin, so the next one waits for its lock to end. */
@@ -135,7 +136,7 @@ function previewText({ status, headers, omittedHeaders, sizeBytes, body, warning
     "Every retry gets this, marked as a replay:",
     `  ${status}`,
     ...headers.map(([name, value]) => `  ${printable(`${name}: ${value}`)}`),
-    `  ${body === null ? `${formatSize(sizeBytes)} that are no text` : formatSize(sizeBytes)}`,
+    `  ${body === null ? `${formatSize(sizeBytes)} that are not text` : formatSize(sizeBytes)}`,
     ...(body === null || body === ""
       ? []
       : [
@@ -145,9 +146,7 @@ function previewText({ status, headers, omittedHeaders, sizeBytes, body, warning
             .map((line) => `  ${line}`),
         ]),
     "",
-    ...(omittedHeaders.length === 0
-      ? []
-      : [`Its route leaves out of replays: ${printable(omittedHeaders.join(", "))}`]),
+    ...(omittedHeaders.length === 0 ? [] : [`Its route omits from replays: ${printable(omittedHeaders.join(", "))}`]),
     ...warnings.map((warning) => `Warning: ${printable(warning)}`),
   ].join("\n");
 }

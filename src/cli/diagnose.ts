@@ -98,8 +98,9 @@ function replayDiffers(first: Answer, second: Answer): Diagnosis {
   return {
     code: "replay-differs",
     works: false,
-    happened: [`The second answer is marked as a replay, but ${what}.`],
-    advice: "Something between here and the gateway changes answers: look for a proxy that compresses or rewrites.",
+    happened: [`The second response is marked as a replay, but ${what}.`],
+    advice:
+      "Something between here and the gateway changes responses: look for a proxy that compresses or rewrites them.",
   };
 }
 
@@ -138,12 +139,12 @@ function refusedByGateway(code: string, detail: string): Diagnosis {
 
 /** Neither answer has a mark of a gateway. */
 function unseen({ method, path, policy, first }: Evidence): Diagnosis {
-  const twice = `The request was sent twice and nothing held the second one back: the origin acted twice, if it acted at all (it answered ${first.status}).`;
+  const twice = `The request was sent twice and nothing held the second one back: if the origin acts on it, it acted twice (it answered ${first.status}).`;
   if (policy === null) {
     return {
       code: "no-gateway",
       works: false,
-      happened: [`No Onceway here: no answer repeats the key. ${twice}`],
+      happened: [`No Onceway here: no response repeats the key. ${twice}`],
       advice: "Check the URL, and that the gateway is deployed in front of it (routes in wrangler.toml).",
     };
   }
@@ -151,7 +152,10 @@ function unseen({ method, path, policy, first }: Evidence): Diagnosis {
   return {
     code: "route-not-protected",
     works: false,
-    happened: [`A gateway is here, but no route of it protects ${method} ${path}. ${twice}`, `It protects: ${routes}.`],
+    happened: [
+      `There is a gateway, but none of its routes protects ${method} ${path}. ${twice}`,
+      `It protects: ${routes}.`,
+    ],
     advice: `Add [[vars.ROUTES]] with path = ${JSON.stringify(path)} and methods = ["${method}"], and deploy.`,
   };
 }
@@ -191,8 +195,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   "response-not-kept": "Raise max_response_body for the route, or bind an R2 bucket as BODIES.",
   "body-too-large": "Send less, or raise max_request_body for the route.",
   "origin-unreachable": "Check `origin` in wrangler.toml, and that the API is running.",
-  "origin-dropped": "The gateway works; look at why the API drops connections.",
-  "origin-timeout": "The gateway works; look at why the API is slow, or raise `timeout` and `lock`.",
-  "store-unavailable": "Try again; if it stays, look at the gateway's log.",
-  "configuration-invalid": "Run npx onceway check, mend what it names, and deploy.",
+  "origin-dropped": "The gateway works. Find out why the API drops connections.",
+  "origin-timeout": "The gateway works. Find out why the API is slow, or raise `timeout` and `lock`.",
+  "store-unavailable": "Try again. If it persists, check the gateway's log.",
+  "configuration-invalid": "Run npx onceway check, fix what it reports, and deploy.",
 };

@@ -32,11 +32,11 @@ export function defineLs(command: Command): Command {
       readStates,
     )
     .option("--route <PATH>", "only those of this route, its path as configured")
-    .option("--older-than <DURATION>", "only those whose attempt began longer ago: 5m", readDuration)
+    .option("--older-than <DURATION>", "only those whose attempt started longer ago: 5m", readDuration)
     .option("--key <KEY>", "only those of this idempotency key")
     .option(
       "--id <PREFIX>",
-      "only those whose id begins so: a log's keyHash, or 8 digits or more of an id",
+      "only those whose id starts so: a log's keyHash, or the first 8 or more digits of an id",
       readIdPrefix,
     )
     .option("--limit <N>", "how many to list", readLimit, DEFAULT_LIMIT)
@@ -71,7 +71,7 @@ async function ls(options: LsOptions): Promise<void> {
 
 function silentText(silent: readonly string[]): string {
   const who = silent.length === 1 ? "A shard does not answer" : `${silent.length} shards do not answer`;
-  return printable(`${who}, and what is there is not listed: ${silent.join(", ")}. Try again later.`);
+  return printable(`${who}, and records there are not listed: ${silent.join(", ")}. Try again later.`);
 }
 
 function readStates(value: string, before: readonly string[] = []): readonly string[] {

@@ -86,7 +86,10 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       });
     } catch (error) {
       const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : messageOf(error);
-      throw new Failure(UNUSABLE, `${base} cannot be reached (${cause}): check --url, and that the gateway runs.`);
+      throw new Failure(
+        UNUSABLE,
+        `${base} cannot be reached (${cause}): check --url, and that the gateway is running.`,
+      );
     }
     if (!response.ok) throw await refusal(response, base);
     return response;
@@ -105,8 +108,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     const where = v.getDotPath(issue) ?? "the whole";
     throw new Failure(
       UNUSABLE,
-      `${base} answers, but not as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +
-        "gateway, use the command line of that gateway's version.",
+      `${base} does not answer as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +
+        "gateway, use the command line of the gateway's version.",
     );
   }
 
@@ -151,9 +154,9 @@ async function refusal(response: Response, base: string): Promise<Failure> {
   if (!isProblem || !problem.success) {
     const advice =
       response.status === 404
-        ? 'Nothing is there unless the secret ADMIN_TOKEN is set ("npx wrangler secret put ADMIN_TOKEN"); check --url, too.'
-        : "Check --url: it names the gateway.";
-    return new Failure(UNUSABLE, `No operator API at ${base}: it answers ${response.status}. ${advice}`);
+        ? 'The API is off unless the secret ADMIN_TOKEN is set ("npx wrangler secret put ADMIN_TOKEN"). Also check --url.'
+        : "Check --url: it must name the gateway.";
+    return new Failure(UNUSABLE, `No operator API at ${base}: it answered ${response.status}. ${advice}`);
   }
   const { code, detail } = problem.output;
   const retryAfter = response.headers.get("retry-after");

@@ -17,8 +17,8 @@ const MAX_CANDIDATES = 10;
 
 export function withRecordArgument(command: Command): Command {
   return command
-    .argument("[ID]", "the record, as ls shows it: the first 8 digits or more, if no other begins so")
-    .option("--key <KEY>", "the record of this idempotency key, in place of ID");
+    .argument("[ID]", "the record, as ls shows it, or at least its first 8 digits if they are unique")
+    .option("--key <KEY>", "the record of this idempotency key, instead of ID");
 }
 
 /** Throws a Failure where there is none, or more than one. */
@@ -28,12 +28,12 @@ export async function pickRecord(
   { key }: RecordChoice,
 ): Promise<string> {
   if ((id === undefined) === (key === undefined))
-    throw new Failure(UNUSABLE, "Which record? Give its ID, or --key KEY.");
+    throw new Failure(UNUSABLE, "Missing ID or --key KEY: write one of them.");
   const idPrefix = id?.toLowerCase();
   if (idPrefix !== undefined && !ID_PREFIX.test(idPrefix)) {
     throw new Failure(
       UNUSABLE,
-      `${printable(idPrefix)} is no record's ID, which has 64 hex digits, nor its first 8 or more: see npx onceway ls, or give --key KEY.`,
+      `${printable(idPrefix)} is not a record's ID: write its 64 hex digits or the first 8 or more (see npx onceway ls), or --key KEY.`,
     );
   }
   if (idPrefix?.length === 64) return idPrefix;
@@ -46,5 +46,5 @@ export async function pickRecord(
   if (only === undefined) throw new Failure(REFUSED, `There is no record ${sought}.`);
   if (found.length === 1) return only.id;
   const ids = found.map(({ id: one, state, route }) => `  ${one}  ${state}  ${printable(route)}`).join("\n");
-  throw new Failure(REFUSED, `There is more than one record ${sought}. Give the ID of the one that you mean:\n${ids}`);
+  throw new Failure(REFUSED, `There is more than one record ${sought}. Write the ID of one of them:\n${ids}`);
 }

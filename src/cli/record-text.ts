@@ -85,7 +85,7 @@ function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[]
   if (state !== "unknown") return [];
   return [
     "",
-    look.paint("bold", "find out at the origin whether it took effect, then"),
+    look.paint("bold", "check at the origin whether it took effect, then"),
     `  if it did not:  npx onceway release ${id} --reason "…"`,
     `  if it did:      npx onceway resolve ${id} --status 201 --body "…" --reason "…"`,
   ];

@@ -26,13 +26,13 @@ export function defineShow(command: Command): Command {
 
 async function show(id: string | undefined, options: ShowOptions): Promise<void> {
   if (options.output !== undefined && options.body !== true) {
-    throw new Failure(UNUSABLE, "--output is for --body: give both.");
+    throw new Failure(UNUSABLE, "--output needs --body.");
   }
   // Whoever made the response would otherwise steer the terminal.
   if (options.body === true && options.output === undefined && process.stdout.isTTY) {
     throw new Failure(
       UNUSABLE,
-      "A body may hold anything, so it is not written to a terminal: give --output FILE, or redirect it with > FILE.",
+      "A body may hold control characters, so it is not written to a terminal: add --output FILE, or redirect it with > FILE.",
     );
   }
   const client = connect(options);

@@ -1,4 +1,4 @@
-// `onceway sign-out`: ends every session of a gateway's console, when a browser or its cookie is in wrong hands.
+// `onceway sign-out`: ends every session of a gateway's console, when a browser or its cookie falls into the wrong hands.
 
 import type { Command } from "commander";
 
@@ -14,5 +14,5 @@ export function defineSignOut(command: Command): Command {
 
 async function signOut(options: OperatorOptions): Promise<void> {
   await connect(options).endSessions();
-  console.log(options.json === true ? jsonLine({ ended: true }) : "ended: every session of the console");
+  console.log(options.json === true ? jsonLine({ ended: true }) : "ended: all sessions of the console");
 }

@@ -102,11 +102,11 @@ async function send(which: string, request: OutgoingRequest, timeoutMs: number):
   } catch (error) {
     const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
     const advice = isRefused
-      ? "Nobody listens there: check the URL, and that the gateway runs."
+      ? "Nothing listens there: check the URL, and that the gateway is running."
       : "It may have reached the origin and taken effect.";
     throw new Failure(
       UNUSABLE,
-      `${request.url.origin}: no whole answer to the ${which} request (${messageOf(error)}). ${advice}`,
+      `${request.url.origin}: no full response to the ${which} request (${messageOf(error)}). ${advice}`,
     );
   }
 }

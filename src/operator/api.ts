@@ -75,7 +75,7 @@ export function operatorApp(
   });
   app.get("/recent", async (context) => {
     const recent = await reader.recent(context.req.query("after") ?? null);
-    if (recent === null) return invalid("after is no cursor that this feed has given: begin without one.");
+    if (recent === null) return invalid("after must be a cursor from this feed: start without one.");
     return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
   app.get("/records", async (context) => {
@@ -84,12 +84,12 @@ export function operatorApp(
     const { filter, limit, cursor } = parsed.value;
     if (operator.isPerKey && filter.key === null && (filter.idPrefix?.length ?? 0) < KEY_HASH_DIGITS) {
       return invalid(
-        `Every key has an object of its own (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`,
+        `Every key has its own object (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`,
       );
     }
     const page = await operator.list(filter, limit, cursor);
     if (page === null)
-      return invalid("cursor is none that a list has given, or the shards are others now: begin again.");
+      return invalid("cursor must come from a list, and the shards must not have changed since: start again.");
     return context.json<RecordPageView>({
       records: page.records.map(viewSummary),
       cursor: page.cursor,
@@ -137,7 +137,7 @@ async function change(
     return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
   }
   const body = await readBounded(stream, MOST_REQUEST_BYTES, changeMemory).catch(() => null);
-  if (body === null) return invalid("The request's body broke off.");
+  if (body === null) return invalid("The request's body ended early.");
   if (body.kind === "over" && body.readBytes <= MOST_REQUEST_BYTES) {
     return endAfter(refuse({ code: "store-unavailable" }), drain(body.rest));
   }

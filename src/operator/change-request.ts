@@ -31,7 +31,7 @@ export function parseChange(action: Change, bytes: Uint8Array): Parsed<ParsedCha
   const { preview = false, confirm = false } = read.output;
   if (preview === confirm) {
     return refuse(
-      "Every retry would get this response. Write preview: true to see it, then confirm: true in its place to give it.",
+      "Every retry would get this response. Write preview: true to see it, then confirm: true instead to give it.",
     );
   }
   const given = givenResponse(read.output.response);
@@ -54,7 +54,8 @@ function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Pars
   if (size > MOST_HEADER_CHARACTERS) return refuse(`response.headers exceed ${MOST_HEADER_CHARACTERS} characters.`);
   for (const [name, value] of headers) {
     if (!isPossible(name, value)) return refuse(`response.headers: "${name.slice(0, 60)}" cannot be sent as a header.`);
-    if (!isOriginsHeader(name)) return refuse(`response.headers: "${name}" is not the origin's to say: leave it out.`);
+    if (!isOriginsHeader(name))
+      return refuse(`response.headers: "${name}" is set by the gateway, not by the origin: leave it out.`);
   }
   const body = bodyBase64 === undefined ? new TextEncoder().encode(text ?? "") : decodeBase64(bodyBase64);
   if (body === null) return refuse("response.bodyBase64 is not base64.");

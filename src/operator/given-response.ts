@@ -22,22 +22,22 @@ export function contradictionIn({ status, headers, body }: GivenResponse, isText
   const [type] = valuesOf(headers, "content-type");
   const [, subtype] = type === undefined ? [] : (MEDIA_TYPE.exec(type) ?? []);
   if (type !== undefined && subtype === undefined) {
-    return 'response.headers: content-type is no media type: write "application/json".';
+    return 'response.headers: content-type is not a media type: write "application/json".';
   }
   const coding = codingOf(headers);
   if (coding !== null) {
     if (isText) {
-      return `The body is given as text, and content-encoding says "${coding}": leave that out, or write bodyBase64.`;
+      return `The body is given as text, but content-encoding says "${coding}": leave that out, or write bodyBase64.`;
     }
     return coding === "gzip" && !(body[0] === 0x1f && body[1] === 0x8b) && body.byteLength > 0
-      ? "The body is not in gzip, as content-encoding says: leave that out, or give the encoded bytes."
+      ? "The body is not gzip, but content-encoding says it is: leave that out, or give the encoded bytes."
       : null;
   }
   if (subtype === undefined || NULL_BODY_STATUSES.has(status) || !isJson(subtype)) return null;
   const text = textOf(body);
   return text !== null && parses(text)
     ? null
-    : `The body is no JSON, as content-type says (${type ?? ""}): give JSON, or another content-type.`;
+    : `The body is not JSON, but content-type says it is (${type ?? ""}): give JSON, or another content-type.`;
 }
 
 /** `omitHeaders`: names that replays on the record's route leave out, in lower case. */
@@ -58,11 +58,15 @@ function warningsOf({ status, headers, body }: GivenResponse): readonly string[]
   const has = (name: string): boolean => valuesOf(headers, name).length > 0;
   const coding = codingOf(headers);
   return [
-    ...(status >= 400 ? [`Status ${status} tells every retry that the operation failed, though it took effect.`] : []),
-    ...([301, 302, 303, 307, 308].includes(status) && !has("location") ? ["A redirect without a location."] : []),
-    ...(body.byteLength > 0 && !has("content-type") ? ["A body without a content-type."] : []),
+    ...(status >= 400
+      ? [`Status ${status} tells every retry that the operation failed, although it took effect.`]
+      : []),
+    ...([301, 302, 303, 307, 308].includes(status) && !has("location")
+      ? ["A redirect without a location header."]
+      : []),
+    ...(body.byteLength > 0 && !has("content-type") ? ["A body without a content-type header."] : []),
     ...(body.byteLength === 0 && !NULL_BODY_STATUSES.has(status) ? ["The body is empty."] : []),
-    ...(coding === null ? [] : [`The body is encoded ("${coding}"), so what is in it was not looked at.`]),
+    ...(coding === null ? [] : [`The body is encoded ("${coding}"), so its content was not checked.`]),
   ];
 }
 

@@ -18,14 +18,14 @@ const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
 
 export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
   const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name));
-  if (unknown !== undefined) return refuse(`There is no such parameter: write one of ${PARAMETERS.join(", ")}.`);
+  if (unknown !== undefined) return refuse(`Unknown parameter: write one of ${PARAMETERS.join(", ")}.`);
   const repeated = PARAMETERS.find((name) => name !== "state" && query.getAll(name).length > 1);
   if (repeated !== undefined) return refuse(`${repeated} is given more than once: write it once.`);
 
   const words = query.getAll("state").flatMap((value) => value.split(","));
   const states = RECORD_STATES.filter((state) => words.includes(state));
   if (words.some((word) => !RECORD_STATES.some((state) => state === word))) {
-    return refuse(`state must be one of ${RECORD_STATES.join(", ")}, or some of them with commas.`);
+    return refuse(`state must be one or more of ${RECORD_STATES.join(", ")}, separated by commas.`);
   }
   const route = query.get("route");
   if (route !== null && (route === "" || route.length > maxRouteLength)) {
@@ -33,13 +33,13 @@ export function parseListRequest(query: URLSearchParams): Parsed<ListRequest> {
   }
   const key = query.get("key");
   if (key !== null && (key === "" || key.length > maxKeyLength)) {
-    return refuse(`key must be an idempotency key: 1 to ${maxKeyLength} characters, without quotes around it.`);
+    return refuse(`key must be an idempotency key: 1 to ${maxKeyLength} characters, without quotes.`);
   }
   const idPrefix = query.get("id");
   if (idPrefix !== null && !ID_PREFIX.test(idPrefix)) {
-    return refuse("id must be the beginning of a record's id: 8 to 64 digits of 0-9 and a-f.");
+    return refuse("id must be the first 8 to 64 digits (0-9, a-f) of a record's id.");
   }
-  if (key !== null && idPrefix !== null) return refuse("key and id are two ways to name records: write one of them.");
+  if (key !== null && idPrefix !== null) return refuse("key and id cannot be combined: write one of them.");
   const age = query.get("older_than");
   const duration = age === null ? null : parseDuration(age);
   if (duration?.ok === false) return refuse('older_than must be a duration: write "30s", "5m", "24h" or "7d".');

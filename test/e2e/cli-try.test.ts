@@ -209,7 +209,7 @@ describe("before anything is sent", () => {
 
   it("says that nobody listens", async () => {
     const { stderr } = await refused(`http://127.0.0.1:${await freePort()}/pay`, "--yes");
-    expect(stderr).toContain("Nobody listens there");
+    expect(stderr).toContain("Nothing listens there");
   });
 
   it.each([

@@ -162,7 +162,7 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
           {body}
         </pre>
       )}
-      {omittedHeaders.length === 0 ? null : <p>This route leaves out of replays: {omittedHeaders.join(", ")}.</p>}
+      {omittedHeaders.length === 0 ? null : <p>This route omits from replays: {omittedHeaders.join(", ")}.</p>}
       {warnings.length === 0 ? null : (
         <div class="note unknown" role="status">
           {warnings.map((warning) => (
@@ -202,15 +202,15 @@ function Field({ id, label, hint, children }: FieldProps) {
 const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;
 
 const SUMMARIES = {
-  resolve: "It took effect: give it its response.",
-  release: "It did not take effect: let it be tried again.",
+  resolve: "It took effect: give retries its response.",
+  release: "It did not take effect: let the next request try again.",
   forget: "Erase the record.",
 } as const;
 
 const CONFIRMATIONS = {
-  resolve: "I have seen at the origin that it took effect. Every retry gets this response from now on.",
-  release: "I have seen at the origin that it did not take effect. The next request reaches the origin again.",
-  forget: "The next request with this key is taken for a first one and reaches the origin.",
+  resolve: "I checked at the origin: it took effect. Every retry gets this response from now on.",
+  release: "I checked at the origin: it did not take effect. The next request reaches the origin again.",
+  forget: "The next request with this key counts as a first request and reaches the origin.",
 } as const;
 
 const BUTTONS = {

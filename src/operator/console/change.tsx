@@ -55,23 +55,20 @@ async function refuseForm({ paths, viewer }: View, fields: Readonly<Record<strin
   const refuse = (title: string, text: string): Promise<Response> =>
     show(<Message paths={paths} title={title} text={text} />, 403);
   if (viewer.role !== "admin") {
-    return refuse("Read only", "Changes need the administrator's token. Nothing was changed.");
+    return refuse("Read only", "Changes need the administrator token. Nothing was changed.");
   }
   if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) return null;
-  return refuse(
-    "Not from here",
-    "This form was not made for your session. Nothing was changed. Open the record again.",
-  );
+  return refuse("Form refused", "This form was not made for your session. Nothing was changed. Open the record again.");
 }
 
 function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): string {
   switch (refusal.why) {
     case "none":
-      return "There is no such record any more.";
+      return "This record no longer exists.";
     case "in-flight":
-      return `An attempt is in flight, or may still be at work in the origin: attempts never overlap. Try again when it has ended, or its lock has: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
+      return `An attempt is in flight or may still be running at the origin. Attempts never overlap. Try again when the attempt or its lock ends: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
     case "completed":
-      return "The record has been completed meanwhile, and its answer stands. It can only be forgotten.";
+      return "The record was completed meanwhile, and its response is final. It can only be forgotten.";
   }
 }
 
@@ -87,7 +84,7 @@ function readChange(action: Change, fields: Readonly<Record<string, string>>): C
   const parsed = parseChange(action, new TextEncoder().encode(JSON.stringify(asked)));
   const errors = [
     ...(parsed.ok ? [] : [parsed.reason]),
-    ...(isPreview || confirmed === "yes" ? [] : ["Confirm what follows from it: tick the box above the button."]),
+    ...(isPreview || confirmed === "yes" ? [] : ["Confirm the change: tick the box above the button."]),
   ];
   if (!parsed.ok || errors.length > 0) return { ok: false, errors };
   const { isPreview: _, ...change } = parsed.value;

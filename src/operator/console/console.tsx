@@ -59,20 +59,20 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   app.use(
     bodyLimit({
       maxSize: LARGEST_FORM_BYTES,
-      onError: () => say(413, "Too large", "A form may have one MiB. Larger responses go through the API."),
+      onError: () => say(413, "Too large", "A form may have at most 1 MiB. Use the API for larger responses."),
     }),
   );
   app.onError((error) => {
     if (error instanceof HTTPException)
       return say(
         403,
-        "Not from here",
-        "This form was not sent by the console itself. Nothing was changed. Open the console and try again.",
+        "Form refused",
+        "This form was not sent from the console. Nothing was changed. Open the console and try again.",
       );
     console.error({ message: "the console failed", reason: String(error) });
-    return say(503, "No answer", "A shard did not answer. Nothing is known to be lost: load the page again.");
+    return say(503, "No answer", "A shard did not answer. Reload the page to see the current state.");
   });
-  app.notFound(() => say(404, "Not found", "There is no such page or record. A record may have expired."));
+  app.notFound(() => say(404, "Not found", "There is no such page or record. The record may have expired."));
   app.use(csrf());
   signingIn(app, paths, ports);
   app.use(guard(paths, ports));

@@ -31,8 +31,8 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
   const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
   const undecided =
     total.unknown === 0
-      ? "Nothing waits for a decision"
-      : `${unknown} ${total.unknown === 1 ? "record waits" : "records wait"} for a decision`;
+      ? "Nothing needs a decision"
+      : `${unknown} ${total.unknown === 1 ? "record needs" : "records need"} a decision`;
   return (
     <Page
       view={view}
@@ -67,7 +67,7 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
       <section class="card" id="rates" data-live>
         <div class="head">
           <h2 id="rates-title">Replays and conflicts by route</h2>
-          <span class="soft small">since the counters began</span>
+          <span class="soft small">since the counters started</span>
         </div>
         <Rates rates={rates} />
       </section>
@@ -92,15 +92,10 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
           name="Unknown"
           count={total.unknown}
           isAtLeast={total.atLeast.includes("unknown")}
-          says="wait for a decision"
+          says="need a decision"
           alert={total.unknown > 0}
         />
-        <Tile
-          name="Failed"
-          count={total.failed}
-          isAtLeast={total.atLeast.includes("failed")}
-          says="may be tried again"
-        />
+        <Tile name="Failed" count={total.failed} isAtLeast={total.atLeast.includes("failed")} says="can be retried" />
         <div>
           <dt>Stored</dt>
           <dd class="n">{size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}</dd>
@@ -113,7 +108,7 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
 
       <section class="card" id="waiting" data-live>
         <div class="head">
-          <h2 id="waiting-title">Waits for a decision</h2>
+          <h2 id="waiting-title">Needs a decision</h2>
           <More
             shown={waiting.length}
             of={total.unknown}
@@ -142,7 +137,7 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
           <More shown={inFlight.length} of={total.inFlight} href={paths.listed({ state: "started" })} />
         </div>
         {inFlight.length === 0 ? (
-          <p class="empty">No call to the origin is open.</p>
+          <p class="empty">No calls to the origin in flight.</p>
         ) : (
           <RecordsTable
             view={view}
@@ -165,14 +160,14 @@ function Busiest({ view, shards, silent }: Pick<OverviewProps, "view" | "shards"
   return (
     <section class="card" id="shards" data-live>
       <div class="head">
-        <h2 id="shards-title">Shards with most to do</h2>
+        <h2 id="shards-title">Busiest shards</h2>
         <a class="small" href={paths.shards}>
           All shards
         </a>
       </div>
       {busiest.length === 0 ? (
         <p class="empty">
-          Every shard{silent.length === 0 ? "" : " that answers"} is quiet: nothing in flight, unknown or failed.
+          Every shard{silent.length === 0 ? "" : " that answers"} is idle: nothing in flight, unknown or failed.
         </p>
       ) : (
         <ShardsTable shards={busiest} labelledBy="shards-title" />

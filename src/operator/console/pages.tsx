@@ -19,7 +19,8 @@ const LOOKED_AT = 100;
 const SHOWN = 6;
 
 /** What the list says after it: there is no record any more that could. */
-const FORGOTTEN = "Forgotten. Requests with this key are first ones again, from every Worker within 30 seconds.";
+const FORGOTTEN =
+  "Forgotten. The next request with this key counts as a first request, on every Worker within 30 seconds.";
 
 export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {
   app.get(paths.overview, async (c) => {
@@ -40,7 +41,8 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
     const filter = readFilter(search);
     const { request } = filter;
     const listed = request === null ? null : await find(operator, request);
-    const problem = filter.problem ?? (listed === null ? "This page of the list is no more. Search again." : null);
+    const problem =
+      filter.problem ?? (listed === null ? "This page of the list no longer exists. Search again." : null);
     return show(
       <Records
         view={c.var.view}

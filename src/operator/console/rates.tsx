@@ -9,7 +9,8 @@ export function Rates({ rates }: { readonly rates: readonly RouteRates[] }) {
   if (rates.length === 0) {
     return (
       <p class="empty">
-        No protected request since the counters began: they live in memory and restart with the gateway, records do not.
+        No protected requests since the counters started. They live in memory and restart with the gateway; records do
+        not.
       </p>
     );
   }
@@ -55,7 +56,7 @@ function Rate({ kind, count, of }: { readonly kind: string; readonly count: numb
         <rect class={kind} width={percent.toFixed(1)} height="10" />
       </svg>
       <span>
-        {percent.toFixed(1)} % <span class="soft small">({grouped(count)})</span>
+        {percent.toFixed(1)}% <span class="soft small">({grouped(count)})</span>
       </span>
     </div>
   );

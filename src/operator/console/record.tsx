@@ -53,13 +53,13 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
           {/* A preview that somebody reads stays as it is. */}
           <section class="card" id="decide" data-live={(draft?.preview ?? null) === null ? true : undefined}>
             <div class="head">
-              <h2>Decide</h2>
+              <h2>Actions</h2>
             </div>
             <p class="empty">{advice}</p>
             {view.viewer.role === "admin" ? (
               <ChangeForms view={view} record={record} changes={changes} draft={draft} />
             ) : (
-              <p class="empty">You are signed in with the read-only token. Changes need the administrator's.</p>
+              <p class="empty">You are signed in with the read-only token. Changes need the administrator token.</p>
             )}
           </section>
         </div>
@@ -82,7 +82,7 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
           </section>
           <section class="card" id="facts" data-live>
             <div class="head">
-              <h2>Facts</h2>
+              <h2>Details</h2>
             </div>
             <Facts record={record} now={view.now} />
           </section>
@@ -136,7 +136,7 @@ function Facts({ record, now }: { readonly record: RecordDetail; readonly now: n
       ) : null}
       {expiresAt === null ? null : (
         <>
-          <dt>Erased</dt>
+          <dt>Expires</dt>
           <dd>
             <Time at={expiresAt} now={now} rel="in" />
           </dd>

@@ -58,7 +58,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
         <div class="field wide">
           <label for="key">
             Idempotency key{" "}
-            <span class="soft small">or a record's id, or a log's keyHash: 8 digits or more from its beginning</span>
+            <span class="soft small">or the first 8 or more digits of a record's id or a log's keyHash</span>
           </label>
           <input
             id="key"
@@ -131,14 +131,14 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
 }
 
 function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, silent }: Listed): string {
-  if (cursor !== null) return "No match in this part of the shards. Go on with the next page.";
+  if (cursor !== null) return "No match on this page. Continue with the next page.";
   if (isPerKey && query["key"] === undefined)
-    return "Every key has an object of its own, so records are found by their key alone. Search for one.";
+    return "Every key has its own object, so records are found only by their key. Enter a key.";
   if (silent.length > 0) return "No match in the shards that answer.";
   if (Object.keys(query).length === 0)
-    return "No record now. Every protected request that comes with a key makes one, until it expires.";
+    return "No records. Every protected request with a key creates one, until it expires.";
   if (query["key"] !== undefined) {
-    return "No such record. The key has to be whole, as the client sent it, or the first 8 digits or more of an id; it may also have expired, or never have arrived.";
+    return "No such record. Enter the full key, or the first 8 or more digits of an id. The record may have expired, or its request may never have arrived.";
   }
-  return "No record matches. Leave out a condition.";
+  return "No record matches. Remove a condition.";
 }

@@ -88,7 +88,7 @@ export function Silent({ silent }: { readonly silent: readonly string[] }) {
     <div id="silent" data-live>
       {silent.length === 0 ? null : (
         <p class="note error" role="status">
-          <strong>{silentText(silent)}.</strong> What is there is not shown and not counted on this page:{" "}
+          <strong>{silentText(silent)}.</strong> Records there are not shown or counted on this page:{" "}
           <span class="mono">{silent.join(", ")}</span>
         </p>
       )}

@@ -34,7 +34,7 @@ export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, opera
       c.req.query("ended") === undefined
         ? null
         : "Your session has ended, and nothing was changed. Sign in and send the form again.";
-    const done = c.req.query("everywhere") === undefined ? null : "Every session of the console has ended.";
+    const done = c.req.query("everywhere") === undefined ? null : "All console sessions have ended.";
     // A link on another site brings no cookie that is strict, whether or not there is a session.
     const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
     return show(<SignIn paths={paths} error={error} done={done} next={next} isFromElsewhere={isFromElsewhere} />);
@@ -108,7 +108,7 @@ function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
           </form>
           {isFromElsewhere ? (
             <p class="small">
-              Signed in already? <a href={next}>Continue</a>
+              Already signed in? <a href={next}>Continue</a>
             </p>
           ) : null}
         </div>

@@ -11,7 +11,7 @@ export interface ConsolePorts {
   /** Where operators come in: `/_onceway`. */
   readonly basePath: string;
   readonly operator: Operator;
-  /** What the routes' requests came to, since the counters began. */
+  /** What the routes' requests came to, since the counters started. */
   readonly traffic: () => Promise<readonly OutcomeCount[]>;
   /** The configured routes' paths. */
   readonly routes: readonly string[];

@@ -71,11 +71,11 @@ describe("wrong usage exits with 2 and says what to write", () => {
   });
 
   it.each<[args: readonly string[], reason: string]>([
-    [["show"], "Give its ID, or --key KEY"],
-    [["show", ID, "--key", "k"], "Give its ID, or --key KEY"],
+    [["show"], "Missing ID or --key KEY"],
+    [["show", ID, "--key", "k"], "Missing ID or --key KEY"],
     [["show", "0123"], "64 hex digits"],
-    [["release", ID], 'Give --reason "…"'],
-    [["forget", ID, "--reason", " "], 'Give --reason "…"'],
+    [["release", ID], "Missing --reason"],
+    [["forget", ID, "--reason", " "], "Missing --reason"],
   ])("%j, with a token", async (args, reason) => {
     const { code, stdout, stderr } = await runOnceway([...args, ...GATEWAY], { ONCEWAY_TOKEN: "t".repeat(32) });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -93,11 +93,11 @@ async function refresh(): Promise<void> {
   });
   if (response.type === "opaqueredirect") {
     isOver = true;
-    return say("Your session has ended. Load the page to sign in again.", "lost");
+    return say("Your session has ended. Reload the page to sign in.", "lost");
   }
   if (response.status === 404) {
     isOver = true;
-    return say("This record is no more: it has expired, or was forgotten.", "lost");
+    return say("This record no longer exists: it expired or was forgotten.", "lost");
   }
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
   if (next.documentElement.dataset["now"] === undefined) throw new Error(`no page: ${response.status}`);
@@ -116,7 +116,7 @@ async function loop(): Promise<void> {
   } catch {
     if (lostAt === 0) lostAt = Date.now();
     const since = new Date(lostAt).toISOString().slice(11, 19);
-    if (!isPaused) say(`Connection lost at ${since} UTC. Trying again …`, "lost");
+    if (!isPaused) say(`Connection lost at ${since} UTC. Retrying …`, "lost");
   }
   schedule(REFRESH_MS);
 }
