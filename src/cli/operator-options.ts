@@ -34,7 +34,7 @@ export function connect({ url, tokenFile }: OperatorOptions): OperatorClient {
   if (token === undefined || token.trim() === "") {
     throw new Failure(
       UNUSABLE,
-      `${where} holds no token: put the gateway's ADMIN_TOKEN or READ_TOKEN into ONCEWAY_TOKEN, or into a file named with --token-file.`,
+      `${where} holds no token: set ONCEWAY_TOKEN to the gateway's ADMIN_TOKEN or READ_TOKEN, or write --token-file FILE.`,
     );
   }
   if (!/^[\u0021-\u007e]+$/.test(token.trim())) {

@@ -27,8 +27,7 @@ export async function pickRecord(
   id: string | undefined,
   { key }: RecordChoice,
 ): Promise<string> {
-  if ((id === undefined) === (key === undefined))
-    throw new Failure(UNUSABLE, "Missing ID or --key KEY: write one of them.");
+  if ((id === undefined) === (key === undefined)) throw new Failure(UNUSABLE, "Write either the ID or --key KEY.");
   const idPrefix = id?.toLowerCase();
   if (idPrefix !== undefined && !ID_PREFIX.test(idPrefix)) {
     throw new Failure(
