@@ -6,12 +6,12 @@ import { parseHeaderName } from "../config/values.ts";
 import { Failure, messageOf, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine } from "./send.ts";
 
-/** The values of an option that may be repeated, in their order. */
+/** Collects the values of an option that may be repeated, in order. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
-/** "name: value" as a pair; throws a Failure where it is none. */
+/** Parses "name: value". Throws a Failure if it is invalid. */
 export function readHeader(line: string): HeaderLine {
   const colon = line.indexOf(":");
   const name = parseHeaderName(line.slice(0, Math.max(colon, 0)));
@@ -28,7 +28,7 @@ export function readHeader(line: string): HeaderLine {
   return [name.value, value];
 }
 
-/** Throws a Failure where the file cannot be read. */
+/** Throws a Failure if the file cannot be read. */
 export function readBytes(file: string): Buffer {
   try {
     return readFileSync(file);
@@ -37,10 +37,10 @@ export function readBytes(file: string): Buffer {
   }
 }
 
-/** Throws a Failure where the file cannot be written. */
+/** Throws a Failure if the file cannot be written. */
 export function writeBytes(file: string, bytes: Buffer): void {
   try {
-    // What an origin told its client is for this user alone.
+    // The response may be confidential: only this user may read the file.
     writeFileSync(file, bytes, { mode: 0o600 });
   } catch (error) {
     throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);

@@ -1,5 +1,5 @@
-// `onceway release`, `resolve` and `forget`: what an operator decides about a record. Every decision has a reason, which
-// the record keeps; what is allowed is decided by the gateway.
+// `onceway release`, `resolve` and `forget`: an operator's changes to a record. Every change has a reason, which the record
+// keeps. The gateway decides what is allowed.
 
 import { type Command, InvalidArgumentError } from "commander";
 
@@ -99,7 +99,7 @@ async function prepare(
   options: ChangeOptions,
 ): Promise<{ readonly client: OperatorClient; readonly recordId: string; readonly reason: string }> {
   const client = connect(options);
-  // Before the first question and the first call: a script learns at once what is missing.
+  // Checked before the first question and the first call, so that a script fails at once.
   const dialogue = openDialogue();
   const given = options.reason?.trim() ?? "";
   if (given === "" && dialogue === null)
@@ -113,9 +113,9 @@ function whyNoReason(value: string | undefined): string | undefined {
   return (value ?? "").trim() === "" ? "Write a few words: the record keeps them." : undefined;
 }
 
-/** The released attempt may still be at work at the origin, so the next one waits for its lock to end. */
+/** The released attempt may still be running at the origin, so the next one waits until its lock ends. */
 function releaseText({ attempt, lockedUntil }: RecordDetail, now: number): string {
-  const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock has ended` : "";
+  const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock ends` : "";
   return `released: a request with this key starts attempt ${attempt + 1}${when}`;
 }
 

@@ -1,5 +1,5 @@
-// What two identical requests, sent one after the other with the same key, prove about the gateway before them: one
-// diagnosis with its reasons, for people and for scripts. Pure: it is given what came back.
+// Concludes from the answers to two identical requests with the same key what the gateway does: one diagnosis with its reasons,
+// for people and for scripts. Pure.
 
 import { BUILT_IN } from "../config/defaults.ts";
 import type { Answer } from "./send.ts";
@@ -10,23 +10,23 @@ export type DiagnosisCode =
   | "protected"
   /** The second request was answered from a record, but not with the same status and bytes. */
   | "replay-differs"
-  /** A gateway stands there, and this request goes past it. */
+  /** There is a gateway, but it does not protect this request. */
   | "route-not-protected"
   | "no-gateway"
-  /** The gateway forwards without protection, since its store fails. */
+  /** The gateway forwards without protection, because its store fails. */
   | "store-fails-open"
-  /** The origin said that it did not act, so it was rightly asked again: this proves nothing. */
+  /** The origin said that it did not act, so asking it again was right: this proves nothing. */
   | "not-kept"
   /** The gateway refused the request itself. */
   | "problem"
-  /** Another request with the same key was not told apart. */
+  /** A different request with the same key was accepted. */
   | "mismatch-accepted";
 
 export interface Diagnosis {
   readonly code: DiagnosisCode;
   /** Whether the request is proved to be protected. */
   readonly works: boolean;
-  /** What happened, in sentences; the first is the gist. */
+  /** What happened, in sentences, the main one first. */
   readonly happened: readonly string[];
   readonly advice: string | null;
 }
@@ -137,7 +137,7 @@ function refusedByGateway(code: string, detail: string): Diagnosis {
   };
 }
 
-/** Neither answer has a mark of a gateway. */
+/** Neither answer shows a gateway. */
 function unseen({ method, path, policy, first }: Evidence): Diagnosis {
   const twice = `The request was sent twice and nothing held the second one back: if the origin acts on it, it acted twice (it answered ${first.status}).`;
   if (policy === null) {
@@ -160,7 +160,7 @@ function unseen({ method, path, policy, first }: Evidence): Diagnosis {
   };
 }
 
-/** The key is repeated, and yet the origin was asked again. */
+/** The answers repeat the key, but the origin was asked again. */
 function repeated({ first, policy }: Evidence): Diagnosis {
   const notReplayed = policy?.routes.flatMap((route) => [...route.notReplayed.refused, ...route.notReplayed.ambiguous]);
   const isNoResult = (notReplayed ?? [...BUILT_IN.refused, ...BUILT_IN.ambiguous]).includes(first.status);
@@ -184,7 +184,7 @@ function repeated({ first, policy }: Evidence): Diagnosis {
   };
 }
 
-/** What the operator does about a problem; what the client does is in its detail. */
+/** What the operator can do about a problem; its detail tells what the client does. */
 const ADVICE: Readonly<Record<string, string>> = {
   "key-missing": "The route reads the key from another header: name it with --key-header.",
   "key-invalid": "Choose a key of the route's format with --key.",

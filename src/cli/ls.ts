@@ -57,7 +57,7 @@ async function ls(options: LsOptions): Promise<void> {
   const records: RecordSummary[] = [];
   let page = await pages.next();
   for (; page.done !== true; page = await pages.next()) {
-    // Written as they come: there may be millions.
+    // Written page by page: there may be millions.
     if (options.json === true) process.stdout.write(page.value.map((record) => `${jsonLine(record)}\n`).join(""));
     else records.push(...page.value);
   }

@@ -1,5 +1,5 @@
-// Calls the operator API of a gateway: one method for each call, with checked answers. Whatever goes wrong becomes a
-// Failure that says what to do. The token goes to the gateway that was named and nowhere else: no redirect is followed.
+// Calls the operator API of a gateway: one method for each call, with checked answers. Every error becomes a Failure that says
+// what to do. The token is sent only to the named gateway: redirects are not followed.
 
 import * as v from "valibot";
 
@@ -21,18 +21,18 @@ export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 /** All that the commands show of a refusal. */
 const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
 
-/** Under the gateway's URL, unless that has a path of its own (`operator_path`). */
+/** Below the gateway's URL, unless the URL has its own path (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";
 const TIMEOUT_MS = 30_000;
 
-/** The gateway understood, and says no. */
+/** The gateway understood and refuses. */
 export class Refusal extends Failure {
-  /** Whether the same call may be answered later: throttled, or a shard that cannot be reached. */
-  readonly isPassing: boolean;
+  /** Whether the same call may succeed later: throttled, or a shard cannot be reached. */
+  readonly isTemporary: boolean;
 
   constructor(message: string, status: number) {
     super(REFUSED, message);
-    this.isPassing = status === 429 || status >= 500;
+    this.isTemporary = status === 429 || status >= 500;
   }
 }
 
@@ -42,7 +42,7 @@ export interface RecordFilter {
   /** A duration as text: "5m". */
   readonly olderThan?: string;
   readonly key?: string;
-  /** What the id begins with. */
+  /** The first digits of the id. */
   readonly idPrefix?: string;
 }
 
@@ -53,7 +53,7 @@ export interface Resolution {
 }
 
 export interface OperatorClient {
-  /** One page; go on with its cursor until that is null. A page may be empty and still have one. */
+  /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
   record(id: string): Promise<RecordDetail>;
   /** The stored response's bytes. */
@@ -65,7 +65,7 @@ export interface OperatorClient {
   forget(id: string, reason: string): Promise<void>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
-  /** What came after the cursor; null for what is still remembered. */
+  /** The exchanges after the cursor; with null, all that the gateway remembers. */
   recent(after: string | null, signal?: AbortSignal): Promise<RecentExchanges>;
 }
 
@@ -105,7 +105,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     const parsed = v.safeParse(schema, parseJson(await response.text()));
     if (parsed.success) return parsed.output;
     const [issue] = parsed.issues;
-    const where = v.getDotPath(issue) ?? "the whole";
+    const where = v.getDotPath(issue) ?? "the whole answer";
     throw new Failure(
       UNUSABLE,
       `${base} does not answer as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +

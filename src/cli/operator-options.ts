@@ -1,5 +1,5 @@
-// The options that every operator command has: which gateway, and the token. The token is never an argument, which the
-// list of processes would show.
+// The options of every operator command: which gateway, and the token. The token is never an argument, because the list of
+// processes shows arguments.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 

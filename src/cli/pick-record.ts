@@ -1,4 +1,4 @@
-// Which record a command means: by its id, or by the key that the client sent.
+// Finds the record that a command means: by its id, or by the key that the client sent.
 
 import type { Command } from "commander";
 
@@ -12,7 +12,7 @@ export interface RecordChoice {
   readonly key?: string;
 }
 
-/** Several scopes may use one key; more than these are not worth listing. */
+/** Several scopes may use one key; more candidates are not worth listing. */
 const MAX_CANDIDATES = 10;
 
 export function withRecordArgument(command: Command): Command {
@@ -21,7 +21,7 @@ export function withRecordArgument(command: Command): Command {
     .option("--key <KEY>", "the record of this idempotency key, instead of ID");
 }
 
-/** Throws a Failure where there is none, or more than one. */
+/** Throws a Failure if there is none, or more than one. */
 export async function pickRecord(
   client: OperatorClient,
   id: string | undefined,

@@ -1,9 +1,9 @@
-// Reads a list of records through its cursors, as many as are wanted, and says on a terminal how far it is.
+// Reads pages of records up to a limit, and shows its progress on a terminal.
 
 import { LIST_LIMITS } from "../operator/request-schema.ts";
 import type { OperatorClient, RecordFilter, RecordSummary } from "./operator-client.ts";
 
-/** Before that nobody wonders. */
+/** Progress is shown only after this. */
 const QUIET_MS = 1_000;
 
 export interface ReadToEnd {
@@ -12,7 +12,7 @@ export interface ReadToEnd {
   readonly silent: readonly string[];
 }
 
-/** Pages until `limit` records are read or there are no more; the last one is cut to fit. Empty pages are left out. */
+/** Yields pages until `limit` records are read or there are no more. Cuts the last page to fit and skips empty ones. */
 export async function* readPages(
   client: OperatorClient,
   filter: RecordFilter,
@@ -42,7 +42,7 @@ export async function* readPages(
   return { hasMore: cursor !== null, silent: [...silent] };
 }
 
-/** A line on stderr that is rewritten in place; silent where stderr is no terminal. */
+/** A line on stderr that is rewritten in place; shows nothing if stderr is not a terminal. */
 function startProgress(): { show(text: string): void; clear(): void } {
   const startedAt = Date.now();
   let isShown = false;

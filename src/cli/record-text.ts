@@ -1,5 +1,4 @@
-// One record in full, for a person who has to decide what becomes of it: what is known, its history as a timeline, and
-// what can be done. Pure.
+// One record in full, for an operator who has to decide about it: what is known, its timeline, and what can be done. Pure.
 
 import { formatDuration, formatSize } from "../config/units.ts";
 import { columns, type Look, printable } from "./look.ts";
@@ -16,7 +15,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
     ["locked until", when(record.lockedUntil)],
-    ["expires", record.expiresAt === null ? "not yet settled" : when(record.expiresAt)],
+    ["expires", record.expiresAt === null ? "not while in flight" : when(record.expiresAt)],
     ["fingerprint", record.fingerprint],
     ["shard", record.shard],
   ];
@@ -75,12 +74,12 @@ function responseLines({ response, responseKept }: RecordDetail, look: Look): re
   ];
 }
 
-/** What it means, in the gateway's words. */
+/** The gateway's explanation. */
 function descriptionLines({ description: { headline, retry, advice } }: RecordDetail): readonly string[] {
   return ["", printable(`${headline} ${retry}`), printable(advice)];
 }
 
-/** Who reads this about an unknown outcome wants to end it. */
+/** With an unknown outcome, the commands that settle it. */
 function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[] {
   if (state !== "unknown") return [];
   return [

@@ -1,4 +1,4 @@
-// `onceway show`: everything that is known of one record, or the bytes of its stored response.
+// `onceway show`: everything that is known about one record, or the bytes of its stored response.
 
 import type { Command } from "commander";
 
@@ -17,7 +17,7 @@ interface ShowOptions extends OperatorOptions, RecordChoice {
 export function defineShow(command: Command): Command {
   command
     .summary("show one record with its history")
-    .description("Shows one record: its state, its attempts and what was done about it, its response.");
+    .description("Shows one record: its state, its attempts and what operators did, its response.");
   withRecordArgument(command)
     .option("--body", "the bytes of the stored response, and nothing else (needs ADMIN_TOKEN); not on a terminal")
     .option("--output <FILE>", "with --body: where they go, instead of the standard output");
@@ -28,7 +28,7 @@ async function show(id: string | undefined, options: ShowOptions): Promise<void>
   if (options.output !== undefined && options.body !== true) {
     throw new Failure(UNUSABLE, "--output needs --body.");
   }
-  // Whoever made the response would otherwise steer the terminal.
+  // Otherwise the response could control the terminal.
   if (options.body === true && options.output === undefined && process.stdout.isTTY) {
     throw new Failure(
       UNUSABLE,

@@ -8,7 +8,7 @@ import { connect, operatorCommand, type OperatorOptions } from "./operator-optio
 export function defineSignOut(command: Command): Command {
   command
     .summary("end every session of the console")
-    .description("Ends every session of the console, whoever began it. The tokens stay as they are.");
+    .description("Ends every session of the console, whoever started it. The tokens stay valid.");
   return operatorCommand(command, "print what the API answers").action(signOut);
 }
 

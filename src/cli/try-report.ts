@@ -1,4 +1,4 @@
-// What `onceway try` prints: one line for each request that it sent, then the diagnosis. Pure.
+// The output of `onceway try`: one line for each request, then the diagnosis. Pure.
 
 import { columns, type Look, printable } from "./look.ts";
 import type { Answer } from "./send.ts";

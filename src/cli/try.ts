@@ -1,5 +1,5 @@
-// `onceway try URL`: the fastest way to see whether a deployed gateway works. Sends a real request twice with one key, so
-// it warns first: where no gateway stands, the origin acts twice.
+// `onceway try URL`: the fastest way to see whether a deployed gateway works. Sends a real request twice with one key, and
+// warns first: without a gateway the origin acts twice.
 
 import { randomUUID } from "node:crypto";
 
@@ -31,7 +31,7 @@ export function defineTry(command: Command): Command {
     .option("-H, --header <HEADER>", "'name: value', or @FILE with one on each line; may be repeated", collect, [])
     .option("--key <KEY>", "the idempotency key (default: a new one)")
     .option("--key-header <NAME>", "the header that carries it", "Idempotency-Key")
-    .option("--mismatch", "when the replay is right, also send the same key with another body: it must be refused")
+    .option("--mismatch", "after a correct replay, also send the same key with another body, which must be refused")
     .option("--timeout <DURATION>", "how long to wait for each answer", "60s")
     .option("-y, --yes", "do not ask before sending")
     .option("--json", "print one JSON object: {verdict, works, happened, advice, answers, ...}")
@@ -61,12 +61,12 @@ async function tryUrl(target: string, options: TryOptions): Promise<void> {
 
   const { method, url } = request;
   const first = await send("first", request, timeout.value);
-  // What the gateway itself refused has told all that there is to tell.
+  // A refusal by the gateway itself is conclusive.
   const second = readGatewayMarks(first).problem === null ? await send("second", request, timeout.value) : null;
   const evidence = { method, path: url.pathname, first, second, changed: null, policy };
   let diagnosis = diagnose(evidence);
   let changed: Answer | null = null;
-  // Only where the gateway is proved to look at the record: elsewhere it would be one more effect.
+  // Only when the gateway provably replays: otherwise this would be one more effect at the origin.
   if (
     options.mismatch === true &&
     diagnosis.code === "protected" &&

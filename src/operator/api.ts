@@ -1,5 +1,5 @@
-// The operator API: JSON under one path, for holders of a token alone. Every operation stands in openapi.json, which tests
-// hold against this file. Nothing of a record shows, and nothing changes, before the token has been looked at.
+// The operator API: JSON under one path, only for holders of a token. Every operation is in openapi.json, and a test compares
+// the two. Nothing is shown or changed before the token is checked.
 
 import { Hono } from "hono";
 import type { Context } from "hono";
@@ -29,13 +29,13 @@ interface Variables {
   readonly Variables: { role: Role };
 }
 
-/** Of a request for a change: a body of a mebibyte in base64, its headers, and room for escapes. */
-const MOST_REQUEST_BYTES = 4 << 20;
+/** Of a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
+const MAX_REQUEST_BYTES = 4 << 20;
 
-/** What they hold while they come. */
-const changeMemory = new ByteBudget(4 * MOST_REQUEST_BYTES, 60_000);
+/** Bounds the memory of change requests while they arrive. */
+const changeMemory = new ByteBudget(4 * MAX_REQUEST_BYTES, 60_000);
 
-/** `auth` is `null` where operators are not let in: then there is nothing here. */
+/** `auth` is `null` when operators have no access: then every path is 404. */
 export function createOperatorApi(
   path: string,
   auth: OperatorAuth | null,
@@ -47,7 +47,7 @@ export function createOperatorApi(
   return async (request) => guarded(await app.fetch(request));
 }
 
-/** Each route with its method as it stands in openapi.json, for the test that compares them. */
+/** The routes, for the test that compares them with openapi.json. */
 export function operatorApp(
   path: string,
   auth: OperatorAuth,
@@ -55,7 +55,7 @@ export function operatorApp(
   reader: TrafficReader,
 ): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
-  // What needs no token would have to stand above this.
+  // Every route below needs a token.
   app.use(async (context, next) => {
     const { headers } = context.req.raw;
     const address = headers.get("cf-connecting-ip") ?? "local";
@@ -106,7 +106,7 @@ export function operatorApp(
     if (context.get("role") !== "admin") return refuse(auth.forbid());
     const body = isRecordId(context) ? await operator.body(idOf(context)) : null;
     if (body === null) return refuse({ code: "record-not-found" });
-    // Whatever its type is: no browser is to show it, or run it.
+    // Whatever its type: no browser may show or run it.
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
   });
@@ -136,13 +136,13 @@ async function change(
     const refusal = refuse(auth.forbid());
     return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
   }
-  const body = await readBounded(stream, MOST_REQUEST_BYTES, changeMemory).catch(() => null);
+  const body = await readBounded(stream, MAX_REQUEST_BYTES, changeMemory).catch(() => null);
   if (body === null) return invalid("The request's body ended early.");
-  if (body.kind === "over" && body.readBytes <= MOST_REQUEST_BYTES) {
+  if (body.kind === "over" && body.readBytes <= MAX_REQUEST_BYTES) {
     return endAfter(refuse({ code: "store-unavailable" }), drain(body.rest));
   }
   if (body.kind === "over") {
-    return endAfter(refuse({ code: "body-too-large", limitBytes: MOST_REQUEST_BYTES }), drain(body.rest));
+    return endAfter(refuse({ code: "body-too-large", limitBytes: MAX_REQUEST_BYTES }), drain(body.rest));
   }
   const parsed = parseChange(action, body.body.bytes);
   body.body.free();
@@ -161,7 +161,7 @@ async function change(
   }
 }
 
-/** Changes nothing; refuses what the change itself would be refused for. */
+/** Changes nothing. Refuses what the change itself would be refused for. */
 async function preview(
   id: RecordId,
   response: GivenResponse,
@@ -201,7 +201,7 @@ function refuse(problem: Problem): Response {
   return response;
 }
 
-/** Nothing of this is to be kept by anybody, or taken for anything else than what it is called. */
+/** No cache may store an answer, and no browser may guess its type. */
 function guarded(response: Response): Response {
   response.headers.set("Cache-Control", "no-store");
   response.headers.set("X-Content-Type-Options", "nosniff");

@@ -1,5 +1,5 @@
-// What a request for a change asks for, read from its body: the reason, which every change needs, and with `resolve` the
-// response that is replayed from now on.
+// Parses the body of a change request: the reason, which every change needs, and for `resolve` the response that is replayed
+// from now on.
 
 import * as v from "valibot";
 
@@ -10,12 +10,12 @@ import type { Parsed } from "./list-request.ts";
 import type { ChangeRequest, GivenResponse } from "./operator.ts";
 import { changeSchema, type givenResponseSchema, resolveSchema } from "./request-schema.ts";
 
-/** Of a given response: it lies in its record's row, of which the platform takes 2 MB. */
-const MOST_BODY_BYTES = 1 << 20;
-const MOST_HEADER_CHARACTERS = 32_768;
+/** Of a given response. It is stored in its record's row, which the platform limits to 2 MB. */
+const MAX_BODY_BYTES = 1 << 20;
+const MAX_HEADER_CHARACTERS = 32_768;
 
 export interface ParsedChange extends Omit<ChangeRequest, "by"> {
-  /** Nothing is to be changed: only what would come of it is asked for. */
+  /** The request asks only what the change would do. */
   readonly isPreview: boolean;
 }
 
@@ -51,7 +51,7 @@ function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Pars
   const { status, headers = [], body: text, bodyBase64 } = written;
   if (text !== undefined && bodyBase64 !== undefined) return refuse("Write response.body or bodyBase64, not both.");
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  if (size > MOST_HEADER_CHARACTERS) return refuse(`response.headers exceed ${MOST_HEADER_CHARACTERS} characters.`);
+  if (size > MAX_HEADER_CHARACTERS) return refuse(`response.headers exceed ${MAX_HEADER_CHARACTERS} characters.`);
   for (const [name, value] of headers) {
     if (!isPossible(name, value)) return refuse(`response.headers: "${name.slice(0, 60)}" cannot be sent as a header.`);
     if (!isOriginsHeader(name))
@@ -59,7 +59,7 @@ function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): Pars
   }
   const body = bodyBase64 === undefined ? new TextEncoder().encode(text ?? "") : decodeBase64(bodyBase64);
   if (body === null) return refuse("response.bodyBase64 is not base64.");
-  if (body.byteLength > MOST_BODY_BYTES) return refuse(`The response's body exceeds ${MOST_BODY_BYTES} bytes.`);
+  if (body.byteLength > MAX_BODY_BYTES) return refuse(`The response's body exceeds ${MAX_BODY_BYTES} bytes.`);
   const given = { status, headers, body };
   const contradiction = contradictionIn(given, bodyBase64 === undefined);
   return contradiction === null ? { ok: true, value: given } : refuse(contradiction);

@@ -1,18 +1,18 @@
-// A response that an operator gives in the origin's place. What can be seen to be wrong with it is refused, since every retry
-// would get it; what is only strange is said in a preview, which shows what they get.
+// Checks a response that an operator gives instead of the origin. Every retry would get it, so contradictions are refused;
+// what is only unusual becomes a warning in the preview.
 
 import type { HeaderPairs } from "../http/headers.ts";
 import { NULL_BODY_STATUSES } from "../shard/answers.ts";
 import type { GivenResponse } from "./operator.ts";
 import type { PreviewView } from "./record-schema.ts";
 
-/** Such that a second one makes another message of it, or none. */
+/** A second one of these changes or breaks the message. */
 const SINGLE = ["content-type", "content-encoding", "location", "etag", "content-range"];
 
-/** RFC 9110, section 8.3.1, as far as its type and subtype go. */
+/** Type and subtype as in RFC 9110, section 8.3.1. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;.*)?$/;
 
-/** Why a response cannot be meant; `null` where nothing speaks against it. `isText`: its body was written as text. */
+/** Why a response contradicts itself; `null` when it does not. `isText`: its body was given as text. */
 export function contradictionIn({ status, headers, body }: GivenResponse, isText: boolean): string | null {
   const twice = SINGLE.find((name) => valuesOf(headers, name).length > 1);
   if (twice !== undefined) return `response.headers: ${twice} is given more than once: write it once.`;
@@ -40,7 +40,7 @@ export function contradictionIn({ status, headers, body }: GivenResponse, isText
     : `The body is not JSON, but content-type says it is (${type ?? ""}): give JSON, or another content-type.`;
 }
 
-/** `omitHeaders`: names that replays on the record's route leave out, in lower case. */
+/** `omitHeaders`: names that the record's route omits from replays, in lower case. */
 export function previewOf(given: GivenResponse, omitHeaders: readonly string[]): PreviewView["preview"] {
   const { status, headers, body } = given;
   const isOmitted = (name: string): boolean => omitHeaders.includes(name.toLowerCase());

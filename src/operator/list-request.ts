@@ -1,5 +1,4 @@
-// What a request for a list asks for, read from its query. An unknown parameter is refused: a filter with a typo would list
-// everything.
+// Parses the query of a list request. An unknown parameter is refused: a filter with a typo would list everything.
 
 import { parseDuration } from "../config/units.ts";
 import type { RecordFilter } from "./operator.ts";

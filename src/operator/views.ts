@@ -62,7 +62,7 @@ export function viewExchange(report: ExchangeReport): ExchangeView {
   };
 }
 
-/** In the words of the problem codes; a status as `status-504`. */
+/** In the words of the problem codes; a status is `status-504`. */
 function viewReason(reason: EndReason): string {
   switch (reason.kind) {
     case "status":

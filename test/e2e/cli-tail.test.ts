@@ -62,11 +62,11 @@ describe("tail", () => {
     const following = tail();
     await following.printed("first");
     await gateway.kill9();
-    await following.complained("Trying again");
+    await following.complained("Retrying");
     gateway = await gateway.restart();
     following.interrupt();
     const { code, stderr } = await following.outcome;
     expect(code).toBe(0);
-    expect(stderr.match(/Trying again/g)).toHaveLength(1);
+    expect(stderr.match(/Retrying/g)).toHaveLength(1);
   });
 });

@@ -125,7 +125,7 @@ describe("a page that is open", () => {
     await page.getByText("Paused").waitFor();
     await own.gateway.stop();
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByText(/^Connection lost at .* UTC\. Trying again …$/).waitFor();
+    await page.getByText(/^Connection lost at .* UTC\. Retrying …$/).waitFor();
     const again = await own.gateway.restart();
     await page.locator("#live-state[data-kind=live]").waitFor();
     expect(await page.getByRole("status").first().textContent()).toBe("Live");

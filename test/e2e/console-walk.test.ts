@@ -61,7 +61,7 @@ describe("a key in doubt", () => {
       // What retries will get, and a way back to what was typed.
       expect(await page.locator("#preview pre").textContent()).toBe(BODY);
       expect(await page.locator("#preview dl").textContent()).toContain("x-settled-by");
-      await page.getByRole("button", { name: "Change it" }).click();
+      await page.getByRole("button", { name: "Edit" }).click();
       expect(await page.locator("#resolve-form").getByLabel("Status").inputValue()).toBe("202");
       expect(await page.locator("#resolve-form").getByLabel("Body").inputValue()).toBe(BODY);
       await page.getByRole("button", { name: "Preview" }).click();

@@ -1,4 +1,4 @@
-// What an administrator may do to a record, as forms. Each says what follows from it, and asks for a reason and an explicit yes.
+// Forms for what an administrator may do to a record. Each states the consequence and asks for a reason and a confirmation.
 
 import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
@@ -7,12 +7,12 @@ import type { PreviewView } from "../record-schema.ts";
 import { FormToken } from "./page.tsx";
 import type { View } from "./view.ts";
 
-/** What somebody has typed, given back with the errors that it has. */
+/** What was typed, shown again with its errors. */
 export interface Draft {
   readonly action: Change;
   readonly errors: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
-  /** What retries would get: shown in place of the form that it was made of. */
+  /** What retries would get; shown instead of the form. */
   readonly preview: PreviewView["preview"] | null;
 }
 
@@ -24,7 +24,7 @@ interface ChangeFormsProps {
 }
 
 export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) {
-  // Somebody else was quicker: its form is no more, but not what there is to say about it.
+  // The record has changed meanwhile: the form is gone, its errors are still shown.
   const isTooLate = draft !== null && !changes.includes(draft.action);
   return (
     <div class="decide">
@@ -132,7 +132,7 @@ interface PreviewFormProps {
   readonly view: View;
   readonly record: RecordDetail;
   readonly preview: PreviewView["preview"];
-  /** As they were typed: they are sent again, and held to the same rules. */
+  /** As typed: they are sent and checked again. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -175,7 +175,7 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
         Resolve with this response
       </button>{" "}
       <button name="step" value="edit" formnovalidate>
-        Change it
+        Edit
       </button>
     </form>
   );

@@ -1,4 +1,4 @@
-// An operator's change, from the form to the record: held to the same rules as one that comes by the API.
+// An operator's change by form. The same rules as in the API apply.
 
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono } from "hono";
@@ -38,7 +38,7 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     const record = await operator.inspect(id);
     if (record === null) return c.notFound();
     if (given !== null) {
-      // With what was typed, so that a button leads back to it.
+      // With the typed fields, so that a button leads back to the form.
       const preview = fields["step"] === "edit" ? null : previewOf(given, operator.omittedHeaders(record.route));
       return show(<RecordPage view={view} record={record} draft={{ action, errors: [], fields, preview }} />);
     }
@@ -50,7 +50,7 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
   });
 }
 
-/** `null`: an administrator's own form. */
+/** `null` when an administrator sent the form from the console. */
 async function refuseForm({ paths, viewer }: View, fields: Readonly<Record<string, string>>): Promise<Response | null> {
   const refuse = (title: string, text: string): Promise<Response> =>
     show(<Message paths={paths} title={title} text={text} />, 403);
@@ -97,7 +97,7 @@ function responseOf({ status = "", headers = "", body = "" }: Readonly<Record<st
   return { status: Number(status), headers: lines.map(pair), body: body.replaceAll("\r\n", "\n") };
 }
 
-/** A line without a colon is no header, and is refused as one. */
+/** A line without a colon becomes an invalid header, which is refused. */
 function pair(line: string): readonly [string, string] {
   const colon = line.indexOf(":");
   return colon === -1 ? [line.trim(), ""] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];

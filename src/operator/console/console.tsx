@@ -1,5 +1,5 @@
-// The console: the operator's view and means, as web pages. Rendered by the server, usable without its script, and open to
-// nobody without a session. It stands on the same `Operator` as the API and decides nothing itself.
+// The console: web pages for operators, rendered by the server, usable without script, and closed without a session. It uses
+// the same `Operator` as the API and decides nothing itself.
 
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -14,7 +14,7 @@ import { Message, show } from "./page.tsx";
 import { signingIn } from "./sign-in.tsx";
 import { type ConsolePorts, pathsBelow } from "./view.ts";
 
-/** A response that an operator types or pastes; larger ones go through the API. */
+/** For a response that an operator types or pastes; larger ones go through the API. */
 const LARGEST_FORM_BYTES = 1_048_576;
 
 /** What a page may do in a browser: load its own style sheet and script, send forms to itself, and nothing else. */
@@ -31,9 +31,9 @@ const consoleHeaders = secureHeaders({
   },
   crossOriginOpenerPolicy: "same-origin",
   crossOriginResourcePolicy: "same-origin",
-  // Addresses of the console name keys. A browser sends "Origin: null" with its forms then, and Sec-Fetch-Site tells.
+  // The console's URLs contain keys. Browsers then send "Origin: null" with forms, and Sec-Fetch-Site is checked instead.
   referrerPolicy: "no-referrer",
-  // The host is the API's, and whether it is to be reached over https alone is not the console's to say.
+  // The host is the API's: the console must not decide that it is reachable only over https.
   strictTransportSecurity: false,
   xFrameOptions: "DENY",
 });

@@ -1,4 +1,4 @@
-// The first page: what runs, what waits for somebody, how the traffic goes, where it lies.
+// The first page: calls in flight, records that need a decision, traffic by route, busy shards.
 
 import { type OpenCounts, openCounts, type RecordSummary } from "../operator.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
@@ -11,18 +11,18 @@ import type { View } from "./view.ts";
 
 export interface OverviewProps {
   readonly view: View;
-  /** Longest running first; the first of them. */
+  /** The longest running ones, longest first. */
   readonly inFlight: readonly RecordSummary[];
   readonly waiting: readonly RecordSummary[];
   readonly shards: readonly ShardCountsView[];
-  /** Those that do not answer. */
+  /** Shards that do not answer. */
   readonly silent: readonly string[];
   readonly rates: readonly RouteRates[];
-  /** Every key has an object of its own: nothing can be counted or listed. */
+  /** Every key has its own object: nothing can be counted or listed. */
   readonly isPerKey: boolean;
 }
 
-/** What the overview shows of the shards: those with most to do. */
+/** How many of the busiest shards are shown. */
 const SHOWN_SHARDS = 5;
 
 export function Overview({ view, inFlight, waiting, shards, silent, rates, isPerKey }: OverviewProps) {
@@ -81,7 +81,7 @@ interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "silent" | "
   readonly total: OpenCounts;
 }
 
-/** What is not finished. */
+/** What is not completed. */
 function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
   const { paths } = view;
   return (
@@ -154,8 +154,8 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
 function Busiest({ view, shards, silent }: Pick<OverviewProps, "view" | "shards" | "silent">) {
   const { paths } = view;
   const busiest = shards
-    .filter((shard) => restless(shard) > 0)
-    .toSorted((one, other) => restless(other) - restless(one))
+    .filter((shard) => openRecords(shard) > 0)
+    .toSorted((one, other) => openRecords(other) - openRecords(one))
     .slice(0, SHOWN_SHARDS);
   return (
     <section class="card" id="shards" data-live>
@@ -209,6 +209,6 @@ function More({ shown, of, isAtLeast = false, href }: MoreProps) {
   ) : null;
 }
 
-function restless({ inFlight, unknown, failed }: ShardCountsView): number {
+function openRecords({ inFlight, unknown, failed }: ShardCountsView): number {
   return inFlight + unknown + failed;
 }

@@ -10,7 +10,7 @@ interface DocumentProps {
   readonly styleSrc: string;
   readonly scriptSrc?: string;
   readonly now?: number;
-  /** Said aloud when it changes while the page is open. */
+  /** Announced to screen readers when it changes while the page is open. */
   readonly news?: string | undefined;
   readonly from?: string | undefined;
   readonly children: Child;
@@ -42,7 +42,7 @@ interface PageProps {
   readonly title: string;
   readonly place: Place;
   readonly news?: string;
-  /** Where this page is rendered anew, where that is not its own address: a refused form has none that shows something. */
+  /** The URL from which the page refreshes, if not its own: the URL of a refused form shows nothing. */
   readonly from?: string;
   readonly children: Child;
 }
@@ -99,7 +99,7 @@ export function FormToken({ view }: { readonly view: View }) {
   return <input type="hidden" name="token" value={view.viewer.formToken} />;
 }
 
-/** Many come in, one goes through. */
+/** The logo: many lines come in, one goes out. */
 export function Brand({ href }: { readonly href: string }) {
   return (
     <a class="brand" href={href}>
@@ -126,7 +126,7 @@ interface MessageProps {
   readonly text: string;
 }
 
-/** A page that only says something. */
+/** A page with only a message. */
 export function Message({ paths, title, text }: MessageProps) {
   return (
     <Document title={title} styleSrc={paths.style}>

@@ -1,8 +1,8 @@
-// How often each route's requests are replays or conflicts, as bars with their figures beside them.
+// Replays and conflicts of each route, as bars with figures.
 
 import type { RouteRates } from "./traffic.ts";
 
-/** The busiest; the metrics have all. */
+/** The busiest routes; the metrics have all. */
 const SHOWN_ROUTES = 8;
 
 export function Rates({ rates }: { readonly rates: readonly RouteRates[] }) {
@@ -67,7 +67,7 @@ export function groupedAtLeast(count: number, isAtLeast: boolean): string {
   return grouped(count) + (isAtLeast ? "+" : "");
 }
 
-/** `12 345` would break in two; a narrow no-break space does not. */
+/** With narrow no-break spaces, so that `12 345` stays on one line. */
 export function grouped(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, "\u202f");
 }

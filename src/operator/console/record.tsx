@@ -1,4 +1,4 @@
-// One record: what it is, what has happened to it, what it answers, what may be done about it.
+// One record: its state, history and response, and what can be done about it.
 
 import { describeRecord } from "../../core/describe-record.ts";
 import { epochMs } from "../../core/units.ts";
@@ -16,7 +16,7 @@ import type { View } from "./view.ts";
 export interface RecordPageProps {
   readonly view: View;
   readonly record: RecordDetail;
-  /** A change that was not made, and why. */
+  /** A refused change and its errors. */
   readonly draft: Draft | null;
 }
 
@@ -50,7 +50,7 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
             </div>
             <Timeline timeline={record.timeline} now={view.now} />
           </section>
-          {/* A preview that somebody reads stays as it is. */}
+          {/* A preview is not refreshed while somebody reads it. */}
           <section class="card" id="decide" data-live={(draft?.preview ?? null) === null ? true : undefined}>
             <div class="head">
               <h2>Actions</h2>

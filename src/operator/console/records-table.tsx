@@ -1,4 +1,4 @@
-// A list of records: a table, and on a phone a list of cards.
+// Records as a table, or as cards on a phone.
 
 import type { Child } from "hono/jsx";
 import type { RecordSummary } from "../operator.ts";
@@ -40,7 +40,7 @@ interface RecordsTableProps {
   readonly view: View;
   readonly records: readonly RecordSummary[];
   readonly columns: readonly Column[];
-  /** The id of the heading that names it. */
+  /** The id of its heading. */
   readonly labelledBy: string;
 }
 

@@ -1,4 +1,4 @@
-// The list of records: filtered, searched by key, page after page.
+// The list of records: filtered, searched by key, in pages.
 
 import { type ListRequest, parseListRequest } from "../list-request.ts";
 import type { RecordPage as Listed, RecordState } from "../operator.ts";
@@ -10,9 +10,9 @@ import type { View } from "./view.ts";
 const CONDITIONS = ["key", "route", "older_than", "state"] as const;
 
 export interface ReadFilter {
-  /** What was asked for, for links to other pages of the same list. */
+  /** The conditions, for links to other pages of the same list. */
   readonly query: Readonly<Record<string, string>>;
-  /** `null` where something cannot be read; `problem` says what. */
+  /** `null` when a condition is invalid; `problem` says which. */
   readonly request: ListRequest | null;
   readonly problem: string | null;
 }
@@ -28,14 +28,14 @@ export function readFilter(search: URLSearchParams): ReadFilter {
 
 export interface RecordsProps {
   readonly view: View;
-  /** As it was typed. */
+  /** As typed. */
   readonly filter: ReadFilter;
-  /** `null` where the filter cannot be read. */
+  /** `null` when the filter is invalid. */
   readonly listed: Listed | null;
-  /** Of the configuration. */
+  /** The configured routes' paths. */
   readonly routes: readonly string[];
   readonly isFirstPage: boolean;
-  /** Every key has an object of its own: records are found by their key alone. */
+  /** Every key has its own object: records are found only by their key. */
   readonly isPerKey: boolean;
   readonly done: string | null;
 }

@@ -35,18 +35,18 @@ export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, opera
         ? null
         : "Your session has ended, and nothing was changed. Sign in and send the form again.";
     const done = c.req.query("everywhere") === undefined ? null : "All console sessions have ended.";
-    // A link on another site brings no cookie that is strict, whether or not there is a session.
+    // A link on another site sends no SameSite=Strict cookie, even with a valid session.
     const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
     return show(<SignIn paths={paths} error={error} done={done} next={next} isFromElsewhere={isFromElsewhere} />);
   });
-  // Whoever can send this form is at the console: it needs no token, and works when the session has ended.
+  // Needs no form token and works after the session has ended: signing out harms nobody.
   app.post(paths.signOut, (c) => {
     dropSessionCookie(c);
     return c.redirect(paths.overview, 303);
   });
 }
 
-/** Never to another place than the console: what the form says may come from anywhere. */
+/** Only pages of the console: the value in the form may come from anywhere. */
 function ownPath(paths: Paths, wanted: string | undefined): string {
   if (wanted === undefined || !URL.canParse(wanted, ORIGIN)) return paths.overview;
   const { origin, pathname, search } = new URL(wanted, ORIGIN);
@@ -59,9 +59,9 @@ const ORIGIN = "https://console.invalid";
 interface SignInProps {
   readonly paths: Paths;
   readonly error: string | null;
-  /** What has just happened. */
+  /** A confirmation of the last action. */
   readonly done: string | null;
-  /** Where to go afterwards. */
+  /** Where to go after signing in. */
   readonly next: string;
   readonly isFromElsewhere: boolean;
 }
@@ -84,7 +84,7 @@ function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
                 {error}
               </p>
             )}
-            {/* Password managers file a token under a name. */}
+            {/* Password managers need a user name. */}
             <input name="username" value="operator" autocomplete="username" hidden />
             <div class="field">
               <label for="operator-token">Operator token</label>

@@ -8,35 +8,35 @@ import { SCRIPT, STYLE } from "./assets.ts";
 import type { OutcomeCount } from "./traffic.ts";
 
 export interface ConsolePorts {
-  /** Where operators come in: `/_onceway`. */
+  /** The path for operators: `/_onceway`. */
   readonly basePath: string;
   readonly operator: Operator;
-  /** What the routes' requests came to, since the counters started. */
+  /** Outcomes by route since the counters started. */
   readonly traffic: () => Promise<readonly OutcomeCount[]>;
   /** The configured routes' paths. */
   readonly routes: readonly string[];
   readonly tokens: Tokens;
-  /** The API's own: wrong tokens count together, wherever they are tried. */
+  /** Shared with the API, so that wrong tokens count together. */
   readonly auth: OperatorAuth;
 }
 
 /** Who is signed in. */
 export interface Viewer {
   readonly role: Role;
-  /** Every form that changes something carries it. */
+  /** In every form that changes something. */
   readonly formToken: string;
 }
 
 export interface View {
   readonly paths: Paths;
   readonly viewer: Viewer;
-  /** The server's time, to which all durations refer. */
+  /** The server's time; all durations are relative to it. */
   readonly now: number;
 }
 
 export type Paths = ReturnType<typeof pathsBelow>;
 
-/** The console's addresses. What the API serves lies beside them. */
+/** The console's URLs, below the same path as the API's. */
 export function pathsBelow(base: string) {
   const console = `${base}/console`;
   const record = (id: RecordId): string => `${console}/records/${id}`;
