@@ -230,7 +230,7 @@ describe("what a page says of a record", () => {
     await signIn(page);
     expect(await page.locator("#counts .alert .n").textContent()).toBe("1");
     expect(await page.locator("#rates .empty").textContent()).toContain(
-      "No protected request since the counters started",
+      "No protected requests since the counters started",
     );
     await close();
     await again.stop();
@@ -263,7 +263,7 @@ describe("with an object for each key", () => {
     await own.send({ path: HOLD, key, behave: { drop: "after-effect" } });
     const { page, complaints, close } = await openConsole(browser, own);
     await signIn(page);
-    await page.getByText("those cannot be listed. Search a record by its key.").waitFor();
+    await page.getByText("those cannot be listed. Search for a record by its key.").waitFor();
     expect(await page.locator("#counts").count()).toBe(0);
     await page.getByRole("searchbox").fill(key);
     await page.getByRole("button", { name: "Search" }).click();

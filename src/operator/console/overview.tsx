@@ -58,8 +58,7 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
       <Silent silent={silent} />
       {isPerKey ? (
         <p class="note">
-          Every key has an object of its own (shards = "per-key"), and those cannot be listed. Search a record by its
-          key.
+          Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its key.
         </p>
       ) : (
         <Open view={view} total={total} shards={shards} silent={silent} inFlight={inFlight} waiting={waiting} />

@@ -14,7 +14,7 @@ export function Shards({ view, shards, silent }: { readonly view: View } & AllCo
       <section class="card" id="shards" data-live>
         {shards.length + silent.length === 0 ? (
           <p class="empty">
-            Every key has an object of its own (shards = "per-key"), and those cannot be listed. Search a record by its
+            Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its
             key.
           </p>
         ) : (

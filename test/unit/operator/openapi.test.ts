@@ -13,13 +13,9 @@ function membersOf(path: string, at: unknown): readonly (readonly [string, Schem
   if (Array.isArray(at)) return at.flatMap((one: unknown) => membersOf(path, one));
   if (!v.is(schema, at)) return [];
   const properties = Object.entries(v.is(schema, at["properties"]) ? at["properties"] : {});
-  return [
-    ...properties.flatMap(([name, member]) => [
-      [`${path}.${name}`, v.parse(schema, member)] as const,
-      ...membersOf(`${path}.${name}`, member),
-    ]),
-    ...[at["oneOf"], at["items"]].flatMap((inner) => membersOf(path, inner)),
-  ];
+  const own = properties.map(([name, member]) => [`${path}.${name}`, v.parse(schema, member)] as const);
+  const nested = properties.flatMap(([name, member]) => membersOf(`${path}.${name}`, member));
+  return [...own, ...nested, ...[at["oneOf"], at["items"]].flatMap((inner) => membersOf(path, inner))];
 }
 
 const members = Object.entries(openapi.components.schemas).flatMap(([name, one]) => membersOf(name, one));
