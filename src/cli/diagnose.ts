@@ -46,7 +46,7 @@ export function diagnose(evidence: Evidence): Diagnosis {
   const { first, second, changed } = evidence;
   const firstMarks = readGatewayMarks(first);
   if (firstMarks.problem !== null) return refusedByGateway(firstMarks.problem.code, firstMarks.problem.detail);
-  if (second === null) throw new TypeError("an answer that is no problem of the gateway has a second one");
+  if (second === null) throw new TypeError("a second answer is missing");
   const secondMarks = readGatewayMarks(second);
   if (firstMarks.unprotected || secondMarks.unprotected) return failsOpen();
   if (secondMarks.replayed) {

@@ -23,7 +23,7 @@ export function defineTry(command: Command): Command {
     .summary("send a request twice, and say what happened")
     .description(
       "Sends a real request to URL, then the same again with the same key, and says whether the second one was answered\n" +
-        "from the record. Behind a gateway the operation takes effect once; where there is none, twice.",
+        "from the record. Behind a gateway the operation takes effect once; without one, twice.",
     )
     .argument("<URL>", "of an operation behind the gateway")
     .option("-X, --method <METHOD>", "", "POST")

@@ -71,8 +71,12 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
     ofRoutes("requests_total", "counter", "Requests answered, by route and outcome.", (labels, { requests }) =>
       counted(OUTCOMES, requests).map(([outcome, count]) => sample({ ...labels, outcome }, count)),
     ),
-    ofRoutes("attempts_total", "counter", "Attempts begun: the first of a record, or again.", (labels, { attempts }) =>
-      counted(["first", "again"], attempts).map(([kind, count]) => sample({ ...labels, kind }, count)),
+    ofRoutes(
+      "attempts_total",
+      "counter",
+      "Attempts started: the first of a record, or again.",
+      (labels, { attempts }) =>
+        counted(["first", "again"], attempts).map(([kind, count]) => sample({ ...labels, kind }, count)),
     ),
     ofRoutes("verdicts_total", "counter", "Attempts ended, by verdict.", (labels, { verdicts }) =>
       counted(ATTEMPT_VERDICTS, verdicts).map(([verdict, count]) => sample({ ...labels, verdict }, count)),
@@ -104,7 +108,7 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
     ofShards(
       "calls_crowded_total",
       "counter",
-      "Attempts begun while six or more others ran: the platform may have queued their calls.",
+      "Attempts started while six or more others ran: the platform may have queued their calls.",
       ({ crowded }) => crowded,
     ),
     {
@@ -122,12 +126,12 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
       ({ oldestMs }) => oldestMs / 1000,
     ),
     ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
-    ofShards("alarms_total", "counter", "Alarms that have come.", ({ alarm }) => alarm.count),
-    ofShards("alarm_lag_seconds", "gauge", "How late the last alarm came.", ({ alarm }) => alarm.lagMs / 1000),
+    ofShards("alarms_total", "counter", "Alarms received.", ({ alarm }) => alarm.count),
+    ofShards("alarm_lag_seconds", "gauge", "Delay of the last alarm.", ({ alarm }) => alarm.lagMs / 1000),
     ofShards(
       "alarm_lag_max_seconds",
       "gauge",
-      "How late the latest alarm came since the shard is in memory.",
+      "Longest delay of an alarm since the shard was loaded into memory.",
       ({ alarm }) => alarm.maxLagMs / 1000,
     ),
   ];
