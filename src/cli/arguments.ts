@@ -1,22 +1,22 @@
-// Reads the arguments that more than one command has: what may be repeated, headers, files.
+// Reads what more than one command is given: repeated options, headers, files, JSON.
 
 import { readFileSync, writeFileSync } from "node:fs";
 
 import { parseHeaderName } from "../config/values.ts";
-import { Failure, messageOf, UNUSABLE } from "./outcome.ts";
+import { Failure, messageOf, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine } from "./send.ts";
 
-/** The values of an option that may be repeated, in their order. */
+/** Collects the values of an option that may be repeated, in order. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
-/** "name: value" as a pair; throws a Failure where it is none. */
+/** Parses "name: value". Throws a Failure if it is invalid. */
 export function readHeader(line: string): HeaderLine {
   const colon = line.indexOf(":");
   const name = parseHeaderName(line.slice(0, Math.max(colon, 0)));
   if (colon < 0 || !name.ok) {
-    throw new Failure(UNUSABLE, `${JSON.stringify(line)} is no header: write --header 'name: value'`);
+    throw new Failure(UNUSABLE, `${JSON.stringify(line)} is not a header: write --header 'name: value'`);
   }
   const value = line.slice(colon + 1).trim();
   if (/[^\t\u0020-\u007e\u0080-\u00ff]/.test(value)) {
@@ -28,7 +28,7 @@ export function readHeader(line: string): HeaderLine {
   return [name.value, value];
 }
 
-/** Throws a Failure where the file cannot be read. */
+/** Throws a Failure if the file cannot be read. */
 export function readBytes(file: string): Buffer {
   try {
     return readFileSync(file);
@@ -37,12 +37,21 @@ export function readBytes(file: string): Buffer {
   }
 }
 
-/** Throws a Failure where the file cannot be written. */
+/** Throws a Failure if the file cannot be written. */
 export function writeBytes(file: string, bytes: Buffer): void {
   try {
-    // What an origin told its client is for this user alone.
+    // The response may be confidential: only this user may read the file.
     writeFileSync(file, bytes, { mode: 0o600 });
   } catch (error) {
     throw new Failure(UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
+  }
+}
+
+/** Undefined when the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -1,17 +1,17 @@
-// Questions to the person at the terminal. They go to stderr, so that what a command prints on stdout stays whole.
+// Questions to the person at the terminal. They go to stderr, so that stdout contains only the result.
 
 import type { Readable, Writable } from "node:stream";
 
 import { confirm, isCancel, select, text, type SelectOptions, type TextOptions } from "@clack/prompts";
 
-import { Failure, UNUSABLE } from "./outcome.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 
 export interface Dialogue {
   readonly input: Readable;
   readonly output: Writable;
 }
 
-/** Null where nobody can answer: a script, a pipe. */
+/** Null when nobody can answer: in a script or a pipe. */
 export function openDialogue(): Dialogue | null {
   return process.stdin.isTTY && process.stderr.isTTY ? { input: process.stdin, output: process.stderr } : null;
 }
@@ -28,7 +28,7 @@ export async function askChoice<T extends string>(dialogue: Dialogue, options: S
   return answer;
 }
 
-/** "No" is what Enter alone says. */
+/** Enter alone means no. */
 export async function askYes(dialogue: Dialogue, message: string): Promise<boolean> {
   const answer = await confirm({ message, initialValue: false, ...dialogue });
   if (isCancel(answer)) throw cancelled();

@@ -1,18 +1,17 @@
-// `onceway release`, `resolve` and `forget`: what an operator decides about a record. Every decision has a reason, which
-// the record keeps; what is allowed is decided by the gateway.
+// `onceway release`, `resolve` and `forget`: an operator's changes to a record. Every change has a reason, which the record
+// keeps. The gateway decides what is allowed.
 
 import { type Command, InvalidArgumentError } from "commander";
 
+import { formatSize } from "../config/units.ts";
 import { askText, askYes, openDialogue } from "./ask.ts";
 import { collect, readBytes, readHeader } from "./arguments.ts";
-import { jsonLine, lookOf } from "./look.ts";
-import type { RecordDetail } from "./operator-answers.ts";
-import type { OperatorClient } from "./operator-client.ts";
+import { jsonLine, lookOf, printable, printableLines } from "./look.ts";
+import type { OperatorClient, RecordDetail, ResponsePreview } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure, UNUSABLE } from "./outcome.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
-import { previewText } from "./preview-text.ts";
 import { fromNow } from "./times.ts";
 
 interface ChangeOptions extends OperatorOptions, RecordChoice {
@@ -30,8 +29,8 @@ interface ResolveOptions extends ChangeOptions {
 
 export function defineRelease(command: Command): Command {
   command
-    .summary("let a key be tried again")
-    .description("Says that the operation did not take effect: the next request with this key starts a new attempt.");
+    .summary("let the next request with a key try again")
+    .description("States that the operation did not take effect: the next request with this key starts a new attempt.");
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     const { client, recordId, reason } = await prepare(id, options);
     const record = await client.release(recordId, reason);
@@ -42,22 +41,22 @@ export function defineRelease(command: Command): Command {
 export function defineResolve(command: Command): Command {
   command
     .summary("settle a record with a response")
-    .description("Says that the operation took effect, and with what response: retries get that one from now on.")
+    .description("States that the operation took effect, and with which response: retries get it from now on.")
     .requiredOption("--status <N>", "of the response: 201", readStatus)
     .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collect, [])
     .option("--body <TEXT>", "the response's body (default: empty)")
-    .option("--body-file <FILE>", "the same from a file, byte for byte")
+    .option("--body-file <FILE>", "the body from a file, byte for byte")
     .option("--preview", "show what retries would get, and change nothing")
-    .option("--yes", "give it without a question; needed where nobody is asked");
+    .option("--yes", "do not ask for confirmation; required without a terminal");
   return changeCommand(command).action(async (id: string | undefined, options: ResolveOptions) => {
     if (options.body !== undefined && options.bodyFile !== undefined) {
-      throw new Failure(UNUSABLE, "There is one body: give --body or --body-file.");
+      throw new Failure(UNUSABLE, "Write either --body or --body-file.");
     }
     const body = options.bodyFile === undefined ? Buffer.from(options.body ?? "") : readBytes(options.bodyFile);
     const headers = options.header.map(readHeader);
     const dialogue = openDialogue();
     if (options.yes !== true && options.preview !== true && dialogue === null) {
-      throw new Failure(UNUSABLE, "Every retry would get this response: look at it with --preview, then give --yes.");
+      throw new Failure(UNUSABLE, "Every retry would get this response: check it with --preview, then add --yes.");
     }
     const { client, recordId, reason } = await prepare(id, options);
     const response = { status: options.status, headers, body };
@@ -81,7 +80,7 @@ export function defineForget(command: Command): Command {
   command
     .summary("erase a record")
     .description(
-      "Erases a record with its response: the next request with this key is a first one, and calls the origin.",
+      "Erases a record with its response: the next request with this key counts as a first request and calls the origin.",
     );
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     const { client, recordId, reason } = await prepare(id, options);
@@ -100,22 +99,23 @@ async function prepare(
   options: ChangeOptions,
 ): Promise<{ readonly client: OperatorClient; readonly recordId: string; readonly reason: string }> {
   const client = connect(options);
-  // Before the first question and the first call: a script learns at once what is missing.
+  // Checked before the first question and the first call, so that a script fails at once.
   const dialogue = openDialogue();
   const given = options.reason?.trim() ?? "";
-  if (given === "" && dialogue === null) throw new Failure(UNUSABLE, 'Why? Give --reason "…": the record keeps it.');
+  if (given === "" && dialogue === null)
+    throw new Failure(UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
   const recordId = await pickRecord(client, id, options);
   if (given !== "" || dialogue === null) return { client, recordId, reason: given };
   return { client, recordId, reason: (await askText(dialogue, { message: "Why?", validate: whyNoReason })).trim() };
 }
 
 function whyNoReason(value: string | undefined): string | undefined {
-  return (value ?? "").trim() === "" ? "The record keeps it: write a few words." : undefined;
+  return (value ?? "").trim() === "" ? "Write a few words: the record keeps them." : undefined;
 }
 
-/** The released attempt may still be at work at the origin, so the next one waits for its lock to end. */
+/** The released attempt may still be running at the origin, so the next one waits until its lock ends. */
 function releaseText({ attempt, lockedUntil }: RecordDetail, now: number): string {
-  const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock has ended` : "";
+  const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock ends` : "";
   return `released: a request with this key starts attempt ${attempt + 1}${when}`;
 }
 
@@ -129,4 +129,24 @@ function report(record: RecordDetail, gist: string, { json }: OperatorOptions): 
 function readStatus(value: string): number {
   if (!/^[2-5]\d\d$/.test(value)) throw new InvalidArgumentError("Write a status from 200 to 599.");
   return Number(value);
+}
+
+function previewText({ status, headers, omittedHeaders, sizeBytes, body, warnings }: ResponsePreview): string {
+  return [
+    "Every retry gets this, marked as a replay:",
+    `  ${status}`,
+    ...headers.map(([name, value]) => `  ${printable(`${name}: ${value}`)}`),
+    `  ${body === null ? `${formatSize(sizeBytes)} that are not text` : formatSize(sizeBytes)}`,
+    ...(body === null || body === ""
+      ? []
+      : [
+          "",
+          ...printableLines(body)
+            .split("\n")
+            .map((line) => `  ${line}`),
+        ]),
+    "",
+    ...(omittedHeaders.length === 0 ? [] : [`Its route omits from replays: ${printable(omittedHeaders.join(", "))}`]),
+    ...warnings.map((warning) => `Warning: ${printable(warning)}`),
+  ].join("\n");
 }

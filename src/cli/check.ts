@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
 import { describeConfig, flatRoute } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
-import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
+import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {

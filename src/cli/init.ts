@@ -23,7 +23,7 @@ import {
 } from "./init-questions.ts";
 import { collect } from "./arguments.ts";
 import { columns } from "./look.ts";
-import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
+import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
 const SOURCE_DIR = fileURLToPath(new URL("..", import.meta.url));
 

@@ -1,4 +1,4 @@
-// How text looks on a terminal: its colours, its width, and that nothing which came from outside can steer it.
+// Text on a terminal: colours, width, and escaping, so that text from outside cannot control the terminal.
 
 import { styleText } from "node:util";
 
@@ -10,7 +10,7 @@ export interface Look {
   paint(style: Style, text: string): string;
 }
 
-/** Where nobody looks at a terminal: no colours, and no reason to cut anything. */
+/** For output that is not a terminal: no colours, nothing shortened. */
 export const plainLook: Look = { width: Number.POSITIVE_INFINITY, paint: (_, text) => text };
 
 /** Colours only on a terminal, and not where NO_COLOR is set: Node's own rules. */
@@ -21,10 +21,10 @@ export function lookOf(stream: NodeJS.WriteStream): Look {
   };
 }
 
-/** What a terminal may obey, or hide: C0 and C1 controls, DEL, changes of direction, what has no width, line ends of all kinds. */
+/** Characters that control a terminal or hide text: C0 and C1, DEL, changes of direction, zero width, all line ends. */
 const STEERING = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** One line in which control characters are written out: a key or a server's text must not move the cursor. */
+/** One line with control characters escaped: a key or a server's text must not move the cursor. */
 export function printable(text: string): string {
   return text.replace(STEERING, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
@@ -34,7 +34,7 @@ export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** JSON on one line. A terminal gets the same value with what could steer it escaped, anything else the exact text. */
+/** JSON on one line. A terminal gets control characters escaped, anything else gets the exact text. */
 export function jsonLine(value: unknown, stream: { readonly isTTY?: boolean } = process.stdout): string {
   const text = JSON.stringify(value);
   return stream.isTTY === true ? text.replace(STEERING, jsonEscape) : text;
@@ -46,12 +46,12 @@ function jsonEscape(character: string): string {
     .join("");
 }
 
-/** At most `width` characters, the last of them an ellipsis where something is missing. */
+/** At most `width` characters; an ellipsis shows that text is missing. */
 export function shorten(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
-/** Rows as lines, each column as wide as its widest cell; cells may not be painted yet, since paint has a length. */
+/** Rows as lines, each column as wide as its widest cell. Cells must not be painted yet: escape codes have a length. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>

@@ -3,10 +3,10 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import { parseDuration } from "../config/units.ts";
+import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
-import { type RecordSummary, STATES } from "./operator-answers.ts";
+import type { RecordSummary } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { isIdPrefix } from "./pick-record.ts";
 import { readPages } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
@@ -26,13 +26,17 @@ export function defineLs(command: Command): Command {
   command
     .summary("list records")
     .description("Lists the records that a gateway keeps, from all its shards.")
-    .option("--state <STATES>", `only these: ${STATES.join(", ")}; separated by commas, may be repeated`, readStates)
+    .option(
+      "--state <STATES>",
+      `only these: ${RECORD_STATES.join(", ")}; separated by commas, may be repeated`,
+      readStates,
+    )
     .option("--route <PATH>", "only those of this route, its path as configured")
-    .option("--older-than <DURATION>", "only those whose attempt began longer ago: 5m", readDuration)
+    .option("--older-than <DURATION>", "only those whose attempt started longer ago: 5m", readDuration)
     .option("--key <KEY>", "only those of this idempotency key")
     .option(
       "--id <PREFIX>",
-      "only those whose id begins so: a log's keyHash, or 8 digits or more of an id",
+      "only those whose id starts so: a log's keyHash, or the first 8 or more digits of an id",
       readIdPrefix,
     )
     .option("--limit <N>", "how many to list", readLimit, DEFAULT_LIMIT)
@@ -53,7 +57,7 @@ async function ls(options: LsOptions): Promise<void> {
   const records: RecordSummary[] = [];
   let page = await pages.next();
   for (; page.done !== true; page = await pages.next()) {
-    // Written as they come: there may be millions.
+    // Written page by page: there may be millions.
     if (options.json === true) process.stdout.write(page.value.map((record) => `${jsonLine(record)}\n`).join(""));
     else records.push(...page.value);
   }
@@ -67,20 +71,20 @@ async function ls(options: LsOptions): Promise<void> {
 
 function silentText(silent: readonly string[]): string {
   const who = silent.length === 1 ? "A shard does not answer" : `${silent.length} shards do not answer`;
-  return printable(`${who}, and what is there is not listed: ${silent.join(", ")}. Try again later.`);
+  return printable(`${who}, and records there are not listed: ${silent.join(", ")}. Try again later.`);
 }
 
 function readStates(value: string, before: readonly string[] = []): readonly string[] {
   const states = value.split(",");
-  const known: readonly string[] = STATES;
+  const known: readonly string[] = RECORD_STATES;
   const wrong = states.find((state) => !known.includes(state));
-  if (wrong !== undefined) throw new InvalidArgumentError(`Write one or more of ${STATES.join(", ")}.`);
+  if (wrong !== undefined) throw new InvalidArgumentError(`Write one or more of ${RECORD_STATES.join(", ")}.`);
   return [...before, ...states];
 }
 
 function readIdPrefix(value: string): string {
   const prefix = value.toLowerCase();
-  if (!isIdPrefix(prefix)) throw new InvalidArgumentError("Write 8 to 64 digits of 0-9 and a-f.");
+  if (!ID_PREFIX.test(prefix)) throw new InvalidArgumentError("Write 8 to 64 digits of 0-9 and a-f.");
   return prefix;
 }
 

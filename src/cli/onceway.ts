@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// `npx onceway`: the gateway's command line. Says which commands there are; each stands in a file of its own.
-// Runs from the checkout with the Node that `npm ci` installs: npx puts it first on the path.
+// `npx onceway`: the gateway's command line. Lists the commands; each has its own file. Runs from the checkout with the Node
+// that `npm ci` installs: npx puts it first on the path.
 
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";

@@ -1,37 +1,38 @@
-// Calls the operator API of a gateway: one method for each call, with checked answers. Whatever goes wrong becomes a
-// Failure that says what to do. The token goes to the gateway that was named and nowhere else: no redirect is followed.
+// Calls the operator API of a gateway: one method for each call, with checked answers. Every error becomes a Failure that says
+// what to do. The token is sent only to the named gateway: redirects are not followed.
 
 import * as v from "valibot";
 
-import {
-  endedSchema,
-  forgottenSchema,
-  pageSchema,
-  previewSchema,
-  problemSchema,
-  recentSchema,
-  type RecentExchanges,
-  type RecordDetail,
-  type RecordPage,
-  recordSchema,
-  type ResponsePreview,
-} from "./operator-answers.ts";
+import { parseJson } from "./arguments.ts";
+import { endedSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
+import { forgottenSchema, previewSchema, recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { printable } from "./look.ts";
-import { Failure, messageOf, REFUSED, UNUSABLE } from "./outcome.ts";
-import { parseJson } from "./json.ts";
+import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
-/** Under the gateway's URL, unless that has a path of its own (`operator_path`). */
+// What the gateway answers. A newer gateway's unknown words pass, and its unknown members are left out.
+export type RecordPage = v.InferOutput<typeof recordPageSchema>;
+export type RecordSummary = RecordPage["records"][number];
+export type RecordDetail = v.InferOutput<typeof recordSchema>;
+export type TimelineEvent = RecordDetail["timeline"][number];
+export type RecentExchanges = v.InferOutput<typeof recentSchema>;
+export type Exchange = RecentExchanges["exchanges"][number];
+export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
+
+/** All that the commands show of a refusal. */
+const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
+
+/** Below the gateway's URL, unless the URL has its own path (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";
 const TIMEOUT_MS = 30_000;
 
-/** The gateway understood, and says no. */
+/** The gateway understood and refuses. */
 export class Refusal extends Failure {
-  /** Whether the same call may be answered later: throttled, or a shard that cannot be reached. */
-  readonly isPassing: boolean;
+  /** Whether the same call may succeed later: throttled, or a shard cannot be reached. */
+  readonly isTemporary: boolean;
 
   constructor(message: string, status: number) {
     super(REFUSED, message);
-    this.isPassing = status === 429 || status >= 500;
+    this.isTemporary = status === 429 || status >= 500;
   }
 }
 
@@ -41,7 +42,7 @@ export interface RecordFilter {
   /** A duration as text: "5m". */
   readonly olderThan?: string;
   readonly key?: string;
-  /** What the id begins with. */
+  /** The first digits of the id. */
   readonly idPrefix?: string;
 }
 
@@ -52,7 +53,7 @@ export interface Resolution {
 }
 
 export interface OperatorClient {
-  /** One page; go on with its cursor until that is null. A page may be empty and still have one. */
+  /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
   record(id: string): Promise<RecordDetail>;
   /** The stored response's bytes. */
@@ -64,7 +65,7 @@ export interface OperatorClient {
   forget(id: string, reason: string): Promise<void>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
-  /** What came after the cursor; null for what is still remembered. */
+  /** The exchanges after the cursor; with null, all that the gateway remembers. */
   recent(after: string | null, signal?: AbortSignal): Promise<RecentExchanges>;
 }
 
@@ -85,7 +86,10 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       });
     } catch (error) {
       const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : messageOf(error);
-      throw new Failure(UNUSABLE, `${base} cannot be reached (${cause}): check --url, and that the gateway runs.`);
+      throw new Failure(
+        UNUSABLE,
+        `${base} cannot be reached (${cause}): check --url, and that the gateway is running.`,
+      );
     }
     if (!response.ok) throw await refusal(response, base);
     return response;
@@ -101,16 +105,16 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     const parsed = v.safeParse(schema, parseJson(await response.text()));
     if (parsed.success) return parsed.output;
     const [issue] = parsed.issues;
-    const where = v.getDotPath(issue) ?? "the whole";
+    const where = v.getDotPath(issue) ?? "the whole answer";
     throw new Failure(
       UNUSABLE,
-      `${base} answers, but not as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +
-        "gateway, use the command line of that gateway's version.",
+      `${base} does not answer as this version of the API (${where}: ${issue.message}). Check --url; if it names a ` +
+        "gateway, use the command line of the gateway's version.",
     );
   }
 
   return {
-    list: (filter, limit, cursor) => read(pageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
+    list: (filter, limit, cursor) => read(recordPageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
     record: (id) => read(recordSchema, `/records/${id}`),
     body: async (id) => Buffer.from(await (await call(`/records/${id}/body`)).arrayBuffer()),
     release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
@@ -145,14 +149,14 @@ function queryOf(
 }
 
 async function refusal(response: Response, base: string): Promise<Failure> {
-  const problem = v.safeParse(problemSchema, parseJson(await response.text()));
+  const problem = v.safeParse(refusalSchema, parseJson(await response.text()));
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
   if (!isProblem || !problem.success) {
     const advice =
       response.status === 404
-        ? 'Nothing is there unless the secret ADMIN_TOKEN is set ("npx wrangler secret put ADMIN_TOKEN"); check --url, too.'
-        : "Check --url: it names the gateway.";
-    return new Failure(UNUSABLE, `No operator API at ${base}: it answers ${response.status}. ${advice}`);
+        ? 'The API is off unless the secret ADMIN_TOKEN is set ("npx wrangler secret put ADMIN_TOKEN"). Also check --url.'
+        : "Check --url: it must name the gateway.";
+    return new Failure(UNUSABLE, `No operator API at ${base}: it answered ${response.status}. ${advice}`);
   }
   const { code, detail } = problem.output;
   const retryAfter = response.headers.get("retry-after");

@@ -1,10 +1,10 @@
-// The options that every operator command has: which gateway, and the token. The token is never an argument, which the
-// list of processes would show.
+// The options of every operator command: which gateway, and the token. The token is never an argument, because the list of
+// processes shows arguments.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
-import { EXIT_CODES, Failure, UNUSABLE } from "./outcome.ts";
+import { EXIT_CODES, Failure, UNUSABLE } from "./exit-codes.ts";
 import { readBytes } from "./arguments.ts";
 
 export interface OperatorOptions {
@@ -28,20 +28,20 @@ export function operatorCommand(command: Command, jsonHelp: string): Command {
 /** Throws a Failure that says what is missing. */
 export function connect({ url, tokenFile }: OperatorOptions): OperatorClient {
   if (url === undefined)
-    throw new Failure(UNUSABLE, "Which gateway? Give --url https://api.example.com, or set ONCEWAY_URL.");
+    throw new Failure(UNUSABLE, "Missing --url: write --url https://api.example.com, or set ONCEWAY_URL.");
   const where = tokenFile === undefined ? "ONCEWAY_TOKEN" : tokenFile;
   const token = tokenFile === undefined ? process.env["ONCEWAY_TOKEN"] : readBytes(tokenFile).toString();
   if (token === undefined || token.trim() === "") {
     throw new Failure(
       UNUSABLE,
-      `${where} holds no token: set ONCEWAY_TOKEN, or name a file with --token-file, to the gateway's ADMIN_TOKEN or READ_TOKEN.`,
+      `${where} holds no token: set ONCEWAY_TOKEN to the gateway's ADMIN_TOKEN or READ_TOKEN, or write --token-file FILE.`,
     );
   }
   if (!/^[\u0021-\u007e]+$/.test(token.trim())) {
     throw new Failure(UNUSABLE, `The token in ${where} must be one line of visible ASCII characters.`);
   }
   if (url.protocol === "http:" && !LOOPBACK.test(url.hostname)) {
-    process.stderr.write(`Warning: the token goes to ${url.host} unencrypted: write https.\n`);
+    process.stderr.write(`Warning: the token is sent to ${url.host} unencrypted. Use https.\n`);
   }
   return operatorClient(url, token.trim());
 }

@@ -1,42 +1,38 @@
-// Which record a command means: by its id, or by the key that the client sent.
+// Finds the record that a command means: by its id, or by the key that the client sent.
 
 import type { Command } from "commander";
 
+import { ID_PREFIX } from "../operator/request-schema.ts";
 import { printable } from "./look.ts";
 import type { OperatorClient } from "./operator-client.ts";
-import { Failure, REFUSED, UNUSABLE } from "./outcome.ts";
+import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { readPages } from "./read-pages.ts";
 
 export interface RecordChoice {
   readonly key?: string;
 }
 
-/** Several scopes may use one key; more than these are not worth listing. */
+/** Several scopes may use one key; more candidates are not worth listing. */
 const MAX_CANDIDATES = 10;
 
 export function withRecordArgument(command: Command): Command {
   return command
-    .argument("[ID]", "the record, as ls shows it: the first 8 digits or more, if no other begins so")
-    .option("--key <KEY>", "the record of this idempotency key, in place of ID");
+    .argument("[ID]", "the record, as ls shows it, or at least its first 8 digits if they are unique")
+    .option("--key <KEY>", "the record of this idempotency key, instead of ID");
 }
 
-export function isIdPrefix(text: string): boolean {
-  return /^[0-9a-f]{8,64}$/.test(text);
-}
-
-/** Throws a Failure where there is none, or more than one. */
+/** Throws a Failure if there is none, or more than one. */
 export async function pickRecord(
   client: OperatorClient,
   id: string | undefined,
   { key }: RecordChoice,
 ): Promise<string> {
-  if ((id === undefined) === (key === undefined))
-    throw new Failure(UNUSABLE, "Which record? Give its ID, or --key KEY.");
+  if ((id === undefined) === (key === undefined)) throw new Failure(UNUSABLE, "Write either the ID or --key KEY.");
   const idPrefix = id?.toLowerCase();
-  if (idPrefix !== undefined && !isIdPrefix(idPrefix)) {
+  if (idPrefix !== undefined && !ID_PREFIX.test(idPrefix)) {
     throw new Failure(
       UNUSABLE,
-      `${printable(idPrefix)} is no record's ID, which has 64 hex digits, nor its first 8 or more: see npx onceway ls, or give --key KEY.`,
+      `${printable(idPrefix)} is not a record's ID: write its 64 hex digits or the first 8 or more (see npx onceway ls), or --key KEY.`,
     );
   }
   if (idPrefix?.length === 64) return idPrefix;
@@ -49,5 +45,5 @@ export async function pickRecord(
   if (only === undefined) throw new Failure(REFUSED, `There is no record ${sought}.`);
   if (found.length === 1) return only.id;
   const ids = found.map(({ id: one, state, route }) => `  ${one}  ${state}  ${printable(route)}`).join("\n");
-  throw new Failure(REFUSED, `There is more than one record ${sought}. Give the ID of the one that you mean:\n${ids}`);
+  throw new Failure(REFUSED, `There is more than one record ${sought}. Write the ID of one of them:\n${ids}`);
 }

@@ -1,12 +1,9 @@
-// Reads a list of records through its cursors, as many as are wanted, and says on a terminal how far it is.
+// Reads pages of records up to a limit, and shows its progress on a terminal.
 
-import type { RecordSummary } from "./operator-answers.ts";
-import type { OperatorClient, RecordFilter } from "./operator-client.ts";
+import { LIST_LIMITS } from "../operator/request-schema.ts";
+import type { OperatorClient, RecordFilter, RecordSummary } from "./operator-client.ts";
 
-/** The API's own bound. */
-const MAX_PAGE = 500;
-
-/** Before that nobody wonders. */
+/** Progress is shown only after this. */
 const QUIET_MS = 1_000;
 
 export interface ReadToEnd {
@@ -15,12 +12,12 @@ export interface ReadToEnd {
   readonly silent: readonly string[];
 }
 
-/** Pages until `limit` records are read or there are no more; the last one is cut to fit. Empty pages are left out. */
+/** Yields pages until `limit` records are read or there are no more. Cuts the last page to fit and skips empty ones. */
 export async function* readPages(
   client: OperatorClient,
   filter: RecordFilter,
   limit: number,
-  pageLimit = MAX_PAGE,
+  pageLimit: number = LIST_LIMITS.maxLimit,
 ): AsyncGenerator<readonly RecordSummary[], ReadToEnd> {
   const progress = startProgress();
   let read = 0;
@@ -45,7 +42,7 @@ export async function* readPages(
   return { hasMore: cursor !== null, silent: [...silent] };
 }
 
-/** A line on stderr that is rewritten in place; silent where stderr is no terminal. */
+/** A line on stderr that is rewritten in place; shows nothing if stderr is not a terminal. */
 function startProgress(): { show(text: string): void; clear(): void } {
   const startedAt = Date.now();
   let isShown = false;

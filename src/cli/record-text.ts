@@ -1,9 +1,8 @@
-// One record in full, for a person who has to decide what becomes of it: what is known, its history as a timeline, and
-// what can be done. Pure.
+// One record in full, for an operator who has to decide about it: what is known, its timeline, and what can be done. Pure.
 
 import { formatDuration, formatSize } from "../config/units.ts";
 import { columns, type Look, printable } from "./look.ts";
-import type { RecordDetail, TimelineEvent } from "./operator-answers.ts";
+import type { RecordDetail, TimelineEvent } from "./operator-client.ts";
 import { STATE_STYLES } from "./records-table.ts";
 import { fromNow, readableTime, roughDuration } from "./times.ts";
 
@@ -16,7 +15,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
     ["locked until", when(record.lockedUntil)],
-    ["expires", record.expiresAt === null ? "not yet settled" : when(record.expiresAt)],
+    ["expires", record.expiresAt === null ? "not while in flight" : when(record.expiresAt)],
     ["fingerprint", record.fingerprint],
     ["shard", record.shard],
   ];
@@ -75,19 +74,17 @@ function responseLines({ response, responseKept }: RecordDetail, look: Look): re
   ];
 }
 
-/** What it means, in the gateway's words. */
-function descriptionLines({ description }: RecordDetail): readonly string[] {
-  if (description === undefined) return [];
-  const { headline, retry, advice } = description;
+/** The gateway's explanation. */
+function descriptionLines({ description: { headline, retry, advice } }: RecordDetail): readonly string[] {
   return ["", printable(`${headline} ${retry}`), printable(advice)];
 }
 
-/** Who reads this about an unknown outcome wants to end it. */
+/** With an unknown outcome, the commands that settle it. */
 function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[] {
   if (state !== "unknown") return [];
   return [
     "",
-    look.paint("bold", "find out at the origin whether it took effect, then"),
+    look.paint("bold", "check at the origin whether it took effect, then"),
     `  if it did not:  npx onceway release ${id} --reason "…"`,
     `  if it did:      npx onceway resolve ${id} --status 201 --body "…" --reason "…"`,
   ];

@@ -1,15 +1,15 @@
-// Records as a table that fits the terminal. Ids are to be copied, so they are never cut: where a line has no room for
-// one, it stands on a line of its own. Pure.
+// Records as a table that fits the terminal. Ids are made to be copied, so they are never cut: without room for one, it gets
+// its own line. Pure.
 
 import { columns, type Look, printable, shorten, type Style } from "./look.ts";
-import type { RecordSummary } from "./operator-answers.ts";
+import type { RecordSummary } from "./operator-client.ts";
 import { fromNow } from "./times.ts";
 
 const HEADINGS = ["STATE", "STATUS", "TRIES", "BEGAN", "ROUTE", "KEY"];
 const ID_LENGTH = 64;
 const GAP = 2;
 
-/** Below this, cutting says nothing any more. */
+/** Text cut shorter than this is useless. */
 const LEAST_TEXT = 12;
 
 export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
@@ -43,7 +43,7 @@ export function recordsTable(records: readonly RecordSummary[], now: number, loo
     .join("\n");
 }
 
-/** Takes what is too much from the two columns that hold free text, first from the wider. */
+/** Shortens the two columns with free text, the wider one first. */
 function fit(rows: readonly (readonly string[])[], excess: number): readonly (readonly string[])[] {
   if (excess <= 0) return rows;
   const widthOf = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));

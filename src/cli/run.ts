@@ -1,19 +1,19 @@
-// Runs a command line made with commander: turns every way in which it can end into an exit code and at most one message
-// on stderr. Knows no command.
+// Runs a commander program: turns every way in which it can end into an exit code and at most one message on stderr. Knows no
+// command.
 
 import { Command, CommanderError } from "commander";
 
 import { printableLines } from "./look.ts";
-import { Failure, OK, UNUSABLE } from "./outcome.ts";
+import { Failure, OK, UNUSABLE } from "./exit-codes.ts";
 
-/** A command that reports wrong usage instead of ending the process; so do the subcommands that are made from it. */
+/** A command that reports wrong usage instead of ending the process. Its subcommands do the same. */
 export function newCommand(name: string): Command {
   return new Command(name).exitOverride().showHelpAfterError(`(${name} --help says more)`);
 }
 
-/** Sets the process's exit code; whatever a command did not foresee is thrown on, as a bug. */
+/** Sets the process's exit code. Rethrows unexpected errors: they are bugs. */
 export async function run(command: Command, args: readonly string[]): Promise<void> {
-  // Whoever read the output has gone (`onceway tail | head`): that is no error.
+  // The reader of the output has gone (`onceway tail | head`): not an error.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
     process.exit(OK);
@@ -22,10 +22,10 @@ export async function run(command: Command, args: readonly string[]): Promise<vo
     await command.parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) {
-      // commander has said what is wrong; its own code for that is 1.
+      // commander has printed what is wrong; its own code for that is 1.
       process.exitCode = error.exitCode === 0 ? OK : UNUSABLE;
     } else if (error instanceof Failure) {
-      // It may quote a server, or a record.
+      // The message may quote a server or a record.
       process.stderr.write(`${printableLines(error.message)}\n`);
       process.exitCode = error.exitCode;
     } else {

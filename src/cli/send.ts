@@ -1,5 +1,5 @@
-// Sends one request and keeps its answer as it came: raw bytes, raw headers, how long it took. Decodes nothing, follows
-// nothing, retries nothing: what came over the wire is what `onceway try` compares.
+// Sends one request and keeps its answer as it came: raw bytes, raw headers, duration. Does not decode, follow redirects or
+// retry: `onceway try` compares what came over the wire.
 
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -18,21 +18,21 @@ export interface Answer {
   readonly statusText: string;
   readonly headers: readonly HeaderLine[];
   readonly body: Buffer;
-  /** Until the whole answer was there. */
+  /** Until the full answer was received. */
   readonly durationMs: number;
 }
 
-/** Rejects when no whole answer came within `timeoutMs`. */
+/** Rejects when the full answer takes longer than `timeoutMs`. */
 export async function sendOnce({ method, url, headers, body }: OutgoingRequest, timeoutMs: number): Promise<Answer> {
   const request = url.protocol === "https:" ? httpsRequest : httpRequest;
   const lines = body === null ? headers : [...headers, ["Content-Length", String(body.length)]];
-  // The host is in the URL already, unless a header names another.
+  // The URL names the host, unless a header names another.
   const host = headers.some(([name]) => name.toLowerCase() === "host") ? [] : ["Host", url.host];
   const startedAt = performance.now();
   return new Promise((resolve, reject) => {
     const outgoing = request(
       url,
-      // A connection of its own: one that the server has just closed would look like a lost request.
+      // A new connection: a kept-alive one that the server has just closed would look like a lost request.
       { method, headers: [...host, ...lines.flat()], agent: false, signal: AbortSignal.timeout(timeoutMs) },
       (incoming) => {
         const chunks: Buffer[] = [];
@@ -58,7 +58,7 @@ export function headerOf(answer: Pick<Answer, "headers">, name: string): string 
   return answer.headers.find(([line]) => line.toLowerCase() === name.toLowerCase())?.[1] ?? null;
 }
 
-/** Node lists names and values in turn. */
+/** Node lists names and values alternately. */
 function pairs(rawHeaders: readonly string[]): readonly HeaderLine[] {
   return rawHeaders.flatMap((name, index): HeaderLine[] =>
     index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? ""]] : [],

@@ -1,11 +1,11 @@
-// `onceway show`: everything that is known of one record, or the bytes of its stored response.
+// `onceway show`: everything that is known about one record, or the bytes of its stored response.
 
 import type { Command } from "commander";
 
 import { writeBytes } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure, UNUSABLE } from "./outcome.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
 
@@ -17,7 +17,7 @@ interface ShowOptions extends OperatorOptions, RecordChoice {
 export function defineShow(command: Command): Command {
   command
     .summary("show one record with its history")
-    .description("Shows one record: its state, its attempts and what was done about it, its response.");
+    .description("Shows one record: its state, its attempts and what operators did, its response.");
   withRecordArgument(command)
     .option("--body", "the bytes of the stored response, and nothing else (needs ADMIN_TOKEN); not on a terminal")
     .option("--output <FILE>", "with --body: where they go, instead of the standard output");
@@ -26,13 +26,13 @@ export function defineShow(command: Command): Command {
 
 async function show(id: string | undefined, options: ShowOptions): Promise<void> {
   if (options.output !== undefined && options.body !== true) {
-    throw new Failure(UNUSABLE, "--output is for --body: give both.");
+    throw new Failure(UNUSABLE, "--output needs --body.");
   }
-  // Whoever made the response would otherwise steer the terminal.
+  // Otherwise the response could control the terminal.
   if (options.body === true && options.output === undefined && process.stdout.isTTY) {
     throw new Failure(
       UNUSABLE,
-      "A body may hold anything, so it is not written to a terminal: give --output FILE, or redirect it with > FILE.",
+      "A body may hold control characters, so it is not written to a terminal: add --output FILE, or redirect it with > FILE.",
     );
   }
   const client = connect(options);

@@ -1,4 +1,4 @@
-// `onceway sign-out`: ends every session of a gateway's console, when a browser or its cookie is in wrong hands.
+// `onceway sign-out`: ends every session of a gateway's console, when a browser or its cookie falls into the wrong hands.
 
 import type { Command } from "commander";
 
@@ -8,11 +8,11 @@ import { connect, operatorCommand, type OperatorOptions } from "./operator-optio
 export function defineSignOut(command: Command): Command {
   command
     .summary("end every session of the console")
-    .description("Ends every session of the console, whoever began it. The tokens stay as they are.");
+    .description("Ends every session of the console, whoever started it. The tokens stay valid.");
   return operatorCommand(command, "print what the API answers").action(signOut);
 }
 
 async function signOut(options: OperatorOptions): Promise<void> {
   await connect(options).endSessions();
-  console.log(options.json === true ? jsonLine({ ended: true }) : "ended: every session of the console");
+  console.log(options.json === true ? jsonLine({ ended: true }) : "ended: all sessions of the console");
 }

@@ -1,14 +1,13 @@
-// `onceway tail`: follows a gateway's exchanges until Ctrl-C. A gateway that cannot be reached for a while is waited for.
+// `onceway tail`: follows a gateway's exchanges until Ctrl-C. Waits while the gateway cannot be reached.
 
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Command } from "commander";
 
 import { jsonLine, lookOf, type Look, printable, printableLines, type Style } from "./look.ts";
-import type { Exchange, RecentExchanges } from "./operator-answers.ts";
-import { type OperatorClient, Refusal } from "./operator-client.ts";
+import { type Exchange, type OperatorClient, type RecentExchanges, Refusal } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
-import { Failure } from "./outcome.ts";
+import { Failure } from "./exit-codes.ts";
 
 const POLL_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -23,7 +22,7 @@ export function defineTail(command: Command): Command {
 async function tail(options: OperatorOptions): Promise<void> {
   const client = connect(options);
   const look = lookOf(process.stdout);
-  // The first call has to work: whoever mistyped the URL wants to know.
+  // The first call must succeed: a mistyped URL should fail at once.
   let recent = await client.recent(null);
   const stopping = new AbortController();
   const stop = (): void => stopping.abort();
@@ -40,15 +39,15 @@ async function tail(options: OperatorOptions): Promise<void> {
   }
 }
 
-/** Tries until it gets an answer; null when it is to stop. */
+/** Retries until it gets an answer; null when stopped. */
 async function follow(client: OperatorClient, cursor: string, signal: AbortSignal): Promise<RecentExchanges | null> {
   for (let waitMs = POLL_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
     try {
       return await client.recent(cursor, signal);
     } catch (error) {
       if (signal.aborted) return null;
-      if (!(error instanceof Failure) || (error instanceof Refusal && !error.isPassing)) throw error;
-      if (waitMs === POLL_MS) process.stderr.write(`${printableLines(error.message)} Trying again …\n`);
+      if (!(error instanceof Failure) || (error instanceof Refusal && !error.isTemporary)) throw error;
+      if (waitMs === POLL_MS) process.stderr.write(`${printableLines(error.message)} Retrying …\n`);
       await wait(waitMs, signal);
     }
   }
@@ -60,7 +59,7 @@ async function wait(ms: number, signal: AbortSignal): Promise<void> {
 
 const OUTCOME_STYLES: Readonly<Record<string, Style>> = { first: "green", replay: "cyan" };
 
-/** Pure. Columns of a fixed width: what comes next is not known yet. */
+/** Pure. Columns have a fixed width: later lines are not known yet. */
 export function exchangeLine(exchange: Exchange, look: Look): string {
   const { at, outcome, status, attempt, durationMs, originMs, route, recordId } = exchange;
   const took = `${Math.round(durationMs)} ms${originMs === null ? "" : ` (origin ${Math.round(originMs)} ms)`}`;

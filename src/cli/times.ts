@@ -1,4 +1,4 @@
-// Times and lengths of time as a person reads them. Pure: now is passed in.
+// Times and durations as people read them. Pure: now is passed in.
 
 const UNITS = [
   ["d", 86_400_000],
@@ -13,7 +13,7 @@ export function roughDuration(ms: number): string {
   return `${Math.max(0, Math.round(ms))}ms`;
 }
 
-/** "5m ago", "in 23h". Clocks differ: a moment of the near future that has to be past still reads "in 0ms". */
+/** "5m ago", "in 23h". Clocks differ, so a past time may read "in 0ms". */
 export function fromNow(iso: string, now: number): string {
   const ms = Date.parse(iso) - now;
   return ms < 0 ? `${roughDuration(-ms)} ago` : `in ${roughDuration(ms)}`;

@@ -1,9 +1,9 @@
-// What `onceway try` prints: one line for each request that it sent, then the verdict. Pure.
+// The output of `onceway try`: one line for each request, then the diagnosis. Pure.
 
 import { columns, type Look, printable } from "./look.ts";
 import type { Answer } from "./send.ts";
-import { sight } from "./sighting.ts";
-import type { Verdict } from "./verdict.ts";
+import { readGatewayMarks } from "./gateway-marks.ts";
+import type { Diagnosis } from "./diagnose.ts";
 
 export interface Trial {
   readonly method: string;
@@ -11,11 +11,11 @@ export interface Trial {
   readonly key: string;
   /** First, the same again, changed: as many as were sent. */
   readonly answers: readonly Answer[];
-  readonly verdict: Verdict;
+  readonly diagnosis: Diagnosis;
 }
 
-export function trialText({ method, url, key, answers, verdict }: Trial, look: Look): string {
-  const { works, happened, advice } = verdict;
+export function trialText({ method, url, key, answers, diagnosis }: Trial, look: Look): string {
+  const { works, happened, advice } = diagnosis;
   const [gist = "", ...others] = happened.map(printable);
   const lines = columns(answers.map((answer, index) => answerCells(answer, index)));
   return [
@@ -32,7 +32,7 @@ export function trialText({ method, url, key, answers, verdict }: Trial, look: L
 const ORDINALS = ["first", "the same again", "changed body"];
 
 function answerCells(answer: Answer, index: number): readonly string[] {
-  const { echoed, replayed, unprotected, expires, problem } = sight(answer);
+  const { echoed, replayed, unprotected, expires, problem } = readGatewayMarks(answer);
   const marks = [
     problem === null ? "" : `the gateway's problem ${problem.code}`,
     replayed ? "replayed" : "",
@@ -50,17 +50,17 @@ function answerCells(answer: Answer, index: number): readonly string[] {
 }
 
 /** For scripts: one object. */
-export function trialJson({ method, url, key, answers, verdict }: Trial): object {
+export function trialJson({ method, url, key, answers, diagnosis }: Trial): object {
   return {
     method,
     url,
     key,
-    verdict: verdict.code,
-    works: verdict.works,
-    happened: verdict.happened,
-    advice: verdict.advice,
+    verdict: diagnosis.code,
+    works: diagnosis.works,
+    happened: diagnosis.happened,
+    advice: diagnosis.advice,
     answers: answers.map((answer) => {
-      const { echoed, replayed, unprotected, expires, problem } = sight(answer);
+      const { echoed, replayed, unprotected, expires, problem } = readGatewayMarks(answer);
       const { status, durationMs, body } = answer;
       return {
         status,

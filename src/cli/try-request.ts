@@ -1,9 +1,8 @@
-// Makes the request that `onceway try` sends from its arguments. Decides what is usable; sends nothing.
+// Builds the request of `onceway try` from its arguments and refuses invalid ones. Sends nothing.
 
 import { parseMethod } from "../config/values.ts";
-import { readBytes, readHeader } from "./arguments.ts";
-import { parseJson } from "./json.ts";
-import { Failure, UNUSABLE } from "./outcome.ts";
+import { parseJson, readBytes, readHeader } from "./arguments.ts";
+import { Failure, UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine, OutgoingRequest } from "./send.ts";
 
 export interface TryArguments {
@@ -34,7 +33,7 @@ export function buildRequest(target: string, { method, data, header, key, keyHea
   return { method: parsedMethod.value, url, headers, body };
 }
 
-/** The same but for its body: as JSON another value, as bytes other bytes. */
+/** The same request with another body: another JSON value, or other bytes. */
 export function withOtherBody(request: OutgoingRequest): OutgoingRequest {
   const text = request.body?.toString() ?? "";
   const value = parseJson(text);
@@ -53,7 +52,7 @@ function readTarget(target: string): URL {
   return url;
 }
 
-/** A file keeps a credential out of the list of processes. */
+/** From a file, a credential does not appear in the list of processes. */
 function fileLines(argument: string): readonly string[] {
   return readBytes(argument.slice(1))
     .toString()

@@ -1,5 +1,5 @@
-// `onceway try URL`: the fastest way to see whether a deployed gateway works. Sends a real request twice with one key, so
-// it warns first: where no gateway stands, the origin acts twice.
+// `onceway try URL`: the fastest way to see whether a deployed gateway works. Sends a real request twice with one key, and
+// warns first: without a gateway the origin acts twice.
 
 import { randomUUID } from "node:crypto";
 
@@ -9,13 +9,12 @@ import { parseDuration } from "../config/units.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./outcome.ts";
-import { fetchPolicy } from "./policy.ts";
+import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
 import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
-import { sight } from "./sighting.ts";
+import { fetchPolicy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
-import { judge } from "./verdict.ts";
+import { diagnose } from "./diagnose.ts";
 
 const POLICY_MS = 5_000;
 
@@ -24,7 +23,7 @@ export function defineTry(command: Command): Command {
     .summary("send a request twice, and say what happened")
     .description(
       "Sends a real request to URL, then the same again with the same key, and says whether the second one was answered\n" +
-        "from the record. Behind a gateway the operation takes effect once; where there is none, twice.",
+        "from the record. Behind a gateway the operation takes effect once; without one, twice.",
     )
     .argument("<URL>", "of an operation behind the gateway")
     .option("-X, --method <METHOD>", "", "POST")
@@ -32,7 +31,7 @@ export function defineTry(command: Command): Command {
     .option("-H, --header <HEADER>", "'name: value', or @FILE with one on each line; may be repeated", collect, [])
     .option("--key <KEY>", "the idempotency key (default: a new one)")
     .option("--key-header <NAME>", "the header that carries it", "Idempotency-Key")
-    .option("--mismatch", "when the replay is right, also send the same key with another body: it must be refused")
+    .option("--mismatch", "after a correct replay, also send the same key with another body, which must be refused")
     .option("--timeout <DURATION>", "how long to wait for each answer", "60s")
     .option("-y, --yes", "do not ask before sending")
     .option("--json", "print one JSON object: {verdict, works, happened, advice, answers, ...}")
@@ -62,22 +61,27 @@ async function tryUrl(target: string, options: TryOptions): Promise<void> {
 
   const { method, url } = request;
   const first = await send("first", request, timeout.value);
-  // What the gateway itself refused has told all that there is to tell.
-  const second = sight(first).problem === null ? await send("second", request, timeout.value) : null;
+  // A refusal by the gateway itself is conclusive.
+  const second = readGatewayMarks(first).problem === null ? await send("second", request, timeout.value) : null;
   const evidence = { method, path: url.pathname, first, second, changed: null, policy };
-  let verdict = judge(evidence);
+  let diagnosis = diagnose(evidence);
   let changed: Answer | null = null;
-  // Only where the gateway is proved to look at the record: elsewhere it would be one more effect.
-  if (options.mismatch === true && verdict.code === "protected" && second !== null && sight(second).replayed) {
+  // Only when the gateway provably replays: otherwise this would be one more effect at the origin.
+  if (
+    options.mismatch === true &&
+    diagnosis.code === "protected" &&
+    second !== null &&
+    readGatewayMarks(second).replayed
+  ) {
     changed = await send("changed", withOtherBody(request), timeout.value);
-    verdict = judge({ ...evidence, changed });
+    diagnosis = diagnose({ ...evidence, changed });
   }
 
   const answers = [first, second, changed].filter((answer) => answer !== null);
-  const trial = { method, url: url.href, key, answers, verdict };
+  const trial = { method, url: url.href, key, answers, diagnosis };
   if (options.json === true) console.log(jsonLine(trialJson(trial)));
   else console.log(trialText(trial, lookOf(process.stdout)));
-  process.exitCode = verdict.works ? OK : REFUSED;
+  process.exitCode = diagnosis.works ? OK : REFUSED;
 }
 
 async function confirmSending({ method, url }: OutgoingRequest, hasPolicy: boolean, isSure: boolean): Promise<void> {
@@ -98,11 +102,11 @@ async function send(which: string, request: OutgoingRequest, timeoutMs: number):
   } catch (error) {
     const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
     const advice = isRefused
-      ? "Nobody listens there: check the URL, and that the gateway runs."
+      ? "Nothing listens there: check the URL, and that the gateway is running."
       : "It may have reached the origin and taken effect.";
     throw new Failure(
       UNUSABLE,
-      `${request.url.origin}: no whole answer to the ${which} request (${messageOf(error)}). ${advice}`,
+      `${request.url.origin}: no full response to the ${which} request (${messageOf(error)}). ${advice}`,
     );
   }
 }

@@ -1,13 +1,13 @@
-// What a record means to whoever has to decide about it: what is known, what a retry gets, what an operator may do. Said once,
-// for console, command line and API. The state alone does not tell: a failed record may have been released, a completed one
-// resolved, and an answer of 402 or 500 is a result that need not have had an effect.
+// Explains a record to an operator: what is known, what a retry gets, what can be done. Console, command line and API share
+// these texts. The state alone is not enough: a failed record may have been released, a completed one resolved, and a result
+// of 402 or 500 may have had no effect.
 
 import type { Policy, RecordState } from "./record.ts";
 import type { Change, Happening } from "./timeline.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
 
-/** A record as operators see it: as time has left it. */
+/** A record in the state that it has now. */
 export interface DescribedRecord {
   readonly state: RecordState;
   /** The number of the last attempt. */
@@ -22,14 +22,14 @@ export interface DescribedRecord {
 }
 
 export interface RecordDescription {
-  /** `settled`: it took effect and is answered. `doubt`: it may have taken effect. `neutral`: anything else. */
+  /** `settled`: it took effect and has a response. `doubt`: it may have taken effect. `neutral`: anything else. */
   readonly tone: "settled" | "doubt" | "neutral";
   readonly headline: string;
   /** What the next request with the key gets. */
   readonly retry: string;
-  /** What an operator has to do, or may. */
+  /** What an operator must or may do. */
   readonly advice: string;
-  /** The changes that the life cycle allows and that change something, the likeliest first. */
+  /** The changes that the life cycle allows and that have an effect, the likeliest first. */
   readonly changes: readonly Change[];
 }
 
@@ -40,26 +40,26 @@ export function describeRecord(
   now: EpochMs,
 ): RecordDescription {
   const isLocked = record.lockedUntil > now;
-  // As `operate` in the life cycle decides.
+  // The same rule as `operate` in the life cycle.
   const forget: readonly Change[] = isLocked ? [] : ["forget"];
   switch (record.state) {
     case "started":
       return {
         tone: "neutral",
         headline: `Attempt ${record.attempt} is in flight.`,
-        retry: "A retry waits for it or gets 409 in-flight, as the route says.",
-        advice: "Nothing can be changed before it ends, or its lock does.",
+        retry: "A retry waits for it or gets 409 in-flight, depending on the route.",
+        advice: "No changes until the attempt or its lock ends.",
         changes: [],
       };
     case "failed":
-      // To release it would change nothing: the next request starts an attempt as it is.
+      // No release: the next request starts an attempt anyway.
       return { ...failed(record, history.at(-1), isLocked), changes: ["resolve", ...forget] };
     case "unknown":
       return { ...unknown(record, history), changes: ["resolve", "release", ...forget] };
     case "completed":
       return {
         ...completed(record, history),
-        advice: "It can only be forgotten, once no attempt can be at work.",
+        advice: "It can only be forgotten, once no attempt can still be running.",
         changes: forget,
       };
   }
@@ -71,13 +71,13 @@ function failed(
   isLocked: boolean,
 ): Omit<RecordDescription, "changes"> {
   const next = `The next request with this key starts attempt ${attempt + 1}`;
-  const retry = isLocked ? `${next} once the lock has ended; until then it gets 409 in-flight.` : `${next}.`;
-  const none = { tone: "neutral", retry, advice: "Nothing has to be decided." } as const;
+  const retry = isLocked ? `${next} when the lock ends; until then it gets 409 in-flight.` : `${next}.`;
+  const none = { tone: "neutral", retry, advice: "Nothing to decide." } as const;
   if (last?.type === "change") return { ...none, headline: "Released." };
   if (last?.type === "verification") {
     return {
       ...none,
-      headline: `Attempt ${attempt} did not take effect: the origin, asked about it, knew nothing of it.`,
+      headline: `Attempt ${attempt} did not take effect: asked about it, the origin did not know it.`,
     };
   }
   const why = last === undefined ? null : whyEnded(last);
@@ -86,9 +86,9 @@ function failed(
   }
   return {
     tone: "doubt",
-    headline: `Attempt ${attempt} may have taken effect${because(why)}. Its route repeats it (unknown = "retry").`,
+    headline: `${outcomeUnknown(attempt, why)} The route retries it (unknown = "retry").`,
     retry,
-    advice: "If it did take effect, resolve it before the next request repeats it.",
+    advice: "If it succeeded, resolve it before the next request repeats it.",
   };
 }
 
@@ -97,15 +97,15 @@ function unknown(
   history: readonly Happening[],
 ): Omit<RecordDescription, "changes"> {
   const ended = history.findLast(({ type }) => type === "attempt");
-  const headline = `Outcome unknown. Attempt ${attempt} may have taken effect${because(ended === undefined ? null : whyEnded(ended))}.`;
+  const headline = outcomeUnknown(attempt, ended === undefined ? null : whyEnded(ended));
   const isAsked = policy.unknown === "verify";
   return {
     tone: "doubt",
     headline,
     retry: isAsked
-      ? "A retry has the origin asked at once, and gets 409 outcome-unknown as long as it cannot say."
-      : "A retry gets 409 outcome-unknown until somebody decides, or the origin answers after all.",
-    advice: `${isAsked ? "The origin is being asked; you may decide before it answers." : "Look at the origin: resolve it if it took effect, release it if it did not."} After the record expires, a retry is a first request.`,
+      ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
+      : "A retry gets 409 outcome-unknown until an operator decides, or the attempt's answer still arrives.",
+    advice: `${isAsked ? "The gateway is asking the origin. You can decide before it answers." : "Check the origin: resolve it if it succeeded, release it if it did not."} After the record expires, a retry counts as a first request.`,
   };
 }
 
@@ -122,27 +122,35 @@ function completed(
   if (before?.type === "verification" && before.answer === "done") {
     return {
       tone: "settled",
-      headline: `The origin, asked about attempt ${attempt}, says that it took effect.`,
+      headline: `Asked about attempt ${attempt}, the origin confirmed that it took effect.`,
       retry,
     };
   }
   return { ...resultOf(status ?? 0), retry };
 }
 
-/** Every such status is a result, and replayed; what it says of the effect is the origin's own affair. */
+/** Every such status is a result and is replayed; only the origin knows what it means for the effect. */
 function resultOf(status: number): Pick<RecordDescription, "tone" | "headline"> {
   const answered = `The origin answered ${status}`;
   if (status < 300) return { tone: "settled", headline: `${answered}: the operation took effect.` };
   const why =
-    status < 400 ? "" : status < 500 ? ": it rejected the request" : ": it failed, and alone knows what took effect";
+    status < 400
+      ? ""
+      : status < 500
+        ? ": it rejected the request"
+        : ": it failed, and only the origin knows what took effect";
   return { tone: "neutral", headline: `${answered}${why}.` };
+}
+
+function outcomeUnknown(attempt: number, why: string | null): string {
+  return `Outcome unknown: attempt ${attempt} may have succeeded${why === null ? "" : ` (${why})`}.`;
 }
 
 function because(why: string | null): string {
   return why === null ? "" : `: ${why}`;
 }
 
-/** Why an attempt ended without a result; `null` where there is nothing to say. */
+/** Why an attempt ended without a result; `null` when no reason is known. */
 function whyEnded(happening: Happening): string | null {
   if (happening.type !== "attempt") return null;
   if (happening.verdict === "lost") return "the gateway lost it, and its lock ended";
@@ -156,7 +164,7 @@ export function reasonText(reason: EndReason): string {
     case "unreachable":
       return "no connection to the origin could be opened";
     case "dropped":
-      return "the connection broke before the whole answer had come";
+      return "the connection broke before the full response arrived";
     case "timed-out":
       return "the origin did not answer in time";
   }

@@ -1,65 +1,65 @@
-// What the operator API answers when it does not do what it is asked. Whoever may not see a record learns nothing here: the
-// text of a refusal depends on nothing but the refusal.
+// The operator API's refusals. Their texts depend only on the kind of refusal, so that a caller who may not see a record
+// learns nothing about it.
 
 export type OperatorProblem =
   /** No token, or a wrong one. */
   | { readonly code: "operator-unauthorized" }
-  /** A token that may only read. */
+  /** A read-only token. */
   | { readonly code: "operator-forbidden" }
   /** Too many wrong tokens from one address. */
   | { readonly code: "operator-throttled"; readonly retryAfterMs: number }
   | { readonly code: "operator-request-invalid"; readonly reason: string }
-  /** No such operation; or the whole API is off. */
+  /** No such operation, or the whole API is off. */
   | { readonly code: "operator-not-found" }
   | { readonly code: "record-not-found" }
-  /** The record's answer stands. */
+  /** The record's response is final. */
   | { readonly code: "change-refused"; readonly why: "completed" }
-  /** An attempt may be at work, until its lock ends at the latest. */
+  /** An attempt may still be running, at the latest until its lock ends. */
   | { readonly code: "change-refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 interface Description {
   readonly status: number;
   readonly title: string;
   readonly detail: string;
-  /** `null`: not worth sending again. */
+  /** `null`: a retry is pointless. */
   readonly retryAfterMs: number | null;
 }
 
 export function describeOperatorProblem(problem: OperatorProblem): Description {
   switch (problem.code) {
     case "operator-unauthorized":
-      return final(401, "Operator token needed", "Send the header Authorization: Bearer with an operator's token.");
+      return final(401, "Operator token required", "Send an operator token in the header Authorization: Bearer TOKEN.");
     case "operator-forbidden":
-      return final(403, "Token may only read", "This token reads records. Changes and stored bodies need ADMIN_TOKEN.");
+      return final(
+        403,
+        "Read-only token",
+        "This token can only read records. Changes and stored bodies need ADMIN_TOKEN.",
+      );
     case "operator-throttled":
       return {
         status: 429,
         title: "Too many wrong tokens",
-        detail: "Too many wrong tokens have come from this address. None is looked at until later.",
+        detail: "Too many wrong tokens came from this address. Try again later.",
         retryAfterMs: problem.retryAfterMs,
       };
     case "operator-request-invalid":
       return final(400, "Operator request invalid", `${problem.reason} Nothing was changed.`);
     case "operator-not-found":
-      return final(404, "No such operation", "The operator API has no such operation here, or it is switched off.");
+      return final(404, "No such operation", "The operator API has no such operation, or it is switched off.");
     case "record-not-found":
-      return final(
-        404,
-        "No such record",
-        "There is no such record, or what was asked for is not kept. It may have expired.",
-      );
+      return final(404, "No such record", "There is no such record, or it keeps no body. It may have expired.");
     case "change-refused":
       return problem.why === "completed"
         ? final(
             409,
             "Change refused",
-            "The record is completed, and its answer stands. It can only be forgotten. Nothing was changed.",
+            "The record is completed and its response is final. It can only be forgotten. Nothing was changed.",
           )
         : {
             status: 409,
             title: "Change refused",
             detail:
-              "An attempt is in flight, or may still be at work in the origin: attempts never overlap. Nothing was changed. Ask again when it has ended, or its lock has.",
+              "An attempt is in flight or may still be running at the origin. Attempts never overlap. Nothing was changed. Try again when the attempt or its lock ends.",
             retryAfterMs: problem.retryAfterMs,
           };
   }

@@ -1,5 +1,5 @@
-// The operator API: JSON under one path, for holders of a token alone. Every operation stands in openapi.json, which tests
-// hold against this file. Nothing of a record shows, and nothing changes, before the token has been looked at.
+// The operator API: JSON under one path, only for holders of a token. Every operation is in openapi.json, and a test compares
+// the two. Nothing is shown or changed before the token is checked.
 
 import { Hono } from "hono";
 import type { Context } from "hono";
@@ -16,10 +16,12 @@ import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
+import type { EndedView, HealthView, RecentView, TotalsView } from "./gateway-schema.ts";
 import { previewOf } from "./given-response.ts";
-import type { GivenResponse, Operator } from "./operator.ts";
+import { type GivenResponse, type Operator, openCounts } from "./operator.ts";
+import { CHANGES, RECORD_ID } from "./request-schema.ts";
+import type { ForgottenView, PreviewView, RecordPageView, RecordView } from "./record-schema.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
-import { totalOf } from "./totals.ts";
 import { viewDetail, viewExchange, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -27,15 +29,13 @@ interface Variables {
   readonly Variables: { role: Role };
 }
 
-/** Of a request for a change: a body of a mebibyte in base64, its headers, and room for escapes. */
-const MOST_REQUEST_BYTES = 4 << 20;
+/** Of a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
+const MAX_REQUEST_BYTES = 4 << 20;
 
-/** What they hold while they come. */
-const changeMemory = new ByteBudget(4 * MOST_REQUEST_BYTES, 60_000);
+/** Bounds the memory of change requests while they arrive. */
+const changeMemory = new ByteBudget(4 * MAX_REQUEST_BYTES, 60_000);
 
-const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
-
-/** `auth` is `null` where operators are not let in: then there is nothing here. */
+/** `auth` is `null` when operators have no access: then every path is 404. */
 export function createOperatorApi(
   path: string,
   auth: OperatorAuth | null,
@@ -47,7 +47,7 @@ export function createOperatorApi(
   return async (request) => guarded(await app.fetch(request));
 }
 
-/** Each route with its method as it stands in openapi.json, for the test that compares them. */
+/** The routes, for the test that compares them with openapi.json. */
 export function operatorApp(
   path: string,
   auth: OperatorAuth,
@@ -55,7 +55,7 @@ export function operatorApp(
   reader: TrafficReader,
 ): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
-  // What needs no token would have to stand above this.
+  // Every route below needs a token.
   app.use(async (context, next) => {
     const { headers } = context.req.raw;
     const address = headers.get("cf-connecting-ip") ?? "local";
@@ -64,19 +64,19 @@ export function operatorApp(
     context.set("role", admission.role);
     return next();
   });
-  app.get("/health", (context) => context.json({ status: "ok", version }));
+  app.get("/health", (context) => context.json<HealthView>({ status: "ok", version }));
   app.get("/drain", async (context) => {
     const { shards, silent } = await operator.counts();
     if (shards.length === 0 && silent.length > 0) return refuse({ code: "store-unavailable" });
-    return context.json({ ...totalOf(shards), silent, shards });
+    return context.json<TotalsView>({ ...openCounts(shards), silent, shards });
   });
   app.get("/metrics", async () => {
     return new Response(await reader.metrics(), { headers: { "Content-Type": EXPOSITION_TYPE } });
   });
   app.get("/recent", async (context) => {
     const recent = await reader.recent(context.req.query("after") ?? null);
-    if (recent === null) return invalid("after is no cursor that this feed has given: begin without one.");
-    return context.json({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
+    if (recent === null) return invalid("after must be a cursor from this feed: start without one.");
+    return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
@@ -84,32 +84,36 @@ export function operatorApp(
     const { filter, limit, cursor } = parsed.value;
     if (operator.isPerKey && filter.key === null && (filter.idPrefix?.length ?? 0) < KEY_HASH_DIGITS) {
       return invalid(
-        `Every key has an object of its own (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`,
+        `Every key has its own object (shards = "per-key"), and those cannot be listed: give a key, or the first ${KEY_HASH_DIGITS} digits of an id.`,
       );
     }
     const page = await operator.list(filter, limit, cursor);
     if (page === null)
-      return invalid("cursor is none that a list has given, or the shards are others now: begin again.");
-    return context.json({ records: page.records.map(viewSummary), cursor: page.cursor, silent: page.silent });
+      return invalid("cursor must come from a list, and the shards must not have changed since: start again.");
+    return context.json<RecordPageView>({
+      records: page.records.map(viewSummary),
+      cursor: page.cursor,
+      silent: page.silent,
+    });
   });
   app.get("/records/:id", async (context) => {
     const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;
     return record === null
       ? refuse({ code: "record-not-found" })
-      : context.json(viewDetail(record, epochMs(Date.now())));
+      : context.json<RecordView>(viewDetail(record, epochMs(Date.now())));
   });
   app.get("/records/:id/body", async (context) => {
     if (context.get("role") !== "admin") return refuse(auth.forbid());
     const body = isRecordId(context) ? await operator.body(idOf(context)) : null;
     if (body === null) return refuse({ code: "record-not-found" });
-    // Whatever its type is: no browser is to show it, or run it.
+    // Whatever its type: no browser may show or run it.
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
   });
   app.post("/sessions/end", async (context) => {
     if (context.get("role") !== "admin") return refuse(auth.forbid());
     await operator.endSessions("admin");
-    return context.json({ ended: true });
+    return context.json<EndedView>({ ended: true });
   });
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
@@ -132,13 +136,13 @@ async function change(
     const refusal = refuse(auth.forbid());
     return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
   }
-  const body = await readBounded(stream, MOST_REQUEST_BYTES, changeMemory).catch(() => null);
-  if (body === null) return invalid("The request's body broke off.");
-  if (body.kind === "over" && body.readBytes <= MOST_REQUEST_BYTES) {
+  const body = await readBounded(stream, MAX_REQUEST_BYTES, changeMemory).catch(() => null);
+  if (body === null) return invalid("The request's body ended early.");
+  if (body.kind === "over" && body.readBytes <= MAX_REQUEST_BYTES) {
     return endAfter(refuse({ code: "store-unavailable" }), drain(body.rest));
   }
   if (body.kind === "over") {
-    return endAfter(refuse({ code: "body-too-large", limitBytes: MOST_REQUEST_BYTES }), drain(body.rest));
+    return endAfter(refuse({ code: "body-too-large", limitBytes: MAX_REQUEST_BYTES }), drain(body.rest));
   }
   const parsed = parseChange(action, body.body.bytes);
   body.body.free();
@@ -149,15 +153,15 @@ async function change(
   const result = await operator.change(idOf(context), { ...asked, by: "admin" });
   switch (result.kind) {
     case "changed":
-      return context.json(viewDetail(result.record, epochMs(Date.now())));
+      return context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
     case "forgotten":
-      return context.json({ forgotten: true });
+      return context.json<ForgottenView>({ forgotten: true });
     case "refused":
       return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
   }
 }
 
-/** Changes nothing; refuses what the change itself would be refused for. */
+/** Changes nothing. Refuses what the change itself would be refused for. */
 async function preview(
   id: RecordId,
   response: GivenResponse,
@@ -169,7 +173,7 @@ async function preview(
   switch (record.state) {
     case "failed":
     case "unknown":
-      return context.json({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
+      return context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
     case "completed":
       return refuse({ code: "change-refused", why: "completed" });
     case "started": {
@@ -180,7 +184,7 @@ async function preview(
 }
 
 function isRecordId(context: Context<Variables>): boolean {
-  return /^[0-9a-f]{64}$/.test(idOf(context));
+  return RECORD_ID.test(idOf(context));
 }
 
 function idOf(context: Context<Variables>): ReturnType<typeof recordId> {
@@ -197,7 +201,7 @@ function refuse(problem: Problem): Response {
   return response;
 }
 
-/** Nothing of this is to be kept by anybody, or taken for anything else than what it is called. */
+/** No cache may store an answer, and no browser may guess its type. */
 function guarded(response: Response): Response {
   response.headers.set("Cache-Control", "no-store");
   response.headers.set("X-Content-Type-Options", "nosniff");

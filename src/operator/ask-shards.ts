@@ -1,21 +1,21 @@
-// Asks shards one question each, and goes on without those that do not answer: when one of them fails, an operator needs
-// the others most. Who asks says which were silent; nothing that is missing is told as if it were nothing.
+// Asks each shard one question and continues without those that do not answer: when one fails, an operator needs the others
+// most. The caller names the silent ones, so that a missing count is never shown as zero.
 
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 
-/** What one shard says; `null` when it is silent: it failed, or did not answer in time. */
+/** One shard's answer; `null` when it failed or did not answer in time. */
 export interface Asked<T> {
   readonly shard: string;
   readonly said: T | null;
 }
 
-/** Objects asked at once: enough to be quick, few enough for one Worker. */
+/** Objects asked at the same time: enough to be fast, few enough for one Worker. */
 const SHARDS_AT_ONCE = 64;
 
-/** A shard that is busy answers within a fraction of this; who looks at a console waits no longer. */
+/** Even a busy shard answers within a fraction of this, and nobody at a console should wait longer. */
 export const SILENT_AFTER_MS = 5_000;
 
 /** In the order of `places`. */

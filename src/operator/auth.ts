@@ -1,7 +1,7 @@
-// Who an operator is: the holder of a token. Tokens are compared as digests and in constant time, so that how long a refusal
-// takes tells nothing; an address that sends many wrong ones is not listened to for a while. Counted in each isolate for
-// itself: a token of 32 random characters is not guessed however many isolates there are, and to count in an object would let
-// anybody without a token write to storage.
+// An operator is the holder of a token. Tokens are compared as digests in constant time, so that the time of a refusal reveals
+// nothing. An address that sends many wrong tokens is refused for a minute. Each isolate counts for itself: 32 random
+// characters cannot be guessed however many isolates there are, and counting in an object would let callers without a token
+// write to storage.
 
 import type { Tokens } from "../config/read-tokens.ts";
 import type { OperatorProblem } from "../core/operator-problem.ts";
@@ -14,12 +14,12 @@ export type Admission =
   | { readonly kind: "admitted"; readonly role: Role }
   | { readonly kind: "refused"; readonly problem: OperatorProblem };
 
-/** Wrong tokens from one address, within a minute, before none is looked at until that minute is over. */
+/** Wrong tokens from one address within a minute, before all its tokens are refused until that minute ends. */
 export const MOST_FAILURES = 10;
 const WINDOW_MS = 60_000;
 
-/** Addresses that are remembered at a time: those that failed last. */
-const MOST_ADDRESSES = 1000;
+/** Addresses that are remembered: those that failed last. */
+const MAX_ADDRESSES = 1000;
 
 interface Failures {
   readonly since: number;
@@ -36,13 +36,13 @@ export class OperatorAuth {
     this.#tokens = tokens;
   }
 
-  /** Of a request with an `Authorization` header, or `null` where it has none. */
+  /** For the `Authorization` header of a request; `null` when it has none. */
   admit(authorization: string | null, address: string, now: number): Promise<Admission> {
     const [, token = null] = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? "") ?? [];
     return this.admitToken(token, address, now);
   }
 
-  /** Of a token, however it came. */
+  /** For a token from any source. */
   async admitToken(token: string | null, address: string, now: number): Promise<Admission> {
     const from = networkOf(address);
     const failures = this.#failures.get(from);
@@ -53,12 +53,12 @@ export class OperatorAuth {
     const role = token === null ? null : await this.#roleOf(token);
     if (role !== null) return { kind: "admitted", role };
     this.refused.unauthorized += 1;
-    // Who sends none guesses none.
+    // A request without a token is no guess.
     if (token !== null) this.#count(from, now);
     return refuse({ code: "operator-unauthorized" });
   }
 
-  /** What a reader gets who asks for more. */
+  /** For a reader who asks for more. */
   forbid(): OperatorProblem {
     this.refused.forbidden += 1;
     return { code: "operator-forbidden" };
@@ -67,7 +67,7 @@ export class OperatorAuth {
   async #roleOf(token: string): Promise<Role | null> {
     const { admin, read } = this.#tokens;
     const given = await digestOf(token);
-    // All are compared, whichever it is.
+    // Both are always compared, so that the time does not depend on the match.
     const isAdmin = crypto.subtle.timingSafeEqual(given, await digestOf(admin));
     const isReader = crypto.subtle.timingSafeEqual(given, await digestOf(read ?? admin));
     if (isAdmin) return "admin";
@@ -80,7 +80,7 @@ export class OperatorAuth {
     this.#failures.delete(from);
     this.#failures.set(from, isOver ? { since: now, count: 1 } : { ...before, count: before.count + 1 });
     const [oldest] = this.#failures.keys();
-    if (this.#failures.size > MOST_ADDRESSES && oldest !== undefined) this.#failures.delete(oldest);
+    if (this.#failures.size > MAX_ADDRESSES && oldest !== undefined) this.#failures.delete(oldest);
   }
 }
 
@@ -92,7 +92,7 @@ function digestOf(token: string): Promise<Uint8Array> {
   return sha256(new TextEncoder().encode(token));
 }
 
-/** Who has one IPv6 address has all of its /64. */
+/** Whoever has one IPv6 address has its whole /64. */
 function networkOf(address: string): string {
   if (!address.includes(":")) return address;
   const [head = "", tail] = address.split("::");

@@ -1,4 +1,4 @@
-// Metrics as Prometheus reads them (text format 0.0.4): families with HELP and TYPE, one line for each combination of labels.
+// The Prometheus text format 0.0.4: families with HELP and TYPE, one line for each combination of labels.
 
 export type MetricType = "counter" | "gauge" | "histogram";
 
@@ -12,7 +12,7 @@ export interface Family {
 }
 
 export interface Sample {
-  /** After the family's name: `_bucket`, `_sum`, `_count`; empty for most. */
+  /** Follows the family's name: `_bucket`, `_sum`, `_count`, or nothing. */
   readonly suffix: string;
   readonly labels: Labels;
   readonly value: number;

@@ -1,30 +1,18 @@
-// A response that an operator gives in the origin's place. What can be seen to be wrong with it is refused, since every retry
-// would get it; what is only strange is said in a preview, which shows what they get.
+// Checks a response that an operator gives instead of the origin. Every retry would get it, so contradictions are refused;
+// what is only unusual becomes a warning in the preview.
 
 import type { HeaderPairs } from "../http/headers.ts";
 import { NULL_BODY_STATUSES } from "../shard/answers.ts";
 import type { GivenResponse } from "./operator.ts";
+import type { PreviewView } from "./record-schema.ts";
 
-export interface ResponsePreview {
-  readonly status: number;
-  /** As retries get them, but for what the gateway adds to every replay, and the body's length. */
-  readonly headers: HeaderPairs;
-  /** Names of those that the route leaves out of replays. */
-  readonly omittedHeaders: readonly string[];
-  readonly sizeBytes: number;
-  /** `null` where it is no text. */
-  readonly body: string | null;
-  /** What may be right, and is worth a second look. */
-  readonly warnings: readonly string[];
-}
-
-/** Such that a second one makes another message of it, or none. */
+/** A second one of these changes or breaks the message. */
 const SINGLE = ["content-type", "content-encoding", "location", "etag", "content-range"];
 
-/** RFC 9110, section 8.3.1, as far as its type and subtype go. */
+/** Type and subtype as in RFC 9110, section 8.3.1. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;.*)?$/;
 
-/** Why a response cannot be meant; `null` where nothing speaks against it. `isText`: its body was written as text. */
+/** Why a response contradicts itself; `null` when it does not. `isText`: its body was given as text. */
 export function contradictionIn({ status, headers, body }: GivenResponse, isText: boolean): string | null {
   const twice = SINGLE.find((name) => valuesOf(headers, name).length > 1);
   if (twice !== undefined) return `response.headers: ${twice} is given more than once: write it once.`;
@@ -34,26 +22,26 @@ export function contradictionIn({ status, headers, body }: GivenResponse, isText
   const [type] = valuesOf(headers, "content-type");
   const [, subtype] = type === undefined ? [] : (MEDIA_TYPE.exec(type) ?? []);
   if (type !== undefined && subtype === undefined) {
-    return 'response.headers: content-type is no media type: write "application/json".';
+    return 'response.headers: content-type is not a media type: write "application/json".';
   }
   const coding = codingOf(headers);
   if (coding !== null) {
     if (isText) {
-      return `The body is given as text, and content-encoding says "${coding}": leave that out, or write bodyBase64.`;
+      return `The body is given as text, but content-encoding says "${coding}": leave that out, or write bodyBase64.`;
     }
     return coding === "gzip" && !(body[0] === 0x1f && body[1] === 0x8b) && body.byteLength > 0
-      ? "The body is not in gzip, as content-encoding says: leave that out, or give the encoded bytes."
+      ? "The body is not gzip, but content-encoding says it is: leave that out, or give the encoded bytes."
       : null;
   }
   if (subtype === undefined || NULL_BODY_STATUSES.has(status) || !isJson(subtype)) return null;
   const text = textOf(body);
   return text !== null && parses(text)
     ? null
-    : `The body is no JSON, as content-type says (${type ?? ""}): give JSON, or another content-type.`;
+    : `The body is not JSON, but content-type says it is (${type ?? ""}): give JSON, or another content-type.`;
 }
 
-/** `omitHeaders`: names that replays on the record's route leave out, in lower case. */
-export function previewOf(given: GivenResponse, omitHeaders: readonly string[]): ResponsePreview {
+/** `omitHeaders`: names that the record's route omits from replays, in lower case. */
+export function previewOf(given: GivenResponse, omitHeaders: readonly string[]): PreviewView["preview"] {
   const { status, headers, body } = given;
   const isOmitted = (name: string): boolean => omitHeaders.includes(name.toLowerCase());
   return {
@@ -70,11 +58,15 @@ function warningsOf({ status, headers, body }: GivenResponse): readonly string[]
   const has = (name: string): boolean => valuesOf(headers, name).length > 0;
   const coding = codingOf(headers);
   return [
-    ...(status >= 400 ? [`Status ${status} tells every retry that the operation failed, though it took effect.`] : []),
-    ...([301, 302, 303, 307, 308].includes(status) && !has("location") ? ["A redirect without a location."] : []),
-    ...(body.byteLength > 0 && !has("content-type") ? ["A body without a content-type."] : []),
+    ...(status >= 400
+      ? [`Status ${status} tells every retry that the operation failed, although it took effect.`]
+      : []),
+    ...([301, 302, 303, 307, 308].includes(status) && !has("location")
+      ? ["A redirect without a location header."]
+      : []),
+    ...(body.byteLength > 0 && !has("content-type") ? ["A body without a content-type header."] : []),
     ...(body.byteLength === 0 && !NULL_BODY_STATUSES.has(status) ? ["The body is empty."] : []),
-    ...(coding === null ? [] : [`The body is encoded ("${coding}"), so what is in it was not looked at.`]),
+    ...(coding === null ? [] : [`The body is encoded ("${coding}"), so its content was not checked.`]),
   ];
 }
 

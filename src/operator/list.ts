@@ -1,11 +1,11 @@
-// The records of all shards as one list: what is open in every shard, then what is completed. A page asks shards in their
-// order, the first one alone and then more at a time, until it is full; the cursor says where it stopped.
+// Lists the records of all shards: first the open ones of every shard, then the completed ones. A page asks the shards in
+// order, first one and then more at a time, until it is full. The cursor says where it stopped.
 
 import type { RecordFilter } from "./operator.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import type { ListPage, ListQuery, SeenRecord } from "../shard/store/record-list.ts";
 
-/** How many shards are asked at a time, at most. The platform opens six connections; the others wait for a moment. */
+/** Shards asked at the same time, at most. The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
 const GROWTH = 4;
 
@@ -24,14 +24,14 @@ export interface ListedRecord extends SeenRecord {
 export interface Listed {
   readonly records: readonly ListedRecord[];
   readonly cursor: string | null;
-  /** Shards without an answer. */
+  /** Shards that did not answer. */
   readonly silent: readonly string[];
 }
 
 /** `null` when the shard is silent. */
 export type Ask = (place: ShardPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage | null>;
 
-/** `null` when the cursor names no such place. The shards in `known` are silent already. */
+/** `null` when the cursor fits no shard. The shards in `known` are already known to be silent. */
 export async function listRecords(
   places: readonly ShardPlace[],
   sections: readonly Section[],
@@ -44,7 +44,7 @@ export async function listRecords(
   const begin = cursor === null ? { at: 0, after: null } : readCursor(cursor, legs);
   if (begin === null) return null;
   const records: ListedRecord[] = [];
-  // Waited for once: not again in the next section.
+  // Each is waited for once, not again in the next section.
   const silent = new Set(known);
   let { at, after } = begin;
   for (let width = 1; at < legs.length; width = Math.min(width * GROWTH, SHARDS_AT_ONCE)) {
@@ -76,7 +76,7 @@ export async function listRecords(
   return { records, cursor: null, silent: [...silent] };
 }
 
-/** What a filter asks for. */
+/** The sections that a filter can match. */
 export function sectionsFor({ key, idPrefix, states }: RecordFilter): readonly Section[] {
   if (key !== null || idPrefix !== null) return ["key"];
   const sections: Section[] = [];
@@ -85,7 +85,7 @@ export function sectionsFor({ key, idPrefix, states }: RecordFilter): readonly S
   return sections;
 }
 
-/** `<section>~<shard>~<where in it>`; the last is empty at its beginning. */
+/** `<section>~<shard>~<position>`; the position is empty at the start. */
 function writeCursor({ section, place }: Leg, after: string): string {
   return `${section}~${shardTitle(place)}~${after}`;
 }

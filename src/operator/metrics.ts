@@ -1,6 +1,6 @@
-// The metrics: which there are, with unit and meaning (src/traffic/README.md), made of what the shards say when they
-// are asked. Names end as Prometheus wants it: base units, `_total` for counters. What happened is told by route and not by
-// shard: 64 shards with 30 routes would be 115,000 series, each of which has to be there before it counts.
+// The metrics with unit and meaning (src/traffic/README.md), made from the shards' numbers. Names follow Prometheus: base
+// units, `_total` for counters. Events are counted by route and not by shard: 64 shards with 30 routes would be 115,000
+// series, each of which must exist before it counts.
 
 import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
@@ -12,7 +12,7 @@ import type { Family, MetricType, Sample } from "./exposition.ts";
 /** What a shard holds. */
 export type HeldNumbers = Omit<ShardNumbers, "routes">;
 
-/** What one shard says; `null` when it could not be asked. */
+/** One shard's numbers; `null` when it did not answer. */
 export interface AskedShard {
   readonly shard: string;
   readonly numbers: HeldNumbers | null;
@@ -25,13 +25,13 @@ interface Answered {
 
 export interface Scrape {
   readonly shards: readonly AskedShard[];
-  /** What all shards have counted; `null` when the one that adds it up could not be asked. */
+  /** What all shards have counted; `null` when the shard that adds it up did not answer. */
   readonly totals: readonly RouteNumbers[] | null;
-  /** The configured routes' paths. Each has all its counters from the first scrape on, whether or not a request has come. */
+  /** The configured routes' paths. Each has all its counters from the first scrape on, even before its first request. */
   readonly routes: readonly string[];
   /**
-   * False where every key has an object of its own, which cannot be asked: then what is held by those that can is nothing,
-   * and is not told as if it were all.
+   * False when every key has its own object. Those cannot be asked, so numbers of the others would look like all there is and
+   * are left out.
    */
   readonly keepRecords: boolean;
 }
@@ -48,7 +48,7 @@ export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape):
   return [...traffic, ...(keepRecords ? shardFamilies(answered) : []), up];
 }
 
-/** A series that appears with a count loses that count to `increase()`: so each is there, with 0, before there is one. */
+/** `increase()` misses the first value of a new series, so each starts with 0. */
 function withEachRoute(totals: readonly RouteNumbers[], routes: readonly string[]): readonly RouteNumbers[] {
   const known = new Set(totals.map(({ route }) => route));
   const unused = routes.filter((route) => !known.has(route));
@@ -71,8 +71,12 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
     ofRoutes("requests_total", "counter", "Requests answered, by route and outcome.", (labels, { requests }) =>
       counted(OUTCOMES, requests).map(([outcome, count]) => sample({ ...labels, outcome }, count)),
     ),
-    ofRoutes("attempts_total", "counter", "Attempts begun: the first of a record, or again.", (labels, { attempts }) =>
-      counted(["first", "again"], attempts).map(([kind, count]) => sample({ ...labels, kind }, count)),
+    ofRoutes(
+      "attempts_total",
+      "counter",
+      "Attempts started: the first of a record, or again.",
+      (labels, { attempts }) =>
+        counted(["first", "again"], attempts).map(([kind, count]) => sample({ ...labels, kind }, count)),
     ),
     ofRoutes("verdicts_total", "counter", "Attempts ended, by verdict.", (labels, { verdicts }) =>
       counted(ATTEMPT_VERDICTS, verdicts).map(([verdict, count]) => sample({ ...labels, verdict }, count)),
@@ -104,13 +108,13 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
     ofShards(
       "calls_crowded_total",
       "counter",
-      "Attempts begun while six or more others ran: the platform may have queued their calls.",
+      "Attempts started while six or more others ran: the platform may have queued their calls.",
       ({ crowded }) => crowded,
     ),
     {
       name: "onceway_records",
       type: "gauge",
-      help: "Records that wait for something, by state; failed and unknown ones are counted up to 10000 each.",
+      help: "Records that are not completed, by state; failed and unknown ones are counted up to 10000 each.",
       samples: answered.flatMap(({ shard, numbers: { inFlight: started, failed, unknown } }) =>
         Object.entries({ started, failed, unknown }).map(([state, count]) => sample({ shard, state }, count)),
       ),
@@ -122,12 +126,12 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
       ({ oldestMs }) => oldestMs / 1000,
     ),
     ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
-    ofShards("alarms_total", "counter", "Alarms that have come.", ({ alarm }) => alarm.count),
-    ofShards("alarm_lag_seconds", "gauge", "How late the last alarm came.", ({ alarm }) => alarm.lagMs / 1000),
+    ofShards("alarms_total", "counter", "Alarms received.", ({ alarm }) => alarm.count),
+    ofShards("alarm_lag_seconds", "gauge", "Delay of the last alarm.", ({ alarm }) => alarm.lagMs / 1000),
     ofShards(
       "alarm_lag_max_seconds",
       "gauge",
-      "How late the latest alarm came since the shard is in memory.",
+      "Longest delay of an alarm since the shard was loaded into memory.",
       ({ alarm }) => alarm.maxLagMs / 1000,
     ),
   ];
@@ -143,10 +147,10 @@ function counted<T extends string>(names: readonly T[], counts: readonly number[
 
 function histogram(labels: Sample["labels"], { counts, sumMs }: HistogramCounts): readonly Sample[] {
   let sum = 0;
-  const buckets = counts.map((count, at) => {
+  const bins = counts.map((count, at) => {
     const bound = BOUNDS_MS[at];
     sum += count;
     return sample({ ...labels, le: bound === undefined ? "+Inf" : String(bound / 1000) }, sum, "_bucket");
   });
-  return [...buckets, sample(labels, sumMs / 1000, "_sum"), sample(labels, sum, "_count")];
+  return [...bins, sample(labels, sumMs / 1000, "_sum"), sample(labels, sum, "_count")];
 }

@@ -1,4 +1,4 @@
-// Where operators come in: the API, and beside it the console. Both count the wrong tokens of an address together.
+// The entry for operators: the API and the console. Both share one count of wrong tokens per address.
 
 import type { Config } from "../config/resolved.ts";
 import type { Tokens } from "../config/read-tokens.ts";
@@ -10,7 +10,7 @@ import type { TrafficReader } from "./traffic-reader.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-/** `tokens` is `null` where operators are not let in: then there is nothing here. */
+/** `tokens` is `null` when operators have no access: then every path is 404. */
 export function createOperate(
   { operatorPath, routes }: Config,
   tokens: Tokens | null,
@@ -37,8 +37,8 @@ export function createOperate(
 }
 
 /**
- * Whether a request carries an operator's token, whatever it asks for: a mistaken address would give it to the origin. Only
- * what is as long as a token is compared, all of it.
+ * Whether a request carries an operator's token, whatever its path: with a mistyped address the origin would get the token.
+ * Compares only values as long as a token, and compares them in full.
  */
 export function tokenSpotter(tokens: Tokens | null): (headers: Headers) => boolean {
   const credentials = tokens === null ? [] : [tokens.admin, ...(tokens.read === null ? [] : [tokens.read])];

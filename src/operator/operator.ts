@@ -1,69 +1,48 @@
-// What an operator can see and do, whoever asks: the API and the console both stand on this. Times are milliseconds since the
-// epoch here, and ISO 8601 text in the API.
+// What an operator can see and do. The API and the console both use this interface. Times are milliseconds since the epoch
+// here, and ISO 8601 text in the API.
 
-import type { IdempotencyRecord, OpenState } from "../core/record.ts";
+import type { IdempotencyRecord } from "../core/record.ts";
 import type { Change, Happening } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
+import type { ShardCountsView, TotalsView } from "./gateway-schema.ts";
+import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
-/** A record as a list shows it. As time has left it: a lock that has ended is not shown as held. */
-export interface RecordSummary {
+/** A view of the API with its times as numbers. */
+type WithEpochTimes<View> = {
+  readonly [Name in keyof View]: Name extends `${string}At` | `${string}Until`
+    ? EpochMs | Extract<View[Name], null>
+    : View[Name];
+};
+
+/** A record as a list shows it, in the state that it has now: a lock that has ended is not shown as held. */
+export interface RecordSummary extends WithEpochTimes<SummaryView> {
   readonly id: RecordId;
-  readonly shard: string;
-  /** The idempotency key. */
-  readonly key: string;
-  /** The path of its route, as configured when it was claimed. */
-  readonly route: string;
-  readonly state: RecordState;
-  /** The number of the last attempt. */
-  readonly attempt: number;
-  readonly startedAt: EpochMs;
-  /** No other attempt starts before. */
-  readonly lockedUntil: EpochMs;
-  /** `null` while an attempt is in flight. */
-  readonly expiresAt: EpochMs | null;
-  /** Of the result; `null` when there is none. */
-  readonly status: number | null;
-  /** Whether the response is replayed; `null` when there is none. */
-  readonly responseKept: boolean | null;
 }
 
-/** One record, whole but for the bytes of its response. */
-export interface RecordDetail extends RecordSummary {
-  readonly fingerprint: string;
+/** One record with its history, without the bytes of its response. */
+export interface RecordDetail extends RecordSummary, Pick<RecordView, "fingerprint" | "response"> {
   readonly policy: IdempotencyRecord["policy"];
   /** Oldest first. */
   readonly timeline: readonly Happening[];
-  readonly response: ResponseSummary | null;
 }
 
-export interface ResponseSummary {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: HeaderPairs;
-  readonly sizeBytes: number;
-}
-
-/** Which records are listed; what is `null` is not asked for. */
+/** Which records are listed; `null` means any. */
 export interface RecordFilter {
-  /** Empty: all. */
+  /** Empty means all. */
   readonly states: readonly RecordState[];
   readonly route: string | null;
-  /** The attempt began so long ago, at least. */
+  /** The last attempt started at least this long ago. */
   readonly olderThanMs: number | null;
   readonly key: string | null;
-  /** What its id begins with, of 8 digits or more: a log's `keyHash`, say. Not beside a key. */
+  /** The first 8 or more digits of the id: a log's `keyHash`, for example. Not together with a key. */
   readonly idPrefix: string | null;
 }
 
-export interface RecordPage {
+export interface RecordPage extends Omit<RecordPageView, "records"> {
   readonly records: readonly RecordSummary[];
-  /** Where the next page begins; `null` after the last. A page may be short, or empty, and not be the last. */
-  readonly cursor: string | null;
-  /** Shards that did not answer: what they hold is missing here. */
-  readonly silent: readonly string[];
 }
 
 /** A change, by whom, and why. */
@@ -72,7 +51,7 @@ export interface ChangeRequest {
   readonly by: string;
   /** Written to the record's timeline. */
   readonly reason: string;
-  /** With `resolve` alone: what is replayed from now on. */
+  /** Only with `resolve`: what is replayed from now on. */
   readonly response: GivenResponse | null;
 }
 
@@ -87,34 +66,31 @@ export type ChangeResult =
   | { readonly kind: "forgotten" }
   | { readonly kind: "refused"; readonly why: "none" }
   | { readonly kind: "refused"; readonly why: "completed" }
-  /** Until the lock that is in the way ends; an attempt may end before. */
+  /** Retry after: when the lock ends. The attempt may end earlier. */
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
-/** What would be lost, or waits for somebody. */
-export interface ShardCounts {
-  readonly shard: string;
-  readonly inFlight: number;
-  readonly failed: number;
-  readonly unknown: number;
-  /** Which of these numbers may be larger: counting ends at some thousands. */
-  readonly atLeast: readonly OpenState[];
-  /** Of its database. */
-  readonly bytes: number;
-}
+/** What all shards have open: those that answered, and the names of those that did not. */
+export type AllCounts = Pick<TotalsView, "shards" | "silent">;
 
-export interface AllCounts {
-  /** Those that answered. */
-  readonly shards: readonly ShardCounts[];
-  /** Those that did not. */
-  readonly silent: readonly string[];
+export type OpenCounts = Omit<TotalsView, "shards" | "silent">;
+
+/** The sum over shards. */
+export function openCounts(shards: readonly ShardCountsView[]): OpenCounts {
+  const sum = (of: "inFlight" | "failed" | "unknown"): number => shards.reduce((total, shard) => total + shard[of], 0);
+  return {
+    inFlight: sum("inFlight"),
+    failed: sum("failed"),
+    unknown: sum("unknown"),
+    atLeast: (["failed", "unknown"] as const).filter((of) => shards.some(({ atLeast }) => atLeast.includes(of))),
+  };
 }
 
 export interface Operator {
-  /** Whether every route has an object for each key, so that records are found by their key alone. */
+  /** Whether every route has an object for each key, so that records are found only by their key. */
   readonly isPerKey: boolean;
   /**
-   * `null` when there is no such place to begin. Goes on without shards that are silent, and does not ask those in `silent`, which
-   * are known to be. Rejects when none answers; with a key, when one does not that may hold its records.
+   * `null` when the cursor is invalid. Continues without silent shards, and does not ask those in `silent`, which are already
+   * known. Rejects when no shard answers; with a key, when a shard that may hold its records does not.
    */
   list(
     filter: RecordFilter,
@@ -123,15 +99,15 @@ export interface Operator {
     silent?: readonly string[],
   ): Promise<RecordPage | null>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
-  /** The bytes of the response that a record keeps; `null` when it keeps none. Rejects without its shard, as all about one. */
+  /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is silent. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
-  /** Names of headers that replays on a route leave out, in lower case: on any of its methods. */
+  /** Names of headers that a route omits from replays on any of its methods, in lower case. */
   omittedHeaders(route: string): readonly string[];
-  /** Which generation of the console's sessions is in force. Rejects without an answer: then nobody has a session. */
+  /** The current generation of console sessions. Rejects without an answer: then no session is valid. */
   sessions(): Promise<string>;
-  /** Ends every one, at once. `by` is for the log. */
+  /** Ends all sessions at once. `by` is for the log. */
   endSessions(by: string): Promise<void>;
-  /** Of each shard that can be enumerated: none where every key has an object of its own. */
+  /** Counts of the shards that can be enumerated: none when every key has its own object. */
   counts(): Promise<AllCounts>;
 }

@@ -1,4 +1,4 @@
-// What an operator can see and do, done by the shards.
+// Implements `Operator` with calls to the shards.
 
 import type { Route } from "../config/resolved.ts";
 import type { OperatorEvent } from "../core/events.ts";
@@ -52,7 +52,7 @@ export class ShardOperator implements Operator {
     const query = {
       states,
       keyHash: begin,
-      // ASCII, as what travels in a header has to be.
+      // ASCII, because it travels in a header.
       route: route === null ? null : encodeURIComponent(route),
       startedBefore: olderThanMs === null ? null : Date.now() - olderThanMs,
       limit,
@@ -62,7 +62,7 @@ export class ShardOperator implements Operator {
     const listed = await listRecords(places, sectionsFor(filter), cursor, limit, ask, known);
     if (listed === null) return null;
     const { records, silent } = listed;
-    // Nothing was asked in vain before this page, and about one key half an answer says that there is no record.
+    // A list's first page fails when no shard answers. A partial answer for one key would look like "not found".
     const isBlind = begin === null ? cursor === null && silent.length === places.length : silent.length > 0;
     if (isBlind && silent.length > 0) throw new Error(`silent: ${silent.join(", ")}`);
     return { records: records.map(summaryOf), cursor: listed.cursor, silent };
@@ -161,7 +161,7 @@ function summaryOf({ id, shard, key, route, record }: ListedRecord): RecordSumma
     state,
     attempt: attempt.number,
     startedAt: attempt.startedAt,
-    // After a refusal nobody is at work, whatever lock the attempt had.
+    // After a refusal nothing is running, whatever lock the attempt had.
     lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
     expiresAt: state === "started" ? null : record.expiresAt,
     status: isCompleted ? record.status : null,

@@ -1,5 +1,5 @@
-// Which objects keep records, by the configuration. Routes with another number of shards, or another jurisdiction, have
-// other objects.
+// Which objects keep records, according to the configuration. Routes that differ in number of shards or jurisdiction have
+// different objects.
 
 import { type Route, shardSet } from "../config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../http/record-name.ts";
@@ -10,7 +10,7 @@ type Group = Pick<Route, "shards" | "jurisdiction" | "locationHint">;
 const NOWHERE: ShardPlace = { name: "shard-0-of-1", jurisdiction: null, locationHint: null };
 
 export class ShardPlaces {
-  /** A route for each set of objects. */
+  /** One route for each set of objects. */
   readonly #groups: readonly Group[];
 
   constructor(routes: readonly Route[]) {
@@ -18,7 +18,7 @@ export class ShardPlaces {
     this.#groups = [...new Map(bySet).values()];
   }
 
-  /** All but those with an object for each key, which nobody can enumerate. */
+  /** All except the objects of routes with one object per key, which cannot be enumerated. */
   get listed(): readonly ShardPlace[] {
     return this.#groups.flatMap((group) =>
       group.shards === "per-key"
@@ -27,21 +27,21 @@ export class ShardPlaces {
     );
   }
 
-  /** All that may have counted something. Where nothing is listed, one that keeps no records counts for the isolates. */
+  /** All that may have counted something. When none is listed, one object without records counts for the isolates. */
   get counting(): readonly [ShardPlace, ...ShardPlace[]] {
     const [first = NOWHERE, ...others] = this.listed;
     return [first, ...others];
   }
 
-  /** One that keeps no records, but what is the operators' own: no shard that fails takes it with it. */
+  /** Keeps no records, only the operators' own state, so that no failing shard affects it. */
   get operators(): ShardPlace {
     const [group] = this.#groups;
     return group === undefined ? NOWHERE : placeIn(group, "operators");
   }
 
   /**
-   * Where the records can be whose ids begin so, with eight digits or more. An object for each key has the key's whole
-   * hash in its name: with less of it, none is named.
+   * Where records can be whose ids start with these 8 or more digits. With one object per key, its name contains the whole key
+   * hash, so a shorter prefix finds none.
    */
   of(idPrefix: string): readonly ShardPlace[] {
     return this.#groups.flatMap((group) =>

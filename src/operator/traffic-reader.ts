@@ -1,9 +1,9 @@
-// Asks all shards that can be enumerated for their numbers: for the metrics, the live view and the charts. Nothing is stored for
-// any of it; a shard that cannot be asked is left out, and the metrics say so.
+// Asks all shards that can be enumerated for their numbers: for the metrics, the live view and the charts. Stores nothing. A
+// silent shard is left out, and the metrics show that.
 //
-// A sum over shards is no counter: each loses its counts when it leaves memory, and a sum that falls by one shard's part is
-// read as a restart of all. So each shard tells what it has counted once, and the first shard adds it up: what a scrape
-// shows only rises, and falls to 0 only when that object restarts.
+// A sum over shards is not a counter: a shard loses its counts when it leaves memory, and Prometheus reads a sum that falls as
+// a restart of everything. So each shard hands over its counts once and the first shard adds them up: the metrics only rise,
+// and fall to 0 only when that object restarts.
 
 import { OUTCOMES } from "../core/outcome.ts";
 import type { Remote } from "../shard/itty.ts";
@@ -18,13 +18,13 @@ import { type HeldNumbers, metricFamilies } from "./metrics.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
-  /** The first of them adds up what all have counted. */
+  /** The first one adds up what all have counted. */
   readonly shards: readonly [ShardPlace, ...ShardPlace[]];
-  /** Whether records lie in these. */
+  /** Whether these keep records. */
   readonly keepRecords: boolean;
   /** The configured routes' paths, each once. */
   readonly routes: readonly string[];
-  /** Hands over what this isolate has counted, so that it is among what is read. */
+  /** Hands over what this isolate has counted, so that it is included. */
   readonly flush: () => Promise<void>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
@@ -36,16 +36,16 @@ export interface RecentExchanges {
   readonly cursor: string;
 }
 
-/** An exchange shows this much later, so that no shard whose clock is behind adds one before a cursor. */
+/** Exchanges appear this late, so that a shard whose clock is behind adds none before a cursor. */
 const CLOCKS_APART_MS = 300;
 
-/** Of an answer; older ones are left out. */
-const MOST_EXCHANGES = 500;
+/** In one answer; older ones are left out. */
+const MAX_EXCHANGES = 500;
 
 export class TrafficReader {
   readonly #ports: TrafficPorts;
-  /** What shards have told, until the first one has it. */
-  readonly #told = new Traffic();
+  /** Counts from shards, until the first shard has them. */
+  readonly #collected = new Traffic();
 
   constructor(ports: TrafficPorts) {
     this.#ports = ports;
@@ -54,7 +54,7 @@ export class TrafficReader {
   /** Prometheus text. */
   metrics(): Promise<string> {
     const scrape = this.#scrape();
-    // What shards have told is added up although who asked has gone: a scrape that takes too long loses nothing.
+    // The sum continues after the client disconnects, so that a slow scrape loses no counts.
     this.#ports.waitUntil(scrape.catch(() => null));
     return scrape;
   }
@@ -63,46 +63,46 @@ export class TrafficReader {
     const { keepRecords, routes, waitUntil } = this.#ports;
     const asked = await this.#ask((shard) => {
       const held = this.#collect(shard);
-      // A shard tells its counts once: those that come too late for this scrape are in the next one.
+      // A shard hands over its counts once: late ones are in the next scrape.
       waitUntil(held.catch(() => null));
       return held;
     });
     const shards = asked.map(({ shard, said }) => ({ shard, numbers: said }));
-    // What is sent to a shard that is silent may arrive all the same, and would be counted twice.
+    // A silent shard may still receive what is sent, and would count it twice.
     const totals = (asked[0]?.said ?? null) === null ? null : await this.#addUp();
     return exposition(metricFamilies({ shards, totals, routes, keepRecords }));
   }
 
   async #collect(shard: Remote<KeyShard>): Promise<HeldNumbers> {
     const { routes, ...held } = await shard.numbers();
-    this.#told.add({ routes, exchanges: [] }, Date.now());
+    this.#collected.add({ routes, exchanges: [] }, Date.now());
     return held;
   }
 
-  /** All that was ever counted, by the first shard; `null` when it fails, and then it gets this part with the next scrape. */
+  /** The first shard's totals; `null` when it fails: it gets this part with the next scrape. */
   async #addUp(): Promise<readonly RouteNumbers[] | null> {
     const { namespace, shards } = this.#ports;
     const [place] = shards;
-    const part = this.#told.take();
+    const part = this.#collected.take();
     const answer = shardStub(namespace, place)
       .fetch(TOTALS_URL, { method: "POST", body: JSON.stringify(part.routes) })
       .then((response) => (response.ok ? response.json<readonly RouteNumbers[]>() : null));
     const totals = await unlessSilent(place, answer);
-    if (totals === null) this.#told.add(part, Date.now());
+    if (totals === null) this.#collected.add(part, Date.now());
     return totals;
   }
 
-  /** What has come since `cursor`; the latest without one. `null` when it is none that was given here. */
+  /** The exchanges since `cursor`, or the latest without one. `null` when the cursor is invalid. */
   async recent(cursor: string | null): Promise<RecentExchanges | null> {
     const after = cursor === null ? 0 : Number(cursor);
     if (!Number.isSafeInteger(after) || after < 0) return null;
     const upTo = Date.now() - CLOCKS_APART_MS;
     const asked = await this.#ask((shard) => shard.recent(after, upTo));
     const exchanges = asked.flatMap(({ said }) => said ?? []).toSorted((one, other) => one.at - other.at);
-    return { exchanges: exchanges.slice(-MOST_EXCHANGES), cursor: String(Math.max(after, upTo)) };
+    return { exchanges: exchanges.slice(-MAX_EXCHANGES), cursor: String(Math.max(after, upTo)) };
   }
 
-  /** Since the shards are in memory. */
+  /** Counted since the shards were loaded into memory. */
   async traffic(): Promise<readonly OutcomeCounts[]> {
     const asked = await this.#ask((shard) => shard.traffic());
     const sums = new Map<string, OutcomeCounts>();
@@ -120,7 +120,7 @@ export class TrafficReader {
   async #ask<T>(question: (shard: Remote<KeyShard>) => Promise<T>): Promise<readonly Asked<T>[]> {
     const { namespace, shards, flush } = this.#ports;
     const [first, ...others] = shards;
-    // The first gets what this isolate has counted before it is asked. One that hangs makes no other wait.
+    // The first shard gets the counts of this isolate before it is asked. A shard that hangs delays no other.
     const asked = await Promise.all([
       askShards(namespace, [first], (shard) => flush().then(() => question(shard))),
       askShards(namespace, others, question),

@@ -1,44 +1,57 @@
-// Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word.
+// Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word. The types are those of
+// record-schema.ts and gateway-schema.ts.
 
 import { describeRecord } from "../core/describe-record.ts";
 import type { Happening } from "../core/timeline.ts";
 import { type EpochMs, recordId } from "../core/units.ts";
 import { keyHashOf } from "../http/record-name.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
+import type { ExchangeView } from "./gateway-schema.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
 import type { EndReason } from "../core/verdict.ts";
+import type { EventView, RecordView, SummaryView } from "./record-schema.ts";
 
-export function viewSummary(record: RecordSummary): object {
+export function viewSummary(record: RecordSummary): SummaryView {
   const { startedAt, lockedUntil, expiresAt, ...rest } = record;
-  return { ...rest, ...times({ startedAt, lockedUntil, expiresAt }) };
+  return {
+    ...rest,
+    startedAt: isoTime(startedAt),
+    lockedUntil: isoTime(lockedUntil),
+    expiresAt: expiresAt === null ? null : isoTime(expiresAt),
+  };
 }
 
-export function viewDetail(record: RecordDetail, now: EpochMs): object {
+export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
   const { fingerprint, policy, timeline, response, ...summary } = record;
   const { headline, retry, advice, changes } = describeRecord(record, timeline, now);
   const description = { headline, retry, advice, changes };
-  return { ...viewSummary(summary), description, fingerprint, policy, timeline: timeline.map(viewHappening), response };
+  return { ...viewSummary(summary), description, fingerprint, policy, timeline: timeline.map(viewEvent), response };
 }
 
-export function viewHappening(happening: Happening): object {
-  switch (happening.type) {
+function viewEvent(event: Happening): EventView {
+  switch (event.type) {
     case "attempt": {
-      const { startedAt, endedAt, reason, ...rest } = happening;
-      return { ...rest, ...times({ startedAt, endedAt }), reason: reason === null ? null : viewReason(reason) };
+      const { startedAt, endedAt, reason, ...rest } = event;
+      return {
+        ...rest,
+        startedAt: isoTime(startedAt),
+        endedAt: endedAt === null ? null : isoTime(endedAt),
+        reason: reason === null ? null : viewReason(reason),
+      };
     }
     case "verification":
     case "change": {
-      const { at, ...rest } = happening;
-      return { ...rest, ...times({ at }) };
+      const { at, ...rest } = event;
+      return { ...rest, at: isoTime(at) };
     }
   }
 }
 
-/** `keyHash` is what logs call the key by. */
-export function viewExchange(report: ExchangeReport): object {
+/** `keyHash` is the key's name in logs. */
+export function viewExchange(report: ExchangeReport): ExchangeView {
   const { at, recordId: id, route, outcome, status, attempt, durationMs, originMs } = report;
   return {
-    at: new Date(at).toISOString(),
+    at: isoTime(at),
     route,
     keyHash: id === null ? null : keyHashOf(recordId(id)),
     recordId: id,
@@ -50,7 +63,7 @@ export function viewExchange(report: ExchangeReport): object {
   };
 }
 
-/** In the words of the problem codes; a status as `status-504`. */
+/** In the words of the problem codes; a status is `status-504`. */
 function viewReason(reason: EndReason): string {
   switch (reason.kind) {
     case "status":
@@ -64,8 +77,6 @@ function viewReason(reason: EndReason): string {
   }
 }
 
-function times(values: Readonly<Record<string, EpochMs | null>>): object {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, at]) => [name, at === null ? null : new Date(at).toISOString()]),
-  );
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
 }

@@ -1,19 +1,19 @@
-// What an administrator may do to a record, as forms. Each says what follows from it, and asks for a reason and an explicit yes.
+// Forms for what an administrator may do to a record. Each states the consequence and asks for a reason and a confirmation.
 
 import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
-import type { ResponsePreview } from "../given-response.ts";
 import type { RecordDetail } from "../operator.ts";
+import type { PreviewView } from "../record-schema.ts";
 import { FormToken } from "./page.tsx";
 import type { View } from "./view.ts";
 
-/** What somebody has typed, given back with the errors that it has. */
+/** What was typed, shown again with its errors. */
 export interface Draft {
   readonly action: Change;
   readonly errors: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
-  /** What retries would get: shown in place of the form that it was made of. */
-  readonly preview: ResponsePreview | null;
+  /** What retries would get; shown instead of the form. */
+  readonly preview: PreviewView["preview"] | null;
 }
 
 interface ChangeFormsProps {
@@ -24,7 +24,7 @@ interface ChangeFormsProps {
 }
 
 export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) {
-  // Somebody else was quicker: its form is no more, but not what there is to say about it.
+  // The record has changed meanwhile: the form is gone, its errors are still shown.
   const isTooLate = draft !== null && !changes.includes(draft.action);
   return (
     <div class="decide">
@@ -131,8 +131,8 @@ function ResponseFields({ id, fields }: ResponseFieldsProps) {
 interface PreviewFormProps {
   readonly view: View;
   readonly record: RecordDetail;
-  readonly preview: ResponsePreview;
-  /** As they were typed: they are sent again, and held to the same rules. */
+  readonly preview: PreviewView["preview"];
+  /** As typed: they are sent and checked again. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -162,7 +162,7 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
           {body}
         </pre>
       )}
-      {omittedHeaders.length === 0 ? null : <p>This route leaves out of replays: {omittedHeaders.join(", ")}.</p>}
+      {omittedHeaders.length === 0 ? null : <p>This route omits from replays: {omittedHeaders.join(", ")}.</p>}
       {warnings.length === 0 ? null : (
         <div class="note unknown" role="status">
           {warnings.map((warning) => (
@@ -175,7 +175,7 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
         Resolve with this response
       </button>{" "}
       <button name="step" value="edit" formnovalidate>
-        Change it
+        Edit
       </button>
     </form>
   );
@@ -202,15 +202,15 @@ function Field({ id, label, hint, children }: FieldProps) {
 const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;
 
 const SUMMARIES = {
-  resolve: "It took effect: give it its response.",
-  release: "It did not take effect: let it be tried again.",
+  resolve: "It took effect: give retries its response.",
+  release: "It did not take effect: let the next request try again.",
   forget: "Erase the record.",
 } as const;
 
 const CONFIRMATIONS = {
-  resolve: "I have seen at the origin that it took effect. Every retry gets this response from now on.",
-  release: "I have seen at the origin that it did not take effect. The next request reaches the origin again.",
-  forget: "The next request with this key is taken for a first one and reaches the origin.",
+  resolve: "I checked at the origin: it took effect. Every retry gets this response from now on.",
+  release: "I checked at the origin: it did not take effect. The next request reaches the origin again.",
+  forget: "The next request with this key counts as a first request and reaches the origin.",
 } as const;
 
 const BUTTONS = {

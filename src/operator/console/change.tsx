@@ -1,19 +1,17 @@
-// An operator's change, from the form to the record.
+// An operator's change by form. The same rules as in the API apply.
 
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono } from "hono";
+import type { Change } from "../../core/timeline.ts";
 import { recordId } from "../../core/units.ts";
+import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
-import type { ChangeResult } from "../operator.ts";
-import { show } from "./answer.ts";
+import type { ChangeRequest, ChangeResult } from "../operator.ts";
 import { formatDuration } from "./browser/duration.ts";
-import { readChange } from "./change-request.ts";
 import type { Signed } from "./guard.ts";
-import type { ConsolePorts } from "./ports.ts";
+import { Message, show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
-import { Message } from "./sign-in.tsx";
-import { textFields } from "./text-fields.ts";
-import type { Paths, View } from "./view.ts";
+import { type ConsolePorts, type Paths, textFields, type View } from "./view.ts";
 
 export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: ConsolePorts): void {
   app.post(paths.signOutEverywhere, async (c) => {
@@ -40,7 +38,7 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
     const record = await operator.inspect(id);
     if (record === null) return c.notFound();
     if (given !== null) {
-      // With what was typed, so that a button leads back to it.
+      // With the typed fields, so that a button leads back to the form.
       const preview = fields["step"] === "edit" ? null : previewOf(given, operator.omittedHeaders(record.route));
       return show(<RecordPage view={view} record={record} draft={{ action, errors: [], fields, preview }} />);
     }
@@ -52,27 +50,55 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
   });
 }
 
-/** `null`: an administrator's own form. */
+/** `null` when an administrator sent the form from the console. */
 async function refuseForm({ paths, viewer }: View, fields: Readonly<Record<string, string>>): Promise<Response | null> {
   const refuse = (title: string, text: string): Promise<Response> =>
     show(<Message paths={paths} title={title} text={text} />, 403);
   if (viewer.role !== "admin") {
-    return refuse("Read only", "Changes need the administrator's token. Nothing was changed.");
+    return refuse("Read only", "Changes need the administrator token. Nothing was changed.");
   }
   if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) return null;
-  return refuse(
-    "Not from here",
-    "This form was not made for your session. Nothing was changed. Open the record again.",
-  );
+  return refuse("Form refused", "This form was not made for your session. Nothing was changed. Open the record again.");
 }
 
 function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): string {
   switch (refusal.why) {
     case "none":
-      return "There is no such record any more.";
+      return "This record no longer exists.";
     case "in-flight":
-      return `An attempt is in flight, or may still be at work in the origin: attempts never overlap. Try again when it has ended, or its lock has: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
+      return `An attempt is in flight or may still be running at the origin. Attempts never overlap. Try again when the attempt or its lock ends: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
     case "completed":
-      return "The record has been completed meanwhile, and its answer stands. It can only be forgotten.";
+      return "The record was completed meanwhile, and its response is final. It can only be forgotten.";
   }
+}
+
+type ChangeReading =
+  | { readonly ok: true; readonly change: ChangeRequest; readonly isPreview: boolean }
+  | { readonly ok: false; readonly errors: readonly string[] };
+
+function readChange(action: Change, fields: Readonly<Record<string, string>>): ChangeReading {
+  const { reason = "", confirmed } = fields;
+  const isPreview = action === "resolve" && fields["step"] !== "give";
+  const isGiven = isPreview ? { preview: true } : { confirm: true };
+  const asked = action === "resolve" ? { reason, response: responseOf(fields), ...isGiven } : { reason };
+  const parsed = parseChange(action, new TextEncoder().encode(JSON.stringify(asked)));
+  const errors = [
+    ...(parsed.ok ? [] : [parsed.reason]),
+    ...(isPreview || confirmed === "yes" ? [] : ["Confirm the change: tick the box above the button."]),
+  ];
+  if (!parsed.ok || errors.length > 0) return { ok: false, errors };
+  const { isPreview: _, ...change } = parsed.value;
+  return { ok: true, change: { ...change, by: "admin" }, isPreview };
+}
+
+function responseOf({ status = "", headers = "", body = "" }: Readonly<Record<string, string>>): object {
+  // A form sends every line break as CRLF (HTML, section 4.10.21.4).
+  const lines = headers.split("\n").filter((line) => line.trim() !== "");
+  return { status: Number(status), headers: lines.map(pair), body: body.replaceAll("\r\n", "\n") };
+}
+
+/** A line without a colon becomes an invalid header, which is refused. */
+function pair(line: string): readonly [string, string] {
+  const colon = line.indexOf(":");
+  return colon === -1 ? [line.trim(), ""] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
 }

@@ -1,23 +1,42 @@
-// The console: the operator's view and means, as web pages. Rendered by the server, usable without its script, and open to
-// nobody without a session. It stands on the same `Operator` as the API and decides nothing itself.
+// The console: web pages for operators, rendered by the server, usable without script, and closed without a session. It uses
+// the same `Operator` as the API and decides nothing itself.
 
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
+import { secureHeaders } from "hono/secure-headers";
 import { SCRIPT, STYLE } from "./assets.ts";
-import { show } from "./answer.ts";
 import { changeRoutes } from "./change.tsx";
 import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
-import type { ConsolePorts } from "./ports.ts";
-import { consoleHeaders } from "./secure-headers.ts";
-import { signingIn } from "./signing-in.tsx";
-import { Message } from "./sign-in.tsx";
-import { pathsBelow } from "./view.ts";
+import { Message, show } from "./page.tsx";
+import { signingIn } from "./sign-in.tsx";
+import { type ConsolePorts, pathsBelow } from "./view.ts";
 
-/** A response that an operator types or pastes; larger ones go through the API. */
+/** For a response that an operator types or pastes; larger ones go through the API. */
 const LARGEST_FORM_BYTES = 1_048_576;
+
+/** What a page may do in a browser: load its own style sheet and script, send forms to itself, and nothing else. */
+const consoleHeaders = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    baseUri: ["'none'"],
+    connectSrc: ["'self'"],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    imgSrc: ["data:"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+  },
+  crossOriginOpenerPolicy: "same-origin",
+  crossOriginResourcePolicy: "same-origin",
+  // The console's URLs contain keys. Browsers then send "Origin: null" with forms, and Sec-Fetch-Site is checked instead.
+  referrerPolicy: "no-referrer",
+  // The host is the API's: the console must not decide that it is reachable only over https.
+  strictTransportSecurity: false,
+  xFrameOptions: "DENY",
+});
 
 export function createConsole(ports: ConsolePorts): Hono<Signed> {
   const paths = pathsBelow(ports.basePath);
@@ -40,20 +59,20 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   app.use(
     bodyLimit({
       maxSize: LARGEST_FORM_BYTES,
-      onError: () => say(413, "Too large", "A form may have one MiB. Larger responses go through the API."),
+      onError: () => say(413, "Too large", "A form may have at most 1 MiB. Use the API for larger responses."),
     }),
   );
   app.onError((error) => {
     if (error instanceof HTTPException)
       return say(
         403,
-        "Not from here",
-        "This form was not sent by the console itself. Nothing was changed. Open the console and try again.",
+        "Form refused",
+        "This form was not sent from the console. Nothing was changed. Open the console and try again.",
       );
     console.error({ message: "the console failed", reason: String(error) });
-    return say(503, "No answer", "A shard did not answer. Nothing is known to be lost: load the page again.");
+    return say(503, "No answer", "A shard did not answer. Reload the page to see the current state.");
   });
-  app.notFound(() => say(404, "Not found", "There is no such page or record. A record may have expired."));
+  app.notFound(() => say(404, "Not found", "There is no such page or record. The record may have expired."));
   app.use(csrf());
   signingIn(app, paths, ports);
   app.use(guard(paths, ports));

@@ -1,12 +1,11 @@
-// Nobody without a session sees anything; who is asked for the token comes back to where they wanted to go.
+// Without a session nothing is shown. After signing in, people come back to the page that they asked for.
 
 import { createMiddleware } from "hono/factory";
-import type { ConsolePorts } from "./ports.ts";
 import { readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
-import type { Paths, View } from "./view.ts";
+import type { ConsolePorts, Paths, View } from "./view.ts";
 
-/** What the handlers behind the guard know. */
+/** What handlers behind the guard get. */
 export interface Signed {
   readonly Variables: { readonly view: View };
 }
@@ -15,11 +14,11 @@ export function guard(paths: Paths, { tokens, operator }: ConsolePorts) {
   return createMiddleware<Signed>(async (c, proceed) => {
     const now = Date.now();
     const session = await readSession(sessionCookie(c), tokens, now);
-    // Asked for a session that is good otherwise: nobody without one makes the gateway call an object.
+    // Checked last: without a valid session nobody can make the gateway call an object.
     if (session === null || session.generation !== (await operator.sessions())) {
       const { pathname, search } = new URL(c.req.url);
       const isForm = c.req.method === "POST";
-      // A form's own address shows nothing; the record's, of which it is a part, does.
+      // A form's own URL shows nothing, so the record's page is used.
       const next = isForm ? pathname.replace(/\/[a-z-]+$/, "") : pathname + search;
       const query = new URLSearchParams({ next, ...(isForm ? { ended: "" } : {}) });
       return c.redirect(`${paths.signIn}?${query.toString()}`, 303);

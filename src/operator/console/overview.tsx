@@ -1,39 +1,38 @@
-// The first page: what runs, what waits for somebody, how the traffic goes, where it lies.
+// The first page: calls in flight, records that need a decision, traffic by route, busy shards.
 
-import type { RecordSummary, ShardCounts } from "../operator.ts";
+import { type OpenCounts, openCounts, type RecordSummary } from "../operator.ts";
+import type { ShardCountsView } from "../gateway-schema.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { ShardsTable, size } from "./shards-table.tsx";
-import { type Totals, totalOf } from "../totals.ts";
+import { ShardsTable, Silent, silentText, size } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
-import { Silent, silentText } from "./silent.tsx";
 import type { View } from "./view.ts";
 
 export interface OverviewProps {
   readonly view: View;
-  /** Longest running first; the first of them. */
+  /** The longest running ones, longest first. */
   readonly inFlight: readonly RecordSummary[];
   readonly waiting: readonly RecordSummary[];
-  readonly shards: readonly ShardCounts[];
-  /** Those that do not answer. */
+  readonly shards: readonly ShardCountsView[];
+  /** Shards that do not answer. */
   readonly silent: readonly string[];
   readonly rates: readonly RouteRates[];
-  /** Every key has an object of its own: nothing can be counted or listed. */
+  /** Every key has its own object: nothing can be counted or listed. */
   readonly isPerKey: boolean;
 }
 
-/** What the overview shows of the shards: those with most to do. */
+/** How many of the busiest shards are shown. */
 const SHOWN_SHARDS = 5;
 
 export function Overview({ view, inFlight, waiting, shards, silent, rates, isPerKey }: OverviewProps) {
   const { paths } = view;
-  const total = totalOf(shards);
+  const total = openCounts(shards);
   const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
   const undecided =
     total.unknown === 0
-      ? "Nothing waits for a decision"
-      : `${unknown} ${total.unknown === 1 ? "record waits" : "records wait"} for a decision`;
+      ? "Nothing needs a decision"
+      : `${unknown} ${total.unknown === 1 ? "record needs" : "records need"} a decision`;
   return (
     <Page
       view={view}
@@ -59,8 +58,7 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
       <Silent silent={silent} />
       {isPerKey ? (
         <p class="note">
-          Every key has an object of its own (shards = "per-key"), and those cannot be listed. Search a record by its
-          key.
+          Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its key.
         </p>
       ) : (
         <Open view={view} total={total} shards={shards} silent={silent} inFlight={inFlight} waiting={waiting} />
@@ -68,7 +66,7 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
       <section class="card" id="rates" data-live>
         <div class="head">
           <h2 id="rates-title">Replays and conflicts by route</h2>
-          <span class="soft small">since the counters began</span>
+          <span class="soft small">since the counters started</span>
         </div>
         <Rates rates={rates} />
       </section>
@@ -79,10 +77,10 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
 }
 
 interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "silent" | "inFlight" | "waiting"> {
-  readonly total: Totals;
+  readonly total: OpenCounts;
 }
 
-/** What is not finished. */
+/** What is not completed. */
 function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
   const { paths } = view;
   return (
@@ -93,15 +91,10 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
           name="Unknown"
           count={total.unknown}
           isAtLeast={total.atLeast.includes("unknown")}
-          says="wait for a decision"
+          says="need a decision"
           alert={total.unknown > 0}
         />
-        <Tile
-          name="Failed"
-          count={total.failed}
-          isAtLeast={total.atLeast.includes("failed")}
-          says="may be tried again"
-        />
+        <Tile name="Failed" count={total.failed} isAtLeast={total.atLeast.includes("failed")} says="can be retried" />
         <div>
           <dt>Stored</dt>
           <dd class="n">{size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}</dd>
@@ -114,7 +107,7 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
 
       <section class="card" id="waiting" data-live>
         <div class="head">
-          <h2 id="waiting-title">Waits for a decision</h2>
+          <h2 id="waiting-title">Needs a decision</h2>
           <More
             shown={waiting.length}
             of={total.unknown}
@@ -143,7 +136,7 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
           <More shown={inFlight.length} of={total.inFlight} href={paths.listed({ state: "started" })} />
         </div>
         {inFlight.length === 0 ? (
-          <p class="empty">No call to the origin is open.</p>
+          <p class="empty">No calls to the origin in flight.</p>
         ) : (
           <RecordsTable
             view={view}
@@ -160,20 +153,20 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
 function Busiest({ view, shards, silent }: Pick<OverviewProps, "view" | "shards" | "silent">) {
   const { paths } = view;
   const busiest = shards
-    .filter((shard) => restless(shard) > 0)
-    .toSorted((one, other) => restless(other) - restless(one))
+    .filter((shard) => openRecords(shard) > 0)
+    .toSorted((one, other) => openRecords(other) - openRecords(one))
     .slice(0, SHOWN_SHARDS);
   return (
     <section class="card" id="shards" data-live>
       <div class="head">
-        <h2 id="shards-title">Shards with most to do</h2>
+        <h2 id="shards-title">Busiest shards</h2>
         <a class="small" href={paths.shards}>
           All shards
         </a>
       </div>
       {busiest.length === 0 ? (
         <p class="empty">
-          Every shard{silent.length === 0 ? "" : " that answers"} is quiet: nothing in flight, unknown or failed.
+          Every shard{silent.length === 0 ? "" : " that answers"} is idle: nothing in flight, unknown or failed.
         </p>
       ) : (
         <ShardsTable shards={busiest} labelledBy="shards-title" />
@@ -215,6 +208,6 @@ function More({ shown, of, isAtLeast = false, href }: MoreProps) {
   ) : null;
 }
 
-function restless({ inFlight, unknown, failed }: ShardCounts): number {
+function openRecords({ inFlight, unknown, failed }: ShardCountsView): number {
   return inFlight + unknown + failed;
 }

@@ -1,15 +1,16 @@
-// The frame of every page: where one is, who one is, whether what is shown is current.
+// The frame of every page: where the reader is, who is signed in, whether the page is current; and a page as a response.
 
 import { html } from "hono/html";
 import type { Child } from "hono/jsx";
-import type { View } from "./view.ts";
+import type { HtmlEscapedString } from "hono/utils/html";
+import type { Paths, View } from "./view.ts";
 
 interface DocumentProps {
   readonly title: string;
   readonly styleSrc: string;
   readonly scriptSrc?: string;
   readonly now?: number;
-  /** Said aloud when it changes while the page is open. */
+  /** Announced to screen readers when it changes while the page is open. */
   readonly news?: string | undefined;
   readonly from?: string | undefined;
   readonly children: Child;
@@ -41,7 +42,7 @@ interface PageProps {
   readonly title: string;
   readonly place: Place;
   readonly news?: string;
-  /** Where this page is rendered anew, where that is not its own address: a refused form has none that shows something. */
+  /** The URL from which the page refreshes, if not its own: the URL of a refused form shows nothing. */
   readonly from?: string;
   readonly children: Child;
 }
@@ -98,7 +99,7 @@ export function FormToken({ view }: { readonly view: View }) {
   return <input type="hidden" name="token" value={view.viewer.formToken} />;
 }
 
-/** Many come in, one goes through. */
+/** The logo: many lines come in, one goes out. */
 export function Brand({ href }: { readonly href: string }) {
   return (
     <a class="brand" href={href}>
@@ -117,4 +118,37 @@ export function Brand({ href }: { readonly href: string }) {
       Onceway
     </a>
   );
+}
+
+interface MessageProps {
+  readonly paths: Paths;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** A page with only a message. */
+export function Message({ paths, title, text }: MessageProps) {
+  return (
+    <Document title={title} styleSrc={paths.style}>
+      <main id="main">
+        <div class="card sign-in">
+          <Brand href={paths.overview} />
+          <h1>{title}</h1>
+          <p>{text}</p>
+          <p>
+            <a href={paths.overview}>Overview</a>
+          </p>
+        </div>
+      </main>
+    </Document>
+  );
+}
+
+export async function show(
+  page: HtmlEscapedString | Promise<HtmlEscapedString>,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const text = await page;
+  return new Response(String(text), { status, headers: { "Content-Type": "text/html; charset=utf-8", ...headers } });
 }

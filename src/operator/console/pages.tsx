@@ -1,31 +1,31 @@
-// The pages that only show.
+// The pages that only show and change nothing.
 
 import type { Hono } from "hono";
 import { recordId } from "../../core/units.ts";
-import { isIdPrefix, type ListRequest } from "../list-request.ts";
+import type { ListRequest } from "../list-request.ts";
 import type { Operator, RecordPage as Listed, RecordState, RecordSummary } from "../operator.ts";
-import { show } from "./answer.ts";
-import { readFilter } from "./filter.ts";
+import { ID_PREFIX } from "../request-schema.ts";
 import type { Signed } from "./guard.ts";
 import { Overview } from "./overview.tsx";
-import type { ConsolePorts } from "./ports.ts";
+import { show } from "./page.tsx";
 import { RecordPage } from "./record.tsx";
-import { Records } from "./records.tsx";
+import { readFilter, Records } from "./records.tsx";
 import { Shards } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
-import type { Paths } from "./view.ts";
+import type { ConsolePorts, Paths } from "./view.ts";
 
-/** The overview shows the first few of what it looks at; the list shows all. */
-const LOOKED_AT = 100;
+/** The overview reads this many records and shows the first few; the list shows all. */
+const MAX_READ = 100;
 const SHOWN = 6;
 
-/** What the list says after it: there is no record any more that could. */
-const FORGOTTEN = "Forgotten. Requests with this key are first ones again, from every Worker within 30 seconds.";
+/** Shown on the list, because the record has no page any more. */
+const FORGOTTEN =
+  "Forgotten. The next request with this key counts as a first request, on every Worker within 30 seconds.";
 
 export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {
   app.get(paths.overview, async (c) => {
     const [{ shards, silent }, counts] = await Promise.all([operator.counts(), traffic()]);
-    // Most of the time there is nothing to list, and a page that refreshes itself asks no shard for it.
+    // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, waiting] = await Promise.all([
       shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", silent) : [],
       shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", silent) : [],
@@ -41,7 +41,8 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
     const filter = readFilter(search);
     const { request } = filter;
     const listed = request === null ? null : await find(operator, request);
-    const problem = filter.problem ?? (listed === null ? "This page of the list is no more. Search again." : null);
+    const problem =
+      filter.problem ?? (listed === null ? "This page of the list no longer exists. Search again." : null);
     return show(
       <Records
         view={c.var.view}
@@ -66,7 +67,7 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
     if (c.var.view.viewer.role !== "admin") return c.notFound();
     const body = await operator.body(recordId(c.req.param("id")));
     if (body === null) return c.notFound();
-    // Never shown by the browser: it is the origin's, and stands on the console's own address.
+    // Never shown by the browser: it is the origin's content on the console's host.
     return c.body(body, 200, {
       "Content-Type": "application/octet-stream",
       "Content-Disposition": 'attachment; filename="body"',
@@ -74,12 +75,12 @@ export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic,
   });
 }
 
-/** What is typed into the one field is a key, or the beginning of an id: as logs name records, and other pages. */
+/** The one search field takes a key, or the start of an id as logs show it. */
 async function find(operator: Operator, { filter, limit, cursor }: ListRequest): Promise<Listed | null> {
   const found = await operator.list(filter, limit, cursor);
   const { key } = filter;
   const isFound = found !== null && (found.records.length > 0 || found.cursor !== null);
-  if (isFound || key === null || !isIdPrefix(key)) return found;
+  if (isFound || key === null || !ID_PREFIX.test(key)) return found;
   return (await operator.list({ ...filter, key: null, idPrefix: key }, limit, cursor)) ?? found;
 }
 
@@ -89,6 +90,6 @@ async function oldest(
   silent: readonly string[],
 ): Promise<readonly RecordSummary[]> {
   const filter = { states: [state], route: null, olderThanMs: null, key: null, idPrefix: null };
-  const page = await operator.list(filter, LOOKED_AT, null, silent);
+  const page = await operator.list(filter, MAX_READ, null, silent);
   return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
 }

@@ -1,15 +1,16 @@
-// How often each route's requests are replays or conflicts, as bars with their figures beside them.
+// Replays and conflicts of each route, as bars with figures.
 
 import type { RouteRates } from "./traffic.ts";
 
-/** The busiest; the metrics have all. */
+/** The busiest routes; the metrics have all. */
 const SHOWN_ROUTES = 8;
 
 export function Rates({ rates }: { readonly rates: readonly RouteRates[] }) {
   if (rates.length === 0) {
     return (
       <p class="empty">
-        No protected request since the counters began: they live in memory and restart with the gateway, records do not.
+        No protected requests since the counters started. They live in memory and restart with the gateway; records do
+        not.
       </p>
     );
   }
@@ -55,7 +56,7 @@ function Rate({ kind, count, of }: { readonly kind: string; readonly count: numb
         <rect class={kind} width={percent.toFixed(1)} height="10" />
       </svg>
       <span>
-        {percent.toFixed(1)} % <span class="soft small">({grouped(count)})</span>
+        {percent.toFixed(1)}% <span class="soft small">({grouped(count)})</span>
       </span>
     </div>
   );
@@ -66,7 +67,7 @@ export function groupedAtLeast(count: number, isAtLeast: boolean): string {
   return grouped(count) + (isAtLeast ? "+" : "");
 }
 
-/** `12 345` would break in two; a narrow no-break space does not. */
+/** With narrow no-break spaces, so that `12 345` stays on one line. */
 export function grouped(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, "\u202f");
 }

@@ -1,12 +1,13 @@
-// One record: what it is, what has happened to it, what it answers, what may be done about it.
+// One record: its state, history and response, and what can be done about it.
 
 import { describeRecord } from "../../core/describe-record.ts";
 import { epochMs } from "../../core/units.ts";
-import type { RecordDetail, ResponseSummary } from "../operator.ts";
+import type { RecordDetail } from "../operator.ts";
+import type { ResponseView } from "../record-schema.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";
 import { Page } from "./page.tsx";
-import { size } from "./shards-table.tsx";
+import { size } from "./shards.tsx";
 import { State } from "./state.tsx";
 import { Time } from "./time.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -15,7 +16,7 @@ import type { View } from "./view.ts";
 export interface RecordPageProps {
   readonly view: View;
   readonly record: RecordDetail;
-  /** A change that was not made, and why. */
+  /** A refused change and its errors. */
   readonly draft: Draft | null;
 }
 
@@ -49,16 +50,16 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
             </div>
             <Timeline timeline={record.timeline} now={view.now} />
           </section>
-          {/* A preview that somebody reads stays as it is. */}
+          {/* A preview is not refreshed while somebody reads it. */}
           <section class="card" id="decide" data-live={(draft?.preview ?? null) === null ? true : undefined}>
             <div class="head">
-              <h2>Decide</h2>
+              <h2>Actions</h2>
             </div>
             <p class="empty">{advice}</p>
             {view.viewer.role === "admin" ? (
               <ChangeForms view={view} record={record} changes={changes} draft={draft} />
             ) : (
-              <p class="empty">You are signed in with the read-only token. Changes need the administrator's.</p>
+              <p class="empty">You are signed in with the read-only token. Changes need the administrator token.</p>
             )}
           </section>
         </div>
@@ -81,7 +82,7 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
           </section>
           <section class="card" id="facts" data-live>
             <div class="head">
-              <h2>Facts</h2>
+              <h2>Details</h2>
             </div>
             <Facts record={record} now={view.now} />
           </section>
@@ -97,7 +98,7 @@ function noResponse({ responseKept, status }: RecordDetail): string {
     : "None yet.";
 }
 
-function Response({ response }: { readonly response: ResponseSummary }) {
+function Response({ response }: { readonly response: ResponseView }) {
   const { status, statusText, headers } = response;
   return (
     <dl class="facts mono">
@@ -135,7 +136,7 @@ function Facts({ record, now }: { readonly record: RecordDetail; readonly now: n
       ) : null}
       {expiresAt === null ? null : (
         <>
-          <dt>Erased</dt>
+          <dt>Expires</dt>
           <dd>
             <Time at={expiresAt} now={now} rel="in" />
           </dd>

@@ -1,4 +1,4 @@
-// A list of records: a table, and on a phone a list of cards.
+// Records as a table, or as cards on a phone.
 
 import type { Child } from "hono/jsx";
 import type { RecordSummary } from "../operator.ts";
@@ -17,7 +17,7 @@ export const COLUMNS = {
   state: { name: "State", cell: ({ state }) => <State state={state} /> },
   attempt: { name: "Attempt", class: "num", cell: ({ attempt }) => attempt },
   status: { name: "Status", class: "num", cell: ({ status }) => status ?? "–" },
-  began: { name: "Attempt began", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  began: { name: "Started", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
   running: {
     name: "Running for",
     class: "when",
@@ -28,9 +28,9 @@ export const COLUMNS = {
     class: "when",
     cell: ({ lockedUntil }, now) => <Time at={lockedUntil} now={now} rel="in" />,
   },
-  waiting: { name: "In doubt since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  waiting: { name: "Unknown since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
   expires: {
-    name: "Erased",
+    name: "Expires",
     class: "when",
     cell: ({ expiresAt }, now) => (expiresAt === null ? "–" : <Time at={expiresAt} now={now} rel="in" />),
   },
@@ -40,7 +40,7 @@ interface RecordsTableProps {
   readonly view: View;
   readonly records: readonly RecordSummary[];
   readonly columns: readonly Column[];
-  /** The id of the heading that names it. */
+  /** The id of its heading. */
   readonly labelledBy: string;
 }
 

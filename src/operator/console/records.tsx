@@ -1,22 +1,41 @@
-// The list of records: filtered, searched by key, page after page.
+// The list of records: filtered, searched by key, in pages.
 
+import { type ListRequest, parseListRequest } from "../list-request.ts";
 import type { RecordPage as Listed, RecordState } from "../operator.ts";
-import type { ReadFilter } from "./filter.ts";
 import { Page } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { Silent } from "./silent.tsx";
+import { Silent } from "./shards.tsx";
 import type { View } from "./view.ts";
+
+const CONDITIONS = ["key", "route", "older_than", "state"] as const;
+
+export interface ReadFilter {
+  /** The conditions, for links to other pages of the same list. */
+  readonly query: Readonly<Record<string, string>>;
+  /** `null` when a condition is invalid; `problem` says which. */
+  readonly request: ListRequest | null;
+  readonly problem: string | null;
+}
+
+/** A filter from the page's address, in the names and forms of the API. An empty field filters nothing. */
+export function readFilter(search: URLSearchParams): ReadFilter {
+  const asked = CONDITIONS.map((name) => [name, search.getAll(name).join(",").trim()] as const);
+  const query = Object.fromEntries(asked.filter(([, value]) => value !== ""));
+  const cursor = search.get("cursor");
+  const parsed = parseListRequest(new URLSearchParams({ ...query, ...(cursor === null ? {} : { cursor }) }));
+  return parsed.ok ? { query, request: parsed.value, problem: null } : { query, request: null, problem: parsed.reason };
+}
 
 export interface RecordsProps {
   readonly view: View;
-  /** As it was typed. */
+  /** As typed. */
   readonly filter: ReadFilter;
-  /** `null` where the filter cannot be read. */
+  /** `null` when the filter is invalid. */
   readonly listed: Listed | null;
-  /** Of the configuration. */
+  /** The configured routes' paths. */
   readonly routes: readonly string[];
   readonly isFirstPage: boolean;
-  /** Every key has an object of its own: records are found by their key alone. */
+  /** Every key has its own object: records are found only by their key. */
   readonly isPerKey: boolean;
   readonly done: string | null;
 }
@@ -39,7 +58,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
         <div class="field wide">
           <label for="key">
             Idempotency key{" "}
-            <span class="soft small">or a record's id, or a log's keyHash: 8 digits or more from its beginning</span>
+            <span class="soft small">or the first 8 or more digits of a record's id or a log's keyHash</span>
           </label>
           <input
             id="key"
@@ -112,14 +131,14 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
 }
 
 function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, silent }: Listed): string {
-  if (cursor !== null) return "No match in this part of the shards. Go on with the next page.";
+  if (cursor !== null) return "No match on this page. Continue with the next page.";
   if (isPerKey && query["key"] === undefined)
-    return "Every key has an object of its own, so records are found by their key alone. Search for one.";
+    return "Every key has its own object, so records are found only by their key. Enter a key.";
   if (silent.length > 0) return "No match in the shards that answer.";
   if (Object.keys(query).length === 0)
-    return "No record now. Every protected request that comes with a key makes one, until it expires.";
+    return "No records. Every protected request with a key creates one, until it expires.";
   if (query["key"] !== undefined) {
-    return "No such record. The key has to be whole, as the client sent it, or the first 8 digits or more of an id; it may also have expired, or never have arrived.";
+    return "No such record. Enter the full key, or the first 8 or more digits of an id. The record may have expired, or its request may never have arrived.";
   }
-  return "No record matches. Leave out a condition.";
+  return "No record matches. Remove a condition.";
 }

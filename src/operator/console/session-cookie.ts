@@ -1,6 +1,6 @@
-// Where a browser keeps its session. Over https the cookie's name binds it to this host, to encrypted connections and to the
-// whole host (RFC 6265bis, section 4.1.3.2), so that no other host can plant one. Over plain http there is a session on the
-// machine itself only, under another name: neither is ever taken for the other.
+// The session cookie. Over https its __Host- prefix binds it to this host and to encrypted connections (RFC 6265bis, section
+// 4.1.3.2), so that no other host can set it. Over plain http there is only a session on loopback, under another name, so that
+// neither is ever mistaken for the other.
 
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
@@ -33,8 +33,8 @@ function attributes(c: Context) {
 }
 
 /**
- * A proxy in front may end the encryption, and says so. Whoever says so without one gets a cookie that their browser does not
- * keep.
+ * A proxy in front may terminate TLS and says so in this header. A client that forges the header gets a cookie that its
+ * browser does not store.
  */
 function isEncrypted(c: Context): boolean {
   return new URL(c.req.url).protocol === "https:" || c.req.header("X-Forwarded-Proto") === "https";

@@ -1,19 +1,19 @@
-// Who is signed in: a value that the browser keeps and cannot make. It is signed with the operator's token itself, so that a
-// new token ends the sessions of the old one, and holds nothing that would serve anywhere else.
+// The session: a value that the browser stores but cannot forge. It is signed with the operator's token, so that a new token
+// ends the sessions of the old one. It contains no secret.
 //
 //   admin.1795267816000.9b1d….4f0c….mac      role, end, generation, a random name, HMAC-SHA-256 of them
 //
-// The generation is the one that was in force: when all sessions are ended there is another (see shard/operator-calls.ts).
+// Ending all sessions starts a new generation (see shard/operator-calls.ts).
 
 import type { Tokens } from "../../config/read-tokens.ts";
 import type { Role } from "../auth.ts";
 import type { Viewer } from "./view.ts";
 
-/** A working day. There is no renewal: whoever is still there signs in again. */
+/** A working day. Sessions are not renewed: sign in again. */
 export const SESSION_MS = 8 * 3_600_000;
 
 export interface Session extends Viewer {
-  /** It is worth something as long as this is the one in force. */
+  /** The session is valid while this is the current generation. */
   readonly generation: string;
 }
 
@@ -25,7 +25,7 @@ export async function beginSession(role: Role, tokens: Tokens, generation: strin
   return `${claims}.${await sign(token, "session", claims)}`;
 }
 
-/** `null`: none, or one that has ended, or that nobody here has signed. */
+/** `null` when there is none, it has ended, or its signature is wrong. */
 export async function readSession(value: string | undefined, tokens: Tokens, now: number): Promise<Session | null> {
   const [, role, end, generation, name, mac] =
     /^(admin|reader)\.(\d{1,15})\.([0-9a-f]{32})\.([0-9a-f]{32})\.([0-9a-f]{64})$/.exec(value ?? "") ?? [];
@@ -47,12 +47,12 @@ async function sign(token: string, purpose: Purpose, claims: string): Promise<st
   return hex(new Uint8Array(await crypto.subtle.sign("HMAC", await keyOf(token), message(purpose, claims))));
 }
 
-/** In a time that does not depend on where the two differ. */
+/** In constant time. */
 async function isSigned(token: string, purpose: Purpose, claims: string, mac: string): Promise<boolean> {
   return crypto.subtle.verify("HMAC", await keyOf(token), bytesOf(mac), message(purpose, claims));
 }
 
-/** What is signed for one purpose is worth nothing for another. */
+/** A signature for one purpose is invalid for another. */
 function message(purpose: Purpose, claims: string): Uint8Array {
   return new TextEncoder().encode(`onceway console ${purpose}\n${claims}`);
 }

@@ -1,9 +1,9 @@
-// Every shard.
+// The shards: what each has open, how large it is, and which do not answer.
 
 import type { AllCounts } from "../operator.ts";
+import type { ShardCountsView } from "../gateway-schema.ts";
 import { Page } from "./page.tsx";
-import { ShardsTable } from "./shards-table.tsx";
-import { Silent } from "./silent.tsx";
+import { grouped, groupedAtLeast } from "./rates.tsx";
 import type { View } from "./view.ts";
 
 export function Shards({ view, shards, silent }: { readonly view: View } & AllCounts) {
@@ -14,7 +14,7 @@ export function Shards({ view, shards, silent }: { readonly view: View } & AllCo
       <section class="card" id="shards" data-live>
         {shards.length + silent.length === 0 ? (
           <p class="empty">
-            Every key has an object of its own (shards = "per-key"), and those cannot be listed. Search a record by its
+            Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its
             key.
           </p>
         ) : (
@@ -23,4 +23,79 @@ export function Shards({ view, shards, silent }: { readonly view: View } & AllCo
       </section>
     </Page>
   );
+}
+
+export function ShardsTable({
+  shards,
+  labelledBy,
+}: {
+  readonly shards: readonly ShardCountsView[];
+  readonly labelledBy: string;
+}) {
+  return (
+    <table class="grid" aria-labelledby={labelledBy}>
+      <thead>
+        <tr>
+          <th scope="col">Shard</th>
+          <th scope="col" class="num">
+            In flight
+          </th>
+          <th scope="col" class="num">
+            Unknown
+          </th>
+          <th scope="col" class="num">
+            Failed
+          </th>
+          <th scope="col" class="num">
+            Database
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {shards.map(({ shard, inFlight, unknown, failed, atLeast, bytes }) => (
+          <tr>
+            <th scope="row" class="mono">
+              {shard}
+            </th>
+            <td class="num">{grouped(inFlight)}</td>
+            <td class="num">{groupedAtLeast(unknown, atLeast.includes("unknown"))}</td>
+            <td class="num">{groupedAtLeast(failed, atLeast.includes("failed"))}</td>
+            <td class="num">{size(bytes)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const UNITS = ["kB", "MB", "GB"] as const;
+
+/** Three digits at most are read at a glance. */
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  let value = bytes / 1000;
+  let unit = 0;
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${value < 9.95 ? value.toFixed(1) : value.toFixed(0)} ${UNITS[unit]}`;
+}
+
+/** A live region that is always there, so that the notice can come and go on an open page. */
+export function Silent({ silent }: { readonly silent: readonly string[] }) {
+  return (
+    <div id="silent" data-live>
+      {silent.length === 0 ? null : (
+        <p class="note error" role="status">
+          <strong>{silentText(silent)}.</strong> Records there are not shown or counted on this page:{" "}
+          <span class="mono">{silent.join(", ")}</span>
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function silentText(silent: readonly string[]): string {
+  return silent.length === 1 ? "A shard does not answer" : `${silent.length} shards do not answer`;
 }

@@ -1,19 +1,72 @@
-// The way in: the token once, then a session.
+// The way in and out: the token once, then a session.
 
-import { Brand, Document } from "./page.tsx";
-import type { Paths } from "./view.ts";
+import type { Hono } from "hono";
+import type { Signed } from "./guard.ts";
+import { Brand, Document, show } from "./page.tsx";
+import { beginSession } from "./session.ts";
+import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
+import { type ConsolePorts, type Paths, textFields } from "./view.ts";
 
-export interface SignInProps {
+export function signingIn(app: Hono<Signed>, paths: Paths, { tokens, auth, operator }: ConsolePorts): void {
+  app.post(paths.signIn, async (c) => {
+    const { next: wanted, "operator-token": given } = await textFields(c.req.raw);
+    const next = ownPath(paths, wanted);
+    const refuse = (status: number, error: string, headers = {}) =>
+      show(<SignIn paths={paths} error={error} done={null} next={next} isFromElsewhere={false} />, status, headers);
+    if (!isPrivate(c)) return refuse(403, "This connection is not encrypted. Open the console over https.");
+    const token = (given ?? "").trim();
+    const address = c.req.header("CF-Connecting-IP") ?? "local";
+    const admission = await auth.admitToken(token, address, Date.now());
+    if (admission.kind === "admitted") {
+      setSessionCookie(c, await beginSession(admission.role, tokens, await operator.sessions(), Date.now()));
+      return c.redirect(next, 303);
+    }
+    if (admission.problem.code !== "operator-throttled") {
+      return refuse(403, "This is neither the ADMIN_TOKEN nor the READ_TOKEN.");
+    }
+    const seconds = Math.max(1, Math.ceil(admission.problem.retryAfterMs / 1000));
+    const error = `Too many wrong tokens from your address. Try again in ${seconds} s.`;
+    return refuse(429, error, { "Retry-After": String(seconds) });
+  });
+  app.get(paths.signIn, (c) => {
+    const next = ownPath(paths, c.req.query("next"));
+    const error =
+      c.req.query("ended") === undefined
+        ? null
+        : "Your session has ended, and nothing was changed. Sign in and send the form again.";
+    const done = c.req.query("everywhere") === undefined ? null : "All console sessions have ended.";
+    // A link on another site sends no SameSite=Strict cookie, even with a valid session.
+    const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
+    return show(<SignIn paths={paths} error={error} done={done} next={next} isFromElsewhere={isFromElsewhere} />);
+  });
+  // Needs no form token and works after the session has ended: signing out harms nobody.
+  app.post(paths.signOut, (c) => {
+    dropSessionCookie(c);
+    return c.redirect(paths.overview, 303);
+  });
+}
+
+/** Only pages of the console: the value in the form may come from anywhere. */
+function ownPath(paths: Paths, wanted: string | undefined): string {
+  if (wanted === undefined || !URL.canParse(wanted, ORIGIN)) return paths.overview;
+  const { origin, pathname, search } = new URL(wanted, ORIGIN);
+  const isOwn = origin === ORIGIN && (pathname === paths.overview || pathname.startsWith(`${paths.overview}/console/`));
+  return isOwn && pathname !== paths.signIn ? pathname + search : paths.overview;
+}
+
+const ORIGIN = "https://console.invalid";
+
+interface SignInProps {
   readonly paths: Paths;
   readonly error: string | null;
-  /** What has just happened. */
+  /** A confirmation of the last action. */
   readonly done: string | null;
-  /** Where to go afterwards. */
+  /** Where to go after signing in. */
   readonly next: string;
   readonly isFromElsewhere: boolean;
 }
 
-export function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
+function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProps) {
   return (
     <Document title="Sign in" styleSrc={paths.style}>
       <main id="main">
@@ -31,7 +84,7 @@ export function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProp
                 {error}
               </p>
             )}
-            {/* Password managers file a token under a name. */}
+            {/* Password managers need a user name. */}
             <input name="username" value="operator" autocomplete="username" hidden />
             <div class="field">
               <label for="operator-token">Operator token</label>
@@ -55,33 +108,9 @@ export function SignIn({ paths, error, done, next, isFromElsewhere }: SignInProp
           </form>
           {isFromElsewhere ? (
             <p class="small">
-              Signed in already? <a href={next}>Continue</a>
+              Already signed in? <a href={next}>Continue</a>
             </p>
           ) : null}
-        </div>
-      </main>
-    </Document>
-  );
-}
-
-interface MessageProps {
-  readonly paths: Paths;
-  readonly title: string;
-  readonly text: string;
-}
-
-/** A page that only says something. */
-export function Message({ paths, title, text }: MessageProps) {
-  return (
-    <Document title={title} styleSrc={paths.style}>
-      <main id="main">
-        <div class="card sign-in">
-          <Brand href={paths.overview} />
-          <h1>{title}</h1>
-          <p>{text}</p>
-          <p>
-            <a href={paths.overview}>Overview</a>
-          </p>
         </div>
       </main>
     </Document>

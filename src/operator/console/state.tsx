@@ -1,4 +1,4 @@
-// A record's state as a sign and a word, so that no colour has to be told apart.
+// A record's state as an icon and a word, so that nobody depends on colours.
 
 import type { RecordState } from "../operator.ts";
 

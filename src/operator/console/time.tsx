@@ -1,4 +1,4 @@
-// Times as people read them: against now, and absolute. The script counts on what carries `data-at`.
+// Times relative to now, and absolute. The script keeps elements with `data-at` up to date.
 
 import { relative } from "./browser/duration.ts";
 
@@ -20,7 +20,7 @@ export function Time({ at, now, rel = "ago" }: TimeProps) {
   );
 }
 
-/** UTC, as the API and the logs tell it; the date only where it is not today's. */
+/** UTC as in the API and the logs; with the date unless it is today. */
 export function absolute(at: number, now: number): string {
   const [date = "", time = ""] = new Date(at).toISOString().split("T");
   const isToday = new Date(now).toISOString().startsWith(date);

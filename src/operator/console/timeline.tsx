@@ -1,4 +1,4 @@
-// What has happened to a record, in words.
+// A record's history in words.
 
 import { reasonText } from "../../core/describe-record.ts";
 import type { Happening } from "../../core/timeline.ts";

@@ -1,6 +1,6 @@
-// What the charts show, made of the counters by route and outcome.
+// Computes replays and conflicts of each route from the counters by outcome.
 
-/** How many requests of a route ended so. */
+/** How many requests of a route had this outcome. */
 export interface OutcomeCount {
   readonly route: string;
   readonly outcome: string;
@@ -14,10 +14,10 @@ export interface RouteRates {
   readonly conflicts: number;
 }
 
-/** Answered by the first answer: the retry did what it is for. */
+/** Retries that got the first response. */
 const REPLAYS: ReadonlySet<string> = new Set(["replay", "attached"]);
 
-/** Refused for what the key stands for: another request, one that runs, one in doubt, one whose answer was not kept. */
+/** Refused because of the key's record: other request, in flight, outcome unknown, response not kept. */
 const CONFLICTS: ReadonlySet<string> = new Set(["in-flight", "mismatch", "outcome-unknown", "not-kept"]);
 
 /** By route, busiest first. */

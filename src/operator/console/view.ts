@@ -1,26 +1,42 @@
-// What every page is rendered with: who looks, when, and where things are.
+// What the console works with: the parts of the gateway that it needs, who is signed in, the time, and its own addresses.
 
+import type { Tokens } from "../../config/read-tokens.ts";
 import type { RecordId } from "../../core/units.ts";
-import type { Role } from "../auth.ts";
+import type { OperatorAuth, Role } from "../auth.ts";
+import type { Operator } from "../operator.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
+import type { OutcomeCount } from "./traffic.ts";
+
+export interface ConsolePorts {
+  /** The path for operators: `/_onceway`. */
+  readonly basePath: string;
+  readonly operator: Operator;
+  /** Outcomes by route since the counters started. */
+  readonly traffic: () => Promise<readonly OutcomeCount[]>;
+  /** The configured routes' paths. */
+  readonly routes: readonly string[];
+  readonly tokens: Tokens;
+  /** Shared with the API, so that wrong tokens count together. */
+  readonly auth: OperatorAuth;
+}
 
 /** Who is signed in. */
 export interface Viewer {
   readonly role: Role;
-  /** Every form that changes something carries it. */
+  /** In every form that changes something. */
   readonly formToken: string;
 }
 
 export interface View {
   readonly paths: Paths;
   readonly viewer: Viewer;
-  /** The server's time, to which all durations refer. */
+  /** The server's time; all durations are relative to it. */
   readonly now: number;
 }
 
 export type Paths = ReturnType<typeof pathsBelow>;
 
-/** The console's addresses. What the API serves lies beside them. */
+/** The console's URLs, below the same path as the API's. */
 export function pathsBelow(base: string) {
   const console = `${base}/console`;
   const record = (id: RecordId): string => `${console}/records/${id}`;
@@ -39,4 +55,10 @@ export function pathsBelow(base: string) {
     listed: (query: Readonly<Record<string, string>>): string =>
       `${console}/records?${new URLSearchParams(query).toString()}`,
   };
+}
+
+/** The fields of a form. Files are left out, and an invalid form has no fields. */
+export async function textFields(request: Request): Promise<Readonly<Record<string, string>>> {
+  const form = await request.formData().catch(() => new FormData());
+  return Object.fromEntries([...form].flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])));
 }

@@ -109,7 +109,7 @@ describe("on a terminal", () => {
     expect(asked.code).toBe(2);
     expect(asked.screen).toContain("Every retry gets this, marked as a replay:");
     expect(asked.screen).toContain("paid\\u{9b}2J");
-    expect(asked.screen).toContain("Warning: A body without a content-type.");
+    expect(asked.screen).toContain("Warning: A body without a content-type header.");
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown" });
     const given = await onTerminal(args, [["Give every retry this response?", "y"]]);
     expect(given.code).toBe(0);
@@ -137,7 +137,7 @@ describe("in a pipe", () => {
     expect(JSON.parse(preview.stdout)).toMatchObject({ preview: { status: 201, body: "{}", warnings: [] } });
     const broken = await runOnceway([...args, "--body", "{", "--yes"], env());
     expect(broken.code).toBe(1);
-    expect(broken.stderr).toContain("The body is no JSON");
+    expect(broken.stderr).toContain("The body is not JSON");
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown" });
     expect((await runOnceway([...args, "--body", "{}", "--yes"], env())).code).toBe(0);
   });

@@ -209,14 +209,14 @@ describe("before anything is sent", () => {
 
   it("says that nobody listens", async () => {
     const { stderr } = await refused(`http://127.0.0.1:${await freePort()}/pay`, "--yes");
-    expect(stderr).toContain("Nobody listens there");
+    expect(stderr).toContain("Nothing listens there");
   });
 
   it.each([
     [["ftp://x/"], "http or https"],
     [["http://user:secret@127.0.0.1/"], "--header @FILE"],
     [["http://127.0.0.1/", "-X", "GET"], "needs no protection"],
-    [["http://127.0.0.1/", "-H", "nonsense"], "is no header"],
+    [["http://127.0.0.1/", "-H", "nonsense"], "is not a header"],
     [["http://127.0.0.1/", "-H", "Idempotency-Key: k"], "--key"],
     [["http://127.0.0.1/", "-H", "@no-such-file"], "no-such-file: cannot be read"],
     [["http://127.0.0.1/", "--timeout", "5"], "number with a unit"],

@@ -199,7 +199,7 @@ describe("a session", () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     await page.context().clearCookies();
-    await page.getByText("Your session has ended. Load the page to sign in again.").waitFor();
+    await page.getByText("Your session has ended. Reload the page to sign in.").waitFor();
     expect(await page.getByRole("heading", { name: "Overview" }).count()).toBe(1);
     await close();
   });
@@ -237,7 +237,7 @@ describe("signing out everywhere", () => {
       const { page, close } = await openConsole(browser, own);
       await signIn(page);
       await page.getByRole("button", { name: "Everywhere" }).click();
-      await page.getByText("Every session of the console has ended.").waitFor();
+      await page.getByText("All console sessions have ended.").waitFor();
       await page.goto(BASE);
       await page.getByLabel("Operator token").waitFor();
       await close();
@@ -310,7 +310,7 @@ describe("a forged form", () => {
     for (const host of ["127.0.0.1", "localhost"]) {
       await page.goto(`http://${host}:${port}/`);
       await page.getByRole("button", { name: "Win" }).click();
-      await page.getByRole("heading", { name: "Not from here" }).waitFor();
+      await page.getByRole("heading", { name: "Form refused" }).waitFor();
     }
     expect(await stateOf(path)).toBe("unknown");
     await close();

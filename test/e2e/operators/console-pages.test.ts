@@ -97,7 +97,7 @@ describe("a page that is open", () => {
     await page.locator("#waiting").getByRole("link", { name: key }).waitFor();
     expect(await page.evaluate("document.activeElement.textContent")).toBe(first);
     expect(await page.locator("#counts .alert .n").textContent()).toBe("2");
-    expect(await page.locator("#news").textContent()).toBe("2 records wait for a decision");
+    expect(await page.locator("#news").textContent()).toBe("2 records need a decision");
     expect(await page.title()).toBe("(2) Overview · Onceway");
     expect(await page.evaluate("globalThis.isTheSame")).toBe(true);
     expect(complaints).toEqual([]);
@@ -125,7 +125,7 @@ describe("a page that is open", () => {
     await page.getByText("Paused").waitFor();
     await own.gateway.stop();
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByText(/^Connection lost at .* UTC\. Trying again …$/).waitFor();
+    await page.getByText(/^Connection lost at .* UTC\. Retrying …$/).waitFor();
     const again = await own.gateway.restart();
     await page.locator("#live-state[data-kind=live]").waitFor();
     expect(await page.getByRole("status").first().textContent()).toBe("Live");
@@ -150,10 +150,7 @@ describe("a page that is open", () => {
     const body = { reason: "Meanwhile, by the API", response: { status: 201 }, confirm: true };
     expect((await scene.ask("POST", `/records/${id}/resolve`, { body })).status).toBe(200);
     await page.getByRole("button", { name: "Resolve with this response" }).click();
-    await page
-      .getByRole("alert")
-      .getByText("The record has been completed meanwhile, and its answer stands.")
-      .waitFor();
+    await page.getByRole("alert").getByText("The record was completed meanwhile, and its response is final.").waitFor();
     expect(await page.locator("#resolve-form").count()).toBe(0);
     await close();
   });
@@ -191,7 +188,7 @@ describe("what a page says of a record", () => {
   it.each([
     [201, "The origin answered 201: the operation took effect.", "note completed"],
     [402, "The origin answered 402: it rejected the request.", "note"],
-    [500, "The origin answered 500: it failed, and alone knows what took effect.", "note"],
+    [500, "The origin answered 500: it failed, and only the origin knows what took effect.", "note"],
   ])("follows from its answer: %i", async (status, headline, look) => {
     const key = freshKey();
     await scene.send({ path: HOLD, key, behave: { status } });
@@ -233,7 +230,7 @@ describe("what a page says of a record", () => {
     await signIn(page);
     expect(await page.locator("#counts .alert .n").textContent()).toBe("1");
     expect(await page.locator("#rates .empty").textContent()).toContain(
-      "No protected request since the counters began",
+      "No protected requests since the counters started",
     );
     await close();
     await again.stop();
@@ -252,7 +249,7 @@ describe("a record that is no more", () => {
     await page.getByRole("heading", { name: key }).waitFor();
     const id = page.url().split("/").at(-1) ?? "";
     expect((await scene.ask("POST", `/records/${id}/forget`, { body: { reason: "A test" } })).status).toBe(200);
-    await page.getByText("This record is no more: it has expired, or was forgotten.").waitFor();
+    await page.getByText("This record no longer exists: it expired or was forgotten.").waitFor();
     expect((await page.reload())?.status()).toBe(404);
     await page.getByRole("heading", { name: "Not found" }).waitFor();
     await close();
@@ -266,7 +263,7 @@ describe("with an object for each key", () => {
     await own.send({ path: HOLD, key, behave: { drop: "after-effect" } });
     const { page, complaints, close } = await openConsole(browser, own);
     await signIn(page);
-    await page.getByText("those cannot be listed. Search a record by its key.").waitFor();
+    await page.getByText("those cannot be listed. Search for a record by its key.").waitFor();
     expect(await page.locator("#counts").count()).toBe(0);
     await page.getByRole("searchbox").fill(key);
     await page.getByRole("button", { name: "Search" }).click();

@@ -52,7 +52,7 @@ describe("a key in doubt", () => {
 
       await page.locator("#waiting").getByRole("link", { name: key }).click();
       await page.getByRole("heading", { name: key }).waitFor();
-      expect(await page.locator("#meaning").textContent()).toContain("Attempt 1 may have taken effect");
+      expect(await page.locator("#meaning").textContent()).toContain("attempt 1 may have succeeded");
       expect(await page.locator("#timeline li").allTextContents()).toEqual([
         expect.stringMatching(/^Attempt 1 may have taken effect: the connection broke/),
       ]);
@@ -61,7 +61,7 @@ describe("a key in doubt", () => {
       // What retries will get, and a way back to what was typed.
       expect(await page.locator("#preview pre").textContent()).toBe(BODY);
       expect(await page.locator("#preview dl").textContent()).toContain("x-settled-by");
-      await page.getByRole("button", { name: "Change it" }).click();
+      await page.getByRole("button", { name: "Edit" }).click();
       expect(await page.locator("#resolve-form").getByLabel("Status").inputValue()).toBe("202");
       expect(await page.locator("#resolve-form").getByLabel("Body").inputValue()).toBe(BODY);
       await page.getByRole("button", { name: "Preview" }).click();
@@ -136,7 +136,7 @@ describe("a key in doubt", () => {
     await page.evaluate('document.querySelector("#release-form form").noValidate = true');
     await form.getByLabel("Reason").fill("No such payment at the bank");
     await form.getByRole("button", { name: "Release the key" }).click();
-    await page.getByRole("alert").getByText("Confirm what follows from it").waitFor();
+    await page.getByRole("alert").getByText("Confirm the change").waitFor();
     expect(await form.getByLabel("Reason").inputValue()).toBe("No such payment at the bank");
     expect(complaints).toEqual([expect.stringContaining("400 (Bad Request)")]);
     await form.getByRole("checkbox").check();

@@ -40,21 +40,25 @@ const base64 = (bytes: Buffer): string => bytes.toString("base64");
 
 describe("a response that contradicts itself", () => {
   it.each([
-    ["JSON that breaks off", { headers: [JSON_TYPE], body: '{"id":"pay_88101"' }, "no JSON"],
-    ["no body under a JSON type", { headers: [JSON_TYPE] }, "no JSON"],
-    ["JSON with a type of its own", { headers: [["Content-Type", "application/problem+json"]], body: "no" }, "no JSON"],
-    ["JSON with parameters", { headers: [["content-type", "Application/JSON; charset=utf-8"]], body: "{" }, "no JSON"],
-    ["JSON that is no UTF-8", { headers: [JSON_TYPE], bodyBase64: base64(Buffer.from([34, 255, 34])) }, "no JSON"],
+    ["JSON that breaks off", { headers: [JSON_TYPE], body: '{"id":"pay_88101"' }, "not JSON"],
+    ["no body under a JSON type", { headers: [JSON_TYPE] }, "not JSON"],
+    [
+      "JSON with a type of its own",
+      { headers: [["Content-Type", "application/problem+json"]], body: "no" },
+      "not JSON",
+    ],
+    ["JSON with parameters", { headers: [["content-type", "Application/JSON; charset=utf-8"]], body: "{" }, "not JSON"],
+    ["JSON that is no UTF-8", { headers: [JSON_TYPE], bodyBase64: base64(Buffer.from([34, 255, 34])) }, "not JSON"],
     ["two types", { headers: [JSON_TYPE, ["Content-Type", "text/plain"]], body: "1" }, "more than once"],
-    ["a type that is none", { headers: [["content-type", "json"]], body: "1" }, "no media type"],
+    ["a type that is none", { headers: [["content-type", "json"]], body: "1" }, "not a media type"],
     ["a coded text", { headers: [["content-encoding", "gzip"]], body: "1" }, "given as text"],
     [
       "gzip that is none",
       { headers: [["content-encoding", "gzip"]], bodyBase64: base64(Buffer.from("1")) },
-      "not in gzip",
+      "not gzip",
     ],
     ["a body where there is none", { status: 304, body: "1" }, "has no body"],
-    ["a length of its own", { headers: [["content-length", "3"]], body: "1" }, "not the origin's to say"],
+    ["a length of its own", { headers: [["content-length", "3"]], body: "1" }, "set by the gateway"],
   ])("is refused, shown or given: %s", async (_what, response, why) => {
     const { id } = await unknownRecord();
     for (const how of [{ preview: true }, { confirm: true }]) {
@@ -147,6 +151,6 @@ describe("a response", () => {
     expect(await warningsOf({ status: 201, body: "x" })).toContain("without a content-type");
     expect(await warningsOf({ status: 201 })).toContain("The body is empty");
     const coded = { status: 201, headers: [["content-encoding", "br"]], bodyBase64: "AA==" };
-    expect(await warningsOf(coded)).toContain("was not looked at");
+    expect(await warningsOf(coded)).toContain("was not checked");
   });
 });

@@ -101,7 +101,7 @@ describe("while one shard fails", () => {
       .split("\n")
       .map((line) => v.parse(summarySchema, JSON.parse(line)).key);
     expect(listed.toSorted()).toEqual(others().toSorted());
-    expect(stderr).toBe("A shard does not answer, and what is there is not listed: shard-2-of-4. Try again later.\n");
+    expect(stderr).toBe("A shard does not answer, and records there are not listed: shard-2-of-4. Try again later.\n");
   });
 
   it("the console shows the others and a notice, which goes by itself when the shard is back", async () => {

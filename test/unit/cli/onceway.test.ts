@@ -61,8 +61,11 @@ describe("wrong usage exits with 2 and says what to write", () => {
     [["ls", ...GATEWAY, "--limit", "0"], "whole number of 1 or more"],
     [["resolve", ID, ...GATEWAY, "--reason", "x"], "required option '--status <N>'"],
     [["resolve", ID, ...GATEWAY, "--reason", "x", "--status", "99"], "from 200 to 599"],
-    [["resolve", ID, ...GATEWAY, "--reason", "x", "--status", "200", "--body", "x", "--body-file", "x"], "one body"],
-    [["resolve", ID, ...GATEWAY, "--reason", "x", "--status", "200", "-H", "x"], "is no header"],
+    [
+      ["resolve", ID, ...GATEWAY, "--reason", "x", "--status", "200", "--body", "x", "--body-file", "x"],
+      "either --body or --body-file",
+    ],
+    [["resolve", ID, ...GATEWAY, "--reason", "x", "--status", "200", "-H", "x"], "is not a header"],
   ])("%j", async (args, reason) => {
     const inFolder = (text: string): string => text.replace("FOLDER", folder);
     const { code, stdout, stderr } = await runOnceway(args.map(inFolder));
@@ -71,11 +74,11 @@ describe("wrong usage exits with 2 and says what to write", () => {
   });
 
   it.each<[args: readonly string[], reason: string]>([
-    [["show"], "Give its ID, or --key KEY"],
-    [["show", ID, "--key", "k"], "Give its ID, or --key KEY"],
+    [["show"], "Write either the ID or --key KEY"],
+    [["show", ID, "--key", "k"], "Write either the ID or --key KEY"],
     [["show", "0123"], "64 hex digits"],
-    [["release", ID], 'Give --reason "…"'],
-    [["forget", ID, "--reason", " "], 'Give --reason "…"'],
+    [["release", ID], "Missing --reason"],
+    [["forget", ID, "--reason", " "], "Missing --reason"],
   ])("%j, with a token", async (args, reason) => {
     const { code, stdout, stderr } = await runOnceway([...args, ...GATEWAY], { ONCEWAY_TOKEN: "t".repeat(32) });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
-import type { RecordDetail, RecordSummary } from "../../../src/cli/operator-answers.ts";
+import type { RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
 import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
 import { exchangeLine } from "../../../src/cli/tail.ts";
@@ -27,6 +27,12 @@ const summary: RecordSummary = {
 
 const detail: RecordDetail = {
   ...summary,
+  description: {
+    headline: "Outcome unknown: attempt 1 may have succeeded.",
+    retry: "A retry gets 409 outcome-unknown.",
+    advice: "Decide.",
+    changes: ["resolve", "release", "forget"],
+  },
   fingerprint: "ab".repeat(32),
   policy: { unknown: "hold", lockMs: 40_000, retentionMs: 86_400_000 },
   timeline: [

@@ -1,5 +1,5 @@
-// Keeps a page of the console current: counts its times on, and takes over what the server renders anew in its live
-// regions. Without it every page works the same, as of when it was loaded.
+// Keeps a console page current: updates its times, and replaces its live regions with what the server renders. Without this
+// script every page works, but shows the moment when it was loaded.
 
 import { relative } from "./duration.ts";
 
@@ -10,10 +10,10 @@ const state = document.getElementById("live-state");
 const news = document.getElementById("news");
 const pause = document.getElementById("live-pause");
 
-/** The server's clock against the browser's: durations are the server's. */
+/** How far the server's clock is ahead of the browser's: durations use the server's time. */
 let aheadMs = 0;
 let isPaused = false;
-/** Whether nothing more can come without signing in. */
+/** Whether refreshing has ended for good: signed out, or the record is gone. */
 let isOver = false;
 let lostAt = 0;
 let timer = 0;
@@ -37,12 +37,12 @@ function say(text: string, kind: string): void {
   state.dataset["kind"] = kind;
 }
 
-/** What a region says, apart from the times that count on by themselves. */
+/** A region's content without the times that update by themselves. */
 function essence(region: Element): string {
   return region.innerHTML.replace(/(data-at="\d+"[^>]*>)[^<]*/g, "$1");
 }
 
-/** Somebody writes, or reads with the mouse: what is under their hands stays. */
+/** Somebody is typing or selecting text in the region: it must not be replaced. */
 function isInUse(region: Element): boolean {
   const selection = getSelection();
   if (selection !== null && !selection.isCollapsed && selection.containsNode(region, true)) return true;
@@ -57,7 +57,7 @@ function isInUse(region: Element): boolean {
   );
 }
 
-/** What tells one thing that can have the focus from another, before and after. */
+/** Identifies a focusable element before and after a replacement. */
 function nameOf(element: Element): string {
   return element.getAttribute("href") ?? element.closest("details")?.id ?? element.id;
 }
@@ -93,17 +93,17 @@ async function refresh(): Promise<void> {
   });
   if (response.type === "opaqueredirect") {
     isOver = true;
-    return say("Your session has ended. Load the page to sign in again.", "lost");
+    return say("Your session has ended. Reload the page to sign in.", "lost");
   }
   if (response.status === 404) {
     isOver = true;
-    return say("This record is no more: it has expired, or was forgotten.", "lost");
+    return say("This record no longer exists: it expired or was forgotten.", "lost");
   }
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
   if (next.documentElement.dataset["now"] === undefined) throw new Error(`no page: ${response.status}`);
   lostAt = 0;
   readClock(next);
-  // Paused meanwhile: nothing moves any more.
+  // Paused meanwhile.
   if (isPaused) return;
   takeOver(next);
   tick();
@@ -116,7 +116,7 @@ async function loop(): Promise<void> {
   } catch {
     if (lostAt === 0) lostAt = Date.now();
     const since = new Date(lostAt).toISOString().slice(11, 19);
-    if (!isPaused) say(`Connection lost at ${since} UTC. Trying again …`, "lost");
+    if (!isPaused) say(`Connection lost at ${since} UTC. Retrying …`, "lost");
   }
   schedule(REFRESH_MS);
 }

@@ -1,33 +1,32 @@
-// What two identical requests, sent one after the other with the same key, prove about the gateway before them: one
-// verdict with its reasons, for people and for scripts. Pure: it is given what came back.
+// Concludes from the answers to two identical requests with the same key what the gateway does: one diagnosis with its reasons,
+// for people and for scripts. Pure.
 
 import { BUILT_IN } from "../config/settings.ts";
-import type { Policy } from "./policy.ts";
 import type { Answer } from "./send.ts";
-import { sight, type Sighting } from "./sighting.ts";
+import { type GatewayMarks, type Policy, readGatewayMarks } from "./gateway-marks.ts";
 
-export type VerdictCode =
+export type DiagnosisCode =
   /** The second request did not reach the origin. */
   | "protected"
   /** The second request was answered from a record, but not with the same status and bytes. */
   | "replay-differs"
-  /** A gateway stands there, and this request goes past it. */
+  /** There is a gateway, but it does not protect this request. */
   | "route-not-protected"
   | "no-gateway"
-  /** The gateway forwards without protection, since its store fails. */
+  /** The gateway forwards without protection, because its store fails. */
   | "store-fails-open"
-  /** The origin said that it did not act, so it was rightly asked again: this proves nothing. */
+  /** The origin said that it did not act, so asking it again was right: this proves nothing. */
   | "not-kept"
   /** The gateway refused the request itself. */
   | "problem"
-  /** Another request with the same key was not told apart. */
+  /** A different request with the same key was accepted. */
   | "mismatch-accepted";
 
-export interface Verdict {
-  readonly code: VerdictCode;
+export interface Diagnosis {
+  readonly code: DiagnosisCode;
   /** Whether the request is proved to be protected. */
   readonly works: boolean;
-  /** What happened, in sentences; the first is the gist. */
+  /** What happened, in sentences, the main one first. */
   readonly happened: readonly string[];
   readonly advice: string | null;
 }
@@ -43,23 +42,23 @@ export interface Evidence {
   readonly policy: Policy | null;
 }
 
-export function judge(evidence: Evidence): Verdict {
+export function diagnose(evidence: Evidence): Diagnosis {
   const { first, second, changed } = evidence;
-  const firstSight = sight(first);
-  if (firstSight.problem !== null) return refusedByGateway(firstSight.problem.code, firstSight.problem.detail);
-  if (second === null) throw new TypeError("an answer that is no problem of the gateway has a second one");
-  const secondSight = sight(second);
-  if (firstSight.unprotected || secondSight.unprotected) return failsOpen();
-  if (secondSight.replayed) {
+  const firstMarks = readGatewayMarks(first);
+  if (firstMarks.problem !== null) return refusedByGateway(firstMarks.problem.code, firstMarks.problem.detail);
+  if (second === null) throw new TypeError("a second answer is missing");
+  const secondMarks = readGatewayMarks(second);
+  if (firstMarks.unprotected || secondMarks.unprotected) return failsOpen();
+  if (secondMarks.replayed) {
     if (first.status !== second.status || !first.body.equals(second.body)) return replayDiffers(first, second);
-    return changed === null ? replays(evidence, firstSight) : judgeChanged(evidence, changed);
+    return changed === null ? replays(evidence, firstMarks) : diagnoseChanged(evidence, changed);
   }
-  if (secondSight.problem !== null) return heldBack(first, secondSight.problem.code, secondSight.problem.detail);
-  if (!firstSight.echoed && !secondSight.echoed) return unseen(evidence);
+  if (secondMarks.problem !== null) return heldBack(first, secondMarks.problem.code, secondMarks.problem.detail);
+  if (!firstMarks.echoed && !secondMarks.echoed) return unseen(evidence);
   return repeated(evidence);
 }
 
-function replays({ policy }: Evidence, first: Sighting): Verdict {
+function replays({ policy }: Evidence, first: GatewayMarks): Diagnosis {
   const gist = first.replayed
     ? "This key had been used before: both requests got the first answer of that time, byte for byte, and the origin was not called."
     : "The second request got the first one's answer, byte for byte, and the origin was called once.";
@@ -68,30 +67,30 @@ function replays({ policy }: Evidence, first: Sighting): Verdict {
   return { code: "protected", works: true, happened: policy === null ? [gist, whose] : [gist], advice: null };
 }
 
-function judgeChanged(evidence: Evidence, changed: Answer): Verdict {
-  const verdict = replays(evidence, sight(evidence.first));
-  const { problem, replayed } = sight(changed);
+function diagnoseChanged(evidence: Evidence, changed: Answer): Diagnosis {
+  const diagnosis = replays(evidence, readGatewayMarks(evidence.first));
+  const { problem, replayed } = readGatewayMarks(changed);
   if (problem?.code === "key-reused") {
     const sentence = `The same key with another body was refused with ${changed.status} key-reused, as it must be.`;
-    return { ...verdict, happened: [...verdict.happened, sentence] };
+    return { ...diagnosis, happened: [...diagnosis.happened, sentence] };
   }
   if (replayed) {
     const sentence =
       'The same key with another body got the first answer too: right only with fingerprint.body = "none".';
-    return { ...verdict, happened: [...verdict.happened, sentence] };
+    return { ...diagnosis, happened: [...diagnosis.happened, sentence] };
   }
   return {
     code: "mismatch-accepted",
     works: false,
     happened: [
-      ...verdict.happened,
+      ...diagnosis.happened,
       `The same key with another body was answered with ${changed.status}, and not refused.`,
     ],
     advice: "Look at the route's fingerprint setting, and whether the first answer is kept long enough (retention).",
   };
 }
 
-function replayDiffers(first: Answer, second: Answer): Verdict {
+function replayDiffers(first: Answer, second: Answer): Diagnosis {
   const what =
     first.status === second.status
       ? `the bodies differ (${first.body.length} and ${second.body.length} bytes)`
@@ -99,13 +98,14 @@ function replayDiffers(first: Answer, second: Answer): Verdict {
   return {
     code: "replay-differs",
     works: false,
-    happened: [`The second answer is marked as a replay, but ${what}.`],
-    advice: "Something between here and the gateway changes answers: look for a proxy that compresses or rewrites.",
+    happened: [`The second response is marked as a replay, but ${what}.`],
+    advice:
+      "Something between here and the gateway changes responses: look for a proxy that compresses or rewrites them.",
   };
 }
 
 /** The second request met the record of the first and was not let through. */
-function heldBack(first: Answer, code: string, detail: string): Verdict {
+function heldBack(first: Answer, code: string, detail: string): Diagnosis {
   return {
     code: "protected",
     works: true,
@@ -117,7 +117,7 @@ function heldBack(first: Answer, code: string, detail: string): Verdict {
   };
 }
 
-function failsOpen(): Verdict {
+function failsOpen(): Diagnosis {
   return {
     code: "store-fails-open",
     works: false,
@@ -128,7 +128,7 @@ function failsOpen(): Verdict {
   };
 }
 
-function refusedByGateway(code: string, detail: string): Verdict {
+function refusedByGateway(code: string, detail: string): Diagnosis {
   return {
     code: "problem",
     works: false,
@@ -137,14 +137,14 @@ function refusedByGateway(code: string, detail: string): Verdict {
   };
 }
 
-/** Neither answer has a mark of a gateway. */
-function unseen({ method, path, policy, first }: Evidence): Verdict {
-  const twice = `The request was sent twice and nothing held the second one back: the origin acted twice, if it acted at all (it answered ${first.status}).`;
+/** Neither answer shows a gateway. */
+function unseen({ method, path, policy, first }: Evidence): Diagnosis {
+  const twice = `The request was sent twice and nothing held the second one back: if the origin acts on it, it acted twice (it answered ${first.status}).`;
   if (policy === null) {
     return {
       code: "no-gateway",
       works: false,
-      happened: [`No Onceway here: no answer repeats the key. ${twice}`],
+      happened: [`No Onceway here: no response repeats the key. ${twice}`],
       advice: "Check the URL, and that the gateway is deployed in front of it (routes in wrangler.toml).",
     };
   }
@@ -152,13 +152,16 @@ function unseen({ method, path, policy, first }: Evidence): Verdict {
   return {
     code: "route-not-protected",
     works: false,
-    happened: [`A gateway is here, but no route of it protects ${method} ${path}. ${twice}`, `It protects: ${routes}.`],
+    happened: [
+      `There is a gateway, but none of its routes protects ${method} ${path}. ${twice}`,
+      `It protects: ${routes}.`,
+    ],
     advice: `Add [[vars.ROUTES]] with path = ${JSON.stringify(path)} and methods = ["${method}"], and deploy.`,
   };
 }
 
-/** The key is repeated, and yet the origin was asked again. */
-function repeated({ first, policy }: Evidence): Verdict {
+/** The answers repeat the key, but the origin was asked again. */
+function repeated({ first, policy }: Evidence): Diagnosis {
   const notReplayed = policy?.routes.flatMap((route) => [...route.notReplayed.refused, ...route.notReplayed.ambiguous]);
   const isNoResult = (notReplayed ?? [...BUILT_IN.refused, ...BUILT_IN.ambiguous]).includes(first.status);
   if (isNoResult) {
@@ -181,7 +184,7 @@ function repeated({ first, policy }: Evidence): Verdict {
   };
 }
 
-/** What the operator does about a problem; what the client does is in its detail. */
+/** What the operator can do about a problem; its detail tells what the client does. */
 const ADVICE: Readonly<Record<string, string>> = {
   "key-missing": "The route reads the key from another header: name it with --key-header.",
   "key-invalid": "Choose a key of the route's format with --key.",
@@ -192,8 +195,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   "response-not-kept": "Raise max_response_body for the route, or bind an R2 bucket as BODIES.",
   "body-too-large": "Send less, or raise max_request_body for the route.",
   "origin-unreachable": "Check `origin` in wrangler.toml, and that the API is running.",
-  "origin-dropped": "The gateway works; look at why the API drops connections.",
-  "origin-timeout": "The gateway works; look at why the API is slow, or raise `timeout` and `lock`.",
-  "store-unavailable": "Try again; if it stays, look at the gateway's log.",
-  "configuration-invalid": "Run npx onceway check, mend what it names, and deploy.",
+  "origin-dropped": "The gateway works. Find out why the API drops connections.",
+  "origin-timeout": "The gateway works. Find out why the API is slow, or raise `timeout` and `lock`.",
+  "store-unavailable": "Try again. If it persists, check the gateway's log.",
+  "configuration-invalid": "Run npx onceway check, fix what it reports, and deploy.",
 };

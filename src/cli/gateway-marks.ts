@@ -1,8 +1,9 @@
-// What one answer shows of a gateway: its marks, and its own problems, told from the origin's. Pure.
+// What shows that a gateway answers: its marks on an answer, its own problems as opposed to the origin's, and the policy that
+// it publishes. Reading any of it changes nothing.
 
 import * as v from "valibot";
 
-import { parseJson } from "./json.ts";
+import { parseJson } from "./arguments.ts";
 import { headerOf, type Answer } from "./send.ts";
 
 /** A problem that the gateway itself made (README.md, "The contract"). */
@@ -12,8 +13,8 @@ export interface GatewayProblem {
   readonly retryAfter: string | null;
 }
 
-export interface Sighting {
-  /** The key was repeated: somebody between here and the origin read it, or the origin itself did. */
+export interface GatewayMarks {
+  /** The answer repeats the key: a gateway on the way read it, or the origin did. */
   readonly echoed: boolean;
   readonly replayed: boolean;
   /** Forwarded although its record could not be reached. */
@@ -25,7 +26,7 @@ export interface Sighting {
 
 const problemSchema = v.object({ type: v.string(), code: v.string(), detail: v.string() });
 
-export function sight(answer: Answer): Sighting {
+export function readGatewayMarks(answer: Answer): GatewayMarks {
   return {
     echoed: headerOf(answer, "idempotency-key") !== null,
     replayed: headerOf(answer, "idempotent-replayed") === "true",
@@ -43,4 +44,28 @@ function problemOf(answer: Answer): GatewayProblem | null {
   if (!parsed.success) return null;
   const { code, detail } = parsed.output;
   return { code, detail, retryAfter: headerOf(answer, "retry-after") };
+}
+
+const policySchema = v.object({
+  routes: v.array(
+    v.object({
+      path: v.string(),
+      methods: v.array(v.string()),
+      notReplayed: v.object({ refused: v.array(v.number()), ambiguous: v.array(v.number()) }),
+    }),
+  ),
+});
+
+export type Policy = v.InferOutput<typeof policySchema>;
+
+/** Null without a published policy, whatever the reason: a gateway may still be there. */
+export async function fetchPolicy(target: URL, timeoutMs: number): Promise<Policy | null> {
+  try {
+    const url = new URL("/.well-known/idempotency", target);
+    const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
+    const parsed = v.safeParse(policySchema, await response.json());
+    return response.ok && parsed.success ? parsed.output : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,0 +1,104 @@
+// What the operator API says of the gateway as a whole: its health, what its shards hold, its latest exchanges, its refusals.
+// As in record-schema.ts, the Worker imports only types from here.
+
+import * as v from "valibot";
+
+import { OUTCOMES } from "../core/outcome.ts";
+import {
+  A_TIME,
+  about,
+  AN_ID,
+  attemptNumber,
+  count,
+  recordId,
+  silent,
+  status,
+  time,
+  words,
+  type Written,
+} from "./schema-members.ts";
+
+const openCountEntries = {
+  inFlight: about(count, "Attempts in flight.", 2),
+  failed: about(count, "Records whose next request starts another attempt.", 0),
+  unknown: about(count, "Records whose outcome is unknown.", 1),
+  atLeast: about(
+    v.array(words(["failed", "unknown"])),
+    "Which of these counts may be larger: a shard counts at most 10,000 records of a state.",
+    [],
+  ),
+};
+
+export const shardCountsSchema = v.object({
+  shard: about(v.string(), "The shard.", "shard-3-of-64"),
+  ...openCountEntries,
+  bytes: about(count, "The size of its database.", 131_072),
+});
+
+/** What is open, in all shards together and in each. */
+export const totalsSchema = v.object({
+  ...openCountEntries,
+  silent,
+  shards: about(v.array(shardCountsSchema), "Those that answered."),
+});
+
+export const healthSchema = v.object({
+  status: about(v.literal("ok"), "The Worker answers.", "ok"),
+  version: about(v.string(), "Of the gateway.", "0.1.0"),
+});
+
+export const exchangeSchema = v.object({
+  at: about(time, "When the request came.", A_TIME),
+  route: about(v.string(), "The path of its route, as configured.", "/v1/payments/*"),
+  keyHash: about(
+    v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{32}$/))),
+    "The key's name in logs; null without a valid key.",
+    AN_ID.slice(0, 32),
+  ),
+  recordId: about(v.nullable(recordId), "The record; null without a valid key.", AN_ID),
+  outcome: about(words(OUTCOMES), "What the client got.", "replay"),
+  status: about(count, "The status that the client got.", 201),
+  attempt: about(v.nullable(attemptNumber), "The attempt that was started or answered; null when there is none.", 1),
+  durationMs: about(count, "Until the answer was ready.", 12),
+  originMs: about(
+    v.nullable(count),
+    "From the call to the origin to the headers of its response; null when it was not called.",
+    10,
+  ),
+});
+
+/** The latest exchanges, or those since a cursor. */
+export const recentSchema = v.object({
+  exchanges: about(v.array(exchangeSchema), "Oldest first."),
+  cursor: about(v.string(), "For the next call.", "1795250000000"),
+});
+
+export const endedSchema = v.object({ ended: about(v.literal(true), "Every session has ended.", true) });
+
+/** A refusal (RFC 9457). Some have more members, such as limitBytes. */
+export const problemSchema = v.pipe(
+  v.looseObject({
+    type: about(v.string(), "A URI for the kind of problem.", "https://api.example.com/.well-known/idempotency"),
+    title: about(v.string(), "The kind of problem, in words.", "No such record"),
+    status: about(status, "The status of the response.", 404),
+    detail: about(v.string(), "What is wrong, and what to do.", "There is no such record. It may have expired."),
+    code: about(v.string(), "The kind of problem, for programs.", "record-not-found"),
+    retryable: about(v.boolean(), "Whether the same request may succeed later.", false),
+    error: about(
+      v.object({
+        type: v.literal("idempotency_error"),
+        code: about(v.string(), "The same code.", "record-not-found"),
+        message: about(v.string(), "The same as detail.", "There is no such record. It may have expired."),
+      }),
+      "The same in the form that many API clients read.",
+    ),
+  }),
+  v.description("RFC 9457."),
+);
+
+export type ShardCountsView = Written<typeof shardCountsSchema>;
+export type TotalsView = Written<typeof totalsSchema>;
+export type HealthView = Written<typeof healthSchema>;
+export type ExchangeView = Written<typeof exchangeSchema>;
+export type RecentView = Written<typeof recentSchema>;
+export type EndedView = Written<typeof endedSchema>;

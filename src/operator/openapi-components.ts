@@ -1,0 +1,130 @@
+// The components of the OpenAPI document: the schemas by name, the refusals, headers and tokens that its operations share.
+
+import {
+  endedSchema,
+  exchangeSchema,
+  healthSchema,
+  problemSchema,
+  recentSchema,
+  shardCountsSchema,
+  totalsSchema,
+} from "./gateway-schema.ts";
+import {
+  changeRequestSchema,
+  eventSchema,
+  forgottenSchema,
+  previewSchema,
+  reasonSchema,
+  recordPageSchema,
+  recordSchema,
+  resolveRequestSchema,
+  stateSchema,
+  summarySchema,
+} from "./record-schema.ts";
+import { RECORD_ID } from "./request-schema.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** By the names that the OpenAPI document gives them. */
+export const SCHEMAS = {
+  State: stateSchema,
+  Summary: summarySchema,
+  Record: recordSchema,
+  RecordPage: recordPageSchema,
+  Event: eventSchema,
+  ShardCounts: shardCountsSchema,
+  Totals: totalsSchema,
+  Health: healthSchema,
+  Exchange: exchangeSchema,
+  Recent: recentSchema,
+  Preview: previewSchema,
+  Forgotten: forgottenSchema,
+  Ended: endedSchema,
+  ReasonText: reasonSchema,
+  Reason: changeRequestSchema,
+  Resolve: resolveRequestSchema,
+  Problem: problemSchema,
+} as const;
+
+export type SchemaName = keyof typeof SCHEMAS;
+
+export const PROBLEMS = {
+  Unauthorized: {
+    status: 401,
+    code: "operator-unauthorized",
+    description: "No token, or a wrong one.",
+    headers: { "WWW-Authenticate": "Challenge" },
+  },
+  Throttled: {
+    status: 429,
+    code: "operator-throttled",
+    description: "Too many wrong tokens from this address.",
+    headers: { "Retry-After": "RetryAfter" },
+  },
+  Forbidden: { status: 403, code: "operator-forbidden", description: "This token may only read.", headers: {} },
+  Invalid: {
+    status: 400,
+    code: "operator-request-invalid",
+    description: "The request is not one of this API; detail says what to write.",
+    headers: {},
+  },
+  NoRecord: { status: 404, code: "record-not-found", description: "No such record, or no body is kept.", headers: {} },
+  Refused: {
+    status: 409,
+    code: "change-refused",
+    description:
+      "An attempt may be at work until its lock ends (retryable, with Retry-After), or the record is completed (not retryable).",
+    headers: { "Retry-After": "RetryAfterIfRetryable" },
+  },
+  TooLarge: { status: 413, code: "body-too-large", description: "The request's body is too large.", headers: {} },
+  Unavailable: {
+    status: 503,
+    code: "store-unavailable",
+    description: "A shard cannot be reached.",
+    headers: { "Retry-After": "RetryAfter" },
+  },
+} as const;
+
+export type ProblemName = keyof typeof PROBLEMS;
+
+/** `schemas`: those above, converted. */
+export function components(schemas: Json): Json {
+  return {
+    securitySchemes: {
+      admin: { type: "http", scheme: "bearer", description: "The secret ADMIN_TOKEN: reads and changes." },
+      reader: { type: "http", scheme: "bearer", description: "The secret READ_TOKEN: reads, but no stored bodies." },
+    },
+    parameters: {
+      Id: { name: "id", in: "path", required: true, schema: { type: "string", pattern: RECORD_ID.source } },
+    },
+    headers: {
+      NoStore: { required: true, schema: { const: "no-store" } },
+      RetryAfterIfRetryable: {
+        required: false,
+        description: "Seconds until the lock that is in the way ends.",
+        schema: { type: "string", pattern: "^[0-9]+$" },
+      },
+      RetryAfter: { required: true, description: "Seconds.", schema: { type: "string", pattern: "^[0-9]+$" } },
+      Challenge: { required: true, schema: { const: "Bearer" } },
+    },
+    responses: Object.fromEntries(Object.entries(PROBLEMS).map(([name, problem]) => [name, problemResponse(problem)])),
+    schemas,
+  };
+}
+
+function problemResponse({ code, description, headers }: (typeof PROBLEMS)[ProblemName]): Json {
+  const schema = { allOf: [schemaRef("Problem"), { properties: { code: { enum: [code] } } }] };
+  return { description, headers: headersOf(headers), content: { "application/problem+json": { schema } } };
+}
+
+/** Nothing that the API answers may be stored. */
+export function headersOf(headers: Readonly<Record<string, string>>): Json {
+  const all = { "Cache-Control": "NoStore", ...headers };
+  return Object.fromEntries(
+    Object.entries(all).map(([name, component]) => [name, { $ref: `#/components/headers/${component}` }]),
+  );
+}
+
+export function schemaRef(name: SchemaName): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}

@@ -1,0 +1,245 @@
+// The operator API as an OpenAPI document: its paths, parameters and statuses. src/cli/write-openapi.ts converts the schemas
+// and writes the whole to openapi.json; tests hold the routes of api.ts and real answers against that file. Must never be
+// imported by the Worker.
+
+import {
+  components,
+  headersOf,
+  type Json,
+  type ProblemName,
+  PROBLEMS,
+  type SchemaName,
+  schemaRef,
+} from "./openapi-components.ts";
+import { ID_PREFIX, LIST_LIMITS } from "./request-schema.ts";
+
+interface Operation {
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Whether it needs ADMIN_TOKEN. */
+  readonly isAdmins?: boolean;
+  readonly parameters?: readonly Json[];
+  readonly request?: SchemaName;
+  readonly answer: { readonly description: string; readonly content: Json };
+  /** Beside 401 and 429, which every operation may answer. */
+  readonly problems?: readonly ProblemName[];
+}
+
+/** `schemas`: those of openapi-components.ts, converted. */
+export function openApiDocument(version: string, schemas: Json): object {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Onceway operator API",
+      version,
+      description:
+        "What the gateway remembers, and what an operator may decide about it. Off (404) unless the secret ADMIN_TOKEN is set. Without a valid token every request gets the same 401, whatever it asks for. All times are ISO 8601, UTC.",
+    },
+    servers: [{ url: "/_onceway" }],
+    security: [{ admin: [] }, { reader: [] }],
+    paths: paths(),
+    components: components(schemas),
+  };
+}
+
+function paths(): Json {
+  return {
+    "/health": {
+      get: operation({
+        id: "health",
+        summary: "Whether the Worker answers, and its version.",
+        answer: answer("It does.", "Health"),
+      }),
+    },
+    "/drain": {
+      get: operation({
+        id: "drain",
+        summary: "What is in flight or open, by shard.",
+        description:
+          'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in silent and not counted: nothing is in flight only where silent is empty. 503 when none answers.',
+        answer: answer("The counts.", "Totals"),
+        problems: ["Unavailable"],
+      }),
+    },
+    "/metrics": {
+      get: operation({
+        id: "metrics",
+        summary: "Metrics, as Prometheus reads them.",
+        description:
+          "Asks every shard that can be enumerated, one object request each, and one more that adds up what they have counted.",
+        answer: { description: "The metrics.", content: { "text/plain": { schema: { type: "string" } } } },
+        problems: ["Unavailable"],
+      }),
+    },
+    "/recent": {
+      get: operation({
+        id: "recent",
+        summary: "The latest exchanges, oldest first; with a cursor, those that came since.",
+        description:
+          "What the shards' memory holds: 100 exchanges of each, and none from before it was last evicted. An exchange shows 300 ms after its end.",
+        parameters: [parameter("after", { type: "string" }, "A cursor that this feed has given.")],
+        answer: answer("The exchanges.", "Recent"),
+        problems: ["Invalid", "Unavailable"],
+      }),
+    },
+    "/sessions/end": {
+      post: operation({
+        id: "endSessions",
+        summary: "Ends every session of the console, whoever began it.",
+        description: "The tokens stay as they are. A body is not read.",
+        isAdmins: true,
+        answer: answer("All sessions have ended.", "Ended"),
+        problems: ["Forbidden", "Unavailable"],
+      }),
+    },
+    "/records": {
+      get: operation({
+        id: "listRecords",
+        summary: "Lists records: what is open first, then what is completed, each shard by shard.",
+        description:
+          'A page may be shorter than limit, even empty, and not be the last: go on until cursor is null. One request looks at a bounded number of records. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in silent and left out, on this page and, where the list has come past it, on those after. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
+        parameters: listParameters(),
+        answer: answer("A page.", "RecordPage"),
+        problems: ["Invalid", "Unavailable"],
+      }),
+    },
+    "/records/{id}": {
+      get: operation({
+        id: "inspectRecord",
+        summary: "One record with its timeline, without its response's body.",
+        parameters: [ID],
+        answer: answer("The record as it is now.", "Record"),
+        problems: ["NoRecord", "Unavailable"],
+      }),
+    },
+    "/records/{id}/body": {
+      get: operation({
+        id: "responseBody",
+        summary: "The bytes of the stored response.",
+        isAdmins: true,
+        parameters: [ID],
+        answer: {
+          description: "The bytes, under the content coding that the response has.",
+          content: { "application/octet-stream": { schema: {} } },
+        },
+        problems: ["Forbidden", "NoRecord", "Unavailable"],
+      }),
+    },
+    "/records/{id}/release": {
+      post: changeOperation({
+        id: "release",
+        summary: "Lets another attempt start, with the next request.",
+        description:
+          "For failed and unknown records. Attempts never overlap: the next one starts when the last one's lock has ended.",
+        request: "Reason",
+        answer: answer("The record, now failed.", "Record"),
+      }),
+    },
+    "/records/{id}/resolve": {
+      post: changeOperation({
+        id: "resolve",
+        summary: "Gives the record its response: every retry gets it from now on.",
+        description:
+          "For failed and unknown records. What contradicts itself is refused: a body that is not JSON under a JSON content-type, a body where the status allows none, one that is not encoded as content-encoding says, a header that is given twice where one is meant. Either preview or confirm must be true: preview changes nothing and answers what retries would get, confirm gives it.",
+        request: "Resolve",
+        answer: answer("The record, now completed; with preview, what retries would get.", "Record", "Preview"),
+      }),
+    },
+    "/records/{id}/forget": {
+      post: changeOperation({
+        id: "forget",
+        summary: "Erases the record: the next request with its key is a first one.",
+        description:
+          "For all but those whose attempt may still be at work. The log keeps the reason. For up to 30 seconds some Workers may still replay a completed record from their memory.",
+        request: "Reason",
+        answer: answer("It is gone.", "Forgotten"),
+      }),
+    },
+  };
+}
+
+function listParameters(): readonly Json[] {
+  const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
+  return [
+    {
+      ...parameter(
+        "state",
+        { type: "array", items: schemaRef("State") },
+        "One state or more, separated by commas; all by default.",
+      ),
+      style: "form",
+      explode: false,
+    },
+    parameter(
+      "route",
+      { type: "string", minLength: 1, maxLength: maxRouteLength },
+      "The path of the route, as configured.",
+    ),
+    parameter(
+      "older_than",
+      { type: "string", examples: ["5m", "24h"] },
+      "Only records whose last attempt began at least this long ago.",
+    ),
+    parameter(
+      "key",
+      { type: "string", minLength: 1, maxLength: maxKeyLength },
+      "The idempotency key, without quotes around it. Its records in all scopes.",
+    ),
+    parameter(
+      "id",
+      { type: "string", pattern: ID_PREFIX.source },
+      "What the record's id begins with: a log's keyHash, or any more or less of an id. Not together with key. With shards = \"per-key\", at least 32 digits.",
+    ),
+    parameter(
+      "limit",
+      { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
+      "How many records a page has at most.",
+    ),
+    parameter("cursor", { type: "string" }, "As the page before gave it, with the same filter."),
+  ];
+}
+
+const ID: Json = { $ref: "#/components/parameters/Id" };
+
+function parameter(name: string, schema: Json, description: string): Json {
+  return { name, in: "query", description, schema };
+}
+
+function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): Json {
+  return operation({
+    ...change,
+    isAdmins: true,
+    parameters: [ID],
+    problems: ["Invalid", "Forbidden", "NoRecord", "Refused", "TooLarge", "Unavailable"],
+  });
+}
+
+function operation(one: Operation): Json {
+  const { id, summary, description, isAdmins = false, parameters, request, answer: ok, problems = [] } = one;
+  const names: readonly ProblemName[] = [...problems, "Unauthorized", "Throttled"];
+  const refusals = names.map((name) => [PROBLEMS[name].status, { $ref: `#/components/responses/${name}` }]);
+  return {
+    operationId: id,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(isAdmins ? { security: [{ admin: [] }] } : {}),
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(request === undefined ? {} : { requestBody: requestBody(request) }),
+    responses: { 200: { ...ok, headers: headersOf({}) }, ...Object.fromEntries(refusals) },
+  };
+}
+
+function requestBody(request: SchemaName): Json {
+  return {
+    required: true,
+    description: "At most 4 MiB.",
+    content: { "application/json": { schema: schemaRef(request) } },
+  };
+}
+
+function answer(description: string, ...names: readonly [SchemaName, ...SchemaName[]]): Operation["answer"] {
+  const [first] = names;
+  const schema = names.length === 1 ? schemaRef(first) : { oneOf: names.map(schemaRef) };
+  return { description, content: { "application/json": { schema } } };
+}

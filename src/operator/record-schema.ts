@@ -1,0 +1,201 @@
+// What the operator API says of records: every request and answer, each member with what it means and an example. The views
+// of the Worker have these types, the command line parses with these schemas, and the OpenAPI components are made of them
+// (src/cli/write-openapi.ts). The Worker imports only types from here, so that no description is in its bundle.
+
+import * as v from "valibot";
+
+import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
+import { CHANGES, givenResponseEntries, RECORD_STATES, reasonSchema as plainReason } from "./request-schema.ts";
+import {
+  A_TIME,
+  about,
+  AN_ID,
+  attemptNumber,
+  count,
+  headerPairs,
+  recordId,
+  silent,
+  status,
+  time,
+  words,
+  type Written,
+} from "./schema-members.ts";
+
+export const stateSchema = v.picklist(RECORD_STATES);
+
+const summaryEntries = {
+  id: about(recordId, "128 bits of the key's SHA-256, then 128 of that of key and scope.", AN_ID),
+  shard: about(v.string(), "The shard that keeps the record.", "shard-3-of-64"),
+  key: about(v.string(), "The idempotency key.", "8e03978e-40d5-43e8-bc93-6894a57f9324"),
+  route: about(v.string(), "The path of its route, as configured when the record was claimed.", "/v1/payments/*"),
+  state: stateSchema,
+  attempt: about(attemptNumber, "The number of the last attempt.", 1),
+  startedAt: about(time, "When the last attempt started.", A_TIME),
+  lockedUntil: about(time, "No other attempt starts before.", "2026-11-21T08:30:40.000Z"),
+  expiresAt: about(v.nullable(time), "null while an attempt is in flight.", "2026-11-22T08:30:40.000Z"),
+  status: about(v.nullable(status), "Of the result; null when there is none.", 201),
+  responseKept: about(v.nullable(v.boolean()), "Whether the response is replayed; null when there is none.", true),
+};
+
+/** A record as a list shows it, in the state that it has now: a lock that has ended is not shown as held. */
+export const summarySchema = v.object(summaryEntries);
+
+const attemptEvent = v.pipe(
+  v.object({
+    type: v.literal("attempt"),
+    attempt: about(attemptNumber, "The number of the attempt.", 1),
+    startedAt: about(time, "When the attempt started.", A_TIME),
+    endedAt: about(
+      v.nullable(time),
+      "null while the attempt runs; of a lost one, the end of its lock.",
+      "2026-11-21T08:30:30.000Z",
+    ),
+    verdict: about(v.nullable(words(ATTEMPT_VERDICTS)), "How the attempt ended; null while it runs.", "ambiguous"),
+    reason: about(
+      v.nullable(
+        v.pipe(
+          v.string(),
+          // Only documented: a gateway of another version may have other reasons.
+          v.metadata({ pattern: "^(status-[0-9]{3}|origin-unreachable|origin-dropped|origin-timeout)$" }),
+        ),
+      ),
+      "Why the attempt ended without a result; null when it has one, runs, or was lost.",
+      "origin-timeout",
+    ),
+    status: about(v.nullable(status), "Of a result.", null),
+  }),
+  v.description("One attempt at the origin."),
+);
+
+const verificationEvent = v.pipe(
+  v.object({
+    type: v.literal("verification"),
+    attempt: about(attemptNumber, "The number of the attempt.", 1),
+    at: about(time, "When the origin answered.", A_TIME),
+    answer: about(words(["done", "absent"]), "Whether the attempt took effect.", "done"),
+  }),
+  v.description("The origin was asked whether the attempt took effect."),
+);
+
+const changeEvent = v.pipe(
+  v.object({
+    type: v.literal("change"),
+    action: about(words(CHANGES), "What was done.", "release"),
+    at: about(time, "When it was done.", A_TIME),
+    by: about(v.string(), "Who did it.", "admin"),
+    reason: about(v.string(), "Why, in the operator's words.", "The origin's log has no such payment."),
+  }),
+  v.description("An operator's change."),
+);
+
+export const eventSchema = v.variant("type", [attemptEvent, verificationEvent, changeEvent]);
+
+const descriptionSchema = v.object({
+  headline: about(v.string(), "What is known.", "Outcome unknown: attempt 1 may have succeeded."),
+  retry: about(v.string(), "What the next request with the key gets.", "A retry waits or gets 409 in-flight."),
+  advice: about(v.string(), "What an operator must or may do.", "Nothing to decide."),
+  changes: about(v.array(words(CHANGES)), "The changes that are allowed and useful, the likeliest first.", [
+    "resolve",
+    "release",
+  ]),
+});
+
+const policySchema = v.object({
+  unknown: about(words(["retry", "hold", "verify"]), "What follows an attempt with an unknown outcome.", "hold"),
+  lockMs: about(count, "How long an attempt owns its key, in milliseconds.", 40_000),
+  retentionMs: about(count, "How long a finished record is kept, in milliseconds.", 86_400_000),
+});
+
+export const responseSchema = v.object({
+  status: about(status, "The status that retries get.", 201),
+  statusText: about(v.string(), "The reason phrase; may be empty.", "Created"),
+  headers: about(headerPairs, "As stored.", [["content-type", "application/json"]]),
+  sizeBytes: about(count, "The size of the body.", 57),
+});
+
+/** One record with its history, without the bytes of its response. */
+export const recordSchema = v.object({
+  ...summaryEntries,
+  description: about(
+    descriptionSchema,
+    "What state and history mean, in words, and which changes would change something.",
+  ),
+  fingerprint: about(v.string(), "SHA-256 of what the request asks for, in hexadecimal.", "ab".repeat(32)),
+  policy: about(policySchema, "The rules under which the last attempt was claimed."),
+  timeline: about(v.array(eventSchema), "Oldest first; the last 50 events."),
+  response: about(v.nullable(responseSchema), "null when none is kept."),
+});
+
+/** One page of a list. It may be short, or empty, and not be the last. */
+export const recordPageSchema = v.object({
+  records: about(v.array(summarySchema), "At most as many as limit."),
+  cursor: about(v.nullable(v.string()), "For the next page; null on the last.", null),
+  silent,
+});
+
+export const previewSchema = v.object({
+  preview: about(
+    v.object({
+      status: about(status, "The status.", 201),
+      headers: about(
+        headerPairs,
+        "As retries get them, except what the gateway adds to every replay, and the body's length.",
+        [["content-type", "application/json"]],
+      ),
+      omittedHeaders: about(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
+      sizeBytes: about(count, "The size of the body.", 14),
+      body: about(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
+      warnings: about(v.array(v.string()), "What may be right, but needs a second look.", []),
+    }),
+    "What retries would get.",
+  ),
+});
+
+export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is gone.", true) });
+
+export const reasonSchema = about(
+  plainReason,
+  "Why this is done; written to the record's timeline.",
+  "The origin's log has no such payment.",
+);
+
+export const changeRequestSchema = v.strictObject({ reason: reasonSchema });
+
+export const resolveRequestSchema = v.strictObject({
+  reason: reasonSchema,
+  response: about(
+    v.strictObject({
+      status: about(givenResponseEntries.status, "The status that retries get.", 201),
+      headers: v.exactOptional(
+        about(givenResponseEntries.headers, "Without hop-by-hop headers, Content-Length and the gateway's own.", [
+          ["content-type", "application/json"],
+        ]),
+      ),
+      body: v.exactOptional(about(givenResponseEntries.body, "The body as text.", '{"id":"pay_1"}')),
+      bodyBase64: v.exactOptional(
+        v.pipe(
+          about(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
+          v.metadata({ contentEncoding: "base64" }),
+        ),
+      ),
+    }),
+    "At most one of body and bodyBase64; at most 1 MiB.",
+  ),
+  preview: v.exactOptional(
+    v.pipe(
+      about(v.boolean(), "Show what retries would get, and change nothing.", true),
+      v.metadata({ default: false }),
+    ),
+  ),
+  confirm: v.exactOptional(
+    v.pipe(about(v.boolean(), "Give every retry this response.", true), v.metadata({ default: false })),
+  ),
+});
+
+export type SummaryView = Written<typeof summarySchema>;
+export type RecordView = Written<typeof recordSchema>;
+export type RecordPageView = Written<typeof recordPageSchema>;
+export type EventView = Written<typeof eventSchema>;
+export type ResponseView = Written<typeof responseSchema>;
+export type PreviewView = Written<typeof previewSchema>;
+export type ForgottenView = Written<typeof forgottenSchema>;

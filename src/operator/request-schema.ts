@@ -1,0 +1,72 @@
+// What a request to the operator API may say: its words, its limits, and the schemas by which the Worker reads a change.
+// record-schema.ts describes each member for the OpenAPI document. Imports nothing that needs the Worker: the command line uses
+// this file too.
+
+import * as v from "valibot";
+
+import type { IdempotencyRecord } from "../core/record.ts";
+import type { Change } from "../core/timeline.ts";
+
+export const RECORD_STATES = [
+  "started",
+  "failed",
+  "unknown",
+  "completed",
+] as const satisfies readonly IdempotencyRecord["state"][];
+
+export const CHANGES = ["release", "resolve", "forget"] as const satisfies readonly Change[];
+
+/** Of a list. A route travels in a header, percent-encoded, so its length counts in characters. */
+export const LIST_LIMITS = { defaultLimit: 50, maxLimit: 500, maxRouteLength: 512, maxKeyLength: 255 } as const;
+
+/** The first eight digits name the shard. */
+export const ID_PREFIX = /^[0-9a-f]{8,64}$/;
+export const RECORD_ID = /^[0-9a-f]{64}$/;
+
+const MAX_REASON_LENGTH = 1000;
+const MAX_HEADERS = 100;
+
+const STATUS = "response.status must be a whole number from 200 to 599.";
+const HEADERS = 'response.headers must be a list of pairs: write [["content-type","application/json"]].';
+
+export const reasonSchema = v.pipe(
+  v.string('reason must be text: write {"reason":"…"}, why this is done.'),
+  v.trim(),
+  v.nonEmpty("reason must not be empty: write why this is done."),
+  v.maxLength(MAX_REASON_LENGTH, `reason must have at most ${MAX_REASON_LENGTH} characters.`),
+);
+
+export const givenResponseEntries = {
+  status: v.pipe(v.number(STATUS), v.integer(STATUS), v.minValue(200, STATUS), v.maxValue(599, STATUS)),
+  headers: v.pipe(
+    v.array(v.strictTuple([v.string(HEADERS), v.string(HEADERS)], HEADERS), HEADERS),
+    v.maxLength(MAX_HEADERS, `response.headers must have at most ${MAX_HEADERS} entries.`),
+  ),
+  body: v.string("response.body must be text: for bytes write bodyBase64."),
+  bodyBase64: v.string("response.bodyBase64 must be text in base64."),
+};
+
+export const givenResponseSchema = v.strictObject(
+  {
+    status: givenResponseEntries.status,
+    headers: v.exactOptional(givenResponseEntries.headers),
+    body: v.exactOptional(givenResponseEntries.body),
+    bodyBase64: v.exactOptional(givenResponseEntries.bodyBase64),
+  },
+  "response must be an object with status, headers, and body or bodyBase64.",
+);
+
+export const changeSchema = v.strictObject(
+  { reason: reasonSchema },
+  'The body must be JSON with nothing but a reason: write {"reason":"…"}.',
+);
+
+export const resolveSchema = v.strictObject(
+  {
+    reason: reasonSchema,
+    response: givenResponseSchema,
+    preview: v.exactOptional(v.boolean("preview must be true or false.")),
+    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+  },
+  'The body must be JSON: write {"reason":"…","response":{"status":201,"headers":[],"body":""},"preview":true}.',
+);

@@ -1,0 +1,41 @@
+// The parts of which the operator API's schemas are made: how a member is described, and the members that many answers have.
+
+import * as v from "valibot";
+
+import { RECORD_ID } from "./request-schema.ts";
+
+/** Adds what the document says of a member. */
+export function about<Schema extends v.GenericSchema>(
+  schema: Schema,
+  description: string,
+  ...examples: readonly v.InferInput<Schema>[]
+) {
+  return v.pipe(schema, v.metadata({ description, ...(examples.length === 0 ? {} : { examples }) }));
+}
+
+/** Words that this gateway writes. Another version may write others: to who reads an answer they are any text. */
+export function words<const Word extends string>(known: readonly Word[]): v.GenericSchema<Word, string> {
+  const text = v.custom<Word>((value) => typeof value === "string", "not a text");
+  return v.pipe(text, v.metadata({ type: "string", enum: known }));
+}
+
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+export const attemptNumber = v.pipe(v.number(), v.integer(), v.minValue(1));
+export const status = v.pipe(v.number(), v.integer());
+export const time = v.pipe(v.string(), v.isoTimestamp());
+export const recordId = v.pipe(v.string(), v.regex(RECORD_ID));
+export const headerPairs = v.array(v.strictTuple([v.string(), v.string()]));
+
+export const AN_ID = "9f86d081884c7d659a2feaa0c55ad0153a4bf4c2b0b822cd15d6c15b0f00a08d";
+export const A_TIME = "2026-11-21T08:30:00.000Z";
+
+export const silent = about(
+  v.array(v.string()),
+  "Shards that did not answer within five seconds: what they hold is missing here.",
+  [],
+);
+
+type ReadonlyDeep<T> = T extends object ? { readonly [Name in keyof T]: ReadonlyDeep<T[Name]> } : T;
+
+/** What this gateway writes by a schema. What a client reads is `v.InferOutput`. */
+export type Written<Schema extends v.GenericSchema> = ReadonlyDeep<v.InferInput<Schema>>;
