@@ -38,7 +38,7 @@ function report(name: string, kib: number, budgetKib: number): void {
 await mkdir(join(projectDir, ".wrangler"), { recursive: true });
 const folder = await mkdtemp(join(projectDir, ".wrangler/check-bundle-"));
 try {
-  for (const part of ["src", "package.json", "tsconfig.json", "wrangler.toml"]) {
+  for (const part of ["src", "package.json", "tsconfig.base.json", "wrangler.toml"]) {
     await cp(join(projectDir, part), join(folder, part), { recursive: true });
   }
   const wholeKib = await bundleKib(folder);

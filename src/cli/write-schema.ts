@@ -73,7 +73,7 @@ function main(): number {
     return 0;
   }
   if (currentText() === text) return 0;
-  console.error("src/config/wrangler.schema.json is not up to date: run node src/cli/write-schema.ts");
+  console.error("src/config/wrangler.schema.json is not up to date: run npm run generate");
   return 1;
 }
 

@@ -2,7 +2,7 @@
 // JSON texts that are dearest, each of a mebibyte. In Node, whose engine is the runtime's: there a clock runs also while
 // code runs. Each slice counts by the shortest of its times, since what the rest of the machine does is no cost of the body.
 //
-//   npm run bench:fingerprint [-- --rounds 9]
+//   npm run bench -- fingerprint [--rounds 9]
 
 import { parseArgs } from "node:util";
 import { canonicalJson } from "../../src/http/canonical-json.ts";

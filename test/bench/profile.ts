@@ -1,5 +1,5 @@
 // Where the gateway's time goes: V8's profile of the isolate under load, as rankings of functions, in µs per request.
-// `node test/bench/profile.ts [--replay] [--path /v1/payments] [--main FILE] [--seconds 5] [--save FILE.cpuprofile]`.
+// `npm run bench -- profile [--replay] [--path /v1/payments] [--main FILE] [--seconds 5] [--save FILE.cpuprofile]`.
 // "(program)" is the runtime's own code outside any function: HTTP, the hop to the object, much of SQLite.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

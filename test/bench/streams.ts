@@ -1,5 +1,5 @@
 // Measures what large and streamed bodies cost: the peak memory of the isolate and of its process, and the time to the first
-// byte of a stream, beside a Worker that only forwards, in the same run. `node test/bench/streams.ts [--short] [--tmpfs] [--only TEXT] [--json FILE]`
+// byte of a stream, beside a Worker that only forwards, in the same run. `npm run bench -- streams [--short] [--tmpfs] [--only TEXT] [--json FILE]`
 
 import { fork } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 // How quick the console is with many records: time to the first byte and to the first paint of its pages, in Chromium, as an
-// operator would open them. `npm run bench:console -- [--records N] [--tmpfs] [--json FILE]`
+// operator would open them. `npm run bench -- console [--records N] [--tmpfs] [--json FILE]`
 
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";

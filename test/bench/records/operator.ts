@@ -1,5 +1,5 @@
 // How long an operator waits with 100,000 records over 64 shards: lists, look-ups and counts, one request at a time.
-// `npm run bench:operator -- [--short] [--records N] [--tmpfs] [--json FILE]`
+// `npm run bench -- operator [--short] [--records N] [--tmpfs] [--json FILE]`
 
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";

@@ -1,6 +1,6 @@
 // Retention at volume: so many records are loaded into the files of 64 shards, expired, and are erased by the gateway's own
 // alarms. Then one shard erases 100,000 while it is asked for a replay every few milliseconds.
-// `npm run bench:volume -- [--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]`; a run that was stopped
+// `npm run bench -- volume [--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]`; a run that was stopped
 // goes on where it stood when it is given the same folder.
 
 import { mkdir, writeFile } from "node:fs/promises";

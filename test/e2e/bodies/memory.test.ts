@@ -1,5 +1,5 @@
 // What crowds take of the isolate's memory, of which the platform gives 128 MB; what they took without the bounds stands beside
-// each. The whole table is `npm run bench:streams`.
+// each. The whole table is `npm run bench -- streams`.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
