@@ -43,7 +43,7 @@ try {
     variants.push(await variant(`+ ${name}`, { STEP: at + 1 }, "floor/steps.ts"));
   variants.push(await variant("the gateway", {}));
   const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmsUp: true };
-  const samples = await runRounds(variants, { connections: 16, ...rounds }, () => undefined);
+  const samples = await runRounds(variants, { connections: 16, ...rounds });
   console.log(rowsTable(rowsOf(variants, samples)));
 } finally {
   for (const stop of stops.toReversed()) await stop();

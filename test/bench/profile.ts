@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
+import { showPhase } from "../support/progress.ts";
 import { rankings, profileWhile } from "./cpu-profile.ts";
 import { startOrigin } from "./processes.ts";
 import { BODY } from "./requests-of-load.ts";
@@ -43,8 +44,10 @@ try {
     connections: 16,
     seconds: Number(options.seconds),
   };
-  await runWrk({ ...load, prefix: "warm" });
-  const measured = await profileWhile(inspectorPort, () => runWrk({ ...load, prefix: replay ? "warm" : "run" }));
+  await showPhase("warm up", load.seconds, () => runWrk({ ...load, prefix: "warm" }));
+  const measured = await showPhase("profile", load.seconds, () =>
+    profileWhile(inspectorPort, () => runWrk({ ...load, prefix: replay ? "warm" : "run" })),
+  );
   const { requests } = measured.result;
   const { bySelf, byTotal } = rankings(measured.profile);
   const line = ([name, us]: readonly [string, number]): string => `${(us / requests).toFixed(1).padStart(8)} ${name}`;

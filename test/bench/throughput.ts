@@ -37,12 +37,6 @@ const PLANS: readonly Plan[] = [
 ];
 const COLD_KEYS = short ? 2000 : 20_000;
 
-function progress(sample: Sample): void {
-  const { variant, connections, round, perSecond } = sample;
-  if (!process.stderr.isTTY) return;
-  process.stderr.write(`\r\u001B[K${connections} connections, round ${round}: ${variant} ${perSecond.toFixed(0)}/s`);
-}
-
 function graph(title: string, rows: readonly Row[], metric: Metric, digits: number): string {
   const bars = rows.flatMap((row): Bar[] => {
     const spread = row[metric];
@@ -87,8 +81,7 @@ try {
     const alone = await runWrk({ url: origin.url, ...load });
     const variants = chosen(scene.variants);
     const samples: Sample[] = [];
-    for (const plan of PLANS) samples.push(...(await runRounds(variants, plan, progress)));
-    if (process.stderr.isTTY) process.stderr.write("\r\u001B[K");
+    for (const plan of PLANS) samples.push(...(await runRounds(variants, plan)));
     const rows = rowsOf(variants, samples);
     const [cpu] = cpus();
     const conditions = {

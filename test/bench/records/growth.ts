@@ -10,7 +10,7 @@ import { COUNTS, ERASED_AT_ONCE } from "../../support/operation-counts.ts";
 import { type Bar, barGraph } from "../graph.ts";
 import { spreadOf } from "../rounds.ts";
 import { closeConnections } from "./post.ts";
-import { grouped } from "./progress-bar.ts";
+import { grouped } from "../../support/progress.ts";
 import { median } from "../process-memory.ts";
 import { withFolder, withOrigin } from "./records-gateway.ts";
 
