@@ -60,6 +60,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]",
     run: () => import("./records/volume.ts"),
   },
+  startup: {
+    measures: "the time to the first answer of a fresh process, with the bundle as it is and a larger one",
+    options: "[--rounds N]",
+    run: () => import("./startup.ts"),
+  },
   cost: {
     measures: "dollars per million requests on Cloudflare, from counted operations",
     run: () => import("./cost/print.ts"),
