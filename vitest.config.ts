@@ -54,7 +54,7 @@ export default defineConfig({
         test: {
           ...e2e,
           name: "long",
-          include: LONG.map((name) => `test/e2e/${name}.test.ts`),
+          include: ["test/simulation/simulation.test.ts", ...LONG.map((name) => `test/e2e/${name}.test.ts`)],
           env: { ONCEWAY_LONG: "1" },
         },
       },
