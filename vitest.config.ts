@@ -1,6 +1,27 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 
+/** What takes long: in short among the others, whole in the project `long`. */
+const LONG = [
+  "bodies/bucket",
+  "bodies/bytes",
+  "bodies/early-answers",
+  "bodies/memory",
+  "bodies/uploads",
+  "contract/differential",
+  "contract/fuzz",
+  "failures/crash",
+  "failures/long-call",
+  "failures/stream-crash",
+  "operators/console-pages",
+];
+
+const e2e = {
+  globalSetup: ["test/support/chromium.ts", "test/support/prometheus.ts", "test/support/proxies.ts"],
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+};
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
@@ -26,12 +47,15 @@ export default defineConfig({
       },
       {
         // The whole gateway in a process of its own, in front of an origin in another.
+        test: { ...e2e, name: "e2e", include: ["test/e2e/**/*.test.ts"] },
+      },
+      {
+        // test/support/long.ts says what the variable means.
         test: {
-          name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
-          globalSetup: ["test/support/chromium.ts", "test/support/prometheus.ts", "test/support/proxies.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          ...e2e,
+          name: "long",
+          include: ["test/simulation/simulation.test.ts", ...LONG.map((name) => `test/e2e/${name}.test.ts`)],
+          env: { ONCEWAY_LONG: "1" },
         },
       },
     ],

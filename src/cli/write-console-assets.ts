@@ -46,7 +46,7 @@ function asset(name: string, extension: string, text: string): string {
 
 function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
-  const text = `// Made by \`npm run write-console-assets\` from browser/. The names change with the content, so that it may be kept for ever.
+  const text = `// Made by \`npm run generate\` from browser/. The names change with the content, so that it may be kept for ever.
 
 export const STYLE = ${asset("style", "css", style())};
 
@@ -57,7 +57,7 @@ export const SCRIPT = ${asset("live", "js", script())};
     return 0;
   }
   if (read("assets.ts") === text) return 0;
-  console.error("src/operator/console/assets.ts is not up to date: run npm run write-console-assets");
+  console.error("src/operator/console/assets.ts is not up to date: run npm run generate");
   return 1;
 }
 

@@ -98,7 +98,7 @@ function main(): number {
   }
   const stale = files.filter(([file, text]) => currentText(file) !== text);
   for (const [file] of stale)
-    console.error(`${relative(process.cwd(), fileURLToPath(file))} is not up to date: run npm run write-schema`);
+    console.error(`${relative(process.cwd(), fileURLToPath(file))} is not up to date: run npm run generate`);
   return stale.length === 0 ? 0 : 1;
 }
 

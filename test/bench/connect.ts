@@ -1,5 +1,5 @@
 // Measures what it costs to open a connection to the origin before a call (src/shard/reachability.ts): the first call of an
-// isolate does so, and each call after one that broke. `npm run bench:connect`
+// isolate does so, and each call after one that broke. `npm run bench -- connect`
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -8,6 +8,7 @@ import { Agent, request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { makeStateDir, startWorkerd } from "../support/gateway.ts";
+import { Progress } from "../support/progress.ts";
 import { median } from "./process-memory.ts";
 
 const ROUNDS = 500;
@@ -32,12 +33,15 @@ const main = fileURLToPath(new URL("connect-first/index.ts", import.meta.url));
 const worker = await startWorkerd({ stateDir, main, vars: { ORIGIN: String(origin), IDEMPOTENCY: {}, ROUTES: [] } });
 try {
   const times = { "/plain": [] as number[], "/connect-first": [] as number[] };
+  const progress = new Progress("calls", WARM_UP + ROUNDS, { unit: "rounds" });
   for (let round = 0; round < WARM_UP + ROUNDS; round += 1) {
+    progress.show(round);
     for (const path of ["/plain", "/connect-first"] as const) {
       const ms = await timed(worker.url + path);
       if (round >= WARM_UP) times[path].push(ms);
     }
   }
+  progress.end();
   const plain = median(times["/plain"]);
   const first = median(times["/connect-first"]);
   console.log(`${ROUNDS} interleaved rounds over loopback, medians: a call ${plain.toFixed(2)} ms, with a connection`);

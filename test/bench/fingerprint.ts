@@ -2,11 +2,12 @@
 // JSON texts that are dearest, each of a mebibyte. In Node, whose engine is the runtime's: there a clock runs also while
 // code runs. Each slice counts by the shortest of its times, since what the rest of the machine does is no cost of the body.
 //
-//   npm run bench:fingerprint [-- --rounds 9]
+//   npm run bench -- fingerprint [--rounds 9]
 
 import { parseArgs } from "node:util";
 import { canonicalJson } from "../../src/http/canonical-json.ts";
 import { sha256 } from "../../src/http/digest.ts";
+import { Progress } from "../support/progress.ts";
 import { WORST_JSON } from "../support/worst-json.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "9" } } });
@@ -36,11 +37,14 @@ async function stretches(body: Uint8Array, compare: "bytes" | "json" | "none"): 
 async function row(name: string, body: Uint8Array, compare: "bytes" | "json" | "none"): Promise<string> {
   const first = await stretches(body, compare);
   const shortest = [...first];
+  const progress = new Progress(name, rounds, { unit: "rounds" });
   for (let round = 1; round < rounds; round++) {
+    progress.show(round);
     for (const [index, time] of (await stretches(body, compare)).entries()) {
       shortest[index] = Math.min(shortest[index] ?? time, time);
     }
   }
+  progress.end();
   const total = shortest.reduce((sum, time) => sum + time, 0);
   const cells = [name, total, Math.max(...shortest)].map((cell) => (typeof cell === "string" ? cell : cell.toFixed(1)));
   return `| ${[...cells, shortest.length].join(" | ")} |`;

@@ -1,5 +1,5 @@
 // What stands between the floor and the gateway: the floor, the steps above it (floor/steps.ts), other ways to take the
-// dearest of them (floor/ways.ts), and the gateway, in interleaved rounds. `npm run bench:ladder -- [--rounds 5] [--seconds 2]`; `test/bench/install.sh` once before.
+// dearest of them (floor/ways.ts), and the gateway, in interleaved rounds. `npm run bench -- ladder [--rounds 5] [--seconds 2]`; `test/bench/install.sh` once before.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ try {
     variants.push(await variant(`+ ${name}`, { STEP: at + 1 }, "floor/steps.ts"));
   variants.push(await variant("the gateway", {}));
   const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmsUp: true };
-  const samples = await runRounds(variants, { connections: 16, ...rounds }, () => undefined);
+  const samples = await runRounds(variants, { connections: 16, ...rounds });
   console.log(rowsTable(rowsOf(variants, samples)));
 } finally {
   for (const stop of stops.toReversed()) await stop();

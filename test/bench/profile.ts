@@ -1,5 +1,5 @@
 // Where the gateway's time goes: V8's profile of the isolate under load, as rankings of functions, in µs per request.
-// `node test/bench/profile.ts [--replay] [--path /v1/payments] [--main FILE] [--seconds 5] [--save FILE.cpuprofile]`.
+// `npm run bench -- profile [--replay] [--path /v1/payments] [--main FILE] [--seconds 5] [--save FILE.cpuprofile]`.
 // "(program)" is the runtime's own code outside any function: HTTP, the hop to the object, much of SQLite.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
+import { showPhase } from "../support/progress.ts";
 import { rankings, profileWhile } from "./cpu-profile.ts";
 import { startOrigin } from "./processes.ts";
 import { BODY } from "./requests-of-load.ts";
@@ -43,8 +44,10 @@ try {
     connections: 16,
     seconds: Number(options.seconds),
   };
-  await runWrk({ ...load, prefix: "warm" });
-  const measured = await profileWhile(inspectorPort, () => runWrk({ ...load, prefix: replay ? "warm" : "run" }));
+  await showPhase("warm up", load.seconds, () => runWrk({ ...load, prefix: "warm" }));
+  const measured = await showPhase("profile", load.seconds, () =>
+    profileWhile(inspectorPort, () => runWrk({ ...load, prefix: replay ? "warm" : "run" })),
+  );
   const { requests } = measured.result;
   const { bySelf, byTotal } = rankings(measured.profile);
   const line = ([name, us]: readonly [string, number]): string => `${(us / requests).toFixed(1).padStart(8)} ${name}`;

@@ -1,6 +1,7 @@
 // The rounds: every variant once in each, in turn, so that whatever else the machine does meets all of them alike; and the
 // ratios between variants of the same round.
 
+import { Progress } from "../support/progress.ts";
 import { processorMicroseconds } from "./processes.ts";
 import type { Variant } from "./variants.ts";
 import { runWrk } from "./wrk.ts";
@@ -30,21 +31,24 @@ export interface Plan {
 export async function runRounds(
   variants: readonly Variant[],
   { connections, rounds, seconds, warmsUp }: Plan,
-  told: (sample: Sample) => void,
 ): Promise<readonly Sample[]> {
   const able = variants.filter(({ leastConnections }) => leastConnections <= connections);
   const samples: Sample[] = [];
+  const label = `${connections} connection${connections === 1 ? "" : "s"}`;
+  const progress = new Progress(label, (rounds + (warmsUp ? 1 : 0)) * able.length, { unit: "loads" });
+  let done = 0;
   for (let round = warmsUp ? 0 : 1; round <= rounds; round += 1) {
     // Each goes first in its turn.
     for (let at = 0; at < able.length; at += 1) {
       const variant = able[(at + round) % able.length];
       if (variant === undefined) continue;
       const sample = await measure(variant, connections, round, seconds);
-      if (round === 0) continue;
-      samples.push(sample);
-      told(sample);
+      done += 1;
+      progress.show(done, `${variant.name} ${sample.perSecond.toFixed(0)}/s`);
+      if (round > 0) samples.push(sample);
     }
   }
+  progress.end();
   return samples;
 }
 

@@ -1,123 +1,97 @@
-// The benchmark: throughput, latency and processor time of the gateway beside a Worker that only forwards, the least code
-// that any correct design needs, and what a user would otherwise pick. Every figure of worth is a ratio within one round.
-// `npm run bench -- [--short] [--disk] [--rounds N] [--seconds N] [--no-peers] [--only NAME,NAME] [--json FILE] [--svg DIR]
-// [--volume FILE]`; `test/bench/install.sh` once before.
+// `npm run bench -- NAME [OPTIONS]`: one measurement. Without a name, or with `--help`, says which there are.
 
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { cpus, tmpdir, totalmem } from "node:os";
-import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { type Bar, barGraph } from "./graph.ts";
-import { startOrigin } from "./processes.ts";
-import { jsonOf, ratiosOf, ratiosTable, type Row, rowsOf, rowsTable } from "./report.ts";
-import { type Metric, type Plan, runRounds, type Sample } from "./rounds.ts";
-import { startScene, type Variant } from "./variants.ts";
-import { firstMillionVsThousand } from "./volume.ts";
-import { runWrk } from "./wrk.ts";
+import { argv } from "node:process";
 
-const { values: options } = parseArgs({
-  options: {
-    short: { type: "boolean", default: false },
-    disk: { type: "boolean", default: false },
-    "no-peers": { type: "boolean", default: false },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    only: { type: "string" },
-    json: { type: "string" },
-    svg: { type: "string" },
-    volume: { type: "string" },
+interface Bench {
+  readonly measures: string;
+  readonly options?: string;
+  readonly run: () => Promise<unknown>;
+}
+
+/** Those marked with * need what `test/bench/install.sh` installs. */
+const BENCHES: Readonly<Record<string, Bench>> = {
+  throughput: {
+    measures: "* requests per second, latency and processor time, beside a plain proxy and what others use",
+    options:
+      "[--short] [--disk] [--rounds N] [--seconds N] [--no-peers] [--only NAME,NAME] [--json FILE] [--svg DIR] [--volume FILE]",
+    run: () => import("./throughput.ts"),
   },
-});
-const { short } = options;
-const rounds = Number(options.rounds ?? (short ? 2 : 9));
-const seconds = Number(options.seconds ?? (short ? 1 : 3));
-const PLANS: readonly Plan[] = [
-  { connections: 16, rounds, seconds, warmsUp: true },
-  { connections: 1, rounds: short ? 1 : rounds, seconds, warmsUp: !short },
-];
-const COLD_KEYS = short ? 2000 : 20_000;
+  ladder: {
+    measures: "* what each step from the least possible code to the gateway costs",
+    options: "[--rounds N] [--seconds N]",
+    run: () => import("./ladder.ts"),
+  },
+  profile: {
+    measures: "* where the processor time goes",
+    options: "[--replay] [--path PATH] [--main FILE] [--seconds N] [--save FILE.cpuprofile]",
+    run: () => import("./profile.ts"),
+  },
+  streams: {
+    measures: "memory, and the time to a stream's first byte",
+    options: "[--short] [--tmpfs] [--only TEXT] [--json FILE]",
+    run: () => import("./streams.ts"),
+  },
+  connect: {
+    measures: "the price of opening a connection before a call",
+    run: () => import("./connect.ts"),
+  },
+  fingerprint: {
+    measures: "what it costs to compare a body, at worst",
+    options: "[--rounds N]",
+    run: () => import("./fingerprint.ts"),
+  },
+  operator: {
+    measures: "lists and look-ups with 100,000 records",
+    options: "[--short] [--records N] [--tmpfs] [--json FILE]",
+    run: () => import("./records/operator.ts"),
+  },
+  console: {
+    measures: "the console with 100,000 records, in Chromium",
+    options: "[--records N] [--tmpfs] [--json FILE]",
+    run: () => import("./records/console.ts"),
+  },
+  growth: {
+    measures: "* a million records against a thousand",
+    options: "[--short] [--tmpfs] [--json FILE] [--svg DIR]",
+    run: () => import("./records/growth.ts"),
+  },
+  volume: {
+    measures: "a million records loaded, expired and erased; goes on where it stopped when given the same --state",
+    options: "[--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]",
+    run: () => import("./records/volume.ts"),
+  },
+  startup: {
+    measures: "the time to the first answer of a fresh process, with the bundle as it is and a larger one",
+    options: "[--rounds N]",
+    run: () => import("./startup.ts"),
+  },
+  cost: {
+    measures: "dollars per million requests on Cloudflare, from counted operations",
+    run: () => import("./cost/print.ts"),
+  },
+};
 
-function progress(sample: Sample): void {
-  const { variant, connections, round, perSecond } = sample;
-  if (!process.stderr.isTTY) return;
-  process.stderr.write(`\r\u001B[K${connections} connections, round ${round}: ${variant} ${perSecond.toFixed(0)}/s`);
-}
-
-function graph(title: string, rows: readonly Row[], metric: Metric, digits: number): string {
-  const bars = rows.flatMap((row): Bar[] => {
-    const spread = row[metric];
-    const tone = row.variant === "straight" || row.variant === "floor" ? 2 : row.variant.startsWith("Fastify") ? 1 : 0;
-    return spread === null ? [] : [{ label: row.variant, spread, tone }];
+function usage(names: readonly string[]): string {
+  const lines = names.flatMap((name) => {
+    const { measures = "", options = "" } = BENCHES[name] ?? {};
+    return [`  ${name.padEnd(12)} ${measures}`, ...(options === "" ? [] : [`  ${" ".repeat(12)} ${options}`])];
   });
-  const where = `state on ${options.disk ? "disk" : "tmpfs"}`;
-  return barGraph(
-    title,
-    `Medians of ${rounds} interleaved rounds of ${seconds} s, with their range; ${where}`,
-    bars,
-    digits,
+  const text = `Usage: npm run bench -- NAME [OPTIONS]\n\n${lines.join("\n")}`;
+  return text.includes("* ") ? `${text}\n\n* after test/bench/install.sh, which installs wrk and Redis` : text;
+}
+
+const [name = "--help", ...rest] = argv.slice(2);
+const bench = BENCHES[name];
+if (bench === undefined) {
+  const isHelp = name === "--help";
+  (isHelp ? console.log : console.error)(
+    `${isHelp ? "" : `no bench is called ${name}\n`}${usage(Object.keys(BENCHES))}`,
   );
-}
-
-async function writeGraphs(folder: string, rows: readonly Row[]): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const many = rows.filter(({ connections }) => connections === 16);
-  const one = rows.filter(({ connections }) => connections === 1);
-  const graphs = {
-    "throughput.svg": graph("Requests per second, 16 connections", many, "perSecond", 0),
-    "latency-p50.svg": graph("Median latency in ms, 1 connection", one, "p50Ms", 2),
-    "latency-p99.svg": graph("99th percentile of latency in ms, 1 connection", one, "p99Ms", 2),
-    "processor.svg": graph("Processor time per request in µs, 16 connections", many, "microsecondsPerRequest", 0),
-  };
-  for (const [name, text] of Object.entries(graphs)) await writeFile(join(folder, name), text);
-}
-
-function chosen(variants: readonly Variant[]): readonly Variant[] {
-  const names = options.only?.split(",");
-  return names === undefined ? variants : variants.filter(({ name }) => names.includes(name));
-}
-
-const volume = await firstMillionVsThousand(options.volume);
-const stateDir = await mkdtemp(join(options.disk ? tmpdir() : "/dev/shm", "onceway-bench-"));
-const origin = await startOrigin();
-try {
-  const withPeers = !short && !options["no-peers"];
-  const scene = await startScene({ originUrl: origin.url, stateDir, coldKeys: COLD_KEYS, withPeers });
-  try {
-    const load = { path: "/", keys: "new", prefix: "alone", body: "{}", connections: 16, seconds: 1 } as const;
-    const alone = await runWrk({ url: origin.url, ...load });
-    const variants = chosen(scene.variants);
-    const samples: Sample[] = [];
-    for (const plan of PLANS) samples.push(...(await runRounds(variants, plan, progress)));
-    if (process.stderr.isTTY) process.stderr.write("\r\u001B[K");
-    const rows = rowsOf(variants, samples);
-    const [cpu] = cpus();
-    const conditions = {
-      state: options.disk ? "disk" : "tmpfs",
-      rounds,
-      seconds,
-      coldKeys: COLD_KEYS,
-      processors: `${cpus().length} × ${cpu?.model ?? "unknown"}`,
-      memoryGib: Math.round(totalmem() / 2 ** 30),
-      node: process.version,
-      originAlonePerSecond: Math.round(alone.requests / alone.seconds),
-    };
-    console.log(`${rowsTable(rows)}\n\n${ratiosTable(ratiosOf(samples))}\n`);
-    console.log(
-      Object.entries(conditions)
-        .map(([name, value]) => `${name}: ${value}`)
-        .join(", "),
-    );
-    if (options.json !== undefined) await writeFile(options.json, jsonOf(rows, samples, volume, conditions));
-    if (options.svg !== undefined) await writeGraphs(options.svg, rows);
-    const failed = rows.reduce((sum, row) => sum + row.failed, 0);
-    if (failed > 0) {
-      console.error(`${failed} requests were not answered as their variant wants it`);
-      process.exitCode = 1;
-    }
-  } finally {
-    await scene.stop();
-  }
-} finally {
-  origin.stop();
-  await rm(stateDir, { recursive: true, force: true });
+  process.exitCode = isHelp ? 0 : 1;
+} else if (rest.includes("--help")) {
+  console.log(usage([name]));
+} else {
+  // The measurement reads its own options.
+  argv.splice(2, 1);
+  await bench.run();
 }

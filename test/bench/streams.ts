@@ -1,5 +1,5 @@
 // Measures what large and streamed bodies cost: the peak memory of the isolate and of its process, and the time to the first
-// byte of a stream, beside a Worker that only forwards, in the same run. `node test/bench/streams.ts [--short] [--tmpfs] [--only TEXT] [--json FILE]`
+// byte of a stream, beside a Worker that only forwards, in the same run. `npm run bench -- streams [--short] [--tmpfs] [--only TEXT] [--json FILE]`
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Gateway, startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
+import { Progress } from "../support/progress.ts";
 import { watchIsolate } from "./isolate-memory.ts";
 import { findProcess, median, type Peak, residentMib, watchMemory } from "./process-memory.ts";
 import { exchange, MIB } from "./requests.ts";
@@ -76,10 +77,14 @@ function start(
 
 async function measureMemory(originUrl: string): Promise<readonly MemoryRow[]> {
   const rows: MemoryRow[] = [];
-  for (const scenario of [...SCENARIOS, ...CROWDS].filter(({ name }) => name.includes(options.only ?? ""))) {
+  const scenarios = [...SCENARIOS, ...CROWDS].filter(({ name }) => name.includes(options.only ?? ""));
+  const progress = new Progress("memory", scenarios.length, { unit: "scenarios" });
+  for (const [done, scenario] of scenarios.entries()) {
+    progress.show(done, scenario.name);
     rows.push(await measureOne(scenario, "gateway", originUrl));
     if (scenario.onlyGateway !== true) rows.push(await measureOne(scenario, "straight", originUrl));
   }
+  progress.end();
   return rows;
 }
 
@@ -121,7 +126,9 @@ async function measureLatency(originUrl: string): Promise<readonly LatencyRow[]>
         { path: "gateway", url: gateway.url, times: [] as number[], agent: connection() },
       ];
       const warmUp = Math.ceil(ROUNDS / 3);
+      const progress = new Progress("time to the first byte", warmUp + ROUNDS, { unit: "rounds" });
       for (let round = -warmUp; round < ROUNDS; round++) {
+        progress.show(round + warmUp);
         // Interleaved, and each goes first in its turn.
         for (let at = 0; at < paths.length; at++) {
           const one = paths[(at + round + warmUp) % paths.length];
@@ -130,6 +137,7 @@ async function measureLatency(originUrl: string): Promise<readonly LatencyRow[]>
           if (round >= 0) one.times.push(firstByteMs);
         }
       }
+      progress.end();
       for (const { agent } of paths) agent.destroy();
       return paths.map(({ path, times }) => {
         const sorted = times.toSorted((a, b) => a - b);

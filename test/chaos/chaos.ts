@@ -6,6 +6,7 @@ import { rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { makeStateDir } from "../support/gateway.ts";
+import { showNothing, type ShowPhase } from "../support/progress.ts";
 import { settleAll } from "./calm.ts";
 import { runClient } from "./clients.ts";
 import type { Desk } from "./clients.ts";
@@ -40,9 +41,17 @@ export interface RunOptions {
   readonly dimensions: Dimensions;
   /** Where the history goes, one JSON object a line. */
   readonly file: string;
+  readonly showPhase?: ShowPhase;
 }
 
-export async function runChaos({ seed, seconds, clients, dimensions, file }: RunOptions): Promise<void> {
+export async function runChaos({
+  seed,
+  seconds,
+  clients,
+  dimensions,
+  file,
+  showPhase = showNothing,
+}: RunOptions): Promise<void> {
   const output = createWriteStream(file);
   const report = (event: HistoryEvent): void => void output.write(`${JSON.stringify(event)}\n`);
   const random = createRandom(seed, "run");
@@ -73,17 +82,22 @@ export async function runChaos({ seed, seconds, clients, dimensions, file }: Run
     const isOver = (): boolean => Date.now() >= endAt;
     const desk: Desk = { port: gateway.port, dimensions, errands: [], report, isOver };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
-    await Promise.all([
-      ...Array.from({ length: clients }, (_, n) => runClient(desk, createRandom(seed, `client ${n}`))),
-      ...Array.from({ length: operators }, (_, n) => runOperator(desk, createRandom(seed, `operator ${n}`))),
-      strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
-      bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
-      watchLedger(stateDir, report, isOver),
-    ]);
+    await showPhase("faults strike", seconds, () =>
+      Promise.all([
+        ...Array.from({ length: clients }, (_, n) => runClient(desk, createRandom(seed, `client ${n}`))),
+        ...Array.from({ length: operators }, (_, n) => runOperator(desk, createRandom(seed, `operator ${n}`))),
+        strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
+        bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
+        watchLedger(stateDir, report, isOver),
+      ]),
+    );
     await origin.tell("calm");
     bucket?.calm();
-    await settleAll(desk, createRandom(seed, "calm"));
-    await awaitAlarms(gateway, bucket, report);
+    const calm = `no faults: each of ${desk.errands.length} operations is asked about until it is settled`;
+    await showPhase(calm, null, () => settleAll(desk, createRandom(seed, "calm")));
+    await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
+      awaitAlarms(gateway, bucket, report),
+    );
   } finally {
     stopWatching();
     await stopPulse();

@@ -39,7 +39,7 @@ export async function explore(
       steps += one.steps;
       hashes.add(one.hash);
       if (one.violations.length > 0) broken.push(one);
-      if (done % 50_000 === 0) progress(done);
+      if (done % 1_000 === 0) progress(done);
     }
   } finally {
     uninstall();

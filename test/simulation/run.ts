@@ -5,6 +5,7 @@
 //   node test/simulation/run.ts --without stalls,foreign   leaves out what plan.ts calls extras
 
 import { parseArgs } from "node:util";
+import { Progress } from "../support/progress.ts";
 import { explore, replay } from "./explore.ts";
 import { extrasWithout, FAULTS, KINDS } from "./plan.ts";
 
@@ -28,8 +29,9 @@ async function exploreAll(interleavings: number, seed: number): Promise<void> {
   const now = performance.now.bind(performance);
   const startedMs = now();
   const seconds = (): string => ((now() - startedMs) / 1000).toFixed(1);
-  const progress = (done: number): void => say(`${done} interleavings, ${seconds()} s`);
-  const result = await explore(interleavings, seed, progress, extras);
+  const progress = new Progress("simulation", interleavings, { unit: "interleavings" });
+  const result = await explore(interleavings, seed, (done) => progress.show(done), extras);
+  progress.end();
   const { distinct, steps, counts, broken } = result;
   say(`interleavings  ${result.interleavings}`);
   say(`distinct       ${distinct}`);

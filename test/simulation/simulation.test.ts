@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { isLong } from "../support/long.ts";
 import { explore, replay } from "./explore.ts";
 import { BROKEN_EXTRAS, extrasWithout } from "./plan.ts";
 
 /** Enough to meet every kind of step and fault again and again; `npm run simulate` takes a million. */
-const INTERLEAVINGS = 6_000;
+const INTERLEAVINGS = isLong ? 6_000 : 1_500;
 
 describe("any order of steps, with faults between every two of them", () => {
   it("breaks no guarantee", async () => {
@@ -18,7 +19,7 @@ describe("any order of steps, with faults between every two of them", () => {
     expect(interleavings).toBe(INTERLEAVINGS);
     expect(distinct).toBeGreaterThan(0.99 * INTERLEAVINGS);
     expect(steps).toBeGreaterThan(20 * INTERLEAVINGS);
-    for (const count of counts.values()) expect(count).toBeGreaterThan(20);
+    for (const count of counts.values()) expect(count).toBeGreaterThan(isLong ? 20 : 0);
   }, 120_000);
 
   it("is the same again from the same seed", async () => {

@@ -1,4 +1,4 @@
-// Prints what the gateway costs on Cloudflare, in Markdown, from the counted operations. `npm run cost`
+// Prints what the gateway costs on Cloudflare, in Markdown, from the counted operations. `npm run bench -- cost`
 
 import { PRICES } from "./prices.ts";
 import { assumptionsText, costTable, shardsTable } from "./tables.ts";

@@ -1,5 +1,5 @@
 // How quick the console is with many records: time to the first byte and to the first paint of its pages, in Chromium, as an
-// operator would open them. `npm run bench:console -- [--records N] [--tmpfs] [--json FILE]`
+// operator would open them. `npm run bench -- console [--records N] [--tmpfs] [--json FILE]`
 
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
@@ -9,9 +9,9 @@ import type { Page } from "playwright-core";
 import * as v from "valibot";
 import { launchChromium } from "../../support/chromium.ts";
 import { startWorkerd } from "../../support/gateway.ts";
+import { grouped, Progress, showPhase } from "../../support/progress.ts";
 import { median } from "../process-memory.ts";
 import { closeConnections, PATH } from "./post.ts";
-import { grouped, ProgressBar } from "./progress-bar.ts";
 import { startGateway, withFolder, withOrigin } from "./records-gateway.ts";
 import { loadAll, makeShards } from "./shard-files.ts";
 
@@ -74,12 +74,13 @@ async function load(stateDir: string, origin: string, records: number): Promise<
     ageMs: 0,
     isMixed: true,
   }));
-  const bar = new ProgressBar("load ", to * SHARDS, 0);
+  const bar = new Progress("load", to * SHARDS, { unit: "records" });
   let done = 0;
   await loadAll(jobs, (loaded) => {
     done += loaded;
     bar.show(done);
   });
+  bar.end();
 }
 
 function spread(values: readonly number[]): string {
@@ -113,7 +114,7 @@ await withOrigin((origin) =>
       console.log(`${grouped(records)} records in ${SHARDS} shards; median (range) of ${ROUNDS}, milliseconds.\n`);
       console.log("| page | first byte | first paint |\n| --- | --- | --- |");
       for (const [name, address] of pages) {
-        const timings = await measure(page, address);
+        const timings = await showPhase(name, null, () => measure(page, address));
         figures[name] = timings;
         const [firstByte, paint] = [timings.map((one) => one.firstByteMs), timings.map((one) => one.paintMs)];
         console.log(`| ${name} | ${spread(firstByte)} | ${spread(paint)} |`);

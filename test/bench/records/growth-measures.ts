@@ -5,8 +5,8 @@
 import { join } from "node:path";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
+import { Progress } from "../../support/progress.ts";
 import { findProcess, median, watchMemory } from "../process-memory.ts";
-import { ProgressBar } from "./progress-bar.ts";
 import { startGateway } from "./records-gateway.ts";
 import { keyHash } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
@@ -59,7 +59,7 @@ async function fill(folder: string, origin: string, shards: number, records: num
     const key = `${run}-${number}`;
     known.get(shardName(await keyHash(key), shards))?.push(await idOf(key, shards));
   }
-  const bar = new ProgressBar("load ", records - keys);
+  const bar = new Progress("load", records - keys, { unit: "records" });
   let done = 0;
   const jobs = made.map(({ file, shard, template }) => {
     const ids = known.get(shard) ?? [];
@@ -98,6 +98,7 @@ export async function measureThroughput(folder: string, origin: string, options:
       await firsts(one, 1);
     }
     const rounds: { first: Pair; replay: Pair }[] = [];
+    const progress = new Progress("first requests and replays", options.rounds, { unit: "rounds" });
     for (let round = 0; round < options.rounds; round += 1) {
       // Each goes first in its turn.
       const both = async (measure: (one: Filled) => Promise<number>): Promise<Pair> => {
@@ -107,7 +108,9 @@ export async function measureThroughput(folder: string, origin: string, options:
       };
       const first = await both((one) => firsts(one, seconds));
       rounds.push({ first, replay: await both((one) => replays(one, seconds)) });
+      progress.show(round + 1);
     }
+    progress.end();
     const ratio = (kind: "first" | "replay"): number =>
       median(rounds.map((round) => round[kind].many / round[kind].few));
     return { few, many, rounds, firstRatio: ratio("first"), replayRatio: ratio("replay") };
@@ -142,9 +145,12 @@ export async function measureMemory(folder: string, origin: string, options: Gro
   await large.gateway.stop();
   const fewMib: number[] = [];
   const manyMib: number[] = [];
+  const progress = new Progress("peak memory", MEMORY_ROUNDS, { unit: "rounds" });
   for (let round = 0; round < MEMORY_ROUNDS; round += 1) {
     fewMib.push(await peak(small));
     manyMib.push(await peak(large));
+    progress.show(round + 1);
   }
+  progress.end();
   return { few, many, fewMib, manyMib, ratio: median(manyMib) / median(fewMib) };
 }

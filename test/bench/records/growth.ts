@@ -1,6 +1,6 @@
 // Whether records slow a shard down, or fill the memory, by their number: first requests and replays with 1,000,000 completed
 // records in one shard against 1,000, in interleaved rounds; peak memory with 1,000,000 over 16 shards against 10,000.
-// `npm run bench:growth -- [--short] [--tmpfs] [--json FILE] [--svg DIR]`
+// `npm run bench -- growth [--short] [--tmpfs] [--json FILE] [--svg DIR]`
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { COUNTS, ERASED_AT_ONCE } from "../../support/operation-counts.ts";
 import { type Bar, barGraph } from "../graph.ts";
 import { spreadOf } from "../rounds.ts";
 import { closeConnections } from "./post.ts";
-import { grouped } from "./progress-bar.ts";
+import { grouped } from "../../support/progress.ts";
 import { median } from "../process-memory.ts";
 import { withFolder, withOrigin } from "./records-gateway.ts";
 
@@ -72,7 +72,7 @@ await withOrigin((origin) =>
     }
     if (options.json !== undefined) {
       const rowsPerKey = COUNTS.first.rowsWritten + COUNTS.erased.rowsWritten / ERASED_AT_ONCE;
-      // The first two as `npm run bench -- --volume FILE` takes them over.
+      // The first two as `npm run bench -- throughput --volume FILE` takes them over.
       const figures = { firstMillionVsThousand: throughput.firstRatio, rowsPerKey, throughput, memory };
       await writeFile(options.json, `${JSON.stringify(figures, null, 2)}\n`);
     }

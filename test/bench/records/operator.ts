@@ -1,13 +1,13 @@
 // How long an operator waits with 100,000 records over 64 shards: lists, look-ups and counts, one request at a time.
-// `npm run bench:operator -- [--short] [--records N] [--tmpfs] [--json FILE]`
+// `npm run bench -- operator [--short] [--records N] [--tmpfs] [--json FILE]`
 
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as v from "valibot";
+import { grouped, Progress } from "../../support/progress.ts";
 import { median } from "../process-memory.ts";
 import { closeConnections } from "./post.ts";
-import { grouped, ProgressBar } from "./progress-bar.ts";
 import { startGateway, withFolder, withOrigin } from "./records-gateway.ts";
 import { loadAll, makeShards } from "./shard-files.ts";
 
@@ -74,11 +74,14 @@ class Asker {
 async function measure(what: string, run: () => Promise<number>, times = TIMES): Promise<Figure> {
   const ms: number[] = [];
   let found = 0;
+  const progress = new Progress(what, times, { unit: "requests" });
   for (let time = 0; time < times; time += 1) {
     const begun = performance.now();
     found = await run();
     ms.push(performance.now() - begun);
+    progress.show(time + 1);
   }
+  progress.end();
   return { what, found, medianMs: median(ms), worstMs: Math.max(...ms) };
 }
 
@@ -105,7 +108,7 @@ await withOrigin((origin) =>
   withFolder(options.tmpfs, async (folder) => {
     const secrets = { ADMIN_TOKEN: randomBytes(32).toString("hex") };
     const made = await makeShards(() => startGateway(origin, folder, SHARDS), SHARDS);
-    const bar = new ProgressBar("load ", records);
+    const bar = new Progress("load", records, { unit: "records" });
     let loaded = 0;
     const jobs = made.map(({ file, shard, template }) => {
       return { file, template, seed: shard, to: Math.round(records / SHARDS), ageMs: 0, isMixed: true };

@@ -7,10 +7,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
+import { Progress as ProgressLine } from "../../support/progress.ts";
 import { post } from "./post.ts";
 import { type Probed, probeWhile } from "./prober.ts";
 import { findProcess, watchMemory } from "../process-memory.ts";
-import { ProgressBar } from "./progress-bar.ts";
 import { startGateway } from "./records-gateway.ts";
 import { ask, freshKeyIn, loadAll, makeShards } from "./shard-files.ts";
 
@@ -75,7 +75,7 @@ export class VolumeRun {
       return { file, template, seed: shard, from, to: each, ageMs: EXPIRED_AGE_MS };
     });
     let done = jobs.reduce((sum, { from }) => sum + from, 0);
-    const bar = new ProgressBar("load ", each * SHARDS, done);
+    const bar = new ProgressLine("load", each * SHARDS, { unit: "records", from: done });
     let at = performance.now();
     await loadAll(jobs, (records) => {
       done += records;
@@ -107,7 +107,7 @@ export class VolumeRun {
     try {
       const key = freshKey();
       await post(gateway.url, key);
-      const bar = new ProgressBar("erase", records, records - left);
+      const bar = new ProgressLine("erase", records, { unit: "records", from: records - left });
       let probed: Probed | null = null;
       const { peakMib } = await watchMemory(findProcess(gateway.pid, "workerd"), async () => {
         probed = await probeWhile(gateway.url, key, async () => {

@@ -1,6 +1,6 @@
 // Retention at volume: so many records are loaded into the files of 64 shards, expired, and are erased by the gateway's own
 // alarms. Then one shard erases 100,000 while it is asked for a replay every few milliseconds.
-// `npm run bench:volume -- [--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]`; a run that was stopped
+// `npm run bench -- volume [--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]`; a run that was stopped
 // goes on where it stood when it is given the same folder.
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { freshKey } from "../../support/http.ts";
 import { closeConnections, post } from "./post.ts";
 import { type Probed, probeWhile } from "./prober.ts";
-import { grouped } from "./progress-bar.ts";
+import { grouped, Progress, showPhase } from "../../support/progress.ts";
 import { startGateway, withFolder, withOrigin } from "./records-gateway.ts";
 import { ask, loadAll, makeShards } from "./shard-files.ts";
 import { EXPIRED_AGE_MS, SHARDS, VolumeRun } from "./volume-run.ts";
@@ -51,18 +51,26 @@ async function eraseInOne(folder: string, origin: string, count: number, bodyByt
   const [made] = await makeShards(() => startGateway(origin, stateDir, 1), 1);
   if (made === undefined) throw new Error("no shard");
   const { file, template } = made;
-  await loadAll([{ file, template, seed: "one", to: count, ageMs: EXPIRED_AGE_MS, bodyBytes }], () => undefined);
+  const loading = new Progress("load one shard", count, { unit: "records" });
+  let loaded = 0;
+  const job = { file, template, seed: "one", to: count, ageMs: EXPIRED_AGE_MS, bodyBytes };
+  await loadAll([job], (more) => loading.show((loaded += more)));
+  loading.end();
   const gateway = await startGateway(origin, stateDir, 1);
   try {
     const key = "shard-maker-0";
     await post(gateway.url, key);
-    const calm = await probeWhile(gateway.url, key, () => pause(CALM_MS));
+    const calm = await showPhase("replays while the shard erases nothing", CALM_MS / 1000, () =>
+      probeWhile(gateway.url, key, () => pause(CALM_MS)),
+    );
     const begun = performance.now();
-    const erasing = await probeWhile(gateway.url, key, async () => {
-      await post(gateway.url, freshKey());
-      const expired = "SELECT count(*) AS n FROM (SELECT 1 FROM records WHERE bucket > 0 AND bucket <= ? LIMIT 1)";
-      while (ask(file, expired, Date.now()) !== 0) await pause(20);
-    });
+    const erasing = await showPhase(`one shard erases ${grouped(count)} records`, null, () =>
+      probeWhile(gateway.url, key, async () => {
+        await post(gateway.url, freshKey());
+        const expired = "SELECT count(*) AS n FROM (SELECT 1 FROM records WHERE bucket > 0 AND bucket <= ? LIMIT 1)";
+        while (ask(file, expired, Date.now()) !== 0) await pause(20);
+      }),
+    );
     return { records: count, bodyBytes, seconds: (performance.now() - begun) / 1000, calm, erasing };
   } finally {
     await gateway.stop();

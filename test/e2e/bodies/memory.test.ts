@@ -1,5 +1,5 @@
 // What crowds take of the isolate's memory, of which the platform gives 128 MB; what they took without the bounds stands beside
-// each. The whole table is `npm run bench:streams`.
+// each. The whole table is `npm run bench -- streams`.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -10,11 +10,12 @@ import { watchIsolate } from "../../bench/isolate-memory.ts";
 import { exchange, MIB } from "../../bench/requests.ts";
 import { makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freePort } from "../../support/ports.ts";
+import { few } from "../../support/long.ts";
 import { removeGateway } from "../support/scene.ts";
 
 const MOST_MIB = 100;
 
-it.each([
+const CROWDS = [
   // 290 MiB.
   waiting("duplicates that wait for the answer to a large request", {
     count: 100,
@@ -27,7 +28,9 @@ it.each([
   manyRequests("large requests at once", 100, 1_000_000),
   // 110 to 160 MiB.
   unread("replays that nobody reads", { count: 600, bytes: 2 * MIB, keys: 1 }),
-])(`$name take less than ${MOST_MIB} MiB`, async (scenario) => {
+];
+
+it.each(few(CROWDS))(`$name take less than ${MOST_MIB} MiB`, async (scenario) => {
   const source = fork(fileURLToPath(new URL("../../bench/stream-source.ts", import.meta.url)), [], { execArgv: [] });
   const [origin]: unknown[] = await once(source, "message");
   const inspectorPort = await freePort();

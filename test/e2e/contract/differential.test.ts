@@ -11,8 +11,9 @@ import { type CaseKind, wireCases } from "../support/wire-cases.ts";
 import { compareAll, expectNoneButAllowed } from "../support/wire-run.ts";
 import { CASE_HEADER } from "../support/wire-origin.ts";
 import { type Seen, startWays, type WireCase, type Ways } from "../support/wire-ways.ts";
+import { isLong } from "../../support/long.ts";
 
-const CASES = Number(process.env["ONCEWAY_DIFFERENTIAL_CASES"] ?? 1_000);
+const CASES = Number(process.env["ONCEWAY_DIFFERENTIAL_CASES"] ?? (isLong ? 1_000 : 200));
 const SEED = Number(process.env["ONCEWAY_DIFFERENTIAL_SEED"] ?? 1);
 const TIMEOUT_MS = 120_000 + CASES * 50;
 

@@ -11,6 +11,7 @@ import { endpoint, freshKey, headerValue, openRequest } from "../../support/http
 import type { HeaderPair, RawRequest, RawResponse } from "../../support/http.ts";
 import { startOrigin } from "../../support/origin.ts";
 import type { RecordedRequest, TestOrigin } from "../../support/origin.ts";
+import { isLong } from "../../support/long.ts";
 import * as arbitrary from "../support/fuzz-requests.ts";
 import { type FuzzRequest, isProtectedPath, resemblesProtectedPath } from "../support/fuzz-requests.ts";
 import { type ModelRun, modelRun, playModel } from "../support/fuzz-model.ts";
@@ -189,7 +190,7 @@ function expectNoneTwice(values: readonly unknown[]): void {
 
 /** A batch costs a few milliseconds, a run of the model a tenth of a second. The limit is for shrinking: locks take their time. */
 function parameters(numRuns: number): { readonly numRuns: number; readonly interruptAfterTimeLimit: number } {
-  return { numRuns, interruptAfterTimeLimit: 60_000 };
+  return { numRuns: isLong ? numRuns : Math.ceil(numRuns / 10), interruptAfterTimeLimit: 60_000 };
 }
 
 /** Batches: a request alone would mostly wait for the network. */

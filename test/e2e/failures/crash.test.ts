@@ -10,6 +10,7 @@ import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
 import { startOrigin } from "../../support/origin.ts";
 import type { Behaviour, TestOrigin } from "../../support/origin.ts";
+import { few, isLong } from "../../support/long.ts";
 import { essence, isReplay, open, problemCode, send, until, untilNotInFlight } from "../support/guarantees-client.ts";
 import { type LedgerRow, newRows, readLedgers } from "../support/guarantees-ledger.ts";
 
@@ -28,10 +29,12 @@ beforeAll(async () => {
 });
 afterAll(() => origin.close());
 
-describe.each([
-  ["wrangler dev", startWranglerDev],
+const PROGRAMS = [
   ["workerd serve", startWorkerd],
-] as const)("kill -9 of %s", (_name, start) => {
+  ["wrangler dev", startWranglerDev],
+] as const;
+
+describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
   let gateway: Gateway;
   beforeAll(async () => {
     const vars = { IDEMPOTENCY: { origin: origin.url, shards: 3, timeout: "1s", lock: `${LOCK_MS}ms` }, ROUTES };
@@ -139,7 +142,7 @@ describe.each([
     await origin.release(key);
   });
 
-  it("keeps a key held through two crashes in a row", async () => {
+  it.runIf(isLong)("keeps a key held through two crashes in a row", async () => {
     const key = freshKey();
     const before = await readLedgers(gateway.stateDir);
     await origin.behave({ key }, { sequence: [works, answers] });

@@ -1,10 +1,11 @@
 // A call of minutes, longer than an idle object stays in memory: local workerd drops one that got no request for 70 to
 // 140 seconds, and with it every call that it makes. Only a wait of that length can show that an attempt outlives it, so
-// this runs with `ONCEWAY_LONG=1 npm test` alone.
+// this runs with `npm run test:long` alone.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
+import { isLong } from "../../support/long.ts";
 import { readLedgers } from "../support/guarantees-ledger.ts";
 import { expectProblem, expectReplay } from "../support/problem.ts";
 import { type Scene, startScene, until } from "../support/scene.ts";
@@ -14,7 +15,7 @@ const CALL_MS = 5 * MINUTE_MS;
 /** Long after an object that nobody calls would have gone, so that this duplicate is not what keeps it. */
 const DUPLICATE_MS = 4 * MINUTE_MS;
 
-describe.runIf(process.env["ONCEWAY_LONG"] === "1")("a call of five minutes", () => {
+describe.runIf(isLong)("a call of five minutes", () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await startScene({ shards: 1, timeout: "6m", lock: "7m", retention: "1h" }, [

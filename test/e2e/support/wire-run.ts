@@ -3,6 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
+import { isLong } from "../../support/long.ts";
 import { type Allowance, type Difference, differencesOf, judge } from "./wire-differences.ts";
 import { CASE_HEADER } from "./wire-origin.ts";
 import type { Seen, WireCase } from "./wire-ways.ts";
@@ -56,5 +57,6 @@ export function expectNoneButAllowed(compared: readonly Compared[], allowances: 
     .slice(0, 5)
     .map(({ of, difference }) => ({ difference, of: { ...of, headers: of.headers.map(String) } }));
   expect({ defects: defects.length, shown }).toEqual({ defects: 0, shown: [] });
-  expect(dead).toEqual([]);
+  // The short run does not meet every difference.
+  if (isLong) expect(dead).toEqual([]);
 }

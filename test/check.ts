@@ -1,0 +1,53 @@
+// `npm run check [-- [NAME…] [--long] [--report FILE]]`: everything that a change has to pass, or the named checks alone. Each
+// runs whether or not another has failed. The exit code is the number of checks that failed.
+
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const PROJECT = fileURLToPath(new URL("../", import.meta.url));
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    // Also the tests of the project `long`, as continuous integration runs them.
+    long: { type: "boolean", default: false },
+    // Where the tests' results are written as JSON.
+    report: { type: "string" },
+  },
+});
+
+const projects = options.long ? [] : ["--project", "!long"];
+const reporters =
+  options.report === undefined ? [] : ["--reporter=default", "--reporter=json", `--outputFile.json=${options.report}`];
+
+const CHECKS: Readonly<Record<string, readonly [program: string, ...args: string[]]>> = {
+  format: ["oxfmt", "--check", "."],
+  lint: ["oxlint", "--type-aware", "--deny-warnings"],
+  types: ["tsc", "-b", "--noEmit"],
+  generated: ["node", "src/cli/generate.ts", "--check"],
+  configuration: ["node", "src/cli/check-config.ts"],
+  tests: ["vitest", "run", ...projects, ...reporters],
+  bundle: ["node", "src/cli/check-bundle.ts"],
+};
+
+const unknown = positionals.filter((name) => !(name in CHECKS));
+if (unknown.length > 0) {
+  console.error(`no check is called ${unknown.join(", ")}; there are: ${Object.keys(CHECKS).join(", ")}`);
+  process.exit(1);
+}
+
+const results = Object.entries(CHECKS)
+  .filter(([name]) => positionals.length === 0 || positionals.includes(name))
+  .map(([name, [program, ...args]]) => {
+    console.log(`\n── ${name}: ${[program, ...args].join(" ")}`);
+    const begun = performance.now();
+    const { status } = spawnSync(program, args, { cwd: PROJECT, stdio: "inherit" });
+    return { name, isPassed: status === 0, seconds: (performance.now() - begun) / 1000 };
+  });
+
+console.log();
+for (const { name, isPassed, seconds } of results) {
+  console.log(`${isPassed ? "passed" : "FAILED"}  ${name.padEnd(13)} ${seconds.toFixed(1).padStart(6)} s`);
+}
+process.exitCode = results.filter(({ isPassed }) => !isPassed).length;
