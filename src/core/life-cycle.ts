@@ -1,16 +1,16 @@
-// The state machine of one record: from a record, an event, a policy and the time to the next record, the reply and the
-// next deadline. Total and pure. It decides alone whether the origin may be called; nothing else may.
+// The state machine of one record: it takes a record, an event, a policy and the time, and returns the next record, the
+// reply and the next deadline. It is total and pure. Nothing else may decide whether the origin is called.
 //
-// Every event first sees the record as time has left it (`settle`): a lock that ended, a record that expired. Whether
-// an alarm looked in between makes therefore no difference to what any later event leaves behind.
+// Every event first applies what time has changed (`settle`): the lock may have ended, the record may have expired. So an
+// alarm that ran in between makes no difference to the result of any later event.
 
 import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
 import type { LifeCycleEvent, OperatorEvent, Reply, Step, Unchangeable } from "./events.ts";
 import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } from "./record.ts";
 
 /**
- * Takes one step. `policy` is the one in force for the request; an attempt that runs keeps the policy of its own claim,
- * so a changed configuration never changes the promise under which an attempt was started.
+ * Applies one event to a record. `policy` is the route's current one, and only a new attempt takes it. A record keeps the
+ * policy of its own claim, so a changed configuration never changes the promise under which an attempt was started.
  */
 export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
   const current = settle(record, now);
@@ -42,8 +42,8 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
 }
 
 /**
- * An operator's change. Attempts never overlap, whoever decides: as long as one may be at work in the origin, no other can
- * be let in. A completed record can only be forgotten: the first answer is the answer.
+ * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
+ * origin, no other may start. A completed record can only be forgotten, because its first answer is final.
  */
 function operate(
   record: IdempotencyRecord | null,
@@ -64,9 +64,10 @@ function operate(
     case "resolve": {
       if (current.state === "completed") return refuse("completed");
       const { status } = event;
-      // A response may be given at once. That nobody else is let in before remains.
-      const given = { ...attempt, lockedUntil: current.state === "failed" ? current.retryFrom : attempt.lockedUntil };
-      const completed = { state: "completed", fingerprint, attempt: given, policy, status, kept: true } as const;
+      // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
+      const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
+      const locked = { ...attempt, lockedUntil };
+      const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
       return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
     }
     case "forget":
@@ -85,7 +86,7 @@ function mayBeAtWork(record: Failed | Unknown | Completed, now: EpochMs): boolea
   }
 }
 
-/** When time alone next changes the record. */
+/** When the record next changes without an event. */
 export function deadlineOf(record: IdempotencyRecord): EpochMs {
   switch (record.state) {
     case "started":
@@ -98,7 +99,7 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
   }
 }
 
-/** The record as time has left it. Times are those of the lock's end, not those of whoever noticed. */
+/** The record after what time has changed; `null` when it has expired. Times count from the end of the lock, not from `now`. */
 function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
   if (record.state !== "started") return record.expiresAt > now ? record : null;
@@ -107,13 +108,13 @@ function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyReco
   return ended.expiresAt > now ? ended : null;
 }
 
-/** What an attempt leaves behind of which nobody knows whether it took effect; it is kept from `since` on. */
+/** The record after an attempt that may have taken effect. Its retention counts from `since`. */
 function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Failed | Unknown {
   const { fingerprint, attempt, policy } = record;
   const expiresAt = later(since, policy.retentionMs);
   switch (policy.unknown) {
     case "retry":
-      // The attempt may still be at work in the origin: attempts never overlap, so the lock is waited for.
+      // The attempt may still be running at the origin. Attempts never overlap, so the next one waits until the lock ends.
       return { state: "failed", fingerprint, attempt, policy, retryFrom: attempt.lockedUntil, expiresAt };
     case "hold":
       return { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt: null, verifications: 0 };
@@ -158,7 +159,7 @@ function request(
     }
     case "failed": {
       const { retryFrom, fingerprint, attempt } = current;
-      // The same request, delivered once more: the id of an attempt that has ended never names another one.
+      // The same request may be delivered twice. The id of an ended attempt must never name a second attempt.
       const isSpent = attemptId === attempt.id;
       if (now >= retryFrom && !isSpent) return start(fingerprint, attemptId, attempt.number + 1, policy, now);
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
@@ -178,14 +179,14 @@ function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: 
 
 type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "look" }>;
 
-/** What the owner's word makes of the record, also when it comes after the lock has ended. */
+/** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
 function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
   const { fingerprint, attempt, policy } = current;
   const expiresAt = later(now, policy.retentionMs);
   switch (event.type) {
     case "result": {
       const { status, kept, verified } = event;
-      // With the attempt's own word its lock has ended.
+      // The attempt's own result ends its lock.
       const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
       const done = { ...attempt, lockedUntil };
       return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
@@ -193,10 +194,10 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
     case "refused":
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
     case "ambiguous":
-      // An attempt that takes back what it has said before does so now: its doubt is no older than that.
+      // An attempt may withdraw what it reported before, so the doubt begins no earlier than now.
       return current.state === "unknown" ? current : outcomeUnknown(current, latest(attempt.lockedUntil, now));
     case "absent":
-      // As long as the attempt may be at work, that it has not happened says nothing.
+      // While the attempt may still be running, "not found" proves nothing: it may act after the question.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
       if (event.askedAt < attempt.lockedUntil) return current;
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
@@ -205,23 +206,23 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
   }
 }
 
-/** The record of an attempt that is known to live, however late its renewal comes. */
+/** The record of an attempt that is known to be running, however late its renewal comes. */
 export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unknown, now: EpochMs): Started {
   return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil: later(now, policy.lockMs) }, policy };
 }
 
-/** The first pause between two questions to the origin, doubled each time, and the longest one. */
+/** The pause between two verifications starts at 2 s, doubles each time, and is at most 10 min. */
 const FIRST_PAUSE_MS = 2000;
 const LONGEST_PAUSE_MS = 600_000;
 
 /**
- * Written before the origin is asked, so that a crash does not lose the pause. A duplicate may ask at any time; only the
- * questions that were due make the next pause longer.
+ * The record after one question to the origin. It is written before the origin is asked, so that a crash does not lose the
+ * pause. A duplicate request may ask at any time; only a question that was due makes the next pause longer.
  */
 function askedOnce(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
   if (now < verifyAt) return record;
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
-  // What expires is not asked about any more, so that the next question's time is always the record's deadline.
+  // An expired record is never verified, so `verifyAt` never exceeds `expiresAt` and is always the record's deadline.
   const next = earliest(later(now, durationMs(pauseMs)), record.expiresAt);
   return { ...record, verifyAt: next, verifications: record.verifications + 1 };
 }
