@@ -1,7 +1,7 @@
 // The state machine of one record: it takes a record, an event, a policy and the time, and returns the next record, the
 // reply and the next deadline. It is total and pure. Nothing else may decide whether the origin is called.
 //
-// Every event first applies what time has changed (`settle`): the lock may have ended, the record may have expired. So an
+// Every event first applies what time has changed (`applyTime`): the lock may have ended, the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
 import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
@@ -13,12 +13,12 @@ import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } f
  * policy of its own claim, so a changed configuration never changes the promise under which an attempt was started.
  */
 export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
-  const current = settle(record, now);
-  if (current === null) return stepNone(event, policy, now);
+  const current = applyTime(record, now);
+  if (current === null) return stepWithoutRecord(event, policy, now);
   switch (event.type) {
     case "request":
       if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "mismatch" });
-      return request(record, current, event.attemptId, policy, now);
+      return applyRequest(record, current, event.attemptId, policy, now);
     case "result":
     case "refused":
     case "ambiguous":
@@ -26,10 +26,10 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "absent":
       if (event.attemptId !== current.attempt.id || current.state === "completed")
         return unchanged(record, { type: "superseded" });
-      return changed(endOrRenew(current, event, now), { type: "settled" });
+      return changed(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
       if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "seen" });
-      const asked = askedOnce(current, current.verifyAt, now);
+      const asked = afterQuestion(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
     case "look":
@@ -37,7 +37,7 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "release":
     case "resolve":
     case "forget":
-      return operate(record, current, event, now);
+      return applyOperatorEvent(record, current, event, now);
   }
 }
 
@@ -45,7 +45,7 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
  * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
  * origin, no other may start. A completed record can only be forgotten, because its first answer is final.
  */
-function operate(
+function applyOperatorEvent(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
   event: OperatorEvent,
@@ -71,12 +71,12 @@ function operate(
       return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
     }
     case "forget":
-      if (mayBeAtWork(current, now)) return refuse("in-flight");
+      if (mayStillRun(current, now)) return refuse("in-flight");
       return { record: null, reply: { type: "changed" }, deadline: null };
   }
 }
 
-function mayBeAtWork(record: Failed | Unknown | Completed, now: EpochMs): boolean {
+function mayStillRun(record: Failed | Unknown | Completed, now: EpochMs): boolean {
   switch (record.state) {
     case "failed":
       return record.retryFrom > now;
@@ -100,7 +100,7 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
 }
 
 /** The record after what time has changed; `null` when it has expired. Times count from the end of the lock, not from `now`. */
-function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
+function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
   if (record.state !== "started") return record.expiresAt > now ? record : null;
   if (record.attempt.lockedUntil > now) return record;
@@ -125,7 +125,7 @@ function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Fai
   }
 }
 
-function stepNone(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
+function stepWithoutRecord(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
   switch (event.type) {
     case "request":
       return start(event.fingerprint, event.attemptId, 1, policy, now);
@@ -145,7 +145,7 @@ function stepNone(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
   }
 }
 
-function request(
+function applyRequest(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
   attemptId: AttemptId,
@@ -180,7 +180,7 @@ function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: 
 type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "look" }>;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
-function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
+function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
   const { fingerprint, attempt, policy } = current;
   const expiresAt = later(now, policy.retentionMs);
   switch (event.type) {
@@ -212,16 +212,16 @@ export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unk
 }
 
 /** The pause between two verifications starts at 2 s, doubles each time, and is at most 10 min. */
-const FIRST_PAUSE_MS = 2000;
-const LONGEST_PAUSE_MS = 600_000;
+const MIN_PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 600_000;
 
 /**
  * The record after one question to the origin. It is written before the origin is asked, so that a crash does not lose the
  * pause. A duplicate request may ask at any time; only a question that was due makes the next pause longer.
  */
-function askedOnce(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
+function afterQuestion(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
   if (now < verifyAt) return record;
-  const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
+  const pauseMs = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
   // An expired record is never verified, so `verifyAt` never exceeds `expiresAt` and is always the record's deadline.
   const next = earliest(later(now, durationMs(pauseMs)), record.expiresAt);
   return { ...record, verifyAt: next, verifications: record.verifications + 1 };
