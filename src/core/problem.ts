@@ -48,23 +48,23 @@ const STORE_RETRY_SECONDS = 1;
 export function describeProblem(problem: Problem): ProblemDetails {
   switch (problem.code) {
     case "key-missing":
-      return final(
+      return notRetryable(
         400,
         "Idempotency key missing",
         `This operation requires the ${problem.header} header with a value that is unique to the operation, such as a UUID. Nothing was sent to the origin.`,
       );
     case "key-invalid":
-      return final(400, "Idempotency key invalid", `${problem.reason} Nothing was sent to the origin.`);
+      return notRetryable(400, "Idempotency key invalid", `${problem.reason} Nothing was sent to the origin.`);
     case "request-invalid":
-      return final(400, "Request invalid", `${problem.reason} Nothing was sent to the origin.`);
+      return notRetryable(400, "Request invalid", `${problem.reason} Nothing was sent to the origin.`);
     case "key-reused":
-      return final(
+      return notRetryable(
         problem.status,
         "Idempotency key reused",
         "This idempotency key was already used for a different request. Use a new key for a new operation; to retry, send the original request unchanged.",
       );
     case "in-flight":
-      return later(
+      return retryable(
         409,
         "Request in flight",
         "An earlier request with this idempotency key has not finished. Send the same request again later to get its response.",
@@ -72,20 +72,20 @@ export function describeProblem(problem: Problem): ProblemDetails {
       );
     case "outcome-unknown":
       if (problem.retryAfterMs !== null) {
-        return later(
+        return retryable(
           409,
           "Outcome unknown",
           "An earlier request with this idempotency key may have taken effect, but its response was lost. The gateway is asking the origin. Send the same request again later to learn the outcome.",
           problem.retryAfterMs,
         );
       }
-      return final(
+      return notRetryable(
         409,
         "Outcome unknown",
         "An earlier request with this idempotency key may have taken effect, but its response was lost. The gateway will not repeat it. Find out whether it took effect before you start the operation again with a new key.",
       );
     case "response-not-kept": {
-      const details = final(
+      const details = notRetryable(
         409,
         "Response not kept",
         `The operation took effect and was answered with status ${problem.originalStatus}, but its response was not kept, because it was too large or could not be stored. Do not repeat the operation; read its outcome from the API.`,
@@ -93,7 +93,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
       return { ...details, members: { originalStatus: problem.originalStatus } };
     }
     case "body-too-large": {
-      const details = final(
+      const details = notRetryable(
         413,
         "Request body too large",
         `The body of this request may have at most ${problem.limitBytes} bytes. Nothing was sent to the origin.`,
@@ -102,7 +102,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
     }
     case "origin-unreachable":
       return {
-        ...final(
+        ...notRetryable(
           502,
           "Origin unreachable",
           "The gateway could not connect to the origin, so nothing was sent. You may send the same request again.",
@@ -119,14 +119,14 @@ export function describeProblem(problem: Problem): ProblemDetails {
     case "origin-timeout":
       return inDoubt(504, "Origin timed out", "The origin did not answer in time", problem);
     case "store-unavailable":
-      return later(
+      return retryable(
         503,
         "Idempotency store unavailable",
         "The gateway cannot reach the record of this idempotency key. Send the same request again, with the same key, to learn its outcome.",
         STORE_RETRY_SECONDS * 1000,
       );
     case "configuration-invalid": {
-      const details = final(
+      const details = notRetryable(
         500,
         "Gateway configuration invalid",
         "The gateway's configuration has errors, so it forwards nothing. The errors are in the gateway's log.",
@@ -141,16 +141,18 @@ export function describeProblem(problem: Problem): ProblemDetails {
     case "record-not-found":
     case "change-refused": {
       const { status, title, detail, retryAfterMs } = describeOperatorProblem(problem);
-      return retryAfterMs === null ? final(status, title, detail) : later(status, title, detail, retryAfterMs);
+      return retryAfterMs === null
+        ? notRetryable(status, title, detail)
+        : retryable(status, title, detail, retryAfterMs);
     }
   }
 }
 
-function final(status: number, title: string, detail: string): ProblemDetails {
+function notRetryable(status: number, title: string, detail: string): ProblemDetails {
   return { status, title, detail, retryable: false, retryAfterSeconds: null, members: {} };
 }
 
-function later(status: number, title: string, detail: string, afterMs: number): ProblemDetails {
+function retryable(status: number, title: string, detail: string, afterMs: number): ProblemDetails {
   return { status, title, detail, retryable: true, retryAfterSeconds: wholeSeconds(afterMs), members: {} };
 }
 
@@ -163,27 +165,27 @@ function inDoubt(
 ): ProblemDetails {
   switch (doubt.unknown) {
     case "retry":
-      return later(
+      return retryable(
         status,
         title,
         `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway makes another attempt once the first can no longer be running.`,
         doubt.retryAfterMs,
       );
     case "verify":
-      return later(
+      return retryable(
         status,
         title,
         `${what}, so the operation may have taken effect. Send the same request with the same key again: the gateway first asks the origin whether it did.`,
         doubt.retryAfterMs,
       );
     case "hold":
-      return final(
+      return notRetryable(
         status,
         title,
         `${what}, so the operation may have taken effect. The gateway will not repeat it: find out whether it took effect before you start it again with a new key.`,
       );
     case "unprotected":
-      return final(
+      return notRetryable(
         status,
         title,
         `${what}, and no idempotency key protects it. Whether it is safe to send again depends on the operation.`,
