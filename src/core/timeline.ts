@@ -75,9 +75,9 @@ export function timelineOf(
       return [...history, attempt.lockedUntil <= now ? ended(attempt, attempt.lockedUntil, "lost") : running(attempt)];
     case "completed": {
       const last = history.at(-1);
-      const isOperators = last?.type === "change" && last.action === "resolve";
+      const isResolved = last?.type === "change" && last.action === "resolve";
       const result = { ...ended(attempt, record.completedAt, "result"), status: record.status };
-      return isOperators ? history : [...history, result];
+      return isResolved ? history : [...history, result];
     }
     case "failed":
     case "unknown":
@@ -136,8 +136,8 @@ function happeningOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now:
 function lostAttempt(before: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): Happening | null {
   if (before.state !== "started" || before.attempt.lockedUntil > now) return null;
   // The attempt itself reports late, so it was not lost.
-  const isOwners = "attemptId" in event && event.type !== "request" && event.attemptId === before.attempt.id;
-  return isOwners ? null : ended(before.attempt, before.attempt.lockedUntil, "lost");
+  const isFromOwner = "attemptId" in event && event.type !== "request" && event.attemptId === before.attempt.id;
+  return isFromOwner ? null : ended(before.attempt, before.attempt.lockedUntil, "lost");
 }
 
 function running({ number, startedAt }: Attempt): Happening {
