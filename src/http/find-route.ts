@@ -1,6 +1,6 @@
-// Which route protects a request: the first that matches, in the order of the configuration. Where a path has several
-// forms (see path.ts) that match different routes, the strictest of them: nobody knows which one the origin will take it
-// for. Letters' case is a form too, since many routers do not look at it (Express, ASP.NET).
+// Finds the route that protects a request: the first match in the order of the configuration. If the forms of a path (see
+// path.ts) match different routes, the strictest one counts, because the gateway cannot know which form the origin's router
+// uses. A different case of letters is a form too, because many routers ignore case (Express, ASP.NET).
 
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
@@ -10,7 +10,7 @@ import type { Route } from "../config/resolved.ts";
 import { strictestRoute } from "../config/strictest.ts";
 import { pathForms } from "./path.ts";
 
-/** `null`: nothing protects it. `too-long`: nobody knows, since the path is too long to be compared in all its forms. */
+/** `null`: no route protects the request. `too-long`: unknown, because the path is too long to compare all its forms. */
 export type FindRoute = (method: string, path: string) => Route | "too-long" | null;
 
 export function routeFinder(routes: readonly Route[]): FindRoute {
@@ -18,7 +18,7 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
   for (const route of routes) for (const method of route.methods) router.add(method, route.path, route);
   const methods = new Set(routes.flatMap((route) => route.methods));
   const inOrder = (some: ReadonlySet<Route>): readonly Route[] => routes.filter((route) => some.has(route));
-  const spellers = spellersOf(routes);
+  const recasings = recasingsOf(routes);
   const hasTrailingSlash = routes.some(({ path }) => path.length > 1 && path.endsWith("/"));
   const first = (method: string, path: string): Route | null => router.match(method, path)[0][0]?.[0] ?? null;
 
@@ -26,8 +26,8 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
     if (!methods.has(method)) return null;
     const asWritten = pathForms(path);
     if (asWritten === null) return "too-long";
-    const spellings = [...asWritten, ...spellers.flatMap((spelled) => asWritten.map(spelled))];
-    // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` as well.
+    const spellings = [...asWritten, ...recasings.flatMap((recase) => asWritten.map(recase))];
+    // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` too.
     const forms = new Set(hasTrailingSlash ? spellings.flatMap((form) => [form, `${form}/`]) : spellings);
     if (forms.size === 1) return first(method, path);
     const found = new Set<Route>();
@@ -39,13 +39,14 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
   };
 }
 
-type Spell = (path: string) => string;
+type Recase = (path: string) => string;
 
 /**
- * Each gives a path's segments the case in which routes spell them: one for all names that are spelled in one way, and one for
- * each route with a name that others spell otherwise. Where two routes differ by case alone, case counts.
+ * Functions that change the case of a path's segments to the case that routes use. One covers every name that all routes spell
+ * the same way. Each route with a name that other routes spell differently gets a function of its own. If two routes differ
+ * only by case, case counts, and neither gets one.
  */
-function spellersOf(routes: readonly Route[]): readonly Spell[] {
+function recasingsOf(routes: readonly Route[]): readonly Recase[] {
   const patterns = routes.flatMap(patternsOf);
   const spellings = new Map<string, string | null>();
   for (const text of patterns.flatMap(({ segments }) => segments.flatMap(literalOf))) {
@@ -53,7 +54,7 @@ function spellersOf(routes: readonly Route[]): readonly Spell[] {
     spellings.set(text.toLowerCase(), known === undefined || known === text ? text : null);
   }
   const isLower = [...spellings].every(([lower, text]) => lower === text);
-  const common: Spell = (path) => {
+  const common: Recase = (path) => {
     if (isLower && path === path.toLowerCase()) return path;
     return path
       .split("/")
@@ -67,11 +68,11 @@ function spellersOf(routes: readonly Route[]): readonly Spell[] {
       (other) => shapeOf(other) !== shapeOf(one) && shapeOf(other).toLowerCase() === shapeOf(one).toLowerCase(),
     );
   const odd = patterns.filter((pattern) => pattern.segments.some(isOdd) && !hasTwin(pattern));
-  return [common, ...odd.map(spellerOf)];
+  return [common, ...odd.map(recasingOf)];
 }
 
-/** Gives a path that begins as the pattern does, but for case, the pattern's own. */
-function spellerOf({ segments }: PathPattern): Spell {
+/** If the path begins like the pattern except for case, changes that beginning to the pattern's case. */
+function recasingOf({ segments }: PathPattern): Recase {
   return (path) => {
     const parts = path.split("/", segments.length + 1);
     const rest = path.slice(parts.join("/").length);
@@ -93,7 +94,7 @@ function literalOf(segment: Segment): readonly string[] {
   return segment.kind === "literal" ? [segment.text] : [];
 }
 
-/** What tells two patterns apart. */
+/** Two patterns with the same shape match the same paths. */
 function shapeOf({ segments, tail }: PathPattern): string {
   return [...segments.map((segment) => literalOf(segment)[0] ?? ":"), ...(tail ? ["*"] : [])].join("/");
 }

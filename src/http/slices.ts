@@ -1,16 +1,19 @@
-// Work that takes the processor for long, in slices: between two of them the isolate answers whoever else has come. One at
-// a time does such work, since many that are half done would hold more memory than an isolate has; the others wait.
+// Runs long computations in slices, so that the isolate can answer other requests between two slices. Only one runs at a time,
+// because many half-done ones would need more memory than an isolate has. The others wait.
 
 export interface SliceClock {
   readonly pause: (ms: number) => Promise<void>;
   readonly now: () => number;
 }
 
-/** How often one that waits asks whether it is its turn. */
-const ASK_MS = 10;
+/** How often a waiting computation checks whether it may start. */
+const POLL_MS = 10;
 
-/** One whose client has left is never resumed and never says so. A living one is seen after every slice. */
-const GONE_MS = 100;
+/**
+ * After this long without a slice, the running computation counts as abandoned, because the runtime never resumes, and never
+ * reports, a computation whose client disconnected.
+ */
+const ABANDONED_MS = 100;
 
 const CLOCK: SliceClock = {
   pause: (ms) =>
@@ -22,30 +25,31 @@ const CLOCK: SliceClock = {
 
 export class Slices {
   readonly #clock: SliceClock;
-  #working: { seenAt: number } | null = null;
+  /** The running computation, and when it began its last slice. */
+  #current: { lastSliceAt: number } | null = null;
 
   constructor(clock: SliceClock = CLOCK) {
     this.#clock = clock;
   }
 
-  /** What `work` returns. It pauses after each slice; what is done in one never waits for others. */
+  /** Returns what `work` returns. Pauses at each `yield`. Work without a `yield` never waits for other work. */
   async run<T>(work: Generator<undefined, T>): Promise<T> {
     let step = work.next();
     if (step.done === true) return step.value;
-    while (this.#working !== null && this.#clock.now() - this.#working.seenAt <= GONE_MS) {
-      await this.#clock.pause(ASK_MS);
+    while (this.#current !== null && this.#clock.now() - this.#current.lastSliceAt <= ABANDONED_MS) {
+      await this.#clock.pause(POLL_MS);
     }
-    const own = { seenAt: this.#clock.now() };
-    this.#working = own;
+    const own = { lastSliceAt: this.#clock.now() };
+    this.#current = own;
     try {
       while (step.done !== true) {
         await this.#clock.pause(0);
-        own.seenAt = this.#clock.now();
+        own.lastSliceAt = this.#clock.now();
         step = work.next();
       }
       return step.value;
     } finally {
-      if (this.#working === own) this.#working = null;
+      if (this.#current === own) this.#current = null;
     }
   }
 }

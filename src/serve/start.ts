@@ -155,7 +155,7 @@ function lineOf({ path, message }: ConfigProblem): string {
   return `${path}: ${message}`;
 }
 
-/** Writes the program and workerd's configuration into the state directory, where one can inspect them; returns the latter's path. */
+/** Writes the program and workerd's configuration into the state directory, for inspection. Returns the configuration's path. */
 async function prepare({ hosting, secrets }: Plan, stateDir: string, options: ServeOptions): Promise<string> {
   const modulesDir = join(stateDir, "program");
   const bundle = await bundleWorker(hosting.main, hosting.compatibility);
