@@ -4,7 +4,7 @@
 import { fingerprint, type Fingerprint } from "../core/units.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { digest, sha256 } from "./digest.ts";
-import { Slices } from "./slices.ts";
+import { TimeSlicer } from "./time-slicer.ts";
 
 export interface FingerprintParts {
   readonly method: string;
@@ -19,7 +19,7 @@ export interface FingerprintParts {
 const VERSION = "onceway-1";
 
 /** One for all requests that this isolate compares as JSON. */
-const slices = new Slices();
+const slicer = new TimeSlicer();
 
 export async function fingerprintRequest(
   parts: FingerprintParts,
@@ -51,7 +51,7 @@ async function bodyParts(
     case "bytes":
       return ["bytes", await sha256(body)];
     case "json": {
-      const canonical = await slices.run(canonicalJson(body));
+      const canonical = await slicer.run(canonicalJson(body));
       // A body without a canonical form is compared byte by byte, which is stricter and never laxer.
       return canonical === null ? ["bytes", await sha256(body)] : ["json", await sha256(canonical)];
     }

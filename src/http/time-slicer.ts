@@ -23,7 +23,7 @@ const CLOCK: SliceClock = {
   now: () => performance.now(),
 };
 
-export class Slices {
+export class TimeSlicer {
   readonly #clock: SliceClock;
   /** The running computation, and when it began its last slice. */
   #current: { lastSliceAt: number } | null = null;
