@@ -25,7 +25,7 @@ export type LifeCycleEvent =
   /** The origin was asked at `askedAt` and knows of no such operation. */
   | { readonly type: "absent"; readonly attemptId: AttemptId; readonly askedAt: EpochMs }
   /** Only time has passed: the alarm applies what is due. */
-  | { readonly type: "look" }
+  | { readonly type: "tick" }
   | OperatorEvent;
 
 /** What an operator decides about a record. `by` says who decided, `reason` says why. */
@@ -63,7 +63,7 @@ export type Reply =
   | { readonly type: "changed" }
   /** To an operator: the change was refused. */
   | { readonly type: "unchangeable"; readonly why: Unchangeable }
-  /** To `look`, and to `verify` when there is nothing to ask. */
+  /** To `tick`, and to `verify` when there is nothing to ask. */
   | { readonly type: "seen" };
 
 export interface Step {

@@ -32,7 +32,7 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       const asked = afterQuestion(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
-    case "look":
+    case "tick":
       return changed(current, { type: "seen" });
     case "release":
     case "resolve":
@@ -140,7 +140,7 @@ function stepWithoutRecord(event: LifeCycleEvent, policy: Policy, now: EpochMs):
     case "forget":
       return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
-    case "look":
+    case "tick":
       return { record: null, reply: { type: "seen" }, deadline: null };
   }
 }
@@ -177,7 +177,7 @@ function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: 
   return changed(record, { type: "start", record });
 }
 
-type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "look" }>;
+type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "tick" }>;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
 function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {

@@ -101,7 +101,7 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "request":
     case "renew":
     case "verify":
-    case "look":
+    case "tick":
       return null;
   }
 }
@@ -127,7 +127,7 @@ function happeningOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now:
     case "request":
     case "renew":
     case "verify":
-    case "look":
+    case "tick":
       return null;
   }
 }

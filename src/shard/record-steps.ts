@@ -35,7 +35,7 @@ export class RecordSteps {
   see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
     return this.#outlives(id, record, now)
       ? renewed(record, now)
-      : step(record, { type: "look" }, record.policy, now).record;
+      : step(record, { type: "tick" }, record.policy, now).record;
   }
 
   /** An operator's change, with the response that `resolve` gives. Tells why not; `null` when it was made. */
@@ -47,7 +47,7 @@ export class RecordSteps {
     const { policy } = entry.record;
     const now = epochMs(Date.now());
     // What no alarm has seen yet: with the lost attempt goes what had come of its response.
-    if (entry.record.state === "started") this.take(id, { type: "look" }, policy, now);
+    if (entry.record.state === "started") this.take(id, { type: "tick" }, policy, now);
     const { reply } = this.take(id, event, policy, now, { response });
     return reply.type === "unchangeable" ? reply.why : null;
   }
@@ -56,7 +56,7 @@ export class RecordSteps {
   look(id: RecordId, now: EpochMs): void {
     const { ledger } = this.#ports;
     const policy = ledger.find(id)?.record.policy;
-    const left = policy === undefined ? null : this.take(id, { type: "look" }, policy, now).record;
+    const left = policy === undefined ? null : this.take(id, { type: "tick" }, policy, now).record;
     // Whatever was remembered of its lock, this is how it stands.
     ledger.lockEnds.note(id, left);
   }
