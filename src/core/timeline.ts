@@ -47,7 +47,7 @@ export type Change = "release" | "resolve" | "forget";
 const MOST_HAPPENINGS = 50;
 
 /** The history after `event` changed `before` into `after` at `now`. It is the same array if nothing is added. */
-export function remember(
+export function updateHistory(
   history: readonly Happening[],
   before: IdempotencyRecord | null,
   event: LifeCycleEvent,

@@ -4,7 +4,7 @@
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { remember, verdictOf } from "../core/timeline.ts";
+import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
@@ -71,7 +71,7 @@ export class RecordSteps {
       const verdict = before === null ? null : verdictOf(before, event, now);
       let route = "";
       if (verdict !== null) bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
-      const history = remember(entry?.history ?? [], before, event, result.record, now);
+      const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
       this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));

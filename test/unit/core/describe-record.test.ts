@@ -6,7 +6,7 @@ import { describeRecord, type RecordDescription } from "../../../src/core/descri
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Change, type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
+import { type Change, type Happening, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 import type { EndReason } from "../../../src/core/verdict.ts";
 
@@ -28,7 +28,7 @@ function live(unknown: Policy["unknown"], now: number, events: Events): Lived | 
   let history: readonly Happening[] = [];
   for (const [at, event] of [...events, [now, { type: "tick" }] as const]) {
     const next = step(record, event, policy, epochMs(at));
-    if (next.record !== record) history = remember(history, record, event, next.record, epochMs(at));
+    if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));
     ({ record } = next);
   }
   return record === null ? null : { record, timeline: timelineOf(history, record, epochMs(now)), policy };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
+import { type Happening, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 
 const LOCK_MS = 40;
@@ -19,7 +19,7 @@ function tell(
   let history: readonly Happening[] = [];
   for (const [at, event] of events) {
     const next = step(record, event, policy, epochMs(at));
-    if (next.record !== record) history = remember(history, record, event, next.record, epochMs(at));
+    if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));
     ({ record } = next);
   }
   return record === null ? ["none"] : timelineOf(history, record, epochMs(upTo)).map(line);
