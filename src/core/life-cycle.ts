@@ -1,7 +1,7 @@
 // The state machine of one record: it takes a record, an event, a policy and the time, and returns the next record, the
 // reply and the next deadline. It is total and pure. Nothing else may decide whether the origin is called.
 //
-// Every event first applies what time has changed (`applyTime`): the lock may have ended, the record may have expired. So an
+// Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
 import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
@@ -99,7 +99,7 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
   }
 }
 
-/** The record after what time has changed; `null` when it has expired. Times count from the end of the lock, not from `now`. */
+/** The record as time has changed it; `null` if it has expired. New times count from the end of the lock, not from `now`. */
 function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
   if (record.state !== "started") return record.expiresAt > now ? record : null;
@@ -194,7 +194,7 @@ function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEv
     case "refused":
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
     case "ambiguous":
-      // An attempt may withdraw what it reported before, so the doubt begins no earlier than now.
+      // An attempt may withdraw what it reported before, so its outcome becomes unknown now at the earliest.
       return current.state === "unknown" ? current : outcomeUnknown(current, latest(attempt.lockedUntil, now));
     case "absent":
       // While the attempt may still be running, "not found" proves nothing: it may act after the question.

@@ -34,26 +34,27 @@ export interface Attempt {
   readonly lockedUntil: EpochMs;
 }
 
-interface Remembered {
+/** What a record has in every state. */
+interface RecordBase {
   readonly fingerprint: Fingerprint;
   readonly attempt: Attempt;
   readonly policy: Policy;
 }
 
 /** An attempt is in flight. */
-export interface Started extends Remembered {
+export interface Started extends RecordBase {
   readonly state: "started";
 }
 
 /** The last attempt had no effect, or may be repeated: from `retryFrom` on, the next request starts another. */
-export interface Failed extends Remembered {
+export interface Failed extends RecordBase {
   readonly state: "failed";
   readonly retryFrom: EpochMs;
   readonly expiresAt: EpochMs;
 }
 
 /** The last attempt may have taken effect, and the route forbids another one until it is known. */
-export interface Unknown extends Remembered {
+export interface Unknown extends RecordBase {
   readonly state: "unknown";
   /** When to ask the origin next whether the attempt took effect; `null` if the route does not ask. */
   readonly verifyAt: EpochMs | null;
@@ -63,7 +64,7 @@ export interface Unknown extends Remembered {
 }
 
 /** The operation took effect; its first answer is final. */
-export interface Completed extends Remembered {
+export interface Completed extends RecordBase {
   readonly state: "completed";
   readonly status: number;
   /** Whether the response is stored. It is not if it was too large or could not be written. */

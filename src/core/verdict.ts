@@ -1,4 +1,5 @@
-// What an attempt's end means. An end that could mean either is ambiguous, because a wrong guess could cause a second effect.
+// Decides what an attempt's end means. If the origin may or may not have acted, the end is ambiguous: a wrong guess could
+// cause a second effect.
 
 /** How an attempt ended, as the gateway saw it. */
 export type AttemptEnd =

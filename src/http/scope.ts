@@ -80,7 +80,7 @@ function readCookie(header: string, name: string): string | null | typeof AMBIGU
   return values.length === 0 ? null : values.join(";");
 }
 
-/** The beginning of a cookie of a second, joined `Cookie` line. A comma alone is no sign of one, because values may contain it. */
+/** The start of a second `Cookie` line that was joined to the first. A comma alone does not show one, because values may have it. */
 const BEGINS_COOKIE = /^[\t ]*[!#$%&'*+.^_`|~0-9A-Za-z-]+=/;
 
 /** Whether a server that trims, unquotes or decodes names would take this pair for the cookie. */
