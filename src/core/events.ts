@@ -1,14 +1,14 @@
-// The words of the life cycle: what may happen to a record, and what is replied to whom. What follows from what is decided in
-// life-cycle.ts alone.
+// The events that a record's state machine takes, and the replies that it gives. Only life-cycle.ts decides which reply
+// follows which event.
 
 import type { Completed, Failed, IdempotencyRecord, Started, Unknown } from "./record.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
 import type { EndReason, NoResult } from "./verdict.ts";
 
 export type LifeCycleEvent =
-  /** A request with the record's key, in its scope. `attemptId` is for the attempt that it may start. */
+  /** A request with the record's key and scope arrived. If it starts an attempt, that attempt gets `attemptId`. */
   | { readonly type: "request"; readonly fingerprint: Fingerprint; readonly attemptId: AttemptId }
-  /** The operation took effect, and this was its answer: the attempt's own, or (`verified`) the origin's when it was asked. */
+  /** The operation took effect. The answer is the attempt's own or, if `verified`, the origin's answer to a verification. */
   | {
       readonly type: "result";
       readonly attemptId: AttemptId;
@@ -16,28 +16,28 @@ export type LifeCycleEvent =
       readonly kept: boolean;
       readonly verified: boolean;
     }
-  /** The attempt ended, and the origin certainly did not act; or nobody knows whether it did. */
+  /** The attempt ended: either the origin certainly did not act (`refused`), or it may have acted (`ambiguous`). */
   | { readonly type: NoResult; readonly attemptId: AttemptId; readonly reason: EndReason }
-  /** The attempt is alive and needs its lock for longer. */
+  /** The attempt is still running and needs its lock for longer. */
   | { readonly type: "renew"; readonly attemptId: AttemptId }
-  /** The origin is to be asked whether the last attempt took effect. */
+  /** Somebody wants to ask the origin whether the last attempt took effect. */
   | { readonly type: "verify" }
-  /** The origin, asked at `askedAt`, knows of no such operation. */
+  /** The origin was asked at `askedAt` and knows of no such operation. */
   | { readonly type: "absent"; readonly attemptId: AttemptId; readonly askedAt: EpochMs }
-  /** Nothing happened but time: the alarm looks. */
-  | { readonly type: "look" }
+  /** Only time has passed: the alarm applies what is due. */
+  | { readonly type: "tick" }
   | OperatorEvent;
 
-/** What an operator decides about a record, and why. */
+/** What an operator decides about a record. `by` says who decided, `reason` says why. */
 export type OperatorEvent =
-  /** Another attempt may start, with the next request. */
+  /** The next request may start another attempt. */
   | { readonly type: "release"; readonly by: string; readonly reason: string }
-  /** The operation took effect, and a response is given in place of the origin's. */
+  /** The operation took effect. The operator supplies the response instead of the origin. */
   | { readonly type: "resolve"; readonly by: string; readonly reason: string; readonly status: number }
-  /** There never was such a record. */
+  /** The record is erased, as if it had never existed. */
   | { readonly type: "forget"; readonly by: string; readonly reason: string };
 
-/** Why a record is not changed: there is none, an attempt may be at work in the origin, or its answer stands. */
+/** Why an operator cannot change a record: it does not exist, an attempt may still be running, or it has its final answer. */
 export type Unchangeable = "none" | "in-flight" | "completed";
 
 export type Reply =
@@ -45,30 +45,31 @@ export type Reply =
   | { readonly type: "start"; readonly record: Started }
   /** To a request: answer from the record. */
   | { readonly type: "replay"; readonly record: Completed }
-  /** To a request: it took effect, but its response was not kept. */
+  /** To a request: the operation took effect, but its response was not kept. */
   | { readonly type: "not-kept"; readonly record: Completed }
-  /** To a request: an attempt holds the lock, or held it and may still be at work. No other starts before `retryFrom`. */
+  /** To a request: an attempt holds the lock, or held it and may still be running. No other starts before `retryFrom`. */
   | { readonly type: "in-flight"; readonly record: Started | Failed; readonly retryFrom: EpochMs }
-  /** To a request: an earlier attempt may have taken effect, and the route forbids to guess. */
+  /** To a request: an earlier attempt may have taken effect, and the route forbids another one. */
   | { readonly type: "outcome-unknown"; readonly record: Unknown }
-  /** To a request: the key was used for something else. */
+  /** To a request: the key was used for a different request. */
   | { readonly type: "mismatch" }
   /** To `verify`: ask the origin now. */
   | { readonly type: "ask"; readonly record: Unknown }
-  /** To an attempt: it owned the record, and its word now stands there. */
+  /** To an attempt: it owned the record, and its event has been applied. */
   | { readonly type: "settled" }
-  /** To an attempt: the record is no longer its own; nothing changed. */
+  /** To an attempt: it no longer owns the record, so nothing changed. */
   | { readonly type: "superseded" }
-  /** To an operator. */
+  /** To an operator: the change was made. */
   | { readonly type: "changed" }
+  /** To an operator: the change was refused. */
   | { readonly type: "unchangeable"; readonly why: Unchangeable }
-  /** To a look, and where there is nothing to ask. */
+  /** To `tick`, and to `verify` when there is nothing to ask. */
   | { readonly type: "seen" };
 
 export interface Step {
-  /** The record from now on; `null` when there is none. The same object as before when nothing changed. */
+  /** The record after the event; `null` when there is none. If nothing changed, it is the same object as before. */
   readonly record: IdempotencyRecord | null;
   readonly reply: Reply;
-  /** When time alone will next change the record; `null` when there is none. */
+  /** When the record next changes without an event; `null` when there is no record. */
   readonly deadline: EpochMs | null;
 }

@@ -1,24 +1,24 @@
-// The state machine of one record: from a record, an event, a policy and the time to the next record, the reply and the
-// next deadline. Total and pure. It decides alone whether the origin may be called; nothing else may.
+// The state machine of one record: it takes a record, an event, a policy and the time, and returns the next record, the
+// reply and the next deadline. It is total and pure. Nothing else may decide whether the origin is called.
 //
-// Every event first sees the record as time has left it (`settle`): a lock that ended, a record that expired. Whether
-// an alarm looked in between makes therefore no difference to what any later event leaves behind.
+// Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
+// alarm that ran in between makes no difference to the result of any later event.
 
 import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
 import type { LifeCycleEvent, OperatorEvent, Reply, Step, Unchangeable } from "./events.ts";
 import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } from "./record.ts";
 
 /**
- * Takes one step. `policy` is the one in force for the request; an attempt that runs keeps the policy of its own claim,
- * so a changed configuration never changes the promise under which an attempt was started.
+ * Applies one event to a record. `policy` is the route's current one, and only a new attempt takes it. A record keeps the
+ * policy of its own claim, so a changed configuration never changes the promise under which an attempt was started.
  */
 export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
-  const current = settle(record, now);
-  if (current === null) return stepNone(event, policy, now);
+  const current = applyTime(record, now);
+  if (current === null) return stepWithoutRecord(event, policy, now);
   switch (event.type) {
     case "request":
       if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "mismatch" });
-      return request(record, current, event.attemptId, policy, now);
+      return applyRequest(record, current, event.attemptId, policy, now);
     case "result":
     case "refused":
     case "ambiguous":
@@ -26,26 +26,26 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "absent":
       if (event.attemptId !== current.attempt.id || current.state === "completed")
         return unchanged(record, { type: "superseded" });
-      return changed(endOrRenew(current, event, now), { type: "settled" });
+      return changed(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
       if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "seen" });
-      const asked = askedOnce(current, current.verifyAt, now);
+      const asked = afterQuestion(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
-    case "look":
+    case "tick":
       return changed(current, { type: "seen" });
     case "release":
     case "resolve":
     case "forget":
-      return operate(record, current, event, now);
+      return applyOperatorEvent(record, current, event, now);
   }
 }
 
 /**
- * An operator's change. Attempts never overlap, whoever decides: as long as one may be at work in the origin, no other can
- * be let in. A completed record can only be forgotten: the first answer is the answer.
+ * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
+ * origin, no other may start. A completed record can only be forgotten, because its first answer is final.
  */
-function operate(
+function applyOperatorEvent(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
   event: OperatorEvent,
@@ -64,18 +64,19 @@ function operate(
     case "resolve": {
       if (current.state === "completed") return refuse("completed");
       const { status } = event;
-      // A response may be given at once. That nobody else is let in before remains.
-      const given = { ...attempt, lockedUntil: current.state === "failed" ? current.retryFrom : attempt.lockedUntil };
-      const completed = { state: "completed", fingerprint, attempt: given, policy, status, kept: true } as const;
+      // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
+      const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
+      const locked = { ...attempt, lockedUntil };
+      const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
       return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
     }
     case "forget":
-      if (mayBeAtWork(current, now)) return refuse("in-flight");
+      if (mayStillRun(current, now)) return refuse("in-flight");
       return { record: null, reply: { type: "changed" }, deadline: null };
   }
 }
 
-function mayBeAtWork(record: Failed | Unknown | Completed, now: EpochMs): boolean {
+function mayStillRun(record: Failed | Unknown | Completed, now: EpochMs): boolean {
   switch (record.state) {
     case "failed":
       return record.retryFrom > now;
@@ -85,7 +86,7 @@ function mayBeAtWork(record: Failed | Unknown | Completed, now: EpochMs): boolea
   }
 }
 
-/** When time alone next changes the record. */
+/** When the record next changes without an event. */
 export function deadlineOf(record: IdempotencyRecord): EpochMs {
   switch (record.state) {
     case "started":
@@ -98,8 +99,8 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
   }
 }
 
-/** The record as time has left it. Times are those of the lock's end, not those of whoever noticed. */
-function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
+/** The record as time has changed it; `null` if it has expired. New times count from the end of the lock, not from `now`. */
+function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
   if (record.state !== "started") return record.expiresAt > now ? record : null;
   if (record.attempt.lockedUntil > now) return record;
@@ -107,13 +108,13 @@ function settle(record: IdempotencyRecord | null, now: EpochMs): IdempotencyReco
   return ended.expiresAt > now ? ended : null;
 }
 
-/** What an attempt leaves behind of which nobody knows whether it took effect; it is kept from `since` on. */
+/** The record after an attempt that may have taken effect. Its retention counts from `since`. */
 function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Failed | Unknown {
   const { fingerprint, attempt, policy } = record;
   const expiresAt = later(since, policy.retentionMs);
   switch (policy.unknown) {
     case "retry":
-      // The attempt may still be at work in the origin: attempts never overlap, so the lock is waited for.
+      // The attempt may still be running at the origin. Attempts never overlap, so the next one waits until the lock ends.
       return { state: "failed", fingerprint, attempt, policy, retryFrom: attempt.lockedUntil, expiresAt };
     case "hold":
       return { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt: null, verifications: 0 };
@@ -124,7 +125,7 @@ function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Fai
   }
 }
 
-function stepNone(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
+function stepWithoutRecord(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
   switch (event.type) {
     case "request":
       return start(event.fingerprint, event.attemptId, 1, policy, now);
@@ -139,12 +140,12 @@ function stepNone(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
     case "forget":
       return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
-    case "look":
+    case "tick":
       return { record: null, reply: { type: "seen" }, deadline: null };
   }
 }
 
-function request(
+function applyRequest(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
   attemptId: AttemptId,
@@ -158,7 +159,7 @@ function request(
     }
     case "failed": {
       const { retryFrom, fingerprint, attempt } = current;
-      // The same request, delivered once more: the id of an attempt that has ended never names another one.
+      // The same request may be delivered twice. The id of an ended attempt must never name a second attempt.
       const isSpent = attemptId === attempt.id;
       if (now >= retryFrom && !isSpent) return start(fingerprint, attemptId, attempt.number + 1, policy, now);
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
@@ -176,16 +177,16 @@ function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: 
   return changed(record, { type: "start", record });
 }
 
-type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "look" }>;
+type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "tick" }>;
 
-/** What the owner's word makes of the record, also when it comes after the lock has ended. */
-function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
+/** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
+function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
   const { fingerprint, attempt, policy } = current;
   const expiresAt = later(now, policy.retentionMs);
   switch (event.type) {
     case "result": {
       const { status, kept, verified } = event;
-      // With the attempt's own word its lock has ended.
+      // The attempt's own result ends its lock.
       const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
       const done = { ...attempt, lockedUntil };
       return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
@@ -193,10 +194,10 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
     case "refused":
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
     case "ambiguous":
-      // An attempt that takes back what it has said before does so now: its doubt is no older than that.
+      // An attempt may withdraw what it reported before, so its outcome becomes unknown now at the earliest.
       return current.state === "unknown" ? current : outcomeUnknown(current, latest(attempt.lockedUntil, now));
     case "absent":
-      // As long as the attempt may be at work, that it has not happened says nothing.
+      // While the attempt may still be running, "not found" proves nothing: it may act after the question.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
       if (event.askedAt < attempt.lockedUntil) return current;
       return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
@@ -205,23 +206,23 @@ function endOrRenew(current: Started | Failed | Unknown, event: AttemptEvent, no
   }
 }
 
-/** The record of an attempt that is known to live, however late its renewal comes. */
+/** The record of an attempt that is known to be running, however late its renewal comes. */
 export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unknown, now: EpochMs): Started {
   return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil: later(now, policy.lockMs) }, policy };
 }
 
-/** The first pause between two questions to the origin, doubled each time, and the longest one. */
-const FIRST_PAUSE_MS = 2000;
-const LONGEST_PAUSE_MS = 600_000;
+/** The pause between two verifications starts at 2 s, doubles each time, and is at most 10 min. */
+const MIN_PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 600_000;
 
 /**
- * Written before the origin is asked, so that a crash does not lose the pause. A duplicate may ask at any time; only the
- * questions that were due make the next pause longer.
+ * The record after one question to the origin. It is written before the origin is asked, so that a crash does not lose the
+ * pause. A duplicate request may ask at any time; only a question that was due makes the next pause longer.
  */
-function askedOnce(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
+function afterQuestion(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
   if (now < verifyAt) return record;
-  const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
-  // What expires is not asked about any more, so that the next question's time is always the record's deadline.
+  const pauseMs = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
+  // An expired record is never verified, so `verifyAt` never exceeds `expiresAt` and is always the record's deadline.
   const next = earliest(later(now, durationMs(pauseMs)), record.expiresAt);
   return { ...record, verifyAt: next, verifications: record.verifications + 1 };
 }

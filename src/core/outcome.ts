@@ -1,17 +1,17 @@
-// What came of one exchange, as its client saw it: the one list of words that metrics, logs and the operator's views share.
+// The outcome of one exchange, as its client saw it. Metrics, logs and the operator's views all use this one list.
 
 import type { ClientProblemCode } from "./problem.ts";
 
 export const OUTCOMES = [
-  /** The origin's result, told to who started the attempt. */
+  /** The origin's result, sent to the client that started the attempt. */
   "first",
-  /** From the record. */
+  /** The stored response. */
   "replay",
-  /** The first answer while it still came, followed live. */
+  /** The first answer, sent to a duplicate while it was still arriving. */
   "attached",
-  /** The origin's answer, passed on: it did not act. */
+  /** The origin's answer, passed on. The origin did not act. */
   "refused",
-  /** The origin's answer, passed on: it may have acted. */
+  /** The origin's answer, passed on. The origin may have acted. */
   "ambiguous",
   "in-flight",
   "mismatch",
@@ -26,9 +26,9 @@ export const OUTCOMES = [
   "origin-timeout",
   "store-unavailable",
   "configuration-invalid",
-  /** Sent to the origin although its record could not be reached (`on_store_failure = "open"`). */
+  /** Forwarded although the record could not be reached (`on_store_failure = "open"`). */
   "unprotected",
-  /** Without a key, where the route asks for none. */
+  /** Forwarded without a key, because the route does not require one. */
   "passed-through",
 ] as const;
 
@@ -60,7 +60,7 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
 export const LOG_RULES = ["all", "errors", "none"] as const;
 export type LogRule = (typeof LOG_RULES)[number];
 
-/** Whether somebody has to look: an effect is in doubt, an answer is lost, or the gateway or its origin fails. */
+/** Whether an operator should look: an effect is in doubt, an answer is lost, or the gateway or its origin fails. */
 export function isTrouble(outcome: Outcome): boolean {
   switch (outcome) {
     case "ambiguous":

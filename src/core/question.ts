@@ -1,11 +1,11 @@
-// What the origin's answer to a question says of a lost attempt. That it knows of nothing counts only from the attempt's own
-// client: to anybody else an origin says "not found" also of what he may not see, and to believe that would be a guess
-// towards a second effect.
+// What the origin's answer to a verification question says about a lost attempt. "Not found" counts only if the question
+// carried the credential of the attempt's own client: origins also say "not found" to callers who may not see a resource,
+// and believing that could cause a second effect.
 
 /**
- * Whether the origin can be asked for a key that stands in a path. A key that means something there, once an origin or a proxy
- * has decoded it, would ask for something else, and its answer would be taken for the operation's: steps, segments, the
- * path's end, parameters, and what is decoded a second time.
+ * Whether a key is safe in the path of a question to the origin. After an origin or a proxy decodes the path, some characters
+ * would ask for something else, whose answer would be mistaken for the operation's: dot segments, slashes, `?` and `#`,
+ * `;` for parameters, and `%` for what is decoded a second time.
  */
 export function isPlainInPath(key: string): boolean {
   return key !== "." && key !== ".." && !/[/\\?#;%]/.test(key);
@@ -17,12 +17,12 @@ export type Asker = "claim" | "another";
 /**
  * - `done`: the operation took effect, and the answer is its result from now on.
  * - `absent`: the origin knows of no such operation.
- * - `rejected`: the origin does not take the credential (any more), so it has said nothing.
- * - `open`: it has not said, for whatever reason.
+ * - `rejected`: the origin does not accept the credential, or no longer does, so the answer says nothing.
+ * - `open`: the answer does not tell, or none came.
  */
 export type Finding = "done" | "absent" | "rejected" | "open";
 
-/** `status` is `null` when no answer came. */
+/** `status` is that of the origin's answer; `null` when none came. */
 export function findingOf(status: number | null, asker: Asker): Finding {
   if (status === null) return "open";
   if (status >= 200 && status <= 299) return "done";
@@ -30,7 +30,7 @@ export function findingOf(status: number | null, asker: Asker): Finding {
   return status === 401 || status === 403 ? "rejected" : "open";
 }
 
-/** Whether another caller's credential may still find what the claim's did not; `null`: it could not even be asked with. */
+/** Whether it helps to ask again with another caller's credential; `null`: the claim's credential could not be used at all. */
 export function hasSecondChance(finding: Finding | null): boolean {
   return finding === null || finding === "rejected";
 }

@@ -1,5 +1,5 @@
-// The record: everything remembered about one key in one scope, as far as decisions depend on it. The stored response
-// itself is the ledger's; here stands only whether it was kept, and its status.
+// The record: everything remembered about one key in one scope that decisions depend on. The ledger stores the response
+// itself; the record says only whether it was kept, and its status.
 //
 //   claim                verdict                          expiresAt
 //     │  lock (≤ lockMs)  │            retention            │
@@ -10,72 +10,73 @@
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
 /**
- * What follows an attempt whose outcome is not known: another attempt once its lock has ended, none, or the question to the
- * origin whether it took effect.
+ * What follows an attempt whose outcome is unknown. `retry`: another attempt, once the lock has ended. `hold`: none, until an
+ * operator decides. `verify`: a question to the origin whether the attempt took effect.
  */
 export const UNKNOWN_RULES = ["retry", "hold", "verify"] as const;
 export type UnknownRule = (typeof UNKNOWN_RULES)[number];
 
-/** What a route asks of the life cycle. A record keeps the policy under which its attempt was claimed. */
+/** A route's rules for the life cycle. A record keeps the policy under which its attempt was claimed. */
 export interface Policy {
   readonly unknown: UnknownRule;
   readonly lockMs: DurationMs;
   readonly retentionMs: DurationMs;
 }
 
-/** One try at the origin. */
+/** One call to the origin. */
 export interface Attempt {
-  /** Who may end the record. */
+  /** Only the attempt with this id may end the record. */
   readonly id: AttemptId;
-  /** 1, 2, 3 …: the fencing token that the origin sees. It restarts when a record was erased, so it is no identity. */
+  /** 1, 2, 3 …: the fencing token that the origin sees. It restarts after a record is erased, so it identifies nothing. */
   readonly number: number;
   readonly startedAt: EpochMs;
   /**
-   * When the lock ends: with the attempt's result, at the latest. A living attempt renews it before; one that ends without a
-   * word means that its shard lost the attempt.
+   * When the lock ends. A running attempt renews its lock before that; its result ends the lock. A lock that ends without
+   * either means that the shard lost the attempt.
    */
   readonly lockedUntil: EpochMs;
 }
 
-interface Remembered {
+/** What a record has in every state. */
+interface RecordBase {
   readonly fingerprint: Fingerprint;
   readonly attempt: Attempt;
   readonly policy: Policy;
 }
 
 /** An attempt is in flight. */
-export interface Started extends Remembered {
+export interface Started extends RecordBase {
   readonly state: "started";
 }
 
-/** The last attempt had no effect, or may be repeated: the next request from `retryFrom` on starts another. */
-export interface Failed extends Remembered {
+/** The last attempt had no effect, or may be repeated: from `retryFrom` on, the next request starts another. */
+export interface Failed extends RecordBase {
   readonly state: "failed";
   readonly retryFrom: EpochMs;
   readonly expiresAt: EpochMs;
 }
 
-/** The last attempt may have taken effect, and the route forbids another one until somebody knows. */
-export interface Unknown extends Remembered {
+/** The last attempt may have taken effect, and the route forbids another one until it is known. */
+export interface Unknown extends RecordBase {
   readonly state: "unknown";
-  /** When the origin is asked next whether the attempt took effect; `null` where nobody asks. */
+  /** When to ask the origin next whether the attempt took effect; `null` if the route does not ask. */
   readonly verifyAt: EpochMs | null;
-  /** How often it has been asked when that was due. */
+  /** How many due questions the origin has been asked. */
   readonly verifications: number;
   readonly expiresAt: EpochMs;
 }
 
-/** The operation took effect; its first answer is the answer. */
-export interface Completed extends Remembered {
+/** The operation took effect; its first answer is final. */
+export interface Completed extends RecordBase {
   readonly state: "completed";
   readonly status: number;
-  /** Whether the response is stored. One that was too large is not. */
+  /** Whether the response is stored. It is not if it was too large or could not be written. */
   readonly kept: boolean;
   readonly completedAt: EpochMs;
   readonly expiresAt: EpochMs;
 }
 
-/** A finished, failed or unknown record expires; a started one does not, its lock ends. */
+/** A completed, failed or unknown record expires. A started one does not: its lock ends. */
 export type IdempotencyRecord = Started | Failed | Unknown | Completed;
 
 export type RecordState = IdempotencyRecord["state"];

@@ -1,13 +1,13 @@
-// What has happened to a record, for those who have to decide about it: each attempt with its end, each answer of the origin
-// that was asked, each change by an operator. Decisions never read it. Times are those of the event, not those of whoever
-// noticed it, so that looking changes nothing here either.
+// What has happened to a record, for an operator who has to decide about it: each attempt with its end, each verification
+// that the origin answered, each change by an operator. The state machine never reads it. Times are those of the event, not
+// of the moment when it was noticed, so reading a record changes nothing here either.
 
 import type { LifeCycleEvent } from "./events.ts";
 import type { Attempt, IdempotencyRecord } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
 
-/** How attempts end. `lost`: the lock ended, and nobody had heard of it. */
+/** How attempts end. `lost`: the lock ended before the attempt reported its end. */
 export const ATTEMPT_VERDICTS = ["result", "refused", "ambiguous", "lost"] as const;
 
 export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
@@ -17,11 +17,11 @@ export type Happening =
       readonly type: "attempt";
       readonly attempt: number;
       readonly startedAt: EpochMs;
-      /** `null` while it runs. Of a lost one, the end of its lock. */
+      /** `null` while it runs. For a lost attempt, the end of its lock. */
       readonly endedAt: EpochMs | null;
       readonly verdict: AttemptVerdict | null;
       readonly reason: EndReason | null;
-      /** The status of a result. */
+      /** The result's status; `null` for any other end. */
       readonly status: number | null;
     }
   /** The origin was asked whether the attempt took effect. */
@@ -40,21 +40,21 @@ export type Happening =
       readonly reason: string;
     };
 
-/** What an operator may do to a record: let another attempt start, give it its response, or erase it. */
+/** What an operator may do to a record: allow another attempt, supply its response, or erase it. */
 export type Change = "release" | "resolve" | "forget";
 
-/** A key that is tried again and again leaves its latest happenings. */
+/** Only the latest are kept, because a key may be retried without end. */
 const MOST_HAPPENINGS = 50;
 
-/** What is to be remembered beyond `after`, which `event` made of `before` at `now`. The same array when nothing is added. */
-export function remember(
+/** The history after `event` changed `before` into `after` at `now`. It is the same array if nothing is added. */
+export function updateHistory(
   history: readonly Happening[],
   before: IdempotencyRecord | null,
   event: LifeCycleEvent,
   after: IdempotencyRecord | null,
   now: EpochMs,
 ): readonly Happening[] {
-  // What expired is another record.
+  // A record that expired has no history in common with its successor.
   const past = before === null || isNewRecord(before, after) ? [] : history;
   if (before === null || after === null || past !== history) return past;
   const lost = lostAttempt(before, event, now);
@@ -63,7 +63,7 @@ export function remember(
   return [...history, ...(lost === null ? [] : [lost]), ...(added === null ? [] : [added])].slice(-MOST_HAPPENINGS);
 }
 
-/** Everything that happened, oldest first; what the record itself says stands last. */
+/** Everything that happened, oldest first. The record's own state adds the last entry. */
 export function timelineOf(
   history: readonly Happening[],
   record: IdempotencyRecord,
@@ -75,9 +75,9 @@ export function timelineOf(
       return [...history, attempt.lockedUntil <= now ? ended(attempt, attempt.lockedUntil, "lost") : running(attempt)];
     case "completed": {
       const last = history.at(-1);
-      const isOperators = last?.type === "change" && last.action === "resolve";
+      const isResolved = last?.type === "change" && last.action === "resolve";
       const result = { ...ended(attempt, record.completedAt, "result"), status: record.status };
-      return isOperators ? history : [...history, result];
+      return isResolved ? history : [...history, result];
     }
     case "failed":
     case "unknown":
@@ -85,7 +85,7 @@ export function timelineOf(
   }
 }
 
-/** How the attempt of `before` has ended, when `event` changes its record; `null` when it has not. */
+/** How the attempt of `before` ended, if `event` shows that; otherwise `null`. */
 export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): AttemptVerdict | null {
   if (lostAttempt(before, event, now) !== null) return "lost";
   switch (event.type) {
@@ -101,12 +101,12 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "request":
     case "renew":
     case "verify":
-    case "look":
+    case "tick":
       return null;
   }
 }
 
-/** A first attempt begins a record; every other one has the number of the one before and one. */
+/** Attempt 1 begins a new record; every later attempt has the previous number plus one. */
 function isNewRecord(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   return after?.state === "started" && after.attempt.number === 1 && after.attempt.id !== before.attempt.id;
 }
@@ -127,17 +127,17 @@ function happeningOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now:
     case "request":
     case "renew":
     case "verify":
-    case "look":
+    case "tick":
       return null;
   }
 }
 
-/** An attempt of which the record said until now that it runs, though its lock has ended. */
+/** The attempt of `before`, if the record still says that it runs although its lock has ended. */
 function lostAttempt(before: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): Happening | null {
   if (before.state !== "started" || before.attempt.lockedUntil > now) return null;
-  // The owner's own word comes late: it was not lost.
-  const isOwners = "attemptId" in event && event.type !== "request" && event.attemptId === before.attempt.id;
-  return isOwners ? null : ended(before.attempt, before.attempt.lockedUntil, "lost");
+  // The attempt itself reports late, so it was not lost.
+  const isFromOwner = "attemptId" in event && event.type !== "request" && event.attemptId === before.attempt.id;
+  return isFromOwner ? null : ended(before.attempt, before.attempt.lockedUntil, "lost");
 }
 
 function running({ number, startedAt }: Attempt): Happening {

@@ -1,5 +1,5 @@
-// Names for what would otherwise be bare numbers and strings, so that a time is never taken for a duration, nor one
-// identity for another. The constructors below are the only places where a plain value becomes one of them.
+// Branded types for numbers and strings, so that the compiler never lets a time pass for a duration, or one identity for
+// another. Only the constructors below turn a plain value into a branded one.
 
 declare const unit: unique symbol;
 
@@ -9,15 +9,15 @@ export type EpochMs = number & { readonly [unit]: "EpochMs" };
 /** A length of time in milliseconds. */
 export type DurationMs = number & { readonly [unit]: "DurationMs" };
 
-/** SHA-256, in hexadecimal, over what a request asks for; tells a retry from a reuse. */
+/** SHA-256 over what a request asks for, in hexadecimal. It distinguishes a retry from a reused key. */
 export type Fingerprint = string & { readonly [unit]: "Fingerprint" };
 
-/** The identity of one attempt: random, never a counter and never a time. */
+/** The identity of one attempt: random, never a counter or a time. */
 export type AttemptId = string & { readonly [unit]: "AttemptId" };
 
 /**
- * The name of one record: 128 bits of the SHA-256 of its key, then 128 of that of its key and scope, in hexadecimal. So the
- * records of one key stand together, and a record's name tells its shard.
+ * The name of one record, in hexadecimal: 128 bits of the SHA-256 of its key, then 128 bits of the SHA-256 of its key, scope
+ * and set of objects. So the records of one key sort together, and a record's name determines its shard.
  */
 export type RecordId = string & { readonly [unit]: "RecordId" };
 

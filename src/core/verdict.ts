@@ -1,14 +1,15 @@
-// What an attempt's end means. Whatever cannot be told apart is ambiguous: never a guess towards a second effect.
+// Decides what an attempt's end means. If the origin may or may not have acted, the end is ambiguous: a wrong guess could
+// cause a second effect.
 
-/** How an attempt ended, as seen from the gateway. */
+/** How an attempt ended, as the gateway saw it. */
 export type AttemptEnd =
-  /** The origin answered, and its whole body arrived (or more of it than is kept). */
+  /** The origin answered, and its whole body arrived, or more of it than the gateway keeps. */
   | { readonly kind: "answered"; readonly status: number }
   /** No connection could be opened: certainly nothing was sent. */
   | { readonly kind: "unreachable" }
-  /** The connection broke after something may have been sent, or the body was cut short. */
+  /** The connection broke when something may already have been sent, or the body was cut short. */
   | { readonly kind: "dropped" }
-  /** The deadline for the headers, or for the next piece of the body, passed. */
+  /** The headers, or the next piece of the body, did not arrive in time. */
   | { readonly kind: "timed-out" };
 
 /** Why an attempt ended without a result. */
@@ -20,26 +21,27 @@ export type EndReason =
 export type BrokenOff = Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;
 
 /**
- * - `result`: the operation took effect (or was answered for good); stored and replayed.
- * - `refused`: the origin certainly did not act; the key may be tried again at once.
- * - `ambiguous`: nobody knows.
+ * - `result`: the origin's answer is final (usually the operation took effect); it is stored and replayed.
+ * - `refused`: the origin certainly did not act; the key may be retried at once.
+ * - `ambiguous`: the origin may have acted.
  */
 export type Verdict = "result" | "refused" | "ambiguous";
 
 /** A verdict that leaves nothing to replay. */
 export type NoResult = Exclude<Verdict, "result">;
 
-/** A route's statuses that are no result. A status in both lists is ambiguous; the configuration forbids it. */
+/** A route's statuses that are not results. A status in both lists would be ambiguous; the configuration forbids it. */
 export type VerdictLists = Readonly<Record<NoResult, readonly number[]>>;
 
 /**
- * The status that a final response is processed as: one that is no status of a final response means what 500 means (RFC 9110,
- * section 15). The runtime makes no such response either, so a client is told 500.
+ * The status that the gateway processes and sends for an origin's final response. A status outside 200–599 counts as 500 (RFC
+ * 9110, section 15), also because the runtime cannot construct such a response.
  */
 export function finalStatus(status: number): number {
   return status >= 200 && status <= 599 ? status : 500;
 }
 
+/** The verdict on an attempt's end, by the route's lists. */
 export function judge(end: AttemptEnd, lists: VerdictLists): Verdict {
   switch (end.kind) {
     case "answered":

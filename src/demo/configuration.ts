@@ -1,15 +1,15 @@
-// The demo's wrangler.toml, as text: the same form in which a deployment is configured.
+// The demo's configuration, as the text of a wrangler.toml: the same form that a deployment uses.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 
-/** The embedded origin: one route of each kind that the printed commands show. */
+/** The routes of the demo's own origin: one of each kind that the printed commands show. */
 const DEMO_ROUTES = `
 [[vars.ROUTES]]
 path = "/v1/payments/*"   # matches /v1/payments too
 methods = ["POST"]
-unknown = "hold"          # money: never a second attempt by guess
+unknown = "hold"          # money: no second attempt while the first may have taken effect
 duplicate = "wait"        # a duplicate gets the first answer, not a 409
 wait = "10s"
 
@@ -25,10 +25,10 @@ path = "/v1/flaky"
 
 [[vars.ROUTES]]
 path = "/v1/lost"
-unknown = "hold"          # what the console is for
+unknown = "hold"          # its records need a decision in the console
 `;
 
-/** An API of the user's own: whatever comes with a key is protected, all else passes through. */
+/** The routes of the user's own API: requests with a key are protected, all others pass through. */
 const OWN_ROUTES = `
 [[vars.ROUTES]]
 path = "/*"
@@ -56,7 +56,7 @@ scope = ["header:authorization"]
 ${isOwnOrigin ? OWN_ROUTES : DEMO_ROUTES}`;
 }
 
-/** The operators' tokens, where the environment has them. */
+/** The lines of a .dev.vars file with the operators' tokens that the environment has. */
 export function demoSecrets(env: Readonly<Record<string, string | undefined>>): string {
   const lines = ["ADMIN_TOKEN", "READ_TOKEN"].flatMap((name) => {
     const value = env[name];
@@ -65,14 +65,14 @@ export function demoSecrets(env: Readonly<Record<string, string | undefined>>): 
   return lines.join("");
 }
 
-/** The demo runs under the rules that a deployment runs under. */
+/** The deployment's own date, so that the demo runs under the same runtime rules. */
 function compatibilityDate(projectDir: string): string {
   const date = parse(readFileSync(join(projectDir, "wrangler.toml"), "utf8"))["compatibility_date"];
-  if (typeof date !== "string") throw new Error("wrangler.toml names no compatibility_date");
+  if (typeof date !== "string") throw new Error("wrangler.toml has no compatibility_date");
   return date;
 }
 
-/** A JSON string is a basic string of TOML. */
+/** A JSON string is also a valid TOML string. */
 function quote(text: string): string {
   return JSON.stringify(text);
 }

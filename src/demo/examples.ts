@@ -1,14 +1,14 @@
-// The commands that the demo prints. Each works as it stands when pasted into bash. Keys are new at every start:
-// records outlive the demo, its origin's counters do not.
+// The commands that the demo prints. Each runs unchanged when pasted into bash. Keys are new at every start, because records
+// outlive the demo and its origin's counters do not.
 
 export interface DemoUrls {
   readonly gateway: string;
   readonly origin: string;
-  /** Makes the keys of this start its own. */
+  /** Added to every key, so that each start uses new keys. */
   readonly suffix: string;
 }
 
-/** For the embedded origin. */
+/** The commands for the demo's own origin. */
 export function demoExamples({ gateway, origin, suffix }: DemoUrls): string {
   const post = (path: string, key: string, body: string, options = "-i"): string =>
     `curl ${options} ${gateway}${path} ${HEADERS} \\\n  -H 'Idempotency-Key: ${key}-${suffix}' -d '${body}'`;
@@ -18,62 +18,62 @@ export function demoExamples({ gateway, origin, suffix }: DemoUrls): string {
   return `# First request: 201, the payment is made.
 ${paid}
 
-# Replay: the same line again. The same bytes, "Idempotent-Replayed: true", no second payment.
+# Replay: send the same request again. You get the same bytes and "Idempotent-Replayed: true"; no second payment is made.
 ${paid}
 
 # Reuse: the same key with another body. 422 key-reused.
 ${post("/v1/payments", "pay", '{"amount":9900,"currency":"EUR"}')}
 
-# 50 parallel duplicates: "50 201", 50 times the same answer ...
+# 50 parallel duplicates: "50 201", because all 50 get the same response ...
 seq 50 | xargs -P 50 -I{} ${burst} | sort | uniq -c
-# ... and one effect, counted by the origin.
+# ... and the origin counts one effect.
 curl -s '${origin}/v1/counters?key=burst-${suffix}'
 
 # The same order written differently: this route compares JSON, so the second is a replay.
 ${post("/v1/orders", "order", '{"sku":"A1","qty":2}')}
 ${post("/v1/orders", "order", '{ "qty": 2.0, "sku": "A1" }')}
 
-# Flaky: 503 the first time, and the key stays usable. Send it again: 201.
+# Flaky: 503 the first time, but the key stays usable. Send it again: 201.
 ${post("/v1/flaky", "flaky", "{}")}
 ${post("/v1/flaky", "flaky", "{}")}
 
-# Slow: the origin takes 3 s, its client leaves after 1 s. A duplicate meanwhile gets 409 in-flight ...
+# Slow: the origin takes 3 s, but the client disconnects after 1 s. Until the origin answers, a duplicate gets 409 in-flight ...
 ${post("/v1/slow", "slow", "{}", "-s -m 1")}
 ${post("/v1/slow", "slow", "{}")}
-# ... and later the answer that the first client did not wait for.
+# ... and after that, the response that the first client did not wait for.
 sleep 3
 ${post("/v1/slow", "slow", "{}")}
 
-# In doubt: the origin acts, and its answer is lost. 502, then 409 outcome-unknown ...
+# Outcome unknown: the origin acts, but its response is lost. 502, then 409 outcome-unknown ...
 ${post("/v1/lost", "lost", '{"amount":700}')}
 ${post("/v1/lost", "lost", '{"amount":700}')}
-# ... until you decide in the console (its address and token stand above): resolve it there, and send it again.
+# ... until you resolve the key in the console (see its address and token above) and send the request again.
 
-# All counters of the origin; its page: ${origin}/
+# All counters of the origin; they are also on its page, ${origin}/
 curl -s ${origin}/v1/counters`;
 }
 
-/** For an API of the user's own, of which nothing is known. */
+/** The commands for the user's own API. Nothing is known about its paths. */
 export function ownOriginExamples({ gateway, origin, suffix }: DemoUrls): string {
   const post = (body: string, options = "-i"): string =>
     `curl ${options} ${gateway}/your/path ${HEADERS} \\\n  -H 'Idempotency-Key: try-${suffix}' -d '${body}'`;
-  return `# Every POST and PATCH with an Idempotency-Key takes effect once; all else passes straight through to
-# ${origin}. Put a path of your API in place of /your/path.
+  return `# Every POST and PATCH with an Idempotency-Key takes effect once; all other requests pass through to
+# ${origin}. Replace /your/path with a path of your API.
 
-# First request: your API's answer.
+# First request: your API's response.
 ${post('{"a":1}')}
 
-# Replay: the same line again. The same answer, "Idempotent-Replayed: true", and your API sees nothing.
+# Replay: send the same request again. You get the same response and "Idempotent-Replayed: true"; your API sees nothing.
 ${post('{"a":1}')}
 
 # Reuse: the same key with another body. 422 key-reused.
 ${post('{"a":2}')}
 
-# 50 parallel duplicates: your API sees one request, the others get its answer.
+# 50 parallel duplicates: your API sees one request, and all 50 get its response.
 seq 50 | xargs -P 50 -I{} curl ${STATUS_ONLY} ${gateway}/your/path ${HEADERS} \\
   -H 'Idempotency-Key: burst-${suffix}' -d '{"a":1}' | sort | uniq -c
 
-# What the gateway promises, as it publishes it.
+# The gateway's published policy.
 curl -s ${gateway}/.well-known/idempotency`;
 }
 

@@ -1,5 +1,5 @@
-// The demo's origin: a small payments API that knows nothing of idempotency keys. Whatever reaches it takes effect, and
-// it counts. It reads the key only to show which effect came from which key, and to let `/v1/flaky` fail once per key.
+// The demo's origin: a small payments API without idempotency. Every request that reaches it takes effect and is counted. It
+// reads the key only to count effects by key, and to let `/v1/flaky` fail once per key.
 
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { originPage } from "./page.ts";
 
-/** A payment takes a moment, so that parallel duplicates do overlap. */
+/** A payment takes a moment, so that parallel duplicates overlap. */
 const PAYMENT_MS = 200;
 const SLOW_MS = 3_000;
 
@@ -18,7 +18,7 @@ export interface DemoOrigin {
 
 export interface DemoOriginOptions {
   readonly port: number;
-  /** Shown on the page: the commands to try. */
+  /** The commands to try, shown on the page. */
   readonly examples?: string;
 }
 
@@ -31,7 +31,7 @@ interface Answer {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The connection breaks instead. */
+  /** Whether to break the connection instead of answering. */
   readonly isLost?: boolean;
 }
 
@@ -112,14 +112,14 @@ async function answerSlowly(demo: Demo, call: Call): Promise<Answer> {
   return created;
 }
 
-/** 503 says that nothing happened: the gateway lets the key be tried again. */
+/** 503 means that nothing happened, so the gateway allows another attempt with the same key. */
 function failFirst(demo: Demo, call: Call): Answer {
   if (demo.failedOnce.has(call.key)) return create(demo, call);
   demo.failedOnce.add(call.key);
   return { status: 503, body: { error: "try again" }, headers: { "Retry-After": "1" } };
 }
 
-/** The effect. */
+/** Takes effect: counts it and creates what the request describes. */
 function create(demo: Demo, { path, key, body }: Call): Answer & { readonly body: object } {
   const number = count(demo.effects, path, key);
   const kind = path.slice("/v1/".length).replace(/s$/, "");
@@ -149,7 +149,7 @@ function plain({ byRoute, byKey }: Counter): object {
   return { byRoute: Object.fromEntries(byRoute), byKey: Object.fromEntries(byKey) };
 }
 
-/** `undefined`: not JSON, which no JSON text means. */
+/** `undefined` if the text is not JSON; no JSON text has that value. */
 function parseJson(body: string): unknown {
   try {
     return JSON.parse(body);

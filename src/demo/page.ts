@@ -1,7 +1,7 @@
-// The page at `/` of the demo origin: what has reached it, what took effect, and the commands to try. Self-contained:
-// it loads nothing but the counters, from the origin that serves it.
+// The page at `/` of the demo origin: how many requests reached it, how many took effect, and the commands to try. It is
+// self-contained: it loads only the counters, from the origin that serves it.
 
-/** `examples` is shown as text. */
+/** `examples` is plain text; it is escaped. */
 export function originPage(examples: string): string {
   return PAGE.replace("{{examples}}", () => escapeHtml(examples));
 }
@@ -28,7 +28,7 @@ const PAGE = `<!doctype html>
 </head>
 <body>
 <h1>Onceway demo origin</h1>
-<p>A small payments API behind the gateway. It knows nothing of retries: whatever reaches it takes effect.</p>
+<p>A small payments API behind the gateway. It does not recognize retries: every request that reaches it takes effect.</p>
 <table><thead><tr><th>Route</th><th>Requests</th><th>Effects</th></tr></thead><tbody id="byRoute"></tbody></table>
 <table><thead><tr><th>Idempotency key</th><th>Requests</th><th>Effects</th></tr></thead><tbody id="byKey"></tbody></table>
 <h2>Try</h2>

@@ -1,30 +1,31 @@
-// Runs `wrangler dev` as a process group of its own, quiet until the gateway answers, and ends the whole group by its
-// id: wrangler's own children too, and nothing else.
+// Runs `wrangler dev` in its own process group and shows none of its output until the gateway answers. It ends the whole
+// group by its id, so that wrangler's children end too and no other process does.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
 const POLL_MS = 100;
-const STOP_MS = 5_000;
+const KILL_AFTER_MS = 5_000;
 
 export interface WranglerDevOptions {
   readonly projectDir: string;
   readonly configPath: string;
   readonly stateDir: string;
   readonly port: number;
-  /** Held open for as long as wrangler lives; `null` where nothing is locked. */
+  /** A file descriptor that wrangler keeps open while it runs; `null` if nothing is locked. */
   readonly lockFd: number | null;
 }
 
 export interface WranglerDev {
   readonly pid: number | undefined;
-  /** Resolves with the exit code when wrangler is gone; a signal counts as 1. */
+  /** Resolves with wrangler's exit code when it ends; a signal counts as 1. */
   readonly exited: Promise<number>;
-  /** Resolves with true when the gateway answers, with false when wrangler ends before that. */
+  /** Resolves with `true` when the gateway answers, or with `false` if wrangler ends before that. */
   ready(): Promise<boolean>;
-  /** What it printed before it was ready. */
+  /** What wrangler printed before the gateway was ready. */
   startOutput(): string;
+  /** Ends wrangler and its children, and resolves when wrangler has ended. Kills them after 5 s. */
   stop(): Promise<void>;
 }
 
@@ -39,7 +40,7 @@ export function startWranglerDev({ projectDir, configPath, stateDir, port, lockF
     env: {
       ...process.env,
       ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}),
-      // Neither telemetry nor a check for updates, and no look-up of where this machine is.
+      // No telemetry, no check for updates, and no request to learn this machine's location.
       CLOUDFLARE_CF_FETCH_ENABLED: "false",
       WRANGLER_HIDE_BANNER: "true",
       WRANGLER_SEND_METRICS: "false",
@@ -85,7 +86,7 @@ export function startWranglerDev({ projectDir, configPath, stateDir, port, lockF
     },
     async stop() {
       signalGroup(child.pid, "SIGTERM");
-      const timer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), STOP_MS);
+      const timer = setTimeout(() => signalGroup(child.pid, "SIGKILL"), KILL_AFTER_MS);
       await exited;
       clearTimeout(timer);
     },
@@ -109,6 +110,6 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // ESRCH: nobody is left.
+    // ESRCH: the group has no process left.
   }
 }

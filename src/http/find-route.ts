@@ -1,6 +1,6 @@
-// Which route protects a request: the first that matches, in the order of the configuration. Where a path has several
-// forms (see path.ts) that match different routes, the strictest of them: nobody knows which one the origin will take it
-// for. Letters' case is a form too, since many routers do not look at it (Express, ASP.NET).
+// Finds the route that protects a request: the first match in the order of the configuration. If the forms of a path (see
+// path.ts) match different routes, the strictest one counts, because the gateway cannot know which form the origin's router
+// uses. A different case of letters is a form too, because many routers ignore case (Express, ASP.NET).
 
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
@@ -11,7 +11,7 @@ import type { KeyRule, StoreFailureRule } from "../config/words.ts";
 import type { UnknownRule } from "../core/record.ts";
 import { pathForms } from "./path.ts";
 
-/** `null`: nothing protects it. `too-long`: nobody knows, since the path is too long to be compared in all its forms. */
+/** `null`: no route protects the request. `too-long`: unknown, because the path is too long to compare all its forms. */
 export type FindRoute = (method: string, path: string) => Route | "too-long" | null;
 
 export function routeFinder(routes: readonly Route[]): FindRoute {
@@ -19,7 +19,7 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
   for (const route of routes) for (const method of route.methods) router.add(method, route.path, route);
   const methods = new Set(routes.flatMap((route) => route.methods));
   const inOrder = (some: ReadonlySet<Route>): readonly Route[] => routes.filter((route) => some.has(route));
-  const spellers = spellersOf(routes);
+  const recasings = recasingsOf(routes);
   const hasTrailingSlash = routes.some(({ path }) => path.length > 1 && path.endsWith("/"));
   const first = (method: string, path: string): Route | null => router.match(method, path)[0][0]?.[0] ?? null;
 
@@ -27,8 +27,8 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
     if (!methods.has(method)) return null;
     const asWritten = pathForms(path);
     if (asWritten === null) return "too-long";
-    const spellings = [...asWritten, ...spellers.flatMap((spelled) => asWritten.map(spelled))];
-    // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` as well.
+    const spellings = [...asWritten, ...recasings.flatMap((recase) => asWritten.map(recase))];
+    // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` too.
     const forms = new Set(hasTrailingSlash ? spellings.flatMap((form) => [form, `${form}/`]) : spellings);
     if (forms.size === 1) return first(method, path);
     const found = new Set<Route>();
@@ -41,8 +41,8 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
 }
 
 /**
- * The route that leaves the least to chance, where one request could be taken for several: by `key`, then by `unknown`, then
- * by `on_store_failure`; of equals the first. The settings of two routes are never mixed.
+ * The strictest of several routes that one request could match: by `key`, then by `unknown`, then by `on_store_failure`; of
+ * equals the first. The settings of two routes are never mixed.
  */
 export function strictestRoute(routes: readonly Route[]): Route | null {
   let strictest: Route | null = null;
@@ -58,13 +58,14 @@ const KEY: Readonly<Record<KeyRule, number>> = { required: 0, optional: 1 };
 const UNKNOWN: Readonly<Record<UnknownRule, number>> = { hold: 0, verify: 1, retry: 2 };
 const STORE: Readonly<Record<StoreFailureRule, number>> = { closed: 0, open: 1 };
 
-type Spell = (path: string) => string;
+type Recase = (path: string) => string;
 
 /**
- * Each gives a path's segments the case in which routes spell them: one for all names that are spelled in one way, and one for
- * each route with a name that others spell otherwise. Where two routes differ by case alone, case counts.
+ * Functions that change the case of a path's segments to the case that routes use. One covers every name that all routes spell
+ * the same way. Each route with a name that other routes spell differently gets a function of its own. If two routes differ
+ * only by case, case counts, and neither gets one.
  */
-function spellersOf(routes: readonly Route[]): readonly Spell[] {
+function recasingsOf(routes: readonly Route[]): readonly Recase[] {
   const patterns = routes.flatMap(patternsOf);
   const spellings = new Map<string, string | null>();
   for (const text of patterns.flatMap(({ segments }) => segments.flatMap(literalOf))) {
@@ -72,7 +73,7 @@ function spellersOf(routes: readonly Route[]): readonly Spell[] {
     spellings.set(text.toLowerCase(), known === undefined || known === text ? text : null);
   }
   const isLower = [...spellings].every(([lower, text]) => lower === text);
-  const common: Spell = (path) => {
+  const common: Recase = (path) => {
     if (isLower && path === path.toLowerCase()) return path;
     return path
       .split("/")
@@ -86,11 +87,11 @@ function spellersOf(routes: readonly Route[]): readonly Spell[] {
       (other) => shapeOf(other) !== shapeOf(one) && shapeOf(other).toLowerCase() === shapeOf(one).toLowerCase(),
     );
   const odd = patterns.filter((pattern) => pattern.segments.some(isOdd) && !hasTwin(pattern));
-  return [common, ...odd.map(spellerOf)];
+  return [common, ...odd.map(recasingOf)];
 }
 
-/** Gives a path that begins as the pattern does, but for case, the pattern's own. */
-function spellerOf({ segments }: PathPattern): Spell {
+/** If the path begins like the pattern except for case, changes that beginning to the pattern's case. */
+function recasingOf({ segments }: PathPattern): Recase {
   return (path) => {
     const parts = path.split("/", segments.length + 1);
     const rest = path.slice(parts.join("/").length);
@@ -112,7 +113,7 @@ function literalOf(segment: Segment): readonly string[] {
   return segment.kind === "literal" ? [segment.text] : [];
 }
 
-/** What tells two patterns apart. */
+/** Two patterns with the same shape match the same paths. */
 function shapeOf({ segments, tail }: PathPattern): string {
   return [...segments.map((segment) => literalOf(segment)[0] ?? ":"), ...(tail ? ["*"] : [])].join("/");
 }

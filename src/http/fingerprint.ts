@@ -1,26 +1,26 @@
-// What a request asks for, as a fingerprint: method, path, query, the headers that the route names, and the body as the
-// route compares it. Everything is length-prefixed, so that nothing can move across a boundary unseen.
+// The fingerprint of what a request asks for: method, path, query, the headers that the route names, and the body in the form
+// that the route compares. Every part has its length in front, so that no byte can move from one part to the next unnoticed.
 
 import type { BodyForm } from "../config/words.ts";
 import { fingerprint, type Fingerprint } from "../core/units.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { digest, sha256 } from "./digest.ts";
-import { Slices } from "./slices.ts";
+import { TimeSlicer } from "./time-slicer.ts";
 
 export interface FingerprintParts {
   readonly method: string;
   readonly path: string;
-  /** With its question mark; empty when there is none. */
+  /** Begins with the question mark; empty if the URL has no query. */
   readonly query: string;
-  /** The values of the headers that the route names, in its order; `null` for an absent one. */
+  /** The values of the headers that the route names, in the route's order; `null` for a missing header. */
   readonly headers: readonly (string | null)[];
 }
 
-/** Changes whenever what is digested, or its order, does; so an old fingerprint never passes for a new one. */
+/** Must change whenever the digested parts or their order change, so that an old fingerprint never equals a new one. */
 const VERSION = "onceway-1";
 
-/** Of all requests that this isolate compares as JSON. */
-const slices = new Slices();
+/** One for all requests that this isolate compares as JSON. */
+const slicer = new TimeSlicer();
 
 export async function fingerprintRequest(
   parts: FingerprintParts,
@@ -30,7 +30,7 @@ export async function fingerprintRequest(
   return fingerprintOf(parts, await bodyParts(body, compare));
 }
 
-/** The fingerprint of a request whose body, compared as bytes, has been digested while it came. */
+/** The fingerprint of a request whose body is compared as bytes and was digested while it arrived. */
 export function fingerprintDigested(parts: FingerprintParts, bodyDigest: Uint8Array): Promise<Fingerprint> {
   return fingerprintOf(parts, ["bytes", bodyDigest]);
 }
@@ -49,8 +49,8 @@ async function bodyParts(body: Uint8Array, compare: BodyForm): Promise<readonly 
     case "bytes":
       return ["bytes", await sha256(body)];
     case "json": {
-      const canonical = await slices.run(canonicalJson(body));
-      // What has no canonical form is compared as it is: stricter, never looser.
+      const canonical = await slicer.run(canonicalJson(body));
+      // A body without a canonical form is compared byte by byte, which is stricter and never laxer.
       return canonical === null ? ["bytes", await sha256(body)] : ["json", await sha256(canonical)];
     }
   }

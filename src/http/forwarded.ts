@@ -1,32 +1,32 @@
-// What the origin is told of the URL that its client asked for: the host and the scheme, which an origin behind a URL of
-// its own cannot know otherwise. They are the gateway's to say, so that no client can claim others; with
-// `trust_forwarded`, what a proxy in front has said stays. `X-Forwarded-For` is never touched: the gateway knows no address.
+// Tells the origin the host and scheme of the URL that the client requested, because an origin with its own URL cannot know them
+// otherwise. The gateway sets them itself, so that no client can claim others. With `trust_forwarded`, the values of a proxy in
+// front of the gateway stay. `X-Forwarded-For` is never changed, because the gateway knows no client address.
 
 import type { Route } from "../config/resolved.ts";
 import type { HeaderPairs } from "./headers.ts";
 
-/** RFC 7239 says the same in another way, and frameworks that know it prefer it. */
+/** This header says the same in another format (RFC 7239), and frameworks that support it prefer it. */
 const FORWARDED = "forwarded";
 const HOST = "x-forwarded-host";
 const PROTO = "x-forwarded-proto";
 
 export interface ForwardedHeaders {
-  /** Names of what the request brought, and the origin does not get; lower case. */
+  /** Names of request headers that the origin must not get, in lower case. */
   readonly drop: readonly string[];
-  /** In place of what the request brought under these names; lower case. */
+  /** Headers to set, replacing the request's own; the names are in lower case. */
   readonly set: HeaderPairs;
 }
 
-/** Names that a CGI-style server takes for the real ones (RFC 3875, section 4.1.18). No proxy says anything under them. */
+/** Names that a CGI-style server takes for the real ones (RFC 3875, section 4.1.18). No proxy uses them. */
 const IMITATIONS: readonly string[] = [HOST, PROTO].flatMap(imitations);
 const UNTRUSTED: readonly string[] = [FORWARDED, ...IMITATIONS];
 
-/** The name with any of its two dashes as an underscore. */
+/** The name with its first, its last or both dashes replaced by underscores. */
 function imitations(name: string): readonly string[] {
   return [name.replace("-", "_"), name.replace(/-(?=[^-]*$)/, "_"), name.replaceAll("-", "_")];
 }
 
-/** `trusts`: whoever sends requests to the gateway has seen to these headers. */
+/** `trusts`: a proxy in front of the gateway sets or removes these headers, so their values can be trusted. */
 export function forwardedFor(url: URL, headers: Headers, trusts: boolean): ForwardedHeaders {
   const set: HeaderPairs = [
     [HOST, url.host],
@@ -36,11 +36,11 @@ export function forwardedFor(url: URL, headers: Headers, trusts: boolean): Forwa
 }
 
 /**
- * The host that tells callers apart (`scope = ["host"]`): the one by which the origin can. A URL as origin is told it in
- * `X-Forwarded-Host` alone; a binding and the zone's own origin see that of the request's URL as well.
+ * The host that separates callers (`scope = ["host"]`): the one that the origin sees. An origin with a URL sees it only in
+ * `X-Forwarded-Host`. A binding and the zone's own origin also see the host of the request's URL, so both count there.
  */
 export function hostForScope(url: URL, headers: Headers, { origin, trustForwarded }: Route): string {
-  const said = trustForwarded ? headers.get(HOST) : null;
-  if (said === null || said === url.host) return url.host;
-  return origin.kind === "url" ? said : `${url.host} ${said}`;
+  const forwarded = trustForwarded ? headers.get(HOST) : null;
+  if (forwarded === null || forwarded === url.host) return url.host;
+  return origin.kind === "url" ? forwarded : `${url.host} ${forwarded}`;
 }

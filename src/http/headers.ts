@@ -1,26 +1,26 @@
-// Headers as pairs: which of them travel, in both directions. Repeated lines stay repeated where the runtime shows them
-// apart (it does so for Set-Cookie alone; all others it joins with a comma, which means the same by RFC 9110, 5.3).
+// Headers as pairs: decides which of them are forwarded, in both directions. Repeated lines stay repeated if the runtime shows
+// them separately. It does that only for Set-Cookie; it joins others with a comma, which means the same (RFC 9110, section 5.3).
 
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
-/** The attempt's number, for the origin. What a client sends under this name is dropped. */
+/** Tells the origin the attempt's number. A client's header of this name is dropped. */
 export const ATTEMPT_HEADER = "idempotency-attempt";
 
-/** What only the gateway may say of a response; the same from an origin is dropped, so that it cannot fake a replay. */
+/** Response headers that only the gateway may set. An origin's are dropped, so that it cannot fake a replay. */
 export const ECHO_HEADER = "Idempotency-Key";
 export const EXPIRES_HEADER = "Idempotency-Expires";
 export const REPLAYED_HEADER = "Idempotent-Replayed";
-/** On an answer to a request that went to the origin without its record (`on_store_failure = "open"`). */
+/** On the response to a request that was forwarded without its record (`on_store_failure = "open"`). */
 export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
-/** Between a shard and the Worker: a replay that is small enough to be remembered there. No client ever sees it. */
+/** From a shard to the Worker: the replay is small enough to be cached there. No client ever sees it. */
 export const SMALL_HEADER = "Idempotency-Small";
 const GATEWAY_HEADERS = new Set(
   [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER, SMALL_HEADER].map((name) => name.toLowerCase()),
 );
 
 /**
- * Connection-specific fields (RFC 9110, section 7.6.1), and the two that the runtime sets itself from the body and the
- * URL. `Connection` may name more.
+ * Connection-specific fields (RFC 9110, section 7.6.1), and `Content-Length` and `Host`, which the runtime sets from the body and
+ * the URL. `Connection` may name more.
  */
 const HOP_BY_HOP = new Set([
   "connection",
@@ -51,23 +51,23 @@ function namedByConnection(headers: Headers): ReadonlySet<string> {
 }
 
 /**
- * Words in the names of headers by which proxies, platforms and identity providers say who a caller is or what he may do:
- * `X-Forwarded-For`, `X-Consumer-Username`, `X-Amzn-Oidc-Data`.
+ * Words in the names of headers with which proxies, platforms and identity providers say who a caller is or what the caller may
+ * do: `X-Forwarded-For`, `X-Consumer-Username`, `X-Amzn-Oidc-Data`.
  */
 const IDENTIFYING =
   /forward|original|real|remote|addr|ip|host|proto|scheme|port|ssl|tls|cert|auth|oidc|saml|sso|jwt|token|key|secret|sign|hmac|csrf|xsrf|session|credential|user|account|client|consumer|customer|tenant|org|team|member|subject|principal|ident|role|scope|group|perm|admin|mail|device|country|geo/;
 
 /**
- * Whether `Connection` may take a header of this name away (RFC 9110, section 7.6.1). The client writes `Connection`, and a proxy on the
- * way may have added what identifies the client: a client that could remove it would choose who it is. So only what is
- * no registered field and says nothing of a caller is removed.
+ * Whether `Connection` may remove a header of this name (RFC 9110, section 7.6.1). The client writes `Connection`, but a proxy may
+ * have added headers that identify the client. A client that could remove those could choose its identity. So it can
+ * only remove `X-` headers, which are not registered fields, and only those whose names suggest nothing about a caller.
  */
 function isRemovable(name: string): boolean {
   return name.startsWith("x-") && !IDENTIFYING.test(name);
 }
 
 /**
- * A name that a CGI-style server takes for another one: there, `Idempotency_Attempt` and `Idempotency-Attempt` are one
+ * The header that a CGI-style server takes this name for: there, `Idempotency_Attempt` and `Idempotency-Attempt` become the same
  * variable (RFC 3875, section 4.1.18).
  */
 function dashed(name: string): string {
@@ -75,9 +75,9 @@ function dashed(name: string): string {
 }
 
 /**
- * What of a request's headers goes to the origin. Names are in lower case: those in `drop` do not, and those in `own`, which mean
- * something here, do although `Connection` may name them. What such a server would take for one of these, for one that proxies
- * set, or for another header of the request, does not.
+ * The request headers that go to the origin. The names in `drop` and `own` are in lower case. Headers in `drop` do not go. Headers
+ * in `own` go even if `Connection` names them, because the gateway's decisions depend on them. Imitations of any of these, of
+ * headers that proxies set, and of the request's other headers do not go (see `isImitation`).
  */
 export function requestHeaders(headers: Headers, drop: ReadonlySet<string>, own: ReadonlySet<string>): HeaderPairs {
   const named = namedByConnection(headers);
@@ -88,7 +88,10 @@ export function requestHeaders(headers: Headers, drop: ReadonlySet<string>, own:
   });
 }
 
-/** Whether a CGI-style server would take the header for the attempt's number, for one that `isKnown`, or for a real one of the request. */
+/**
+ * Whether a CGI-style server would confuse the header with another one: with the attempt's number, one that `isKnown`, one that
+ * proxies set, or a real header of the request. `name` is in lower case.
+ */
 export function isImitation(name: string, headers: Headers, isKnown: (name: string) => boolean): boolean {
   const meant = dashed(name);
   if (meant === name) return false;
@@ -96,20 +99,20 @@ export function isImitation(name: string, headers: Headers, isKnown: (name: stri
   return headers.has(meant) || /^(?:x-forwarded-|x-real-|cf-|cdn-loop$|true-client-ip$)/.test(meant);
 }
 
-/** Pairs as headers, one line each. Much faster than to hand the runtime an array (measured). */
+/** `Headers` with one line for each pair. Appending is much faster than passing the runtime an array (measured). */
 export function headersOf(pairs: HeaderPairs): Headers {
   const headers = new Headers();
   for (const [name, value] of pairs) headers.append(name, value);
   return headers;
 }
 
-/** Whether an origin's response may have a header of this name, and a record keep it. */
+/** Whether an origin may set a response header of this name, so that it is stored and sent to the client. */
 export function isOriginsHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return !HOP_BY_HOP.has(lower) && !GATEWAY_HEADERS.has(lower);
 }
 
-/** What of a response's headers goes to the client, and into the record. */
+/** The response headers that are sent to the client and stored. */
 export function responseHeaders(headers: Headers): HeaderPairs {
   const named = namedByConnection(headers);
   return endToEnd(headers, (name) => named.has(name) || GATEWAY_HEADERS.has(name));

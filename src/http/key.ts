@@ -1,12 +1,12 @@
-// The idempotency key of a request: a structured-field string (draft-ietf-httpapi-idempotency-key-header-07, section
-// 2.1) or the same value bare, as the SDKs send it. Both forms name the same record.
+// Reads a request's idempotency key: a structured-field string (draft-ietf-httpapi-idempotency-key-header-07, section 2.1) or
+// the same value without quotes, which is what the SDKs send. Both forms name the same record.
 
 import { parseItem } from "structured-headers";
 
 export interface KeyFormat {
-  /** A regular expression for the whole value; `null` for any. */
+  /** A regular expression that the whole key must match; `null` if any key is valid. */
   readonly pattern: string | null;
-  /** Characters. */
+  /** The smallest and largest length, in characters. */
   readonly min: number;
   readonly max: number;
 }
@@ -14,18 +14,19 @@ export interface KeyFormat {
 export type ParsedKey =
   | { readonly kind: "absent" }
   | { readonly kind: "invalid"; readonly reason: string }
-  /** `raw` is the value as it was sent, for the echo; `header` is the name under which it came. */
+  /** `raw` is the value as the client sent it, for the echo; `header` is the name of the header that carried it. */
   | { readonly kind: "key"; readonly key: string; readonly raw: string; readonly header: string };
 
 /**
- * Characters of a header's whole value. A key of 255 needs at most 512 with quotes and escapes; the rest are parameters,
- * which mean nothing. To parse a value of all that a request may carry would keep the isolate busy for a hundred milliseconds.
+ * The most characters of a header's value, parameters included. A key of 255 needs at most 512 with quotes and escapes, and
+ * parameters mean nothing here. A limit is needed because parsing the longest value that a request may carry would block the
+ * isolate for a hundred milliseconds.
  */
-const LONGEST_VALUE = 4096;
+const MAX_VALUE_LENGTH = 4096;
 
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-/** Reads the key from the first of `names` that is there; a second one must agree with it. */
+/** Reads the key from the first of the headers `names` that the request has. All others of them must carry the same key. */
 export function parseKey(headers: Headers, names: readonly string[], format: KeyFormat): ParsedKey {
   let found: Extract<ParsedKey, { kind: "key" }> | null = null;
   for (const header of names) {
@@ -36,7 +37,7 @@ export function parseKey(headers: Headers, names: readonly string[], format: Key
     const problem = formatProblem(value, header, format);
     if (problem !== null) return invalid(problem);
     if (found !== null && found.key !== value) {
-      return invalid(`${found.header} and ${header} carry different keys; send one.`);
+      return invalid(`${found.header} and ${header} carry different keys; send only one.`);
     }
     found ??= { kind: "key", key: value, raw, header };
   }
@@ -45,16 +46,19 @@ export function parseKey(headers: Headers, names: readonly string[], format: Key
 
 function parseValue(raw: string, header: string): string | ParsedKey {
   if (raw === "") return invalid(`${header} is empty.`);
-  if (raw.length > LONGEST_VALUE) return invalid(`${header} is longer than ${LONGEST_VALUE} characters.`);
-  // The runtime joins repeated header lines with ", ". A key has no spaces, so a repeated one can never pass for one;
-  // and since proxies may join with a bare comma, an unquoted key has no commas either.
+  if (raw.length > MAX_VALUE_LENGTH) return invalid(`${header} is longer than ${MAX_VALUE_LENGTH} characters.`);
+  // The runtime joins repeated header lines with ", ". A key may not contain spaces, so two joined keys never pass for one.
+  // Proxies may join with "," alone, so an unquoted key may not contain commas either.
   if (!raw.startsWith('"')) {
-    if (raw.includes(",")) return invalid(`${header} is repeated or a list; send one key. A comma needs quotes.`);
+    if (raw.includes(",")) {
+      return invalid(`${header} is repeated or a list; send one key, in quotes if it contains a comma.`);
+    }
     return raw;
   }
   try {
     const [value, parameters] = parseItem(raw);
-    // A second line can end inside a parameter of the first. Parameters mean nothing here, so none with a comma is missed.
+    // Two joined lines can look like one key whose parameter contains a comma. Parameters mean nothing here, so a value with
+    // both parameters and a comma can be refused.
     if (parameters.size > 0 && raw.includes(",")) return invalid(`${header} is repeated or a list; send one key.`);
     return typeof value === "string" ? value : invalid(`${header} is not a string.`);
   } catch {
@@ -64,18 +68,18 @@ function parseValue(raw: string, header: string): string | ParsedKey {
 
 function formatProblem(key: string, header: string, format: KeyFormat): string | null {
   if (key === "") return `${header} is empty.`;
-  if (!VISIBLE_ASCII.test(key)) return `${header} may have visible ASCII characters only, and no spaces.`;
+  if (!VISIBLE_ASCII.test(key)) return `${header} may contain only visible ASCII characters, without spaces.`;
   if (key.length < format.min) return `${header} must have at least ${format.min} characters.`;
   if (key.length > format.max) return `${header} may have at most ${format.max} characters.`;
   if (format.pattern !== null && !compiled(format.pattern).test(key)) {
-    return `${header} does not have the published format ${format.pattern}.`;
+    return `${header} does not match the published format ${format.pattern}.`;
   }
   return null;
 }
 
 const patterns = new Map<string, RegExp>();
 
-/** Patterns come from the configuration alone, so the cache is as small as that. */
+/** Patterns come only from the configuration, so the cache stays small. */
 function compiled(pattern: string): RegExp {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;

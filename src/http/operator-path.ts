@@ -1,19 +1,22 @@
-// Whether a request's path is the operators'. It is only as it is written; every other text that some reader may take for it is
-// nobody's and goes nowhere, since an operator's token may come with it. So this errs on one side: readers differ in how
-// often they decode, in what they take for a slash, in what they drop from a segment, and whether letters' case counts.
+// Decides whether a request's path is the operator path. Only the exact spelling is. Any other spelling that some server may
+// read as the operator path is refused and never forwarded, because an operator's token may come with it. So this errs on the
+// safe side: servers differ in how often they decode, what counts as a slash, what they drop from a segment, and in case.
 
 import { decoded, plainestPath } from "./path.ts";
 
-/** `forms`: something that can be taken for the operator path, and is not it. */
+/** `plain`: the operator path or a path below it. `form`: another spelling that a server could read as that. */
 export type OperatorPathMatch = "plain" | "form" | "none";
 
-/** An escaped escape is an escape to whoever decodes twice; nobody decodes as often as this. */
-const MOST_DECODINGS = 8;
+/** How often to decode, because `%2525` is an escape for a server that decodes more than once. No server decodes this often. */
+const MAX_DECODINGS = 8;
 
-/** A path that every reader takes for the same segments: nothing to decode, to merge, to resolve. */
+/** A path that every server splits into the same segments, because there is nothing to decode, merge or resolve. */
 const IS_SIMPLE = /^(?:\/[^/%;\\.][^/%;\\]*)*\/?$/;
 
-/** Asked with a request's URL as the runtime gives it (workerd: `Host` and target as they came), and the path parsed from it. */
+/**
+ * Makes the matcher for one operator path. The matcher takes a request's URL as the runtime gives it (workerd: `Host` and target
+ * as the client sent them) and the path parsed from it.
+ */
 export function operatorPathMatcher(operatorPath: string): (url: string, path: string) => OperatorPathMatch {
   const wanted = segmentsOf(operatorPath);
   const begin = `/${wanted[0] ?? ""}`;
@@ -25,15 +28,15 @@ export function operatorPathMatcher(operatorPath: string): (url: string, path: s
   };
 }
 
-/** The path as it stands in a URL, with dot segments and all. */
+/** The path of a URL as written, with its dot segments. */
 function writtenPath(url: string): string {
   return /^[a-z]+:\/\/[^/?#\\]*([^?#]*)/i.exec(url)?.[1] ?? "";
 }
 
-/** The path, and what it is once decoded, twice decoded, and so on. */
+/** The path, the path decoded once, decoded twice, and so on. */
 function formsOf(path: string): readonly string[] {
   const forms = [path];
-  for (let last = path; forms.length <= MOST_DECODINGS;) {
+  for (let last = path; forms.length <= MAX_DECODINGS;) {
     const next = decoded(withoutOddEscapes(last));
     if (next === last) break;
     forms.push(next);
@@ -42,7 +45,7 @@ function formsOf(path: string): readonly string[] {
   return forms;
 }
 
-/** Overlong UTF-8 and `%u002f`, which careless decoders take for the ASCII that they hide. */
+/** Replaces overlong UTF-8 and escapes like `%u002f` with the characters that careless decoders read them as. */
 function withoutOddEscapes(text: string): string {
   return text
     .replace(/%c([01])%([89ab][0-9a-f])/gi, (_, high: string, low: string) =>
@@ -52,8 +55,9 @@ function withoutOddEscapes(text: string): string {
 }
 
 /**
- * In one case and form, without what some file system or framework drops: parameters, what follows a NUL, trailing dots. In a few
- * passes over the whole text, since a path may have tens of thousands of segments.
+ * The path's segments in lower case and one Unicode form, without what some file system or framework drops: parameters,
+ * everything after a NUL, trailing dots. It makes a few passes over the whole text, because a path may have tens of thousands of
+ * segments.
  */
 function segmentsOf(text: string): readonly string[] {
   const written = text
@@ -69,14 +73,17 @@ function segmentsOf(text: string): readonly string[] {
   return segments;
 }
 
-/** Of dots alone, two or more are a step upwards. */
+/** The segment without its trailing dots. Two or more dots alone are a step up: `..`. */
 function withoutEndDots(part: string): string {
   let end = part.length;
   while (end > 0 && part[end - 1] === ".") end -= 1;
   return end === 0 && part.length > 1 ? ".." : part.slice(0, end);
 }
 
-/** From the beginning, or behind a step upwards: what that takes away depends on whether empty segments count. */
+/**
+ * Whether the segments lead to `wanted`: at their beginning, or anywhere after a step up, because how far a step goes depends
+ * on whether a server counts empty segments.
+ */
 function leadsTo(segments: readonly string[], wanted: readonly string[]): boolean {
   const up = segments.indexOf("..");
   for (let at = 0; at !== -1; at = segments.indexOf(wanted[0] ?? "", at + 1)) {

@@ -1,32 +1,33 @@
-// Under which paths a request is matched. Routers differ in what they take for the same path, and a route has to protect
-// whatever the origin's router would run its handler for. So a path that is not plain has several forms, and a match of
-// any of them protects. What is sent to the origin, and digested, is the path as the runtime gave it.
+// The forms of a path that routes are matched against. Routers disagree on which paths are equal, and a route must protect
+// every path for which the origin's router would run the handler. So a path that is not plain has several forms, and the
+// request is protected if any of them matches. The origin gets, and the fingerprint covers, the path as the runtime gave it.
 //
-//   what comes first     nothing, parameters taken off (Spring), or all decoded, slashes merged, dots resolved (nginx)
-//   the router decodes   nothing (Express, Koa), each segment by itself (Fastify, Go, Spring), all of it (Django, WSGI),
-//                        or all of it twice
-//   and takes that       as it is, up to the first of ; ? # NUL, with slashes merged, in its plainest form, or with
-//                        empty segments for parameters
+//   a step before the router  none, removes parameters (Spring), or decodes all, merges slashes and resolves dots (nginx)
+//   the router decodes        nothing (Express, Koa), each segment separately (Fastify, Go, Spring), the whole path (Django,
+//                             WSGI), or the whole path twice
+//   and then uses the path    unchanged, up to the first of ; ? # NUL, with slashes merged, in its plainest form, or with
+//                             empty segments as parameters
 //
-// Not among them: overlong UTF-8 (no decoder of today takes %c0%af for a slash, RFC 3629, section 3), and a second name
-// for the same resource (`/orders.json`), which wants a route of its own.
+// Not covered: overlong UTF-8, because no current decoder turns %c0%af into a slash (RFC 3629, section 3); and a second name
+// for the same resource (`/orders.json`), which needs a route of its own.
 
-/** What has nothing to decode and nothing to take away, as most paths. The URL parser has resolved its dot segments. */
+/** A path with nothing to decode or remove, like most paths. The URL parser has already resolved its dot segments. */
 const IS_PLAIN = /^(?:\/[^/%;\\]+)+$/;
 
-/** Stands for an empty segment, which some routers take for an empty parameter: Fastify, `/orders/` for `/orders/:id`. */
+/** Marks an empty segment, which some routers take for an empty parameter: Fastify, `/orders/` for `/orders/:id`. */
 const EMPTY = "\0";
 
 /**
- * The length up to which all forms of a path are found in 6 ms at most (measured), so that nobody can keep an isolate
- * busy. Everybody has to take URIs of this length, and few take longer ones (RFC 9110, section 4.1).
+ * The most characters of a path that is not plain. Up to this length, finding all forms takes at most 6 ms (measured), so no
+ * client can keep an isolate busy. RFC 9110, section 4.1, recommends support for URIs of this length; few servers accept longer
+ * ones.
  */
-const LONGEST_ODD_PATH = 8_000;
+const MAX_ODD_PATH_LENGTH = 8_000;
 
-/** Every form of a path, the path as written first; most are plain and have no other. `null`: it is odd, and too long. */
+/** Every form of a path, with the path as written first. A plain path has only one. `null`: it is not plain, and too long. */
 export function pathForms(path: string): readonly string[] | null {
   if (IS_PLAIN.test(path)) return [path];
-  if (path.length > LONGEST_ODD_PATH) return null;
+  if (path.length > MAX_ODD_PATH_LENGTH) return null;
   const forms = new Set([path]);
   for (const passed of new Set([path, withoutParameters(path), resolved(decoded(path))])) {
     const whole = decoded(passed);
@@ -43,7 +44,7 @@ export function pathForms(path: string): readonly string[] | null {
   return [...forms];
 }
 
-/** A path's plainest form: escapes decoded once, slashes merged, dot segments, parameters and trailing slash gone. */
+/** A path's plainest form: decoded once, with slashes merged and without dot segments, parameters and trailing slash. */
 export function plainestPath(path: string): string {
   return IS_PLAIN.test(path) ? path : resolved(withoutParameters(decoded(path)));
 }
@@ -52,7 +53,7 @@ function withoutParameters(path: string): string {
   return path.replaceAll(/;[^/\\]*/g, "");
 }
 
-/** Slashes merged, dot segments resolved, and no slash at the end. */
+/** The path with slashes merged, dot segments resolved, and no slash at the end. */
 function resolved(path: string): string {
   const segments: string[] = [];
   for (const segment of path.split(/[/\\]/)) {
@@ -63,7 +64,7 @@ function resolved(path: string): string {
   return `/${segments.join("/")}`;
 }
 
-/** As `decoded`, but an encoded slash stays within its segment, and encoded. */
+/** Like `decoded`, except that an encoded slash stays encoded, so segments stay as they are. */
 function decodedBySegment(path: string): string {
   return path
     .split(/%2f/i)
@@ -71,13 +72,13 @@ function decodedBySegment(path: string): string {
     .join("%2f");
 }
 
-/** One character's escapes: ASCII, or the valid UTF-8 of another (RFC 3629, section 4), so that decoding it never throws. */
+/** The escapes of one character: ASCII, or valid UTF-8 (RFC 3629, section 4). So decoding a match never throws. */
 const ESCAPES =
   /%[0-7][0-9a-f]|%(?:c[2-9a-f]|d[0-9a-f])%[89ab][0-9a-f]|%(?:e0%[ab][0-9a-f]|ed%[89][0-9a-f]|e[1-9abcef]%[89ab][0-9a-f])%[89ab][0-9a-f]|%(?:f0%[9ab][0-9a-f]|f[1-3]%[89ab][0-9a-f]|f4%8[0-9a-f])(?:%[89ab][0-9a-f]){2}/gi;
 
 /**
- * Decodes what is valid, character by character, and leaves the rest; `decodeURIComponent` gives up on the whole, and to be thrown
- * at for each of thousands of characters would take tens of milliseconds.
+ * Decodes valid escapes, character by character, and leaves invalid ones. `decodeURIComponent` rejects the whole text for one
+ * invalid escape, and catching an exception for each of thousands of characters would take tens of milliseconds.
  */
 export function decoded(path: string): string {
   return path.replace(ESCAPES, (escapes) => decodeURIComponent(escapes));

@@ -1,12 +1,12 @@
-// A problem on the wire: RFC 9457, with the members that let a client tell it from the origin's own 409 or 422.
+// Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
 
 import { describeProblem, type Problem } from "../core/problem.ts";
 import { ECHO_HEADER } from "./headers.ts";
 
-/** Where the policy is published; every problem links to it (draft, section 2.7). */
+/** The path of the published policy. Every problem links to it (draft, section 2.7). */
 export const WELL_KNOWN_PATH = "/.well-known/idempotency";
 
-/** `echo` is the key as the client sent it, or `null` where there is no valid one to repeat. */
+/** `echo` is the key as the client sent it; `null` if the request has no valid key. */
 export function problemResponse(problem: Problem, echo: string | null): Response {
   const { status, title, detail, retryable, retryAfterSeconds, members } = describeProblem(problem);
   const headers = new Headers({
@@ -25,12 +25,13 @@ export function problemResponse(problem: Problem, echo: string | null): Response
     code: problem.code,
     retryable,
     ...members,
-    // A widely used SDK takes every JSON body without an `error` member for a success, whatever the status.
+    // A widely used SDK treats every JSON body without an `error` member as a success, whatever the status.
     error: { type: "idempotency_error", code: problem.code, message: detail },
   };
   return new Response(JSON.stringify(body), { status, headers });
 }
 
+/** The `type` of a problem: a relative URL into the published policy. */
 export function problemType(code: string): string {
   return `${WELL_KNOWN_PATH}#${code}`;
 }

@@ -1,27 +1,28 @@
-// What a record is called: by its key alone in the first half, so that who knows a key finds its records and their shard,
-// and by its key, scope and set of objects in the second. As digests, so that no key shows in a log or in the name of an
-// object.
+// Names a record. The first half of the name depends only on the key, so that an operator who knows a key can find its records
+// and their shard; the second half depends on the key, its scope and the set of objects. Both are digests, so that no key
+// appears in a log or in the name of an object.
 
 import { type RecordId, recordId } from "../core/units.ts";
 import { digest } from "./digest.ts";
 
-/** 128 bits: nobody finds two keys, or two scopes of one key, that share them. */
+/** 128 bits: enough that nobody can find two keys, or two scopes of one key, with the same digits. */
 export const KEY_HASH_DIGITS = 32;
 
 /**
- * Of the record of `key` in the scope with these values. `shardSet` tells the objects in which it lies from others that may
- * have one for the same key and scope: an operator who names a record means one.
+ * The name of the record of `key` in the scope with these values. `shardSet` names the set of objects that keeps it. Another set
+ * may have a record for the same key and scope, and an operator's command must mean only one of them.
  */
 export async function nameRecord(key: string, scope: readonly (string | null)[], shardSet: string): Promise<RecordId> {
   const [ofKey, ofRecord] = await Promise.all([keyHash(key), digest([key, ...scope, shardSet])]);
   return recordId(ofKey + ofRecord.slice(0, KEY_HASH_DIGITS));
 }
 
-/** What the names of all records of a key begin with; it stands for the key in logs. */
+/** The first half of the names of all records of a key. It replaces the key in logs. */
 export async function keyHash(key: string): Promise<string> {
   return (await digest([key])).slice(0, KEY_HASH_DIGITS);
 }
 
+/** The key hash that a record's name begins with. */
 export function keyHashOf(id: RecordId): string {
   return id.slice(0, KEY_HASH_DIGITS);
 }

@@ -1,49 +1,53 @@
-// Whose key it is: the values of the request's parts that the route names. They enter a digest only, so no credential
-// is ever stored. A part that a request lacks is a value of its own: anonymous callers share one scope, and no caller
-// with a credential is ever in it. A part that is there and cannot be read with certainty is refused, never taken for absent.
+// Reads the scope of a request's key: the values of the parts that identify the caller, as the route names them. They are
+// only digested, so no credential is ever stored. A missing part is a value of its own, so all anonymous callers share one
+// scope, and no caller with a credential is in it. A part that is ambiguous is refused, never treated as missing.
 
 import { type ScopePart, scopePartName } from "../config/resolved.ts";
 
-/** Set by Cloudflare, over whatever a client sends (developers.cloudflare.com, "HTTP headers"). */
+/** Cloudflare overwrites whatever a client sends under this name (developers.cloudflare.com, "HTTP headers"). */
 const CLIENT_ADDRESS = "cf-connecting-ip";
 
-/** Characters of all cookies together, of which the worst are looked through in a few milliseconds. Few servers take more. */
-const LONGEST_COOKIES = 16 * 1024;
+/** The most characters of the `Cookie` header. Even the worst value takes only a few milliseconds; few servers accept more. */
+const MAX_COOKIE_LENGTH = 16 * 1024;
 
-/** For each part its name and its value; `null` for a part that the request lacks. */
+/** The name and the value of each part, one after the other. The value is `null` if the request lacks the part. */
 export type ScopeValues = readonly (string | null)[];
 
-/** What a digest takes, or why there is none, for the client to read. */
+/** The values to digest, or the problem to tell the client. */
 export type Scope = { readonly values: ScopeValues } | { readonly problem: string };
 
-/** `host` is the one that the origin is told. The part's own name is a value too: a cookie's never passes for a header's. */
+/**
+ * `host` is the host that the origin sees (see `hostForScope`). Each part's name is a value too, so that a cookie and a header
+ * with the same value differ.
+ */
 export function readScope(headers: Headers, host: string, parts: readonly ScopePart[]): Scope {
   const values: (string | null)[] = [];
   for (const part of parts) {
     const name = scopePartName(part);
-    if (part.kind === "cookie" && (headers.get("cookie")?.length ?? 0) > LONGEST_COOKIES) {
-      const problem = `The cookies, one of which tells whose key it is, have more than ${LONGEST_COOKIES} characters.`;
-      return { problem };
+    if (part.kind === "cookie" && (headers.get("cookie")?.length ?? 0) > MAX_COOKIE_LENGTH) {
+      return {
+        problem: `The cookies, one of which identifies the caller, have more than ${MAX_COOKIE_LENGTH} characters.`,
+      };
     }
     const value = readPart(headers, host, part);
-    if (value === UNREADABLE) {
-      const problem = `The cookie ${name.slice("cookie:".length)}, which tells whose key it is, cannot be read for certain: send one Cookie line, with "; " between cookies and "name=value" for each.`;
+    if (value === AMBIGUOUS) {
+      const problem = `The cookie ${name.slice("cookie:".length)}, which identifies the caller, is ambiguous: send one Cookie line, with "; " between cookies and "name=value" for each.`;
       return { problem };
     }
     if (value?.includes(REPLACEMENT) ?? false) {
-      return { problem: `The value of ${name}, which tells whose key it is, is not UTF-8.` };
+      return { problem: `The value of ${name}, which identifies the caller, is not UTF-8.` };
     }
     values.push(name, value);
   }
   return { values };
 }
 
-/** What the runtime makes of bytes that are not UTF-8. Callers that differ only there would look alike. */
+/** The runtime replaces bytes that are not UTF-8 with this. Callers that differ only in such bytes would look the same. */
 const REPLACEMENT = "\ufffd";
 
-const UNREADABLE = Symbol("unreadable");
+const AMBIGUOUS = Symbol("ambiguous");
 
-function readPart(headers: Headers, host: string, part: ScopePart): string | null | typeof UNREADABLE {
+function readPart(headers: Headers, host: string, part: ScopePart): string | null | typeof AMBIGUOUS {
   switch (part.kind) {
     case "header":
       return headers.get(part.name);
@@ -57,30 +61,31 @@ function readPart(headers: Headers, host: string, part: ScopePart): string | nul
 }
 
 /**
- * The text after each `name=`, as it was sent. Nothing is decoded, unquoted or judged: two values that differ in a byte
- * are two callers, and one that a stricter reader would drop is no anonymous one. Servers do not agree on how a cookie is
- * found (the runtime joins two lines with a comma; some servers take that for a separator, trim names, decode them). Where any of them
- * might find the cookie and this does not, or might end its value elsewhere, it is unreadable.
+ * The text after each `name=`, exactly as the client sent it. It is not decoded, unquoted or validated: values that differ in
+ * one byte are different callers, and a value that a stricter parser would drop still does not make the caller anonymous.
+ * Servers disagree on how to find a cookie: the runtime joins two lines with a comma, and some servers split at that comma, trim
+ * names or decode them. If any of them might find the cookie where this function does not, or might end its value elsewhere,
+ * the cookie is ambiguous.
  */
-function readCookie(header: string, name: string): string | null | typeof UNREADABLE {
+function readCookie(header: string, name: string): string | null | typeof AMBIGUOUS {
   const values: string[] = [];
   for (const pair of header.split(";")) {
     const text = pair.trim();
     const isNamed = text.startsWith(`${name}=`);
     if (isNamed) values.push(text.slice(name.length + 1));
     const [first = "", ...others] = text.split(",");
-    if (!isNamed && looksLike(first, name)) return UNREADABLE;
-    if (others.some((other) => looksLike(other, name) || (isNamed && BEGINS_COOKIE.test(other)))) return UNREADABLE;
+    if (!isNamed && looksLike(first, name)) return AMBIGUOUS;
+    if (others.some((other) => looksLike(other, name) || (isNamed && BEGINS_COOKIE.test(other)))) return AMBIGUOUS;
   }
   return values.length === 0 ? null : values.join(";");
 }
 
-/** A cookie of a second `Cookie` line, joined to the one before it. A value may have a comma, even one before a space. */
+/** The start of a second `Cookie` line that was joined to the first. A comma alone does not show one, because values may have it. */
 const BEGINS_COOKIE = /^[\t ]*[!#$%&'*+.^_`|~0-9A-Za-z-]+=/;
 
-/** Whether a reader that trims, unquotes or decodes names would take this for the cookie. */
+/** Whether a server that trims, unquotes or decodes names would take this pair for the cookie. */
 function looksLike(pair: string, name: string): boolean {
-  // Nothing of that makes it longer.
+  // Trimming, unquoting and decoding never make a name longer.
   if (pair.length < name.length) return false;
   const [written = ""] = pair.split("=", 1);
   const bare = written
@@ -90,7 +95,7 @@ function looksLike(pair: string, name: string): boolean {
   return bare === name || decoded(bare) === name;
 }
 
-/** A cookie's name is ASCII. Other escapes are left alone: `decodeURIComponent` throws at them, which takes long. */
+/** Decodes ASCII escapes only. A cookie's name is ASCII, and `decodeURIComponent` would throw on invalid escapes, which is slow. */
 function decoded(text: string): string {
   return text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) => String.fromCodePoint(Number.parseInt(escape.slice(1), 16)));
 }

@@ -1,13 +1,13 @@
-// The console's session cookie, as far as it concerns everybody else: a browser sends it with each request to the host, and
-// whoever has it is an operator. So no origin gets it, and no scope, fingerprint or stored header is made of it.
+// Removes the console's session cookie from requests. A browser sends it with every request to the host, and whoever has it is
+// an operator. So no origin may get it, and no scope, fingerprint or stored header may contain it.
 
-/** Over plain http; over https with the prefix, which binds it to its host (RFC 6265bis, section 4.1.3.2). */
+/** The name over plain HTTP. Over HTTPS it gets the prefix `__Host-`, which binds it to its host (RFC 6265bis, section 4.1.3.2). */
 export const SESSION_COOKIE = "onceway";
 
-/** With what stands before it. Two `Cookie` lines arrive joined by a comma, so a comma ends a value too, and may begin one. */
+/** The cookie and the separator before it. A comma separates cookies too, because two `Cookie` lines arrive joined by one. */
 const SESSION_PAIR = new RegExp(`(^|[;,])[ \\t]*(?:__Host-|__Secure-)?${SESSION_COOKIE}[ \\t]*=[^;,]*`, "g");
 
-/** The request as everybody else may see it: the same one, unless it carries a session. */
+/** The request without a session cookie: the same object if it has none. */
 export function withoutSession(request: Request): Request {
   const cookies = request.headers.get("cookie");
   const others = cookies === null ? null : withoutSessionCookie(cookies);
@@ -18,12 +18,12 @@ export function withoutSession(request: Request): Request {
   return new Request(request, { headers });
 }
 
-/** The other cookies, byte for byte; `null` where there is none. */
+/** The other cookies, byte for byte; `null` if there are none. */
 export function withoutSessionCookie(cookies: string): string | null {
   if (!cookies.includes(SESSION_COOKIE)) return cookies;
   const others = cookies.replace(SESSION_PAIR, "");
   if (others === cookies) return cookies;
-  // What stood behind the first one stands at the beginning now.
+  // If the session cookie was the first, the rest now begins with a separator.
   const left = cookies.startsWith(others) ? others : others.replace(/^[;,][ \t]*/, "");
   return left.trim() === "" ? null : left;
 }

@@ -1,5 +1,5 @@
-// The published policy (draft, sections 2.4 and 2.5.2: the expiration policy and the rest of the idempotency
-// specification), made from the configuration. It tells clients what they can rely on, and nothing of what lies behind.
+// The published policy, made from the configuration: the expiration policy and the rest of the idempotency specification
+// (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
 import { type Config, type Route, scopePartName } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
@@ -49,7 +49,7 @@ function publishedRoute(route: Route): object {
   };
 }
 
-/** One of each problem that a client can meet; the evidence in it only fills the gaps. */
+/** One example of each problem that a client can get. Its evidence is a placeholder, because details are not published. */
 const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, { code: Code }> } = {
   "key-missing": { code: "key-missing", header: ECHO_HEADER },
   "key-invalid": { code: "key-invalid", reason: "" },

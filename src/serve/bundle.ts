@@ -1,5 +1,5 @@
-// The Worker as wrangler would deploy it, bundled once per state of its sources and shared by all that run it: the folder
-// under `.wrangler/` is named after a digest of the sources and appears whole or not at all.
+// Bundles the Worker as wrangler would deploy it, once per version of its sources. The bundle's folder under `.wrangler/` is
+// named after a digest of the sources, and it appears complete or not at all, so that several processes can share it.
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -16,7 +16,10 @@ import type { Compatibility } from "./workerd-config.ts";
 
 const projectDir = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A folder with `index.js` and the modules beside it. `main` is the Worker's entry, an absolute path. */
+/**
+ * Returns a folder with `index.js` and its modules. `main` is the absolute path of the Worker's entry. Throws if wrangler
+ * cannot bundle it.
+ */
 export async function bundleWorker(main: string, compatibility: Compatibility): Promise<string> {
   const cache = join(projectDir, ".wrangler/bundle");
   const bundle = join(cache, await sourceDigest(main, compatibility));
@@ -30,7 +33,7 @@ export async function bundleWorker(main: string, compatibility: Compatibility): 
     const entry = (await readdir(fresh)).find((name) => name.endsWith(".js"));
     if (entry === undefined) throw new Error(`${main} cannot be bundled: wrangler wrote no module`);
     if (entry !== "index.js") await rename(join(fresh, entry), join(fresh, "index.js"));
-    // Another process may have been faster; its bundle is as good.
+    // Another process may have made the same bundle first; use that one.
     await rename(fresh, bundle).catch((error: unknown) => {
       if (!existsSync(bundle)) throw error;
     });
@@ -41,7 +44,7 @@ export async function bundleWorker(main: string, compatibility: Compatibility): 
   }
 }
 
-/** Only what decides about the bundle: neither variables nor routes have a place in it. */
+/** Contains only what affects the bundle, so neither variables nor routes. */
 async function writeToml(dir: string, main: string, { date, flags }: Compatibility): Promise<string> {
   const path = join(dir, "wrangler.toml");
   const config = { name: "onceway", main, compatibility_date: date, compatibility_flags: [...flags] };
@@ -51,7 +54,7 @@ async function writeToml(dir: string, main: string, { date, flags }: Compatibili
 
 async function runWrangler(config: string, outdir: string, cwd: string): Promise<void> {
   const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
-  // A loader of the caller's (a test runner's, say) has no place in wrangler.
+  // The caller may run under a module loader (a test runner's, for example), which wrangler must not inherit.
   const env = { ...process.env, NODE_OPTIONS: "", NO_COLOR: "1", WRANGLER_HIDE_BANNER: "true" };
   const quiet = { WRANGLER_SEND_METRICS: "false", WRANGLER_WRITE_LOGS: "false", CLOUDFLARE_TELEMETRY_DISABLED: "1" };
   const args = [bin, "deploy", "--dry-run", "--config", config, "--outdir", outdir];

@@ -1,24 +1,24 @@
-// The command line of `npm run serve`. Decides what an argument may be; opens nothing and starts nothing.
+// The command line of `npm run serve`: decides which arguments are valid. It opens nothing and starts nothing.
 
 import { parseArgs } from "node:util";
 
 import { parseDuration } from "../config/units.ts";
 
 export const USAGE = `Usage: npm run serve -- [OPTIONS]            runs the gateway on this machine
-       npm run serve -- health [OPTIONS]     asks a running one; exit code 0 if it answers, else 1
+       npm run serve -- health [OPTIONS]     checks a running gateway; exit code 0 if it is healthy, else 1
 
-  --config FILE    the configuration (wrangler.toml)
-  --env NAME       an environment of it: [env.NAME]
-  --state DIR      where the records are kept (.onceway/state); on a local disk
-  --host ADDRESS   where to listen (127.0.0.1); 0.0.0.0 or :: for every interface
-  --port PORT      (8787); 0 for any that is free
-  --operator-port PORT     where operators come in; takes operator_listener = "own" in the configuration
-  --operator-host ADDRESS  (127.0.0.1)
-  --secrets FILE   secrets as NAME=value lines, such as .dev.vars
-  --secret NAME    a secret from the environment variable NAME; may be repeated
-  --grace TIME     how long exchanges in flight may take after SIGTERM or SIGINT (30s)
+  --config FILE    the configuration file (wrangler.toml)
+  --env NAME       the environment [env.NAME] of that file
+  --state DIR      where records are kept (.onceway/state); must be on a local disk
+  --host ADDRESS   the address to listen on (127.0.0.1); 0.0.0.0 or :: for all interfaces
+  --port PORT      the port to listen on (8787); 0 for any free port
+  --operator-port PORT     a separate port for operators; requires operator_listener = "own" in the configuration
+  --operator-host ADDRESS  the address of that port (127.0.0.1)
+  --secrets FILE   a file of secrets, as NAME=value lines, such as .dev.vars
+  --secret NAME    a secret to read from the environment variable NAME; may be repeated
+  --grace TIME     how long exchanges in flight may take to end after SIGTERM or SIGINT (30s)
 
-Exit codes: 0 stopped, every exchange ended; 1 it could not start, or exchanges were cut off; 2 the arguments are wrong.`;
+Exit codes: 0 stopped after every exchange ended; 1 could not start, or exchanges were cut off; 2 invalid arguments.`;
 
 export interface ServeOptions {
   readonly command: "serve" | "health" | "help";
@@ -27,7 +27,7 @@ export interface ServeOptions {
   readonly state: string;
   readonly host: string;
   readonly port: number;
-  /** Null: operators come in where clients do. */
+  /** `null`: operators use the same port as clients. */
   readonly operatorPort: number | null;
   readonly operatorHost: string;
   readonly secretsFile: string | null;
@@ -35,7 +35,7 @@ export interface ServeOptions {
   readonly graceMs: number;
 }
 
-/** Throws a `TypeError` that says which argument is wrong and what to write. */
+/** Throws a `TypeError` that says which argument is invalid and what to write instead. */
 export function readOptions(args: readonly string[]): ServeOptions {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -61,7 +61,7 @@ export function readOptions(args: readonly string[]): ServeOptions {
     state: values.state,
     host: readHost(values.host),
     port: readPort("--port", values.port, 0),
-    // One that changes at each start would be of no use to a proxy.
+    // 0 is not allowed, because a proxy needs a port that stays the same at each start.
     operatorPort:
       values["operator-port"] === undefined ? null : readPort("--operator-port", values["operator-port"], 1),
     operatorHost: readHost(values["operator-host"]),
@@ -74,17 +74,17 @@ export function readOptions(args: readonly string[]): ServeOptions {
 function readCommand([command, ...more]: readonly string[]): "serve" | "health" {
   if (command === undefined) return "serve";
   if (command === "health" && more.length === 0) return "health";
-  throw new TypeError(`there is no command "${[command, ...more].join(" ")}": write health, or none at all`);
+  throw new TypeError(`unknown command "${[command, ...more].join(" ")}": write health, or no command`);
 }
 
 function readHost(text: string): string {
   return text.replace(/^\[(.*)\]$/, "$1");
 }
 
-function readPort(option: string, text: string, least: number): number {
+function readPort(option: string, text: string, min: number): number {
   const port = Number(text);
-  if (/^\d+$/.test(text) && port >= least && port <= 65_535) return port;
-  throw new TypeError(`${option} must be a number from ${least} to 65535, and not ${JSON.stringify(text)}`);
+  if (/^\d+$/.test(text) && port >= min && port <= 65_535) return port;
+  throw new TypeError(`${option} must be a number from ${min} to 65535, not ${JSON.stringify(text)}`);
 }
 
 function readGrace(text: string): number {
@@ -93,7 +93,7 @@ function readGrace(text: string): number {
   throw new TypeError(`--grace ${grace.message}`);
 }
 
-/** An address and a port as one text; an IPv6 address stands in brackets. */
+/** `host:port`; an IPv6 address gets brackets. */
 export function addressOf(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

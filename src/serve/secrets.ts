@@ -1,5 +1,5 @@
-// Where a self-hosted gateway's secrets come from: a file of NAME=value lines, or the environment. Their values go into
-// the environment of workerd and nowhere else: no message, no file, no command line.
+// Reads a self-hosted gateway's secrets from a file of NAME=value lines and from the environment. Their values go into
+// workerd's environment only; they must never appear in a message, a file or a command line.
 
 import { readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
@@ -7,11 +7,12 @@ import { parseEnv } from "node:util";
 import type { ConfigProblem } from "../config/resolved.ts";
 
 export interface SecretSources {
+  /** The path of the file; `null` for none. */
   readonly file: string | null;
-  /** Names that the environment or the file must have. */
+  /** Names that must have a value in the file or the environment. The file wins. */
   readonly required: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Names of bindings that are no secrets. */
+  /** Names that other bindings already have. */
   readonly taken: readonly string[];
 }
 
@@ -20,6 +21,7 @@ export interface Secrets {
   readonly problems: readonly ConfigProblem[];
 }
 
+/** The values, and a problem for each secret that is missing or may not be one. */
 export function readSecrets({ file, required, environment, taken }: SecretSources): Secrets {
   const problems: ConfigProblem[] = [];
   const values = new Map<string, string>();
@@ -28,7 +30,7 @@ export function readSecrets({ file, required, environment, taken }: SecretSource
       const lines = parseEnv(readFileSync(file, "utf8"));
       for (const [name, value] of Object.entries(lines)) if (value !== undefined) values.set(name, value);
     } catch (error) {
-      // The system's own words name the file, and nothing of what stands in it.
+      // The system's message names the file and quotes nothing from it.
       problems.push({ path: file, message: `cannot be read (${error instanceof Error ? error.message : "unknown"})` });
     }
   }
@@ -36,12 +38,15 @@ export function readSecrets({ file, required, environment, taken }: SecretSource
     const value = values.get(name) ?? environment[name];
     if (value !== undefined && value !== "") values.set(name, value);
     else
-      problems.push({ path: name, message: "is a secret without a value: set it in the environment or in --secrets" });
+      problems.push({
+        path: name,
+        message: "is a required secret without a value: set it in the environment or in the --secrets file",
+      });
   }
   for (const name of values.keys()) {
-    // A configuration that came this way would be one that nobody has checked.
+    // Configuration that came as a secret would bypass the checks of wrangler.toml.
     if (!taken.includes(name) && name !== "IDEMPOTENCY" && !name.startsWith("ROUTES")) continue;
-    problems.push({ path: name, message: "is no secret: write it in wrangler.toml" });
+    problems.push({ path: name, message: "is not a secret: write it in wrangler.toml" });
   }
   return { values: Object.fromEntries(values), problems };
 }

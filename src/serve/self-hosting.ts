@@ -1,5 +1,5 @@
-// What a wrangler.toml means off Cloudflare: which of it plain workerd can carry, and which it cannot. What would change
-// who gets whose answer, or where a request goes, is a problem; what only makes less of it is a warning. Pure.
+// What a wrangler.toml means outside Cloudflare: decides what plain workerd supports. A setting is a problem if ignoring it
+// would change who gets which response or where a request goes; it is a warning if ignoring it only removes a feature. Pure.
 
 import { dirname, resolve } from "node:path";
 
@@ -11,7 +11,7 @@ import type { Config, ConfigProblem, Origin } from "../config/resolved.ts";
 import type { Compatibility, Json, ObjectBinding } from "./workerd-config.ts";
 
 export interface SelfHosting {
-  /** The Worker's entry, an absolute path. */
+  /** The absolute path of the Worker's entry. */
   readonly main: string;
   readonly compatibility: Compatibility;
   readonly vars: Readonly<Record<string, Json>>;
@@ -22,7 +22,7 @@ export interface SelfHosting {
   readonly warnings: readonly string[];
 }
 
-/** `file` is the path of `toml`; `checked` the environment of it that is to run, without problems of its own. */
+/** `file` is the path of `toml`. The last parameter is the environment to run; its configuration is already checked. */
 export function selfHosting(
   file: string,
   toml: TomlTable,
@@ -39,17 +39,20 @@ export function selfHosting(
     objects: objectsOf(own),
     requiredSecrets: textsOf(tableOf(own["secrets"])["required"]),
     problems: problemsOf(config).map(({ path, message }) => ({ path: prefix + path, message })),
-    warnings: bindingsNotCarried(own),
+    warnings: unsupportedBindings(own),
   };
 }
 
-/** Neither half of it alone: operators would come in nowhere, or where nobody wanted them to. */
+/**
+ * `operator_listener = "own"` and `--operator-port` need each other: with only one of them, operators could reach the gateway
+ * either nowhere, or where the configuration does not want them.
+ */
 export function listenerProblems({ operatorListener }: Config, operatorPort: number | null): readonly ConfigProblem[] {
   if ((operatorListener === "own") === (operatorPort !== null)) return [];
   const message =
     operatorPort === null
-      ? 'is "own", and there is no such listener: start with --operator-port 8788, for example'
-      : 'must be "own" for --operator-port to be the only way in: write operator_listener = "own" in [vars.IDEMPOTENCY]';
+      ? 'is "own", but no operator port is given: start with --operator-port 8788, for example'
+      : 'must be "own" when --operator-port is given: write operator_listener = "own" in [vars.IDEMPOTENCY]';
   return [{ path: "IDEMPOTENCY.operator_listener", message }];
 }
 
@@ -63,13 +66,13 @@ function problemsOf(config: Config): readonly ConfigProblem[] {
   return problems;
 }
 
-/** Only Cloudflare sets `CF-Connecting-IP` over what a client sends; here any client could claim any address. */
+/** Only Cloudflare overwrites the `CF-Connecting-IP` that a client sends. Elsewhere any client could claim any address. */
 const IP_MESSAGE =
-  "off Cloudflare nobody vouches for a client's address, so one could take another's answers: " +
+  "cannot use the client's address outside Cloudflare, because a client could claim another's address and get its responses: " +
   'write a header that your own proxy sets and no client can, such as scope = ["header:x-real-ip"]';
 
 const JURISDICTION_MESSAGE =
-  "is Cloudflare's, and workerd has none; here all records lie in the state directory: leave it out of this environment";
+  "exists only on Cloudflare; workerd keeps all records in the state directory: remove it from this environment";
 
 function originProblems(path: string, origin: Origin): ConfigProblem[] {
   const write = 'write the URL of your API, such as origin = "http://127.0.0.1:3000"';
@@ -77,9 +80,9 @@ function originProblems(path: string, origin: Origin): ConfigProblem[] {
     case "url":
       return [];
     case "zone":
-      return [{ path: `${path}.origin`, message: `is missing, and off Cloudflare there is no zone: ${write}` }];
+      return [{ path: `${path}.origin`, message: `is missing, and outside Cloudflare there is no zone: ${write}` }];
     case "binding":
-      return [{ path: `${path}.origin`, message: `bindings to services exist on Cloudflare only: ${write}` }];
+      return [{ path: `${path}.origin`, message: `service bindings exist only on Cloudflare: ${write}` }];
   }
 }
 
@@ -93,28 +96,28 @@ function objectsOf(own: Table): readonly ObjectBinding[] {
   );
 }
 
-/** Every list of tables that name a binding, and what makes a Worker run without a request. */
-function bindingsNotCarried(own: Table): readonly string[] {
+/** A warning for each binding that workerd lacks, and for each setting that runs a Worker without a request. */
+function unsupportedBindings(own: Table): readonly string[] {
   const lists = Object.entries(own).flatMap(([kind, value]) => {
     const entries = [...tablesOf(value), ...tablesOf(tableOf(value)["producers"])];
     return entries.flatMap(({ binding }) => (typeof binding === "string" ? [warning(kind, binding)] : []));
   });
   const runsByItself = ["triggers", "tail_consumers"].filter((member) => own[member] !== undefined);
-  return [...lists, ...runsByItself.map((member) => `${member}: exists on Cloudflare only, and is left out`)];
+  return [...lists, ...runsByItself.map((member) => `${member}: exists only on Cloudflare and is ignored`)];
 }
 
 function warning(kind: string, binding: string): string {
   const consequence =
-    binding === "BODIES" ? ": responses over max_response_body are passed on and not kept" : ", and is left out";
-  return `${kind}: ${binding} exists on Cloudflare only${consequence}`;
+    binding === "BODIES" ? ": responses over max_response_body are passed on but not kept" : " and is ignored";
+  return `${kind}: ${binding} exists only on Cloudflare${consequence}`;
 }
 
-/** An unquoted date in TOML is a date object, whose text starts with the date. */
+/** The TOML parser turns an unquoted date into a date object, whose ISO text starts with the date. */
 function dateOf(value: unknown): string {
   return value instanceof Date ? value.toISOString().slice(0, 10) : String(value);
 }
 
-/** What a TOML value is to the Worker: dates are text. */
+/** A TOML value as the Worker gets it: a date becomes text. */
 function jsonOf(value: unknown): Json {
   const json: Json = JSON.parse(JSON.stringify(value));
   return json;

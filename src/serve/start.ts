@@ -1,5 +1,5 @@
-// `npm run serve`: the gateway of wrangler.toml on plain workerd, with its records on this machine's disk. It only wires:
-// check, lock, bundle, run. Starts nothing while the configuration has a problem.
+// `npm run serve`: runs the gateway of wrangler.toml on plain workerd, with its records on this machine's disk. It checks the
+// configuration, locks the state directory, bundles the Worker and runs it. It starts nothing if the configuration is invalid.
 
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,19 +10,20 @@ import { checkWranglerConfig } from "../config/check-file.ts";
 import { describeConfig } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { bundleWorker } from "./bundle.ts";
-import { unhealthy } from "./health.ts";
 import { addressOf, readOptions, type ServeOptions, USAGE } from "./options.ts";
 import { readSecrets, type Secrets } from "./secrets.ts";
 import { listenerProblems, type SelfHosting, selfHosting } from "./self-hosting.ts";
 import { lockState, type StateLock } from "./state-lock.ts";
 import { stopSignals } from "./stop-signals.ts";
 import { supervise } from "./supervise.ts";
-import { whyNotListen } from "./why-not-listen.ts";
 import { workerdConfig } from "./workerd-config.ts";
 
-const FINE = 0;
+const OK = 0;
 const FAILED = 1;
-const WRONG_ARGUMENTS = 2;
+const USAGE_ERROR = 2;
+
+/** Longer than a busy gateway takes to answer, shorter than any load balancer's or container's check waits. */
+const HEALTH_TIMEOUT_MS = 2_000;
 
 const WORKERD = fileURLToPath(new URL("../../node_modules/workerd/bin/workerd", import.meta.url));
 
@@ -34,12 +35,12 @@ async function main(): Promise<number> {
     options = readOptions(process.argv.slice(2));
   } catch (error) {
     console.error(`${messageOf(error)}\n\n${USAGE}`);
-    return WRONG_ARGUMENTS;
+    return USAGE_ERROR;
   }
   switch (options.command) {
     case "help":
       console.log(USAGE);
-      return FINE;
+      return OK;
     case "health":
       return health(addressOf(options.host, options.port));
     case "serve":
@@ -48,13 +49,30 @@ async function main(): Promise<number> {
 }
 
 async function health(address: string): Promise<number> {
-  const reason = await unhealthy(address);
-  if (reason === null) {
-    console.log(`${address}: well`);
-    return FINE;
+  const problem = await healthProblem(address);
+  if (problem === null) {
+    console.log(`${address}: healthy`);
+    return OK;
   }
-  console.error(`${address}: ${reason}`);
+  console.error(`${address}: ${problem}`);
   return FAILED;
+}
+
+/**
+ * `null` if the gateway at `host:port` answers; otherwise what is wrong. Asks for the published policy, because the Worker makes
+ * it from its configuration alone: no object is touched and no origin is called.
+ */
+async function healthProblem(address: string): Promise<string | null> {
+  try {
+    const response = await fetch(`http://${address}/.well-known/idempotency`, {
+      redirect: "manual",
+      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
+    });
+    await response.body?.cancel();
+    return response.status === 200 ? null : `answers ${response.status}`;
+  } catch (error) {
+    return messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error);
+  }
 }
 
 async function serve(options: ServeOptions): Promise<number> {
@@ -63,9 +81,9 @@ async function serve(options: ServeOptions): Promise<number> {
   const signals = stopSignals(process, () => performance.now());
   const stateDir = resolve(options.state);
   try {
-    // Records hold what the origin told its clients.
+    // Only this user may read the records, because they contain the origin's responses.
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-    const lock = lockState(stateDir, "name another directory with --state");
+    const lock = lockState(stateDir, "choose another directory with --state");
     lock.note(`process ${process.pid}`);
     const configPath = await prepare(plan, stateDir, options);
     const isClean = await supervise(
@@ -78,8 +96,8 @@ async function serve(options: ServeOptions): Promise<number> {
           lockFd: lock.fd,
           graceMs: options.graceMs,
         }),
+        host: options.host,
         port: options.port,
-        whyNotListen: (port) => whyNotListen(options.host, port, "--port"),
         onListening: (port, pid) =>
           announce(addressOf(options.host, port), operatorAddressOf(options), stateDir, lock, pid),
         log,
@@ -87,7 +105,7 @@ async function serve(options: ServeOptions): Promise<number> {
       signals,
     );
     if (isClean) log("stopped");
-    return isClean ? FINE : FAILED;
+    return isClean ? OK : FAILED;
   } catch (error) {
     console.error(messageOf(error));
     return FAILED;
@@ -99,13 +117,13 @@ interface Plan {
   readonly secrets: Secrets;
 }
 
-/** Null when there are problems; they are printed then, all of them. */
+/** `null` if there are problems; it prints them all. */
 function readPlan(options: ServeOptions): Plan | null {
   const file = options.config;
   const read = readWranglerFile(file);
   if (read.kind !== "read") return refuse([read.message]);
   const checked = checkWranglerConfig(read.toml).find(({ name }) => name === options.env);
-  if (checked === undefined) return refuse([`${file}: there is no [env.${options.env}]`]);
+  if (checked === undefined) return refuse([`${file}: has no environment [env.${options.env}]`]);
   if (checked.config === null) return refuse(lines(file, checked.problems));
 
   const hosting = selfHosting(file, read.toml, { ...checked, config: checked.config });
@@ -137,7 +155,7 @@ function lineOf({ path, message }: ConfigProblem): string {
   return `${path}: ${message}`;
 }
 
-/** Puts the program and its configuration beside the records, so that what runs can be looked at; returns its path. */
+/** Writes the program and workerd's configuration into the state directory, for inspection. Returns the configuration's path. */
 async function prepare({ hosting, secrets }: Plan, stateDir: string, options: ServeOptions): Promise<string> {
   const modulesDir = join(stateDir, "program");
   const bundle = await bundleWorker(hosting.main, hosting.compatibility);
@@ -153,7 +171,7 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
     operatorAddress: operatorAddressOf(options),
     compatibility: hosting.compatibility,
     objects: hosting.objects,
-    // A secret stands in for a variable of the same name.
+    // A secret overrides a variable of the same name.
     vars: Object.fromEntries(Object.entries(hosting.vars).filter(([name]) => !names.includes(name))),
     secrets: names,
     extraBindings: [],
@@ -176,7 +194,7 @@ function announce(
   pid: number | undefined,
 ): void {
   lock.note(`process ${process.pid} and its workerd, process ${pid}`);
-  if (operatorAddress !== null) log(`operators come in at http://${operatorAddress}, and nowhere else`);
+  if (operatorAddress !== null) log(`the operator API and the console are on http://${operatorAddress} only`);
   log(`listening on http://${address}, records in ${stateDir}, workerd is process ${pid}`);
 }
 
@@ -184,6 +202,6 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-// Whoever read the log has gone; the gateway has not.
+// The gateway keeps running when the process that reads its log ends (`npm run serve | head`).
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 process.exitCode = await main();

@@ -1,16 +1,16 @@
-// What the signals to a server ask for: the first to finish what is in flight, a second one to end at once.
+// What a signal asks a server to do: the first one to finish what is in flight, a second one to end at once.
 
-/** On Ctrl-C a process under npm gets the signal twice, from the terminal and from npm; both are one request. */
+/** On Ctrl-C a process under npm gets the signal twice, from the terminal and from npm. Both count as one. */
 const SAME_REQUEST_MS = 1_000;
 
 export interface StopSignals {
-  /** Aborted: take no more, finish what is in flight. */
+  /** Aborts when the server should take no more requests and finish those in flight. */
   readonly drain: AbortSignal;
-  /** Aborted: end at once. */
+  /** Aborts when the server should end at once. */
   readonly end: AbortSignal;
 }
 
-/** `source` is the process; `nowMs` a clock that only goes forward. */
+/** `source` is the process; `nowMs` is a monotonic clock. */
 export function stopSignals(source: Pick<NodeJS.EventEmitter, "on">, nowMs: () => number): StopSignals {
   const drain = new AbortController();
   const end = new AbortController();

@@ -1,39 +1,40 @@
-// Keeps workerd running until it is told to stop. One that ends by itself is started again, later each time it fails
-// soon: the records lie on disk, and what was in flight follows the route's `unknown`, as after any crash.
+// Keeps workerd running until a signal stops it. If workerd ends by itself, it is restarted, after a pause that doubles while
+// it keeps failing early. A restart loses no record, because they are on disk; an attempt in flight follows the route's
+// `unknown`, as after any crash.
 
+import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { StopSignals } from "./stop-signals.ts";
 import { runWorkerd, type WorkerdCommand, type WorkerdRun } from "./workerd.ts";
 
-/** Before the first new start; doubled with each that fails soon. */
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 30_000;
-/** One that has run for so long has not failed soon. */
-const STEADY_MS = 60_000;
+/** The pause before a restart; it doubles with each run that fails early. */
+const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 30_000;
+/** A run that lasted longer than this did not fail early. */
+const STABLE_MS = 60_000;
 
 export interface Supervision {
   readonly command: (port: number) => WorkerdCommand;
-  /** 0: whichever is free at the first start; that one from then on. */
+  readonly host: string;
+  /** 0: any free port at the first start, and the same one after that. */
   readonly port: number;
-  /** Why nobody can listen on that port; `null` when it is free. */
-  readonly whyNotListen: (port: number) => Promise<string | null>;
   readonly onListening: (port: number, pid: number | undefined) => void;
   readonly log: (line: string) => void;
 }
 
-/** Resolves with whether every exchange had ended when it stopped; `false` also where it could not start at all. */
+/** Resolves with `true` if every exchange had ended when it stopped; with `false` also if workerd could not start at all. */
 export async function supervise(supervision: Supervision, signals: StopSignals): Promise<boolean> {
-  const { command, whyNotListen, onListening, log } = supervision;
+  const { command, host, onListening, log } = supervision;
   let port = supervision.port;
   let hasListened = false;
-  let pauseMs = FIRST_PAUSE_MS;
-  // Read anew each time: it changes while this waits.
+  let pauseMs = MIN_PAUSE_MS;
+  // A function, because the value changes while this waits.
   const isStopping = (): boolean => signals.drain.aborted;
   while (!isStopping()) {
     const startedAtMs = performance.now();
-    const obstacle = await whyNotListen(port);
-    const run = obstacle === null ? runWorkerd(command(port), signals) : notRun(obstacle);
+    const obstacle = await listenObstacle(host, port);
+    const run = obstacle === null ? runWorkerd(command(port), signals) : notStarted(obstacle);
     const listening = await run.listening;
     if (listening !== null) {
       port = listening;
@@ -49,17 +50,43 @@ export async function supervise(supervision: Supervision, signals: StopSignals):
       log(`workerd could not start (${how})`);
       return false;
     }
-    if (performance.now() - startedAtMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS;
-    log(`workerd ${obstacle === null ? "ended" : "could not start"} (${how}); starting it again in ${pauseMs} ms`);
-    // Rejects when it is told to stop meanwhile: then there is nothing to finish.
+    if (performance.now() - startedAtMs > STABLE_MS) pauseMs = MIN_PAUSE_MS;
+    log(`workerd ${obstacle === null ? "ended" : "could not start"} (${how}); restarting it in ${pauseMs} ms`);
+    // Rejects if a signal arrives during the pause; then nothing is in flight, and the loop ends.
     await pause(pauseMs, undefined, { signal: signals.drain }).catch(() => undefined);
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
   }
   return true;
 }
 
-/** One that was not started, since it could not have listened. */
-function notRun(obstacle: string): WorkerdRun {
+/** A run that was not started, because it could not have listened. */
+function notStarted(obstacle: string): WorkerdRun {
   const ended = Promise.resolve({ how: obstacle, isClean: true });
   return { pid: undefined, listening: Promise.resolve(null), ended };
+}
+
+/**
+ * Why workerd cannot listen there, and what the user should change; `null` if it can. Listens for a moment to find out, because
+ * workerd itself only says that it failed.
+ */
+function listenObstacle(host: string, port: number): Promise<string | null> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", (error) => resolve(reason("code" in error ? error.code : null, error.message)));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+
+  function reason(code: unknown, message: string): string {
+    switch (code) {
+      case "EADDRINUSE":
+        return `port ${port} on ${host} is in use by another program: stop it, or choose another port with --port`;
+      case "EACCES":
+        return `this user may not listen on port ${port} of ${host}: choose a port above 1023 with --port`;
+      case "EADDRNOTAVAIL":
+      case "ENOTFOUND":
+        return `${host} is not an address of this machine`;
+      default:
+        return `cannot listen on port ${port} of ${host}: ${message}`;
+    }
+  }
 }

@@ -1,11 +1,11 @@
-// The Cap'n Proto configuration that runs a bundled Worker in `workerd serve`: its modules, its objects on disk, its
-// variables and secrets, and a network that may reach loopback and private addresses, where an origin may be. Must never
-// hold a secret's value: those come by the environment.
+// The Cap'n Proto configuration that runs a bundled Worker in `workerd serve`: its modules, its objects on disk, its variables
+// and secrets, and a network that may reach loopback and private addresses, because an origin may be there. It must never
+// contain a secret's value; workerd reads those from its environment.
 
 import { readdir } from "node:fs/promises";
 import { extname } from "node:path";
 
-/** What a variable of a Worker can be. */
+/** The value of a Worker's variable. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
 export interface Compatibility {
@@ -13,28 +13,32 @@ export interface Compatibility {
   readonly flags: readonly string[];
 }
 
-/** A binding to a class of objects of the Worker itself. */
+/** A binding to a Durable Object class of the Worker itself. */
 export interface ObjectBinding {
   readonly name: string;
   readonly className: string;
 }
 
 export interface WorkerdSetup {
-  /** The modules, as `bundleWorker` leaves them. Cap'n Proto embeds by relative path only: put the text beside them. */
+  /**
+   * The folder that `bundleWorker` returned, or a copy. Write the configuration into it, because Cap'n Proto embeds files by
+   * relative path only.
+   */
   readonly modulesDir: string;
+  /** Where workerd keeps the objects' databases. */
   readonly stateDir: string;
   /** Where to listen, as Cap'n Proto's library writes it: `127.0.0.1:8787`, `[::1]:8787`. */
   readonly address: string;
-  /** Where operators come in; null: where everybody does. */
+  /** Where operators connect; `null`: to the same address as clients. */
   readonly operatorAddress: string | null;
   readonly compatibility: Compatibility;
   readonly objects: readonly ObjectBinding[];
   readonly vars: Readonly<Record<string, Json>>;
-  /** Names of variables that the process finds in its environment. */
+  /** Names of secrets; workerd reads their values from its environment. */
   readonly secrets: readonly string[];
-  /** Further entries of the bindings list, in Cap'n Proto text: `(name = "API", service = "api")`. */
+  /** More entries of the bindings list, in Cap'n Proto text: `(name = "API", service = "api")`. */
   readonly extraBindings: readonly string[];
-  /** Further services, in Cap'n Proto text. */
+  /** More services, in Cap'n Proto text. */
   readonly extraServices: readonly string[];
 }
 
@@ -83,7 +87,7 @@ ${bindings.map((binding) => `    ${binding},\n`).join("")}  ],
 `;
 }
 
-/** The unique key names the folder below the state's, and enters every object's id: it never changes. */
+/** The unique key names the objects' folder in the state directory and is part of every object's id, so it must never change. */
 function namespace(className: string): string {
   return `(className = ${quote(className)}, uniqueKey = ${quote(`onceway-${className}`)}, enableSql = true)`;
 }
@@ -95,7 +99,7 @@ async function modules(modulesDir: string): Promise<string[]> {
   return names.map((name) => `(name = ${quote(name)}, ${moduleKind(name)} = embed ${quote(name)})`);
 }
 
-/** Null: not part of the program (source maps, wrangler's read-me). */
+/** `null`: not part of the program, such as source maps and wrangler's README. */
 function moduleKind(name: string): string | null {
   switch (extname(name)) {
     case ".js":
@@ -114,7 +118,7 @@ function moduleKind(name: string): string | null {
   }
 }
 
-/** A string literal of Cap'n Proto: `\xHH` for what cannot stand there as it is. */
+/** A Cap'n Proto string literal: quotes, backslashes and ASCII control characters are escaped as `\xHH`. */
 function quote(text: string): string {
   const escaped = text.replaceAll(/["\\\p{Cc}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;

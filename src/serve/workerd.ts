@@ -1,5 +1,5 @@
-// One run of workerd: from its start, over the moment when it listens, to its end. Asked to drain, it takes no more
-// requests and ends when those in flight have been answered; what takes too long is cut off.
+// One run of workerd, from its start until it ends. When it is asked to drain, it takes no more requests and ends after those
+// in flight have been answered. Requests that take longer than the grace period are cut off.
 
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -8,36 +8,37 @@ import type { StopSignals } from "./stop-signals.ts";
 
 export interface WorkerdRun {
   readonly pid: number | undefined;
-  /** The port, once it listens; null when it has ended before. */
+  /** Resolves with the port when workerd listens, or with `null` if it ended before that. */
   readonly listening: Promise<number | null>;
   readonly ended: Promise<WorkerdEnd>;
 }
 
 export interface WorkerdEnd {
-  /** `exit code 1`, `SIGKILL`. */
+  /** The exit code, signal or error: `exit code 1`, `SIGKILL`. */
   readonly how: string;
-  /** It drained, and had answered everybody when it ended. */
+  /** Whether it was drained and had answered every request when it ended. */
   readonly isClean: boolean;
 }
 
 export interface WorkerdCommand {
   readonly bin: string;
   readonly configPath: string;
-  /** `host:port`, whatever the configuration says. */
+  /** `host:port`; overrides the address in the configuration. */
   readonly address: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Inherited, and held open for as long as the process lives. */
+  /** A file descriptor that workerd inherits and keeps open while it runs. */
   readonly lockFd: number;
+  /** How long a drain may take before workerd is killed. */
   readonly graceMs: number;
 }
 
-/** Where workerd tells on which port it listens. */
+/** The file descriptor to which workerd writes on which port it listens. */
 const CONTROL_FD = 3;
 
 export function runWorkerd(command: WorkerdCommand, { drain, end }: StopSignals): WorkerdRun {
   const { bin, configPath, address, env, lockFd, graceMs } = command;
   const args = ["serve", configPath, `--socket-addr=http=${address}`, `--control-fd=${CONTROL_FD}`];
-  // A group of its own: what a terminal sends to everybody (Ctrl-C) reaches it through this process alone.
+  // It gets its own process group, so that a terminal's Ctrl-C reaches only this process, which then drains workerd.
   const child = spawn(bin, args, { env, detached: true, stdio: ["ignore", "inherit", "inherit", "pipe", lockFd] });
 
   const kill = (): void => void child.kill("SIGKILL");
@@ -48,7 +49,7 @@ export function runWorkerd(command: WorkerdCommand, { drain, end }: StopSignals)
   };
   drain.addEventListener("abort", askToEnd);
   end.addEventListener("abort", kill);
-  // Nobody would supervise it any more.
+  // After this process exits, nothing would supervise workerd.
   process.on("exit", kill);
 
   const ended = new Promise<WorkerdEnd>((resolve) => {
@@ -73,7 +74,7 @@ export function runWorkerd(command: WorkerdCommand, { drain, end }: StopSignals)
 
 type ControlPipe = Readable | object | null | undefined;
 
-/** The port of the message `{"event":"listen","socket":"http","port":8787}`; never, when none comes. */
+/** The port in the message `{"event":"listen","socket":"http","port":8787}`. Never resolves if that message does not come. */
 function portFrom(pipe: ControlPipe): Promise<number> {
   return new Promise((resolve) => {
     if (pipe === null || pipe === undefined || !("on" in pipe)) return;

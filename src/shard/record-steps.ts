@@ -4,7 +4,7 @@
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
-import { remember, verdictOf } from "../core/timeline.ts";
+import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
@@ -35,7 +35,7 @@ export class RecordSteps {
   see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
     return this.#outlives(id, record, now)
       ? renewed(record, now)
-      : step(record, { type: "look" }, record.policy, now).record;
+      : step(record, { type: "tick" }, record.policy, now).record;
   }
 
   /** An operator's change, with the response that `resolve` gives. Tells why not; `null` when it was made. */
@@ -47,7 +47,7 @@ export class RecordSteps {
     const { policy } = entry.record;
     const now = epochMs(Date.now());
     // What no alarm has seen yet: with the lost attempt goes what had come of its response.
-    if (entry.record.state === "started") this.take(id, { type: "look" }, policy, now);
+    if (entry.record.state === "started") this.take(id, { type: "tick" }, policy, now);
     const { reply } = this.take(id, event, policy, now, { response });
     return reply.type === "unchangeable" ? reply.why : null;
   }
@@ -56,7 +56,7 @@ export class RecordSteps {
   look(id: RecordId, now: EpochMs): void {
     const { ledger } = this.#ports;
     const policy = ledger.find(id)?.record.policy;
-    const left = policy === undefined ? null : this.take(id, { type: "look" }, policy, now).record;
+    const left = policy === undefined ? null : this.take(id, { type: "tick" }, policy, now).record;
     // Whatever was remembered of its lock, this is how it stands.
     ledger.lockEnds.note(id, left);
   }
@@ -71,7 +71,7 @@ export class RecordSteps {
       const verdict = before === null ? null : verdictOf(before, event, now);
       let route = "";
       if (verdict !== null) bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
-      const history = remember(entry?.history ?? [], before, event, result.record, now);
+      const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
       this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));

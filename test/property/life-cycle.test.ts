@@ -163,7 +163,7 @@ describe("life cycle, over any history", () => {
       for (const { record, policy, now } of taken) {
         if (record === null) continue;
         const again = { type: "request", fingerprint: record.fingerprint, attemptId: record.attempt.id } as const;
-        const alive = step(record, { type: "look" }, policy, now).record !== null;
+        const alive = step(record, { type: "tick" }, policy, now).record !== null;
         if (alive) expect(step(record, again, policy, now).reply.type).not.toBe("start");
       }
     });
@@ -177,7 +177,7 @@ describe("life cycle, over any history", () => {
         fc.constantFrom(...policies),
         (moments, looks, unknown) => {
           const events = play(
-            moments.filter(({ happening }) => happening.type !== "look"),
+            moments.filter(({ happening }) => happening.type !== "tick"),
             unknown,
           );
           // The same events at the same times, with looks strewn in between.
@@ -185,8 +185,8 @@ describe("life cycle, over any history", () => {
           for (const [index, { event, policy, now, reply }] of events.entries()) {
             const before = events[index - 1]?.now ?? now;
             for (const _ of looks.filter((at) => at === index)) {
-              ({ record } = step(record, { type: "look" }, policy, epochMs(Math.floor((before + now) / 2))));
-              ({ record } = step(record, { type: "look" }, policy, now));
+              ({ record } = step(record, { type: "tick" }, policy, epochMs(Math.floor((before + now) / 2))));
+              ({ record } = step(record, { type: "tick" }, policy, now));
             }
             const looked = step(record, event, policy, now);
             expect(looked.reply).toEqual(reply);
@@ -194,9 +194,9 @@ describe("life cycle, over any history", () => {
           }
           const last = events.at(-1);
           if (last === undefined) return;
-          const look = { type: "look" } as const;
-          expect(step(record, look, last.policy, last.now).record).toEqual(
-            step(last.record, look, last.policy, last.now).record,
+          const tick = { type: "tick" } as const;
+          expect(step(record, tick, last.policy, last.now).record).toEqual(
+            step(last.record, tick, last.policy, last.now).record,
           );
         },
       ),
@@ -208,7 +208,7 @@ describe("life cycle, over any history", () => {
     checkHistories((taken) => {
       for (const { event, before, record, reply, now, policy } of taken) {
         if (event.type !== "request" || before === null) continue;
-        const alive = step(before, { type: "look" }, policy, now).record !== null;
+        const alive = step(before, { type: "tick" }, policy, now).record !== null;
         const differs = event.fingerprint !== before.fingerprint;
         expect(reply.type === "mismatch").toBe(alive && differs);
         if (reply.type === "mismatch") expect(record).toBe(before);
@@ -222,7 +222,7 @@ describe("life cycle, over any history", () => {
       for (const { before, reply, now, policy } of taken) {
         if (reply.type !== "start") continue;
         const { number } = reply.record.attempt;
-        const alive = before !== null && step(before, { type: "look" }, policy, now).record !== null;
+        const alive = before !== null && step(before, { type: "tick" }, policy, now).record !== null;
         expect(number).toBe(alive ? last + 1 : 1);
         last = number;
       }
@@ -238,7 +238,7 @@ describe("life cycle, over any history", () => {
         const asks = (one: typeof record): boolean => one?.state === "unknown" && one.verifyAt !== null;
         for (let looks = 0; left !== null && looks < (asks(left) ? 99 : 2); looks++) {
           const at = deadlineOf(left);
-          left = step(left, { type: asks(left) ? "verify" : "look" }, policy, at).record;
+          left = step(left, { type: asks(left) ? "verify" : "tick" }, policy, at).record;
         }
         expect(left).toBeNull();
       }
@@ -271,7 +271,7 @@ describe("life cycle, over any history", () => {
           policy,
           last.now,
         );
-        const alive = step(record, { type: "look" }, policy, last.now).record !== null;
+        const alive = step(record, { type: "tick" }, policy, last.now).record !== null;
         expect(settled.record?.state).toBe(alive ? "completed" : undefined);
       }, unknown);
     }

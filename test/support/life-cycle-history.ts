@@ -29,7 +29,7 @@ export type Happening =
   /** The origin, asked so long ago, says that it knows nothing. */
   | { readonly type: "absent"; readonly attemptsAgo: number; readonly askedAgo: number }
   | { readonly type: "verify" }
-  | { readonly type: "look" }
+  | { readonly type: "tick" }
   /** An operator's change. */
   | { readonly type: "release" | "resolve" | "forget" };
 
@@ -71,7 +71,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.constant({ type: "verify" as const }) },
-  { weight: 1, arbitrary: fc.constant({ type: "look" as const }) },
+  { weight: 1, arbitrary: fc.constant({ type: "tick" as const }) },
 );
 
 export const history: fc.Arbitrary<readonly Moment[]> = fc.array(fc.record({ passing, happening }), { maxLength: 25 });
@@ -126,7 +126,7 @@ function passed(now: EpochMs, by: Passing, record: IdempotencyRecord | null): Ep
 
 function eventOf(what: Happening, started: readonly string[], now: EpochMs): LifeCycleEvent {
   switch (what.type) {
-    case "look":
+    case "tick":
     case "verify":
       return { type: what.type };
     case "absent": {

@@ -78,13 +78,13 @@ it("runs once on a state: a second one says who has it and what to do, and harms
   const second = start(state, port);
   expect(await second.exited).toBe(2);
   expect(second.output()).toContain(`is in use by the npm start at ${url}, process `);
-  expect(second.output()).toContain("stop that one, or give this one a folder of its own: STATE=");
+  expect(second.output()).toContain("stop it, or use another folder: STATE=");
   expect((await clientOf(url).send(message)).body).toEqual(answer.body);
 
   // With a folder of its own it runs beside the first, on the next free port, and says so.
   const third = start(await stateFolder(), port);
   expect(await third.url()).not.toBe(url);
-  expect(third.output()).toContain(`Port ${port} is taken. Starting the gateway on `);
+  expect(third.output()).toContain(`Port ${port} is in use. Starting the gateway on `);
   expect(await third.end()).toBe(0);
 
   // The lock ends with its holder.

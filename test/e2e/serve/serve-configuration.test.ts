@@ -51,7 +51,7 @@ it("runs one environment, and warns of the bucket that is not there", async () =
   const gateway = serve([...args, "--env", "local"]);
   const { url } = await gateway.listening();
   expect(gateway.output()).toContain(
-    "BODIES exists on Cloudflare only: responses over max_response_body are passed on",
+    "BODIES exists only on Cloudflare: responses over max_response_body are passed on",
   );
   const policy = await fetch(`${url}/.well-known/idempotency`);
   expect(await policy.text()).toContain("/local");
@@ -88,8 +88,8 @@ it("refuses a secret without a value, and one that would change the configuratio
   await writeFile(join(dir, "secrets"), "ROUTES_2=[]\n");
   const gateway = serve([...args, "--secrets", join(dir, "secrets")], { ADMIN_TOKEN: "" });
   expect(await gateway.exited).toBe(1);
-  expect(gateway.output()).toContain("ADMIN_TOKEN: is a secret without a value");
-  expect(gateway.output()).toContain("ROUTES_2: is no secret: write it in wrangler.toml");
+  expect(gateway.output()).toContain("ADMIN_TOKEN: is a required secret without a value");
+  expect(gateway.output()).toContain("ROUTES_2: is not a secret: write it in wrangler.toml");
 });
 
 it("gives operators a port of their own, when the configuration and the command line both say so", async () => {
@@ -105,7 +105,7 @@ it("gives operators a port of their own, when the configuration and the command 
   const port = await freePort();
   const gateway = serve([...args, "--secret", "ADMIN_TOKEN", "--operator-port", String(port)], { ADMIN_TOKEN: token });
   const { url } = await gateway.listening();
-  expect(gateway.output()).toContain(`operators come in at http://127.0.0.1:${port}, and nowhere else`);
+  expect(gateway.output()).toContain(`the operator API and the console are on http://127.0.0.1:${port} only`);
   await untilAnswers({ port, path: "/", timeoutMs: 20_000, failure: () => null });
   const at = async (base: string): Promise<number> =>
     (await fetch(`${base}/_onceway/health`, { headers: { Authorization: `Bearer ${token}` } })).status;

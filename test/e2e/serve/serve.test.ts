@@ -59,7 +59,7 @@ it("starts a killed workerd again on the same port, and hold stands: the lost at
   const after = await gateway.listening(2);
   expect(after.url).toBe(before.url);
   expect(after.workerd).not.toBe(before.workerd);
-  expect(gateway.output()).toContain("workerd ended (SIGKILL); starting it again in 100 ms");
+  expect(gateway.output()).toContain("workerd ended (SIGKILL); restarting it in 100 ms");
   await until(
     () => readLedgers(stateDir),
     ([row]) => row?.state === "unknown",
@@ -176,7 +176,7 @@ it("does not try again and again where it cannot start at all", async () => {
   const second = serve([...other.args.slice(0, -1), port]);
   expect(await second.exited).toBe(1);
   expect(second.output()).toContain("onceway: workerd could not start");
-  const what = `port ${port} of 127.0.0.1 is taken by another program: stop that one, or name another port with --port`;
+  const what = `port ${port} on 127.0.0.1 is in use by another program: stop it, or choose another port with --port`;
   expect(second.output()).toContain(what);
-  expect(second.output()).not.toContain("starting it again");
+  expect(second.output()).not.toContain("restarting it");
 });

@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type Asked, ReplayMemory, SMALL_BODY_BYTES } from "../../../src/http/replay-memory.ts";
+import { type ReplayRequest, ReplayMemory, SMALL_BODY_BYTES } from "../../../src/http/replay-memory.ts";
 
 const NOW = 1_800_000_000_000;
 
-const asked = (over: Partial<Asked> = {}): Asked => ({ recordId: "r", fingerprint: "f", echo: '"k"', ...over });
+const asked = (over: Partial<ReplayRequest> = {}): ReplayRequest => ({
+  recordId: "r",
+  fingerprint: "f",
+  echo: '"k"',
+  ...over,
+});
 
 function replay(body: string | null, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(body, {

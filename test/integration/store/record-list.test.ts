@@ -20,7 +20,7 @@ const ALL: Omit<ListQuery, "section"> = {
 
 /** As a shard without a living attempt sees them. */
 function seeAt(now: EpochMs): (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null {
-  return (_id, record) => step(record, { type: "look" }, record.policy, now).record;
+  return (_id, record) => step(record, { type: "tick" }, record.policy, now).record;
 }
 
 function inShard(run: (ledger: Ledger, list: RecordList) => void): Promise<void> {

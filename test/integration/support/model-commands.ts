@@ -84,7 +84,7 @@ function answered(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behavio
 
 /** The record as time has left it: the ledger may still hold one that has expired. */
 function asOfNow(record: IdempotencyRecord | null): IdempotencyRecord | null {
-  return step(record, { type: "look" }, policyOf("retry"), now()).record;
+  return step(record, { type: "tick" }, policyOf("retry"), now()).record;
 }
 
 async function checkRecords(model: Model, shard: ModelShard): Promise<void> {

@@ -6,7 +6,7 @@ import { describeRecord, type RecordDescription } from "../../../src/core/descri
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Change, type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
+import { type Change, type Happening, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 import type { EndReason } from "../../../src/core/verdict.ts";
 
@@ -26,9 +26,9 @@ function live(unknown: Policy["unknown"], now: number, events: Events): Lived | 
   const policy = { ...POLICY, unknown };
   let record: IdempotencyRecord | null = null;
   let history: readonly Happening[] = [];
-  for (const [at, event] of [...events, [now, { type: "look" }] as const]) {
+  for (const [at, event] of [...events, [now, { type: "tick" }] as const]) {
     const next = step(record, event, policy, epochMs(at));
-    if (next.record !== record) history = remember(history, record, event, next.record, epochMs(at));
+    if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));
     ({ record } = next);
   }
   return record === null ? null : { record, timeline: timelineOf(history, record, epochMs(now)), policy };
@@ -75,7 +75,7 @@ const absent = (id: string, askedAt: number): LifeCycleEvent => ({
 const by = { by: "admin", reason: "seen at the bank" };
 const release: LifeCycleEvent = { type: "release", ...by };
 const resolve: LifeCycleEvent = { type: "resolve", status: 200, ...by };
-const look: LifeCycleEvent = { type: "look" };
+const tick: LifeCycleEvent = { type: "tick" };
 
 const begun = [0, request("a")] as const;
 const timedOut = [5, ended("ambiguous", "a", { kind: "timed-out" })] as const;
@@ -169,7 +169,7 @@ const CASES: readonly (readonly [
     "answered late",
     "hold",
     99,
-    [begun, [41, look], [60, result("a")]],
+    [begun, [41, tick], [60, result("a")]],
     "settled",
     "The origin answered 201: the operation took effect.",
     REPLAYED,
@@ -189,7 +189,7 @@ const CASES: readonly (readonly [
     "verified",
     "verify",
     99,
-    [begun, [41, look], [60, result("a", 200, { verified: true })]],
+    [begun, [41, tick], [60, result("a", 200, { verified: true })]],
     "settled",
     "Asked about attempt 1, the origin confirmed that it took effect.",
     REPLAYED,
@@ -342,7 +342,7 @@ const CASES: readonly (readonly [
     "verified not to have happened",
     "verify",
     99,
-    [begun, [41, look], [60, absent("a", 50)]],
+    [begun, [41, tick], [60, absent("a", 50)]],
     "neutral",
     "Attempt 1 did not take effect: asked about it, the origin did not know it.",
     "The next request with this key starts attempt 2.",
@@ -412,7 +412,7 @@ describe("what is offered", () => {
         .tuple(fc.constantFrom("refused" as const, "ambiguous" as const), ids, reasons)
         .map(([type, id, reason]) => ended(type, id, reason)),
       ids.map((id) => absent(id, LOCK_MS)),
-      fc.constantFrom(release, resolve, look),
+      fc.constantFrom(release, resolve, tick),
     );
     const histories = fc.array(fc.tuple(fc.constantFrom(0, 1, LOCK_MS - 1, LOCK_MS), events), {
       minLength: 1,

@@ -28,7 +28,7 @@ const result = { type: "result", attemptId: attemptId("a"), status: 201, kept: t
 const reason = { kind: "dropped" } as const;
 const refused: LifeCycleEvent = { type: "refused", attemptId: attemptId("a"), reason };
 const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a"), reason };
-const look: LifeCycleEvent = { type: "look" };
+const tick: LifeCycleEvent = { type: "tick" };
 
 describe("the arrows of the state machine (src/core/README.md)", () => {
   it("replays a result until it expires, and starts anew from then on", () => {
@@ -82,7 +82,7 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     ["retry", "failed", "start → started"],
     ["hold", "unknown", "outcome-unknown → unknown"],
   ] as const)("ends a lost attempt's lock under %s", (unknown, state, next) => {
-    expect(tell(unknown, [0, request("a")], [LOCK_MS - 1, look], [LOCK_MS, look], [LOCK_MS, request("b")])).toEqual([
+    expect(tell(unknown, [0, request("a")], [LOCK_MS - 1, tick], [LOCK_MS, tick], [LOCK_MS, request("b")])).toEqual([
       "start → started",
       "seen → started",
       `seen → ${state}`,
@@ -94,7 +94,7 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     "lets a late answer of the same attempt settle the record under %s",
     (unknown) => {
       expect(
-        tell(unknown, [0, request("a")], [LOCK_MS, look], [LOCK_MS + 1, result], [LOCK_MS + 2, request("b")]).slice(2),
+        tell(unknown, [0, request("a")], [LOCK_MS, tick], [LOCK_MS + 1, result], [LOCK_MS + 2, request("b")]).slice(2),
       ).toEqual(["settled → completed", "replay → completed"]);
     },
   );

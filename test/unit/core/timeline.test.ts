@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Happening, remember, timelineOf } from "../../../src/core/timeline.ts";
+import { type Happening, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 
 const LOCK_MS = 40;
@@ -19,7 +19,7 @@ function tell(
   let history: readonly Happening[] = [];
   for (const [at, event] of events) {
     const next = step(record, event, policy, epochMs(at));
-    if (next.record !== record) history = remember(history, record, event, next.record, epochMs(at));
+    if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));
     ({ record } = next);
   }
   return record === null ? ["none"] : timelineOf(history, record, epochMs(upTo)).map(line);
@@ -62,7 +62,7 @@ const ambiguous = (id: string): LifeCycleEvent => ({
   reason: { kind: "timed-out" },
 });
 const absent = (id: string): LifeCycleEvent => ({ type: "absent", attemptId: attemptId(id), askedAt: epochMs(50) });
-const look: LifeCycleEvent = { type: "look" };
+const tick: LifeCycleEvent = { type: "tick" };
 const by = { by: "admin", reason: "asked the bank" };
 
 describe("the timeline of a record", () => {
@@ -90,11 +90,11 @@ describe("the timeline of a record", () => {
   it("has a lost attempt end with its lock, whoever noticed and when", () => {
     const expected = ["1: 0-40 lost", "2: 90- runs"];
     expect(tell("retry", 91, [0, request("a")], [90, request("b")])).toEqual(expected);
-    expect(tell("retry", 91, [0, request("a")], [41, look], [60, look], [90, request("b")])).toEqual(expected);
+    expect(tell("retry", 91, [0, request("a")], [41, tick], [60, tick], [90, request("b")])).toEqual(expected);
   });
 
   it("keeps a late result beside what was thought before", () => {
-    expect(tell("hold", 99, [0, request("a")], [41, look], [60, result("a")])).toEqual([
+    expect(tell("hold", 99, [0, request("a")], [41, tick], [60, result("a")])).toEqual([
       "1: 0-40 lost",
       "1: 0-60 result 201",
     ]);
@@ -102,12 +102,12 @@ describe("the timeline of a record", () => {
   });
 
   it("tells what the origin answered when it was asked", () => {
-    expect(tell("verify", 99, [0, request("a")], [41, look], [60, result("a", true)])).toEqual([
+    expect(tell("verify", 99, [0, request("a")], [41, tick], [60, result("a", true)])).toEqual([
       "1: 0-40 lost",
       "1: asked, done at 60",
       "1: 0-60 result 201",
     ]);
-    expect(tell("verify", 99, [0, request("a")], [41, look], [60, absent("a")], [61, request("b")])).toEqual([
+    expect(tell("verify", 99, [0, request("a")], [41, tick], [60, absent("a")], [61, request("b")])).toEqual([
       "1: 0-40 lost",
       "1: asked, absent at 60",
       "2: 61- runs",

@@ -58,9 +58,9 @@ describe("readScope", () => {
     "x=1; session",
     '"session"=abc',
     "s%65ssion=abc",
-  ])("refuses what looks like the cookie and cannot be read for certain: %s", (sent) => {
+  ])("refuses what looks like the cookie and is ambiguous: %s", (sent) => {
     expect(readScope(new Headers({ cookie: sent }), HOST, [cookie])).toEqual({
-      problem: expect.stringContaining("The cookie session, which tells whose key it is, cannot be read for certain"),
+      problem: expect.stringContaining("The cookie session, which identifies the caller, is ambiguous"),
     });
   });
 

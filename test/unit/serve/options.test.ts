@@ -46,8 +46,8 @@ describe("the command line of serve", () => {
     [["--port", "http"], "--port must be a number from 0 to 65535"],
     [["--grace", "30"], '--grace must be a number with a unit (ms, s, m, h, d): write "30s"'],
     [["--nonsense"], "--nonsense"],
-    [["start"], 'there is no command "start"'],
-    [["health", "now"], 'there is no command "health now"'],
+    [["start"], 'unknown command "start"'],
+    [["health", "now"], 'unknown command "health now"'],
   ])("refuses %j", (args, message) => {
     expect(() => readOptions(args)).toThrow(message);
   });

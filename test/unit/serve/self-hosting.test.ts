@@ -68,9 +68,9 @@ vars.ROUTES = [{ path = "/local" }]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
 `;
     expect(hosted(text).warnings).toEqual([
-      "r2_buckets: BODIES exists on Cloudflare only: responses over max_response_body are passed on and not kept",
-      "queues: Q exists on Cloudflare only, and is left out",
-      "triggers: exists on Cloudflare only, and is left out",
+      "r2_buckets: BODIES exists only on Cloudflare: responses over max_response_body are passed on but not kept",
+      "queues: Q exists only on Cloudflare and is ignored",
+      "triggers: exists only on Cloudflare and is ignored",
     ]);
     const local = hosted(text, "local");
     expect(local.warnings).toEqual([]);

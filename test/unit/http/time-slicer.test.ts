@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Slices } from "../../../src/http/slices.ts";
+import { TimeSlicer } from "../../../src/http/time-slicer.ts";
 
 /** Work of some slices, which says what it does. */
 function* work(name: string, slices: number, said: string[]): Generator<undefined, string> {
@@ -45,14 +45,14 @@ describe("work in slices", () => {
     const clock = new Clock();
     const pauses: number[] = [];
     const said: string[] = [];
-    const slices = new Slices({
+    const slicer = new TimeSlicer({
       now: clock.now,
       pause: (ms) => {
         pauses.push(ms);
         return clock.pause(ms);
       },
     });
-    const done = slices.run(work("a", 4, said));
+    const done = slicer.run(work("a", 4, said));
     await clock.run();
     expect(await done).toBe("a");
     expect(pauses).toEqual([0, 0, 0]);
@@ -61,9 +61,9 @@ describe("work in slices", () => {
 
   it("is done one at a time, so that only one holds what it has half done", async () => {
     const clock = new Clock();
-    const slices = new Slices(clock);
+    const slicer = new TimeSlicer(clock);
     const said: string[] = [];
-    const all = ["a", "b", "c"].map((name) => slices.run(work(name, 3, said)));
+    const all = ["a", "b", "c"].map((name) => slicer.run(work(name, 3, said)));
     await clock.run();
     expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
     // The first slice of each tells whether there is more to do.
@@ -72,21 +72,21 @@ describe("work in slices", () => {
 
   it("waits for nobody when one slice is all", async () => {
     const clock = new Clock();
-    const slices = new Slices(clock);
+    const slicer = new TimeSlicer(clock);
     const said: string[] = [];
-    const long = slices.run(work("long", 3, said));
-    expect(await slices.run(work("short", 1, said))).toBe("short");
+    const long = slicer.run(work("long", 3, said));
+    expect(await slicer.run(work("short", 1, said))).toBe("short");
     await clock.run();
     await long;
   });
 
   it("goes on when the one at work is never seen again: its client left, and the runtime dropped it", async () => {
     const clock = new Clock();
-    const slices = new Slices(clock);
+    const slicer = new TimeSlicer(clock);
     const said: string[] = [];
     clock.losesNext = true;
-    void slices.run(work("lost", 5, said));
-    const next = slices.run(work("next", 2, said));
+    void slicer.run(work("lost", 5, said));
+    const next = slicer.run(work("next", 2, said));
     await clock.run();
     expect(await next).toBe("next");
     expect(said).toEqual(["lost1", "next1", "next2"]);
@@ -95,13 +95,13 @@ describe("work in slices", () => {
 
   it("goes on when the one at work fails", async () => {
     const clock = new Clock();
-    const slices = new Slices(clock);
+    const slicer = new TimeSlicer(clock);
     const failing = (function* fail(): Generator<undefined, string> {
       yield;
       throw new Error("no");
     })();
-    const failed = slices.run(failing).catch(String);
-    const next = slices.run(work("next", 2, []));
+    const failed = slicer.run(failing).catch(String);
+    const next = slicer.run(work("next", 2, []));
     await clock.run();
     expect(await failed).toBe("Error: no");
     expect(await next).toBe("next");
