@@ -82,7 +82,7 @@ describe("a response above max_response_body, where a bucket is bound", () => {
     await until(async () => ((await objects()).length === before ? true : null), "the erasure of the object", 30_000);
   });
 
-  it("is cut for the client when the origin cuts it, and nothing of it stays", async () => {
+  it("is cut for the client when the origin cuts it, and nothing of it is kept", async () => {
     const before = (await objects()).length;
     const message = { path: "/short/cut", key: freshKey(), timeoutMs: 60_000 };
     await origin.behave({ key: message.key }, { status: 201, body: BODY, drop: "mid-body" });
@@ -96,7 +96,7 @@ describe("a response above max_response_body, where a bucket is bound", () => {
 describe("a duplicate that attaches while the body goes into the bucket", () => {
   const bytes = 4_000_000;
 
-  /** A body that stands still beyond `max_response_body`, and a duplicate that has come to it. */
+  /** A body that stalls beyond `max_response_body`, and a duplicate that has attached to it. */
   async function standStill(key: string): Promise<{ first: Transfer; duplicate: Transfer }> {
     const held = 40;
     await origin.behave({ key }, { chunked: true, holdBody: held, generated: { seed: key, bytes } });
@@ -144,7 +144,7 @@ describe("a duplicate that attaches while the body goes into the bucket", () => 
   });
 });
 
-it("keeps twenty bodies at once apart: each is replayed as it came", async () => {
+it("keeps twenty simultaneous bodies apart: each is replayed unchanged", async () => {
   const bodies = Array.from({ length: 20 }, (_, index) => ({
     key: freshKey(),
     // Each fifth one has more parts than one.

@@ -48,7 +48,7 @@ describe("A client that sends everything before it reads", () => {
     { path: "/tiny", bytes: 5 * MIB, chunked: true },
     { path: "/bounded", bytes: 5 * MIB, chunked: true },
     { path: "/bounded", bytes: 60 * MIB, chunked: true },
-  ])("hears each time that $bytes bytes on $path are too many (chunked: $chunked)", async (row) => {
+  ])("is told each time that $bytes bytes on $path are too many (chunked: $chunked)", async (row) => {
     const requests = times(() => ({ ...row, key: freshKey() }));
     const answers = await sendAll(requests);
     expect(answers.map((answer) => answer?.complete)).toEqual(requests.map(() => true));
@@ -81,7 +81,7 @@ describe("A client that sends everything before it reads", () => {
     expect(await scene.origin.effects(upload.key)).toBe(1);
   });
 
-  it("hears that the first is still running", async () => {
+  it("gets in-flight while the first request runs", async () => {
     const upload: DeafRequest = { path: "/flows", key: freshKey(), bytes: 20 * MIB };
     await scene.origin.behave({ key: upload.key }, { status: 201, hold: true });
     const first = sendDeaf(scene.gateway.url, upload);
@@ -94,7 +94,7 @@ describe("A client that sends everything before it reads", () => {
     expect(await scene.origin.effects(upload.key)).toBe(1);
   });
 
-  it("may lose the answer beyond the bound, but nothing is sent, and its key stays free", async () => {
+  it("may lose the answer above the limit, but nothing is forwarded, and its key stays free", async () => {
     const over: DeafRequest = { path: "/bounded", key: freshKey(), bytes: DRAINED_BYTES + 60 * MIB };
     const answer = await sendDeaf(scene.gateway.url, over);
     expect([undefined, 413]).toContain(answer?.status);
@@ -103,14 +103,14 @@ describe("A client that sends everything before it reads", () => {
   });
 });
 
-describe("A client that sends on until it is told", () => {
+describe("A client that sends until it gets an answer", () => {
   const piece = "x".repeat(KIB);
 
   it.each([
     { path: "/bounded", framing: ["Content-Length", String(60 * MIB)] as const, before: "" },
     { path: "/tiny", framing: ["Transfer-Encoding", "chunked"] as const, before: "" },
     { path: "/bounded", framing: ["Transfer-Encoding", "chunked"] as const, before: chunkOf("x".repeat(4 * MIB)) },
-  ])("is told while it sends, and gets all of it when it stops: $path, $framing", async ({ path, framing, before }) => {
+  ])("gets the head while it sends, and the rest when it stops: $path, $framing", async ({ path, framing, before }) => {
     const key = freshKey();
     const request = scene.open({ path, key, body: null, headers: [framing] });
     await request.sent;

@@ -24,7 +24,7 @@ const send = async (key: string, body: string): Promise<string> => {
 };
 
 describe("a mebibyte of JSON", () => {
-  it("is the same request in another order, and another one with another member", async () => {
+  it("counts as the same request in another order of members, and as a different one with another member", async () => {
     const key = crypto.randomUUID();
     expect(await send(key, disordered)).toBe("201");
     expect(await send(key, turned)).toBe("201 replayed");
@@ -32,7 +32,7 @@ describe("a mebibyte of JSON", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("is compared for many at once, while small requests go by", async () => {
+  it("is compared for many requests at once, while small requests overtake them", async () => {
     const keys = Array.from({ length: 6 }, () => crypto.randomUUID());
     const answered: string[] = [];
     const large = keys.map(async (key) => {
@@ -49,7 +49,7 @@ describe("a mebibyte of JSON", () => {
     for (const key of keys) expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("of a client that leaves stops nobody", async () => {
+  it("of a client that leaves does not delay others", async () => {
     for (let leaver = 0; leaver < 5; leaver++) {
       const gone = scene.open({ path: "/json", key: crypto.randomUUID(), body: disordered });
       void gone.response.catch(() => undefined);

@@ -89,7 +89,7 @@ describe("an answer over the network", () => {
   });
 
   it.each(["9007199254740993", "9007199254740992"])(
-    "of %s bytes, which nobody can count, is told as it comes, and breaks with the origin",
+    "of %s bytes, too many to count, is streamed, and breaks off when the origin does",
     async (length) => {
       const first = openStream(gateway.url, { path: "/network", key: freshKey() });
       const socket = await takeConnection();

@@ -88,7 +88,7 @@ describe("a body reaches the origin byte for byte", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("and nothing of it is left in the shard afterwards", async () => {
+  it("and leaves nothing in the shard", async () => {
     await expect(untilNothingIsStored()).resolves.toBeUndefined();
   });
 });
@@ -137,7 +137,7 @@ describe("a client that leaves", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("after its upload was complete loses nothing: one effect, and the answer is kept", async () => {
+  it("after a complete upload loses nothing: one effect, and the answer is kept", async () => {
     const key = freshKey();
     const upload: Upload = { seed: "leaves", bytes: 20 * MIB };
     await scene.origin.behave({ key }, { status: 201, hold: true, body: "kept for later" });
@@ -174,7 +174,7 @@ describe('fingerprint.body = "none"', () => {
     },
   );
 
-  it.each([false, true])("answers a duplicate before its body has come (chunked: %s)", async (chunked) => {
+  it.each([false, true])("answers a duplicate before its body has arrived (chunked: %s)", async (chunked) => {
     const key = freshKey();
     const upload: Upload = { seed: "again", bytes: 50 * MIB, chunked };
     const first = await send({ path: "/flows", key, upload });
@@ -197,7 +197,7 @@ describe('fingerprint.body = "none"', () => {
     ["/flows-held", "unknown", false],
     ["/flows-held", "unknown", true],
   ])(
-    "on %s a client that leaves inside its upload leaves the record %s, and the origin no whole request (chunked: %s)",
+    "on %s a client that leaves during its upload leaves the record %s, and the origin gets no whole request (chunked: %s)",
     async (path, state, chunked) => {
       const key = freshKey();
       const upload: Upload = { seed: "cut", bytes: 20 * MIB, chunked, stopAfterBytes: 10 * MIB };

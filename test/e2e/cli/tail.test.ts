@@ -57,7 +57,7 @@ describe("tail", () => {
     expect(new Set(exchanges.map(({ recordId }) => recordId)).size).toBe(2);
   });
 
-  it("waits for a gateway that is away, and says so once", async () => {
+  it("waits for a gateway that is unreachable, and says so once", async () => {
     await pay();
     const following = tail();
     await following.printed("first");

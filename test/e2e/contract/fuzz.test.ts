@@ -42,7 +42,7 @@ beforeAll(async () => {
     IDEMPOTENCY: { origin: origin.url, shards: 4, timeout: "5s", lock: "40s" },
     ROUTES: [
       { path: "/p/*", methods: PROTECTED_METHODS },
-      // An API may use the very paths that have a meaning inside.
+      // An API may use the same paths as the gateway's internal calls.
       { path: "/do/*", methods: PROTECTED_METHODS },
       { path: "/model/retry" },
       { path: "/model/hold", unknown: "hold" },
@@ -127,7 +127,7 @@ async function volley(requests: readonly FuzzRequest[]): Promise<void> {
 }
 
 function expectGoodAnswer({ request, response, isHung }: Outcome): void {
-  // The runtime resets a connection on which it has refused a malformed head; it leaves nobody waiting.
+  // The runtime resets a connection on which it has refused a malformed head, so no client waits.
   expect({ request, isHung }).toEqual({ request, isHung: false });
   if (response === null) return;
   const text = response.body.toString("latin1");
@@ -202,8 +202,8 @@ const plainBody = fc.constant({ kind: "whole", bytes: Buffer.from("{}"), chunked
 /** A valid key of its own, where the key is not what is tried. */
 const ownKey: fc.Arbitrary<HeaderPair> = fc.uuid().map((key) => ["Idempotency-Key", key]);
 
-describe("requests that nobody should send", () => {
-  it("stay without harm whatever their headers are", async () => {
+describe("malformed and odd requests", () => {
+  it("do no harm, whatever their headers", async () => {
     const request = fc.record({
       method: fc.constantFrom("POST", "PUT", "GET"),
       target: fc.constantFrom("/p/headers", "/p/headers", "/do/call/destroy", "/free"),
@@ -213,7 +213,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
   });
 
-  it("stay without harm whatever their target and host are", async () => {
+  it("do no harm, whatever their target and host", async () => {
     const request = fc.record({
       method: fc.constantFrom("POST", "POST", "GET", "DELETE"),
       target: arbitrary.target,
@@ -223,7 +223,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
   });
 
-  it("stay without harm whatever their method is", async () => {
+  it("do no harm, whatever their method", async () => {
     const request = fc.record({
       method: arbitrary.method,
       target: fc.constantFrom("/p/methods", "/free", "/do/call/destroy", "/.well-known/idempotency"),
@@ -233,7 +233,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(120));
   });
 
-  it("stay without harm whatever their body is", async () => {
+  it("do no harm, whatever their body", async () => {
     const request = fc.record({
       method: fc.constantFrom("POST", "PATCH", "DELETE", "GET"),
       target: fc.constantFrom("/p/bodies", "/p/bodies", "/free"),
@@ -243,7 +243,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(120));
   });
 
-  it("stay without harm when everything about them is odd", async () => {
+  it("do no harm when everything about them is odd", async () => {
     const request = fc.record({
       method: arbitrary.method,
       target: arbitrary.target,
@@ -253,7 +253,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
   });
 
-  it("have one effect when the same request comes several times at once, and none of another scope shares it", async () => {
+  it("have one effect when the same request comes several times at once, and no other scope shares it", async () => {
     const keyed = fc.record({
       key: fc.stringMatching(/^[\x21\x23-\x2b\x2d-\x7e]{1,30}$/),
       quoted: fc.boolean(),
@@ -300,7 +300,7 @@ describe("counterexamples", () => {
   });
 
   it.each(["/p%2f%ff", "/%70%ff/..%2f..%2fp/x", "/free%ff%2f..%2fp/x"])(
-    "protect %s, whose escapes are no UTF-8, from an origin that decodes them one by one",
+    "protect %s, whose escapes are invalid UTF-8, for an origin that decodes them one by one",
     async (target) => {
       const key = freshKey();
       await volley([{ method: "POST", target, headers: [["Idempotency-Key", key]], body: { kind: "none" } }]);
@@ -309,7 +309,7 @@ describe("counterexamples", () => {
     },
   );
 
-  it("refuse a key that two header lines make up together, one of them its parameter", async () => {
+  it("refuse a key whose parameter is on a second header line", async () => {
     const key = freshKey();
     const headers: HeaderPair[] = [
       ["Idempotency-Key", `"${key}";p="x`],
@@ -345,7 +345,7 @@ describe("internal calls", () => {
   });
 });
 
-describe("after all this", () => {
+describe("after all fuzzing", () => {
   it("the marker record still replays, byte for byte", async () => {
     const replayed = await send(gateway.url, marker);
     expect(isReplay(replayed)).toBe(true);
@@ -353,7 +353,7 @@ describe("after all this", () => {
     expect(essence(replayed)).toEqual(essence(markerAnswer));
   });
 
-  it("there is one record for each call that the origin has seen on a protected path", async () => {
+  it("each call that the origin got on a protected path has one record", async () => {
     const rows = await readLedgers(gateway.stateDir);
     expect(rows.filter(({ state }) => state === "started")).toEqual([]);
     expect(rows.length).toBe(claims);
@@ -365,7 +365,7 @@ describe("after all this", () => {
   });
 });
 
-describe("the life of few keys, against a model", () => {
+describe("a few keys compared with a model", () => {
   it("answers, calls and counts as the model predicts", async () => {
     await origin.reset();
     const play = async (run: ModelRun): Promise<void> => playModel(run, gateway, origin, MODEL_LOCK_MS);

@@ -231,7 +231,7 @@ describe("G2 First answer wins", () => {
     expect(await origin.effects(key)).toBe(1);
   });
 
-  it("takes the quoted and the bare form of a key for the same", async () => {
+  it("treats the quoted and the bare form of a key as the same key", async () => {
     const key = freshKey();
     const bare = await send(gateway.url, { path: "/exact", key });
     const quoted = await send(gateway.url, { path: "/exact", key: `"${key}"` });
@@ -299,7 +299,7 @@ describe("G4 Durable before told", () => {
     for (const { key, answer } of told) {
       const replayed = await send(gateway.url, { path: "/exact", key });
       expect(isReplay(replayed)).toBe(true);
-      // The crash may have cut the first answer's body short; its head was told all the same.
+      // The crash may have cut the first answer's body short, but its head was sent.
       if (answer.complete) expect(essence(replayed)).toEqual(essence(answer));
       expect(replayed).toMatchObject({ status: answer.status, headers: expect.arrayContaining([...answer.headers]) });
       expect(await origin.effects(key)).toBe(1);
@@ -596,7 +596,7 @@ describe("G8 Nothing wedges", () => {
     await origin.release(key);
   });
 
-  it("ends by itself what a crash has left: retry runs again, hold is freed at last", async () => {
+  it("ends attempts that a crash has left: retry runs again, hold is freed at last", async () => {
     const retried = freshKey();
     const held = freshKey();
     for (const key of [retried, held]) await origin.behave({ key }, { sequence: [{ hold: true }, { status: 201 }] });

@@ -59,7 +59,7 @@ const isAsked = (times: number) => (row: VerificationRow) => (row.verifications 
 const isState = (state: string) => (row: VerificationRow) => row.state === state;
 
 describe.concurrent("the alarm", () => {
-  it("learns what became of a lost attempt though nobody comes again", () =>
+  it("finds out what became of a lost attempt although no further request comes", () =>
     withBench(async (bench) => {
       const { origin, rows } = bench;
       const message = { path: "/alone", key: freshKey(), headers: [["Authorization", "Bearer caller"] as const] };

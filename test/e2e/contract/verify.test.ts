@@ -155,7 +155,7 @@ describe("an origin that knows of nothing", () => {
     expect(await attempts(scene.origin, message.key)).toHaveLength(1);
   });
 
-  it("frees it once the lock has ended: attempt 2, which is no replay", async () => {
+  it("frees it once the lock has ended: attempt 2 runs and is not a replay", async () => {
     const message = { path: "/brief/absent", key: freshKey() };
     await scene.origin.behave({ key: message.key }, { sequence: [{ drop: "before-read" }, { status: 201 }] });
     await tellOf(scene.origin, message.key, { status: 404 });

@@ -53,7 +53,7 @@ describe.each([
     await origin.arrived(key, number);
   }
 
-  /** Sends nothing to the gateway; resolves once no record that is not in `before` is in flight any more. */
+  /** Sends nothing to the gateway. Resolves once no new record (one that is not in `before`) is in flight. */
   function untilAlarmEndsLocks(before: readonly LedgerRow[]): Promise<readonly LedgerRow[]> {
     return until(
       () => newRows(gateway.stateDir, before),
@@ -65,7 +65,7 @@ describe.each([
   const works: Behaviour = { status: 201, hold: true };
   const answers: Behaviour = { status: 201, body: "after the crash" };
 
-  it("lets the alarm end the lock with no request at all: retry runs again as attempt 2 with the same key", async () => {
+  it("lets the alarm end the lock without any request: retry runs again as attempt 2 with the same key", async () => {
     const key = freshKey();
     const before = await readLedgers(gateway.stateDir);
     await origin.behave({ key }, { sequence: [works, answers] });
@@ -87,7 +87,7 @@ describe.each([
     await origin.release(key);
   });
 
-  it("lets the alarm end the lock with no request at all: hold answers outcome-unknown", async () => {
+  it("lets the alarm end the lock without any request: hold answers outcome-unknown", async () => {
     const key = freshKey();
     const before = await readLedgers(gateway.stateDir);
     await origin.behave({ key }, { sequence: [works, answers] });
@@ -101,7 +101,7 @@ describe.each([
     await origin.release(key);
   });
 
-  it("ends the lock at a request just as well, when one comes before the alarm is seen", async () => {
+  it("also ends the lock at a request that comes before the alarm", async () => {
     const [retried, held] = [freshKey(), freshKey()];
     for (const key of [retried, held]) await origin.behave({ key }, { sequence: [works, answers] });
     await startAttempt("/retry", retried);
@@ -118,7 +118,7 @@ describe.each([
     await origin.release();
   });
 
-  it("numbers the attempts on through crash after crash, and each waits for the lock of the one before", async () => {
+  it("keeps counting attempts through several crashes, and each waits for the lock of the one before", async () => {
     const key = freshKey();
     const before = await readLedgers(gateway.stateDir);
     await origin.behave({ key }, { sequence: [works, works, works, answers] });
@@ -152,7 +152,7 @@ describe.each([
     await origin.release(key);
   });
 
-  it("forgets none of 20 keys in flight, in whatever shard they are", async () => {
+  it("forgets none of 20 keys in flight, in any shard", async () => {
     const retried = Array.from({ length: 10 }, freshKey);
     const held = Array.from({ length: 10 }, freshKey);
     const before = await readLedgers(gateway.stateDir);
@@ -175,7 +175,7 @@ describe.each([
     await origin.release();
   });
 
-  it("replays what was completed before the crash, also after a second one", async () => {
+  it("replays results from before the crash, also after a second crash", async () => {
     const keys = Array.from({ length: 5 }, freshKey);
     const bodyBase64 = Buffer.from([0, 255, 10, 13]).toString("base64");
     for (const key of keys) {

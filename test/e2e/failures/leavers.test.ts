@@ -70,7 +70,7 @@ describe("A client that is gone before the head", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("does not hold up a body that is too large to keep, however long it is", async () => {
+  it("does not delay a body that is too large to keep, however long it is", async () => {
     // Far beyond what may run ahead of a slow reader, and within less than `idle_timeout`.
     const load = makeLoad(16);
     const { key, first, streaming } = await scene.start("/small");
@@ -99,7 +99,7 @@ describe("A client that is gone before the head", () => {
 });
 
 describe("A replay that has begun", () => {
-  it("outlives its record: a slow reader gets all of it, and then it is erased", async () => {
+  it("outlives its record: a slow reader gets the whole body, and then it is erased", async () => {
     // More than the connections on the way take by themselves.
     const load = makeLoad(24);
     const { key, first, streaming } = await scene.start("/brief", { digestOnly: true });
@@ -122,7 +122,7 @@ describe("A replay that has begun", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("does not keep its body from being erased when its reader leaves", async () => {
+  it("does not prevent the erasure of its body when its reader leaves", async () => {
     const load = makeLoad(24);
     const key = await scene.store("/brief", load);
     const slow = scene.open({ path: "/brief", key, paused: true, digestOnly: true });

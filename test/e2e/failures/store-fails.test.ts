@@ -18,7 +18,7 @@ beforeAll(async () => {
     { path: "/retry", ...TIMES },
     { path: "/hold", unknown: "hold", ...TIMES },
   ]);
-  // There is no database before the first record.
+  // The database does not exist before the first record.
   await succeed("/retry", freshKey());
   store = openStoreFaults(scene.gateway);
 });
@@ -55,7 +55,7 @@ async function expectNotKept(path: string, key: string, status: number): Promise
 }
 
 describe("A claim that cannot be written", () => {
-  it.each(["/retry", "/hold"])("sends nothing, and leaves the key free: %s", async (path) => {
+  it.each(["/retry", "/hold"])("sends nothing, and the key stays free: %s", async (path) => {
     const key = freshKey();
     store.refuse("claims");
     try {
@@ -97,7 +97,7 @@ describe("An end that cannot be written", () => {
     }
   }
 
-  it("is no success for the client; after the lock a retry runs the operation again", async () => {
+  it("is an error for the client; after the lock a retry runs the operation again", async () => {
     const key = freshKey();
     await lose("/retry", key);
     expect(problemCode(await scene.read({ path: "/retry", key }))).toBe("in-flight");
@@ -116,7 +116,7 @@ describe("An end that cannot be written", () => {
     expect(scene.origin.effects(key)).toBe(2);
   });
 
-  it("is no success for the client; after the lock the outcome is unknown where the route holds", async () => {
+  it("is an error for the client; after the lock the outcome is unknown on a route with hold", async () => {
     const key = freshKey();
     await lose("/hold", key);
     expect(problemCode(await scene.read({ path: "/hold", key }))).toBe("in-flight");
@@ -124,7 +124,7 @@ describe("An end that cannot be written", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("is no clean end of a stream that has begun, and nothing of it is ever replayed", async () => {
+  it("breaks off a stream that has begun, and nothing of it is ever replayed", async () => {
     const { key, first, streaming } = await scene.start("/hold");
     streaming.begin([]);
     await streaming.write("told");
@@ -141,8 +141,8 @@ describe("An end that cannot be written", () => {
   });
 });
 
-describe("A response that cannot be stored, where its record can", () => {
-  it("is given to the first client, whole, and told as not kept to all others", async () => {
+describe("A response that cannot be stored although its record can", () => {
+  it("reaches the first client whole, and all others get response-not-kept", async () => {
     const key = freshKey();
     store.refuse("responses");
     try {
@@ -155,7 +155,7 @@ describe("A response that cannot be stored, where its record can", () => {
     await expectNotKept("/retry", key, 201);
   });
 
-  it("ends no stream cleanly, and is told as not kept", async () => {
+  it("breaks off a stream, and retries get response-not-kept", async () => {
     const { key, first, streaming } = await scene.start("/retry");
     streaming.begin([], 202);
     await streaming.write("told");
@@ -195,7 +195,7 @@ describe("A piece of a body that cannot be stored", () => {
     await expectNotKept("/retry", key, 203);
   });
 
-  it("in the middle of a stream breaks it after what was told, and the rest does not count as all", async () => {
+  it("in the middle of a stream breaks it off, and the bytes sent so far never count as the whole", async () => {
     const { key, first, streaming } = await scene.start("/retry");
     streaming.begin([], 203);
     await streaming.write("one;");

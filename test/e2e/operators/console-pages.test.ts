@@ -65,7 +65,7 @@ const SETTINGS: Readonly<Record<string, BrowserContextOptions>> = {
 };
 
 describe.each(Object.entries(SETTINGS))("every page %s", (_name, options) => {
-  it("is accessible, fits, and gives the browser nothing to complain of", async () => {
+  it("is accessible, fits the screen, and causes no browser errors", async () => {
     const { page, complaints, close } = await openConsole(browser, scene, options);
     const width = options.viewport?.width ?? 1280;
     const found: unknown[] = [];
@@ -84,7 +84,7 @@ describe.each(Object.entries(SETTINGS))("every page %s", (_name, options) => {
 });
 
 describe("a page that is open", () => {
-  it("shows a new unknown record without being loaded again, says it, and keeps the focus where it is", async () => {
+  it("shows and announces a new unknown record without a reload, and keeps the focus", async () => {
     const own = await startConsoleScene();
     const { page, complaints, close } = await openConsole(browser, own);
     await signIn(page);
@@ -105,7 +105,7 @@ describe("a page that is open", () => {
     await own.close();
   });
 
-  it("counts on while a call is in flight, also without a connection", async () => {
+  it("keeps counting while a call is in flight, also without a connection", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     await page.context().setOffline(true);
@@ -117,7 +117,7 @@ describe("a page that is open", () => {
     await close();
   });
 
-  it("asks nothing while it is paused, and says when the connection is lost and when it is back", async () => {
+  it("sends no requests while it is paused, and shows when the connection is lost and restored", async () => {
     const own = await startConsoleScene();
     const { page, close } = await openConsole(browser, own);
     await signIn(page);
@@ -134,7 +134,7 @@ describe("a page that is open", () => {
     await own.close();
   });
 
-  it("says that somebody else was quicker, although the form is there no more", async () => {
+  it("says that another operator was quicker, although the form is gone", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     const key = freshKey();
@@ -158,7 +158,7 @@ describe("a page that is open", () => {
     await close();
   });
 
-  it("leaves alone what somebody is writing", async () => {
+  it("does not overwrite what the operator is typing", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     const key = freshKey();
@@ -224,7 +224,7 @@ describe("what a page says of a record", () => {
     await close();
   });
 
-  it("counts no request as none at all when the counters began after the records", async () => {
+  it("does not report zero requests when the counters began after the records", async () => {
     const own = await startConsoleScene();
     await own.send({ path: HOLD, key: freshKey(), behave: { drop: "after-effect" } });
     await own.gateway.kill9();
@@ -241,8 +241,8 @@ describe("what a page says of a record", () => {
   });
 });
 
-describe("a record that is no more", () => {
-  it("is said to be so while its page is open, and its address is a page that says so", async () => {
+describe("a record that has been erased", () => {
+  it("is reported as erased on its open page and at its address", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     const key = freshKey();
@@ -260,7 +260,7 @@ describe("a record that is no more", () => {
 });
 
 describe("with an object for each key", () => {
-  it("the overview says that nothing can be listed, and a key is found all the same", async () => {
+  it("the overview says that nothing can be listed, and a key is still found", async () => {
     const own = await startOperatorScene({ shards: "per-key", scope: ["none"] }, [{ path: HOLD, unknown: "hold" }]);
     const key = freshKey();
     await own.send({ path: HOLD, key, behave: { drop: "after-effect" } });
@@ -278,8 +278,8 @@ describe("with an object for each key", () => {
   });
 });
 
-describe("what others write", () => {
-  it("is shown as text: keys, headers, reasons", async () => {
+describe("text from clients and origins", () => {
+  it("is escaped: keys, headers, reasons", async () => {
     const evil = `<script>document.title='owned'</script><img/src=x>'"&amp;`;
     const { page, complaints, close } = await openConsole(browser, scene);
     await signIn(page);
@@ -304,7 +304,7 @@ describe("what others write", () => {
 });
 
 describe("the overview", () => {
-  it("takes less than 30 kB with its style sheet and script, however much there is to show", async () => {
+  it("takes less than 30 kB with its style sheet and script, whatever it shows", async () => {
     const own = await startConsoleScene();
     const many = Array.from({ length: 12 }, freshKey);
     await Promise.all(many.map((key) => own.send({ path: HOLD, key, behave: { drop: "after-effect" } })));

@@ -60,7 +60,7 @@ async function recordNow(): Promise<string> {
   return (await scene.ask("GET", `/records/${id}`)).text;
 }
 
-it("the file tells of changes and bodies that a reader may not have", () => {
+it("the OpenAPI file marks the changes and bodies that a read-only token may not have", () => {
   expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
     "endSessions",
     "responseBody",
@@ -91,7 +91,7 @@ describe("without a valid token", () => {
     expect(await recordNow()).toBe(before);
   });
 
-  it("no other way to send a token counts", async () => {
+  it("a token counts only in the Authorization header", async () => {
     for (const headers of [
       { Authorization: `Basic ${btoa(`admin:${ADMIN_TOKEN}`)}` },
       { Authorization: ADMIN_TOKEN },
@@ -120,7 +120,7 @@ describe("with a token that may only read", () => {
   });
 });
 
-it("who holds a token hears why a request was refused, however much of it was still to come", async () => {
+it("a caller with a token learns why a request was refused, however much of its body was still to come", async () => {
   const body = { reason: "x".repeat(30 << 20) };
   for (const action of ["release", "resolve", "forget"]) {
     const path = `/records/${id}/${action}`;
@@ -129,7 +129,7 @@ it("who holds a token hears why a request was refused, however much of it was st
   }
 });
 
-it("no answer is kept by anybody, guessed at, or open to another site", async () => {
+it("no answer may be cached, sniffed, or read by another site", async () => {
   for (const token of [ADMIN_TOKEN, READ_TOKEN, null]) {
     for (const [method, path] of requests().filter(([name]) => name !== "POST")) {
       const { headers } = await askPlainly(method, path, { token });
@@ -141,7 +141,7 @@ it("no answer is kept by anybody, guessed at, or open to another site", async ()
 });
 
 describe("wrong tokens", () => {
-  it("are not looked at any more after ten from one address, nor is the right one; others are", async () => {
+  it("block an address after ten attempts, even for the right token, and no other address", async () => {
     const address = randomUUID();
     for (let sent = 0; sent < 30; sent += 1) await scene.ask("GET", "/health", { token: null, address });
     for (let sent = 0; sent < 10; sent += 1) {
@@ -157,7 +157,7 @@ describe("wrong tokens", () => {
 
 describe("the operator path", () => {
   it.each(["/", "/health/", "//health", "/%68ealth", "/./health;x", "/records%2f", "/records/x%2f"])(
-    "in another form than its plain one leads nowhere, and never to the origin: %s",
+    "in any form but its plain one is not found, and never reaches the origin: %s",
     async (path) => {
       const before = (await scene.origin.requests()).length;
       for (const method of ["GET", "POST"]) {
@@ -172,7 +172,7 @@ describe("the operator path", () => {
     },
   );
 
-  it("is covered by no route, and covers nothing that only looks like it", async () => {
+  it("is covered by no route, and does not cover paths that only look like it", async () => {
     const covered = await scene.send({ path: `${BASE}/records/${id}/forget`, key: freshKey() });
     expect(covered.status).toBe(401);
     const beside = freshKey();
@@ -181,15 +181,15 @@ describe("the operator path", () => {
   });
 });
 
-it("tokens show nowhere", async () => {
+it("tokens appear neither in the output nor in answers", async () => {
   const published = await (await fetch(`${scene.gateway.url}/.well-known/idempotency`)).text();
   const texts = [scene.gateway.output(), published, (await scene.ask("GET", "/health")).text];
   for (const text of texts) for (const token of [ADMIN_TOKEN, READ_TOKEN]) expect(text).not.toContain(token);
   expect(published).not.toContain("operator");
 });
 
-describe("where operators are not let in", () => {
-  it("there is nothing, whoever asks", async () => {
+describe("without usable operator tokens", () => {
+  it("every operator path is not found, with any token", async () => {
     const off = await startOperatorScene(SETTINGS, ROUTES, {});
     try {
       const tales = new Set<string>();
@@ -210,7 +210,7 @@ describe("where operators are not let in", () => {
     ["a short token", { ADMIN_TOKEN: "opensesame" }],
     ["a token to read and none to change", { READ_TOKEN }],
     ["one token for both", { ADMIN_TOKEN, READ_TOKEN: ADMIN_TOKEN }],
-  ])("because of %s, the gateway says so without showing it, and forwards nothing", async (_name, tokens) => {
+  ])("because of %s, the gateway reports a problem without showing it, and forwards nothing", async (_name, tokens) => {
     const off = await startOperatorScene(SETTINGS, ROUTES, tokens);
     try {
       const told = await askGateway(`${off.gateway.url}/anything`, "GET", { token: null });

@@ -108,7 +108,7 @@ describe("Prometheus", () => {
     });
   });
 
-  it("counts by increase() what client and origin count, though nothing had come before, and after a crash too", async () => {
+  it("counts with increase() what client and origin count, from the first request on and after a crash", async () => {
     const from = await lastScrape();
     await load(scene);
     const at = await scraped(REQUESTS);
@@ -146,7 +146,7 @@ describe("Prometheus", () => {
     }
   });
 
-  it("reads the alert rules, and every query of the dashboard", async () => {
+  it("accepts the alert rules and every query of the dashboard", async () => {
     expect(promtool("check", "rules", ALERTS)).toContain("9 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>

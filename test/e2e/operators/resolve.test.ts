@@ -85,7 +85,7 @@ describe("a response", () => {
     body: '{"id":"pay_88101","name":"Ä"}',
   };
 
-  it("is shown as retries will get it, changing nothing, and they get just that", async () => {
+  it("is previewed without any change, and retries get exactly the preview", async () => {
     const { id, key, path } = await unknownRecord();
     const before = await stateOf(id);
     const { json } = await resolve(id, RESPONSE, { preview: true });
@@ -121,7 +121,7 @@ describe("a response", () => {
     expect(await stateOf(id)).toMatchObject({ state: "unknown" });
   });
 
-  it("is not shown for a record that would not take it", async () => {
+  it("is not previewed for a record that cannot be resolved", async () => {
     expect((await resolve("0".repeat(64), RESPONSE, { preview: true })).status).toBe(404);
     const { id } = await unknownRecord();
     await resolve(id, RESPONSE, { confirm: true });
@@ -139,7 +139,7 @@ describe("a response", () => {
     await running;
   });
 
-  it("is worth a warning where it is strange", async () => {
+  it("gives a warning where it is unusual", async () => {
     const { id } = await unknownRecord();
     const warningsOf = async (response: object): Promise<string> =>
       (await resolve(id, response, { preview: true })).text;
