@@ -100,7 +100,7 @@ describe("a bucket that fails", () => {
     });
   });
 
-  it("keeps the body where it does not fail", async () => {
+  it("keeps the body if it does not fail", async () => {
     await withBucket(null, async ({ bucket, send, originCalls, count }) => {
       expect((await (await send()).arrayBuffer()).byteLength).toBe(BODY.byteLength);
       expect({ completed: bucket.completed.length, aborted: bucket.aborted }).toEqual({ completed: 1, aborted: [] });
@@ -109,7 +109,7 @@ describe("a bucket that fails", () => {
     });
   });
 
-  it("keeps a body that ends with a part, in whole parts", async () => {
+  it("keeps a body that ends exactly with a part, in whole parts", async () => {
     const parts = BODY.subarray(0, 2 * PART_BYTES);
     const sent = Promise.withResolvers<void>();
     const body = (): ReadableStream<Uint8Array> => {
@@ -131,7 +131,7 @@ describe("a bucket that fails", () => {
     await withBucket(null, run, body);
   });
 
-  it("that hangs is given up, and leaves no memory behind", async () => {
+  it("that hangs is given up, and holds no memory", async () => {
     const before = heldBytes();
     await withBucket("hangs", async ({ bucket, send, count }) => {
       expect((await (await send()).arrayBuffer()).byteLength).toBe(BODY.byteLength);

@@ -10,7 +10,7 @@ function watched(bytes: Uint8Array): { readonly body: RequestBody; readonly free
 }
 
 describe("a request's body", () => {
-  it("is used by those who wait, and given back when the last of them needs it no more", () => {
+  it("is shared by waiting requests, and released when the last of them no longer needs it", () => {
     const first = watched(new Uint8Array([1]));
     const own = watched(new Uint8Array([1]));
     const waiting = bytesBody(new Uint8Array([1]));
@@ -29,7 +29,7 @@ describe("a request's body", () => {
     expect(first.freed()).toBe(1);
   });
 
-  it("that is offered is read away for one who waits, cancelled for one who has his answer, and taken once", async () => {
+  it("that is offered is drained for a waiting request, cancelled for an answered one, and taken once", async () => {
     const calls: string[] = [];
     const offered = (): RequestBody =>
       new RequestBody(null, {
@@ -57,7 +57,7 @@ describe("a request's body", () => {
     expect(calls).toEqual(["taken"]);
   });
 
-  it("that flows is cancelled when nobody took it", () => {
+  it("that is streamed is cancelled when no attempt took it", () => {
     let cancelled = 0;
     const rest = {
       read: () => new Promise<never>(nothing),

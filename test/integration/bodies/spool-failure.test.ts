@@ -36,7 +36,7 @@ describe("a spool whose commits fail", () => {
     });
   });
 
-  it("never gives what it has for the whole body, nor finishes", async () => {
+  it("never passes a part off as the whole body, and never finishes", async () => {
     await withFailingSync(async (spool) => {
       await spool.write(new Uint8Array(10));
       await spool.flush();

@@ -87,7 +87,7 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
 const KINDS: readonly Kind[] = ["in its row", "in chunks"];
 
 describe.each(KINDS)("a body %s", (kind) => {
-  it("comes back byte for byte, also in small pieces beside many who stand still", async () => {
+  it("is read back byte for byte, also in small pieces beside many stalled readers", async () => {
     await withLedger(async ({ store, open }) => {
       const id = store(kind);
       expect(await readAll(await open(id))).toEqual(BYTES);
@@ -96,7 +96,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     });
   });
 
-  it("is held by 1,000 readers who stand still in less than 40 MiB, of one record or of many", async () => {
+  it("takes less than 40 MiB for 1,000 stalled readers, of one record or of many", async () => {
     await withLedger(async ({ store, open }) => {
       const one = store(kind);
       for (let reader = 0; reader < 500; reader += 1) {
@@ -132,7 +132,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     });
   });
 
-  it("is taken from a reader that takes nothing for too long, and leaves memory and disk", async () => {
+  it("is withdrawn from a reader that reads nothing for too long, and freed in memory and on disk", async () => {
     await withLedger(async ({ ledger, store, open, chunksOf }) => {
       const id = store(kind);
       const still = await open(id, 50);
@@ -146,7 +146,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     });
   });
 
-  it("is not taken from a reader that is slow", async () => {
+  it("is not withdrawn from a slow reader", async () => {
     await withLedger(async ({ store, open }) => {
       const reader = await open(store(kind), 1500);
       const bytes: number[] = [];
@@ -156,7 +156,7 @@ describe.each(KINDS)("a body %s", (kind) => {
         bytes.push(value.byteLength);
         await scheduler.wait(40);
       }
-      // Longer than it may stand still, in all.
+      // Longer in all than one pause may last.
       expect(bytes.length * 40).toBeGreaterThan(1500);
       expect(bytes.reduce((sum, count) => sum + count, 0)).toBe(SIZE);
     });

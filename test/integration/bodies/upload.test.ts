@@ -43,7 +43,7 @@ function chunksIn(storage: DurableObjectStorage): number {
 }
 
 describe("an upload", () => {
-  it("that the store refuses is no fault of the client's: it rejects, and nothing of it is held", async () => {
+  it("that the store refuses is not the client's fault: it rejects, and nothing of it is held", async () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
       refuseChunks(storage);
@@ -54,7 +54,7 @@ describe("an upload", () => {
     });
   });
 
-  it("is compared as JSON where the route says so, as the Worker would have compared it", async () => {
+  it("is compared as JSON if the route says so, exactly as in the Worker", async () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
       const { upload } = uploadHead();
@@ -75,7 +75,7 @@ describe("an upload", () => {
     });
   });
 
-  it("that the store refuses makes the call to the shard fail, and never the origin's", async () => {
+  it("that the store refuses fails the call to the shard, and never calls the origin", async () => {
     const bench = new ShardBench();
     await bench.within((_ledger, { storage }) => refuseChunks(storage));
     const body = uploadOf(10, "whole");
@@ -99,7 +99,7 @@ describe("an upload", () => {
     expect(bench.calls).toEqual([]);
   });
 
-  it("that a crash cuts off is erased by the alarm, which stands from its first byte on", async () => {
+  it("that a crash cuts off is erased by the alarm, which is set from its first byte on", async () => {
     const bench = new ShardBench();
     const body = uploadOf((2 * CHUNK_BYTES) / PIECE, "stands still");
     void bench.stub.fetch(UPLOAD_URL, { method: "POST", body }).catch(() => undefined);

@@ -88,7 +88,7 @@ describe("an alarm that is delivered twice", () => {
     expect(await bench.alarmAt()).toBe(Date.now() + 4000);
   });
 
-  it("asks in its own time, however often duplicates have asked in between", async () => {
+  it("asks at its own times, however often duplicates have asked in between", async () => {
     const [bench, head] = await withLostAttempt("verify");
     bench.origin = () => new Response("not now", { status: 500 });
     passTime(LOCK_MS);
@@ -102,7 +102,7 @@ describe("an alarm that is delivered twice", () => {
     expect(await bench.alarmAt()).toBe(Date.now() + 2000);
   });
 
-  it("erases nothing twice, and nothing that has not expired", async () => {
+  it("erases each expired record once, and no other", async () => {
     const bench = new ShardBench();
     const brief = headOf();
     const [old, kept] = [{ ...brief, policy: { ...brief.policy, retentionMs: durationMs(60_000) } }, headOf()];
@@ -116,7 +116,7 @@ describe("an alarm that is delivered twice", () => {
 });
 
 describe("an alarm that comes late", () => {
-  it("ends a lock as of its own time, and lets a record go that has expired since", async () => {
+  it("ends a lock as of the lock's own end, and erases a record that has expired since", async () => {
     const [bench, head] = await withLostAttempt("hold");
     const end = await lockEnd(bench, head);
     passTime(LOCK_MS + RETENTION_MS - 1);
@@ -127,7 +127,7 @@ describe("an alarm that comes late", () => {
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 1"]);
   });
 
-  it("leaves alone what a request has made of the record before it", async () => {
+  it("does not touch a record that a request has changed before it", async () => {
     const [bench, head] = await withLostAttempt("retry");
     passTime(LOCK_MS + 1);
     const { origin, release } = heldAnswer(() => new Response("second", { status: 201 }));
@@ -143,7 +143,7 @@ describe("an alarm that comes late", () => {
   });
 });
 
-it("an alarm that comes while nothing is due changes nothing, and stands at the next deadline again", async () => {
+it("an alarm that comes when nothing is due changes nothing, and is set to the next deadline again", async () => {
   const [bench, lost] = await withLostAttempt("hold");
   await bench.send(messageOf(headOf()));
   const { origin, release } = heldAnswer(() => new Response("done", { status: 201 }));
@@ -161,7 +161,7 @@ it("an alarm that comes while nothing is due changes nothing, and stands at the 
   expect(await running).toMatchObject({ status: 201, text: "done" });
 });
 
-it("an alarm that nothing is left for is not set", async () => {
+it("no alarm is set when nothing is left to do", async () => {
   const bench = new ShardBench();
   await bench.send(messageOf(headOf()));
   passTime(2 * RETENTION_MS);
@@ -187,7 +187,7 @@ describe("an alarm that the platform has dropped", () => {
     await vi.waitFor(async () => expect(await bench.stored(head.recordId)).toMatchObject({ state }));
   });
 
-  it("is set again by an instance that takes it for set, once it is overdue", async () => {
+  it("is set again by an instance that believes it is set, once it is overdue", async () => {
     const [bench, head] = await withLostAttempt("hold");
     await bench.send(messageOf(headOf()));
     expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
@@ -199,7 +199,7 @@ describe("an alarm that the platform has dropped", () => {
     expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown" });
   });
 
-  it("is not needed by the requests of a key: each sees the record as time has left it", async () => {
+  it("is not needed for requests: each sees the record in its state at the present time", async () => {
     const [bench, head] = await withLostAttempt("retry");
     await bench.within((_ledger, { storage }) => storage.deleteAlarm());
     await bench.evict();
@@ -220,13 +220,13 @@ describe("an alarm whose work fails", () => {
   it.each<[string, "hold" | "verify", (record: IdempotencyRecord | null) => void]>([
     ["ends a lock", "hold", (record) => expect(record).toMatchObject({ state: "unknown" })],
     ["asks the origin", "verify", (record) => expect(record).toMatchObject({ state: "completed", status: 201 })],
-  ])("%s later: it sets itself anew", async (_what, unknown, expectDone) => {
+  ])("%s later: it sets itself again", async (_what, unknown, expectDone) => {
     const [bench, head] = await withLostAttempt(unknown);
     passTime(LOCK_MS);
     await refuse(bench, "UPDATE");
     const before = await dump(bench);
     for (let failing = 0; failing < 8; failing += 1) {
-      // More often than the platform would try again by itself.
+      // More often than the platform would retry.
       await bench.deliverAlarm();
       expect(await bench.alarmAt()).toBe(Date.now() + 5000);
       passTime(5000);

@@ -73,7 +73,7 @@ describe("a clock that goes back by an hour", () => {
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
   });
 
-  it("before the origin is asked: that it knows of nothing frees the key only after the lock's end", async () => {
+  it("before the origin is asked: its report of no effect frees the key only after the lock's end", async () => {
     const bench = new ShardBench();
     bench.origin = () => Promise.reject(new Error("connection lost"));
     const head = headOf({}, "verify");

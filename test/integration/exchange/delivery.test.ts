@@ -61,7 +61,7 @@ describe("the same message, delivered again", () => {
     bench.origin = () => new Response(twoPieces("first, ", "second", gate));
     const { stub } = bench;
     const message = messageOf(headOf());
-    // Its headers are told before the end of its body has come.
+    // Its headers are sent before the end of its body has arrived.
     const [first, repeated] = await Promise.all(
       [1, 2].map(() => stub.fetch(EXCHANGE_URL, { method: "POST", body: message })),
     );
@@ -70,7 +70,7 @@ describe("the same message, delivered again", () => {
     expect(bench.calls).toEqual(["POST /act 1"]);
   });
 
-  it("while its attempt is refused at length, gets all of the refusal, and no other attempt starts", async () => {
+  it("while its attempt is refused slowly, gets the whole refusal, and no other attempt starts", async () => {
     const bench = new ShardBench();
     const text = "x".repeat(2 * CHUNK_BYTES);
     const { origin, release } = heldAnswer(() => new Response(text, { status: 503 }));
@@ -109,7 +109,7 @@ describe("the same message, delivered again", () => {
     expect(bench.calls).toHaveLength(1);
   });
 
-  it("after its object was lost in mid-attempt, never starts another: only another message may, after the lock", async () => {
+  it("after its object was lost during the attempt, never starts another: only another message may, after the lock", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Promise(() => undefined);
     const head = headOf();
@@ -133,7 +133,7 @@ describe("the same message, delivered again", () => {
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
   });
 
-  it("after an eviction between two deliveries, finds the attempt lost, and starts no other", async () => {
+  it("after an eviction between two deliveries, reports the attempt as lost, and starts no other", async () => {
     const bench = new ShardBench();
     const head = headOf({}, "hold");
     bench.origin = () => Promise.reject(new Error("connection lost"));

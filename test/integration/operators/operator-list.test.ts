@@ -83,7 +83,7 @@ describe("the list over all shards", () => {
     for (const limit of [1, 2, 3, 4, 7, 500]) expect(await readAll(counts, limit)).toEqual(whole);
   });
 
-  it("goes on without a silent shard, names it, and asks it no second time", async () => {
+  it("continues without a silent shard, names it, and does not ask it again", async () => {
     const { places, ask, asked } = shards(
       Array.from({ length: 6 }, () => [1, 1] as const),
       500,
@@ -101,7 +101,7 @@ describe("the list over all shards", () => {
     expect(asked.filter((name) => name.endsWith("shard-4-of-6"))).toEqual([]);
   });
 
-  it("asks one shard where that is enough, and never more than sixteen at a time", async () => {
+  it("asks one shard if that is enough, and never more than sixteen at a time", async () => {
     const full = shards(
       Array.from({ length: 64 }, () => [9, 9] as const),
       9,

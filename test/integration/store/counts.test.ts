@@ -57,7 +57,7 @@ describe("the operations of", () => {
     expect(shard.take()).toEqual(COUNTS.tables);
   });
 
-  it("the first request of an object that has just begun", async () => {
+  it("the first request of a new instance", async () => {
     const shard = await begun();
     await shard.restart();
     const [{ status }, counts] = await cost(shard, crypto.randomUUID());
@@ -65,7 +65,7 @@ describe("the operations of", () => {
     expect(counts).toEqual(COUNTS.firstOfInstance);
   });
 
-  it("a first request and a replay where a whole retention of records is alive", async () => {
+  it("a first request and a replay among the live records of a whole retention", async () => {
     const shard = await begun();
     // Each in a bucket of its own, and none in that of what comes now, whatever time it is.
     const width = 3 * HOUR_MS;
@@ -100,7 +100,7 @@ describe("the operations of", () => {
     expect((await first).status).toBe(201);
   });
 
-  it("another request with the same key", async () => {
+  it("a different request with the same key", async () => {
     const shard = await begun();
     const key = crypto.randomUUID();
     await shard.send(key);
@@ -136,7 +136,7 @@ describe("the operations of", () => {
     });
     shard.take();
     await shard.alarm();
-    // What is left is due at once, so the platform goes on by itself.
+    // The rest is due at once, so the platform calls the alarm again.
     await vi.waitFor(async () => expect(await chunksIn(shard)).toEqual([]), { timeout: 5000 });
     expect(shard.take().rowsWritten).toBe(COUNTS.erasedMebibyte.rowsWritten);
   });

@@ -115,7 +115,7 @@ function statementsInSources(): readonly RegExp[] {
   );
 }
 
-it("every statement in src/shard is among those that are looked at", async () => {
+it("every statement in src/shard is among the checked ones", async () => {
   const ran: Ran[] = [];
   await inShard((storage) => runEverything(storage, ran));
   const statements = statementsInSources();
@@ -123,7 +123,7 @@ it("every statement in src/shard is among those that are looked at", async () =>
   expect(statements.filter((pattern) => !ran.some(({ query }) => pattern.test(query)))).toEqual([]);
 });
 
-it("no statement goes through a table", async () => {
+it("no statement scans a table", async () => {
   const scans = await inShard(async (storage) => {
     const ran: Ran[] = [];
     await runEverything(storage, ran);

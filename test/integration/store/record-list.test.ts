@@ -72,7 +72,7 @@ function fill(ledger: Ledger): void {
   }
 }
 
-it("shows every record once, whatever the size of its pages, what is open first", () =>
+it("shows every record once in pages of any size, open records first", () =>
   inShard((ledger, list) => {
     fill(ledger);
     const whole = read(list, {}, NOW).map(({ id }) => id);
@@ -99,7 +99,7 @@ it("filters by state, route and age", () =>
     expect(old).toEqual(Array.from({ length: 8 }, () => startedBefore));
   }));
 
-it("finds the records of a key by what their ids begin with, and no others", () =>
+it("finds the records of a key by the beginning of their ids, and no others", () =>
   inShard((ledger, list) => {
     fill(ledger);
     ledger.save(idOf(1, "b"), null, started(), { label: { key: "mine", route: "/" } });
@@ -124,7 +124,7 @@ it("finds the records of a key by what their ids begin with, and no others", () 
     }
   }));
 
-it("shows records as time has left them: a lock that has passed, and nothing that has expired", () =>
+it("shows records in their present state: locks that have ended as ended, and no expired records", () =>
   inShard((ledger, list) => {
     const claim = started();
     ledger.save(idOf(1), null, claim);
@@ -139,7 +139,7 @@ it("shows records as time has left them: a lock that has passed, and nothing tha
     expect(states(later(lockedUntil, policy.retentionMs))).toEqual([]);
   }));
 
-it("looks at a bounded number of rows in one call, and goes on from there in the next", () =>
+it("reads a bounded number of rows in one call, and continues from there in the next", () =>
   inShard((ledger, list) => {
     const ROWS = 4500;
     for (let number = 0; number < ROWS; number += 1) {
@@ -157,7 +157,7 @@ it("looks at a bounded number of rows in one call, and goes on from there in the
     expect(none).toMatchObject({ records: [], next: expect.stringMatching(new RegExp(`${idOf(3999)}$`)) });
   }));
 
-it("goes on where it stood when the bucket in which it stood has expired meanwhile", () =>
+it("continues at its position when the expiry bucket there has expired meanwhile", () =>
   inShard((ledger, list) => {
     const short = { ...policy, retentionMs: durationMs(8 * HOUR_MS) };
     for (const [number, record] of [started(), { ...started(), policy: short }].entries()) {
@@ -170,7 +170,7 @@ it("goes on where it stood when the bucket in which it stood has expired meanwhi
     expect([...first.records, ...rest.records].map(({ id }) => id)).toEqual([idOf(0), idOf(1)]);
   }));
 
-it("counts what is open up to a bound, and says so when it has stopped there", () =>
+it("counts open records up to a bound, and says so when it has stopped there", () =>
   inShard((ledger, list) => {
     const claim = started(NOW);
     const end = { attemptId: claim.attempt.id, reason: { kind: "dropped" } } as const;
