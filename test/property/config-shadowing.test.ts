@@ -83,7 +83,7 @@ describe("shadowing", () => {
     );
   });
 
-  it("holds one by one: where the wide pattern covers the narrow one, Hono matches the wide one too", async () => {
+  it("holds for each pair: if the wide pattern covers the narrow one, Hono matches the wide one too", async () => {
     await fc.assert(
       fc.asyncProperty(
         pattern,
@@ -107,7 +107,7 @@ describe("shadowing", () => {
     );
   });
 
-  it("finds a tail wildcard before anything below it, whatever that is", () => {
+  it("finds that a tail wildcard shadows every route below it", () => {
     fc.assert(
       fc.property(pattern, (path) => {
         const shadows = findShadows([matcher("/*", 0, ["POST"]), matcher(path, 1, ["POST"])]);

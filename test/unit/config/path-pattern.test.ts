@@ -77,7 +77,7 @@ describe("a path pattern", () => {
   });
 });
 
-describe("a pattern covers another", () => {
+describe("a pattern that covers another", () => {
   it.each([
     ["/*", "/"],
     ["/*", "/a/b"],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { problemOf, routeOf } from "./support.ts";
 
 describe("defaults", () => {
-  it("exist for everything but the path", () => {
+  it("exist for every setting but the path", () => {
     expect(routeOf({})).toEqual({
       name: "ROUTES[0]",
       path: "/v1/payments",
@@ -228,11 +228,11 @@ describe("unknown members", () => {
     );
   });
 
-  it("list the known names where none is near", () => {
+  it("list the known names if none is similar", () => {
     expect(problemOf({ colour: "red" })).toContain("unknown member: remove it, or write one of path, origin, shards");
   });
 
-  it("are all found within tables, beside other problems", () => {
+  it("are all found within tables, together with other problems", () => {
     expect(problemOf({ fingerprint: { bodi: "json" } })).toContain('fingerprint.bodi: unknown member: write "body"');
     expect(problemOf({ key_format: { "": 1 } })).toContain('key_format."": unknown member');
   });

@@ -392,15 +392,15 @@ describe("a record", () => {
 
 const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
 
-/** What a change makes of a record, but for when it is erased; `null` where the life cycle refuses it. */
+/** The record after a change, without its time of erasure; `null` if the life cycle refuses the change. */
 function changed({ record, policy }: Lived, change: Change, now: number): string | null {
   const event: LifeCycleEvent = change === "resolve" ? { type: change, status: 200, ...by } : { type: change, ...by };
   const { reply, record: after } = step(record, event, policy, epochMs(now));
   return reply.type === "unchangeable" ? null : JSON.stringify({ ...after, expiresAt: 0 });
 }
 
-describe("what is offered", () => {
-  it("is what the life cycle allows and what changes something, after any history", () => {
+describe("the offered changes", () => {
+  it("are those that the life cycle allows and that change something, after any history", () => {
     const ids = fc.constantFrom("a", "b", "c");
     const reasons = fc.constantFrom<EndReason>({ kind: "timed-out" }, { kind: "status", status: 503 });
     const events = fc.oneof(

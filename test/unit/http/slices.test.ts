@@ -25,7 +25,7 @@ class Clock {
       this.losesNext = false;
     });
 
-  /** Runs until nobody pauses. */
+  /** Runs until no work pauses. */
   async run(): Promise<void> {
     for (;;) {
       await new Promise((resolve) => {
@@ -59,7 +59,7 @@ describe("work in slices", () => {
     expect(said).toEqual(["a1", "a2", "a3", "a4"]);
   });
 
-  it("is done one at a time, so that only one holds what it has half done", async () => {
+  it("runs one at a time, so that only one holds a partial result", async () => {
     const clock = new Clock();
     const slices = new Slices(clock);
     const said: string[] = [];
@@ -70,7 +70,7 @@ describe("work in slices", () => {
     expect(said).toEqual(["a1", "b1", "c1", "a2", "a3", "b2", "b3", "c2", "c3"]);
   });
 
-  it("waits for nobody when one slice is all", async () => {
+  it("does not wait when one slice is enough", async () => {
     const clock = new Clock();
     const slices = new Slices(clock);
     const said: string[] = [];
@@ -80,7 +80,7 @@ describe("work in slices", () => {
     await long;
   });
 
-  it("goes on when the one at work is never seen again: its client left, and the runtime dropped it", async () => {
+  it("continues when the runtime has dropped the running work because its client left", async () => {
     const clock = new Clock();
     const slices = new Slices(clock);
     const said: string[] = [];
@@ -93,7 +93,7 @@ describe("work in slices", () => {
     expect(clock.time).toBeLessThanOrEqual(120);
   });
 
-  it("goes on when the one at work fails", async () => {
+  it("continues when the running work fails", async () => {
     const clock = new Clock();
     const slices = new Slices(clock);
     const failing = (function* fail(): Generator<undefined, string> {

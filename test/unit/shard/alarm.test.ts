@@ -41,7 +41,7 @@ describe("the alarm", () => {
     expect(set).toEqual([100]);
   });
 
-  it("is set anew when it has not come for two minutes, as if it had been dropped", () => {
+  it("is set again when it has not come for two minutes, as if it had been dropped", () => {
     const { alarm, set } = alarmWith(() => at(10));
     alarm.moveTo(at(10));
     vi.setSystemTime(NOW + 120_000);

@@ -25,7 +25,7 @@ describe("a process group", () => {
     expect(group.hasExited()).toBe(true);
   });
 
-  it("kills what does not heed SIGTERM", async () => {
+  it("kills processes that ignore SIGTERM", async () => {
     const port = await freePort();
     const group = await spawnGroup(process.execPath, ["-e", serverScript(port, true)], surroundings);
     await ready(port);
