@@ -155,7 +155,7 @@ describe("plainestPath", () => {
   });
 });
 
-/** What servers make of a path before their router sees it, each in its own words. */
+/** How different servers transform a path before their router sees it. */
 const SERVERS: Readonly<Record<string, (path: string) => string>> = {
   "Express, Koa": (path) => path,
   "Django, WSGI": (path) => decodeURIComponent(path),
@@ -204,7 +204,7 @@ describe("pathForms", () => {
         } catch {
           return;
         }
-        // A trailing slash is looked after where routes are found.
+        // The route finder handles trailing slashes.
         const bare = (one: string): string => one.replace(/(?<=.)\/+$/, "");
         expect({ written, forms: pathForms(written)?.map(bare) }).toEqual({
           written,

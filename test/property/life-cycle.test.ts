@@ -45,8 +45,8 @@ describe("life cycle over any history", () => {
           }
           if (reply.type !== "settled" || !("attemptId" in event)) continue;
           if (event.type === "renew" && record !== null) lockedUntil.set(event.attemptId, record.attempt.lockedUntil);
-          // A result or a refusal is the attempt's last word; an ambiguous one may still be at work, also when the origin
-          // knows nothing of it yet.
+          // A result or a refusal ends the attempt. After an ambiguous answer it may still run, also when the origin
+          // has reported no effect yet.
           if (event.type === "result" || event.type === "refused") lockedUntil.delete(event.attemptId);
         }
       },
@@ -180,7 +180,7 @@ describe("life cycle over any history", () => {
             moments.filter(({ happening }) => happening.type !== "look"),
             unknown,
           );
-          // The same events at the same times, with looks strewn in between.
+          // The same events at the same times, with alarms in between.
           let record = null;
           for (const [index, { event, policy, now, reply }] of events.entries()) {
             const before = events[index - 1]?.now ?? now;
@@ -291,7 +291,7 @@ describe("life cycle for the alarm", () => {
           if (record.state !== "started") expect(record.expiresAt).toBeGreaterThan(now);
           const isDue = record.state === "unknown" && record.verifyAt !== null && record.verifyAt <= now;
           if (!isDue) expect(deadline).toBeGreaterThan(now);
-          // And then the question moves it on.
+          // Then the question moves the deadline.
           else expect(step(record, { type: "verify" }, policy, now).deadline).toBeGreaterThan(now);
         }
       },
@@ -310,7 +310,7 @@ describe("life cycle for the alarm", () => {
     }, "verify");
   });
 
-  // All that one attempt can say of itself, in every order, at every time around its lock's end and its expiry.
+  // All events of one attempt, in every order, at every time around its lock's end and its expiry.
   it.each(policies)("stays consistent for every three events of one attempt: %s", (unknown) => {
     const words = ["result", "refused", "ambiguous", "renew", "absent"] as const;
     const moments = [0, 1, LOCK_MS - 1, LOCK_MS, LOCK_MS + RETENTION_MS - 1, LOCK_MS + RETENTION_MS].map(

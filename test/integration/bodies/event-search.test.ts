@@ -1,4 +1,4 @@
-// What a search for `Last-Event-ID` costs in a real shard, in statements, and whom it holds up: nobody.
+// What a search for `Last-Event-ID` costs in a real shard, in statements, and that it delays no other request.
 
 import { expect, it } from "vitest";
 import { CountedShard } from "../support/counted-shard.ts";
@@ -6,7 +6,7 @@ import { CountedShard } from "../support/counted-shard.ts";
 const CHUNKS = 32;
 const EVENT = "id: 1\ndata: a\n\n";
 
-/** A body of 8 MiB, in events so short that each line counts. Only the last has an id of its own. */
+/** A body of 8 MiB in very short events. Only the last has its own id. */
 const STREAM = `${EVENT.repeat(Math.floor((CHUNKS * 256 * 1024) / EVENT.length) - 1)}id: 2\n\n`;
 
 async function stored(): Promise<{ readonly shard: CountedShard; readonly key: string }> {

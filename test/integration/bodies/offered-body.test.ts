@@ -1,4 +1,4 @@
-// A request's body that is offered to the shard: taken by the one who starts an attempt, and by nobody else.
+// A request's body that is offered to the shard: only the request that starts an attempt uses it.
 
 import { describe, expect, it, vi } from "vitest";
 import { fingerprint } from "../../../src/core/units.ts";
@@ -23,7 +23,7 @@ function offer(bench: ShardBench, head: ExchangeHead, body = BYTES): Offer {
   return { isOver: () => isOver, said: bench.stub.fetch(OFFER_URL, { method: "POST", body: stream }).then(saidBy) };
 }
 
-/** What is held of so many bodies. */
+/** The bytes held of so many bodies. */
 function heldOf(bodies: number): number {
   return bodies * (BYTES.byteLength - SMALL_BYTES);
 }
@@ -94,7 +94,7 @@ describe("a body that is offered", () => {
     await bench.called(1);
     const redelivered = offer(bench, head, new Uint8Array());
     await vi.waitUntil(() => redelivered.isOver());
-    // It is the shard's turn: one that waits has not been answered.
+    // One turn of the shard: a waiting request has not been answered.
     await bench.stored(head.recordId);
     release();
     expect(await first.said).toMatchObject({ status: 201, isReplay: false });

@@ -3,7 +3,7 @@ import { bytesBody, RequestBody, streamedBody } from "../../../src/shard/body/re
 
 const nothing = (): void => undefined;
 
-/** A body whose memory tells when it is given back. */
+/** A body that reports when its memory is released. */
 function watched(bytes: Uint8Array): { readonly body: RequestBody; readonly freed: () => number } {
   let freed = 0;
   return { body: new RequestBody({ open: () => bytes, users: 1, free: () => (freed += 1) }), freed: () => freed };
@@ -16,13 +16,13 @@ describe("a request's body", () => {
     const waiting = bytesBody(new Uint8Array([1]));
     own.body.share(first.body);
     waiting.share(first.body);
-    // Once more, after another turn of waiting.
+    // Again, after another wait.
     waiting.share(first.body);
     expect({ first: first.freed(), own: own.freed() }).toEqual({ first: 0, own: 1 });
     first.body.release();
     own.body.release();
     expect(first.freed()).toBe(0);
-    // The attempt after it, which one of those who waited starts.
+    // The next attempt, which one of the waiting requests starts.
     expect(waiting.open(nothing)).toEqual(new Uint8Array([1]));
     waiting.release();
     waiting.release();

@@ -7,7 +7,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Spool } from "../../../src/shard/body/spool.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 
-/** More would be a loop that goes round for nothing, and lets nobody else come to his turn. */
+/** More turns would be a busy loop that blocks all other work. */
 const MOST_FLUSHES = 10;
 
 async function withFailingSync(run: (spool: Spool) => Promise<void>): Promise<void> {

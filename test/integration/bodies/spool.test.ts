@@ -10,11 +10,11 @@ interface Bench {
   readonly spool: Spool;
   readonly ledger: Ledger;
   readonly name: string;
-  /** Lets everything that has been written become durable. */
+  /** Makes everything written durable. */
   readonly commit: () => void;
 }
 
-/** A spool in a fresh object, whose commits the test decides. */
+/** A spool in a fresh object, with commits under the test's control. */
 async function withSpool(
   run: (bench: Bench) => Promise<void>,
   { isOwned = true, length = null }: { readonly isOwned?: boolean; readonly length?: number | null } = {},
@@ -163,7 +163,7 @@ describe("spool", () => {
         commit();
         await finished;
       }
-      // What was on its way to a reader comes back with a turn.
+      // Bytes on their way to a reader are returned within a turn.
       await scheduler.wait(1);
       expect(heldBytes()).toBe(before);
     });

@@ -1,5 +1,5 @@
-// Those who read stored bodies: what they hold, how long they may stand still, and that a replay which has begun outlives its
-// record, wherever its body lies.
+// Readers of stored bodies: how much memory they hold, how long they may stall, and that a replay which has begun outlives its
+// record, wherever its body is stored.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -23,7 +23,7 @@ interface Bench {
   readonly store: (kind: Kind) => RecordId;
   /** A replay of it. */
   readonly open: (id: RecordId, idleMs?: number) => Promise<ReadableStreamDefaultReader<Uint8Array>>;
-  /** How many chunks there are of the body of this record's last attempt. */
+  /** The number of chunks of the body of this record's last attempt. */
   readonly chunksOf: (id: RecordId) => number;
 }
 
@@ -115,7 +115,7 @@ describe.each(KINDS)("a body %s", (kind) => {
   ])("outlives its record for a replay that has begun when the record %s", async (_what, end) => {
     await withLedger(async ({ ledger, store, open, chunksOf }) => {
       const id = store(kind);
-      // So many hold much, that this one gets its body in several pieces.
+      // Many readers hold so much memory that this one gets its body in several pieces.
       const others = store(kind);
       for (let reader = 0; reader < 200; reader += 1) await open(others);
       const reader = await open(id);

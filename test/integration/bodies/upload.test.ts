@@ -1,4 +1,4 @@
-// A large request on its way into a shard: whose fault it is when it cannot be taken in, and what is left of it.
+// A large request on its way into a shard: who is to blame when it cannot be stored, and what is left of it.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -22,7 +22,7 @@ function uploadHead(): ExchangeHead {
 
 type End = "whole" | "breaks" | "stands still";
 
-/** A message whose body comes in so many pieces, and ends like this. */
+/** A message whose body comes in so many pieces, and ends as given. */
 function uploadOf(pieces: number, end: End): ReadableStream<Uint8Array> {
   let left = pieces;
   const read = (): Promise<{ done: false; value: Uint8Array } | { done: true }> => {
@@ -88,7 +88,7 @@ describe("an upload", () => {
     const body = uploadOf(10, "breaks");
     const said = await saidBy(await bench.stub.fetch(UPLOAD_URL, { method: "POST", body }));
     expect(said).toMatchObject({ status: 400, code: "request-invalid" });
-    // By the alarm, which stands at once: the runtime itself may have begun with it.
+    // The alarm is set at once, and the runtime may already have started it.
     await vi.waitUntil(
       async () => {
         await bench.alarm();
@@ -108,7 +108,7 @@ describe("an upload", () => {
     const alarmAt = await bench.alarmAt();
     expect(alarmAt).not.toBeNull();
     await bench.lose();
-    // Nobody ever calls this object again.
+    // No request ever calls this object again.
     expect(await bench.alarmAt()).toBe(alarmAt);
     vi.setSystemTime(alarmAt ?? 0);
     expect(await bench.alarm()).toBe(true);

@@ -1,5 +1,5 @@
-// What may befall the one alarm of a shard: it comes twice, late, for nothing, or never; its work fails. Whatever it is, no
-// attempt is started or ended by it that should not be, and what is due is done in the end.
+// What can happen to a shard's alarm: it comes twice, late, without due work, or never; its work fails. In every case it
+// starts or ends no attempt that it should not, and due work is done in the end.
 
 import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
@@ -84,7 +84,7 @@ describe("an alarm that is delivered twice", () => {
     passTime(2000);
     await bench.deliverAlarm(2);
     expect(bench.calls).toHaveLength(3);
-    // It stands at the next question's time.
+    // The alarm is set to the time of the next question.
     expect(await bench.alarmAt()).toBe(Date.now() + 4000);
   });
 
@@ -180,7 +180,7 @@ describe("an alarm that the platform has dropped", () => {
     expect(await bench.alarmAt()).toBeNull();
     expect(await bench.stored(head.recordId)).toMatchObject({ state: "started" });
     await bench.send(messageOf(headOf()));
-    // Not at the new claim's own deadline: at what has been due all the time.
+    // Not set to the new claim's deadline, but to the overdue work.
     expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
     expect(await bench.alarm()).toBe(true);
     const state = unknown === "hold" ? "unknown" : "completed";
@@ -232,7 +232,7 @@ describe("an alarm whose work fails", () => {
       passTime(5000);
     }
     expect(await dump(bench)).toEqual(before);
-    // Asked in vain: what the origin says could not be written, so it is not asked.
+    // The origin is not asked, because its report could not be written.
     expect(bench.calls).toEqual(["POST /act 1"]);
     await allow(bench);
     await bench.deliverAlarm();
@@ -248,7 +248,7 @@ describe("an alarm whose work fails", () => {
     await bench.deliverAlarm();
     expect(await bench.alarmAt()).toBe(Date.now() + 5000);
     expect(await bench.stored(head.recordId)).not.toBeNull();
-    // What has expired is not found, erased or not.
+    // An expired record is not found, whether or not it is erased.
     await allow(bench);
     expect(await bench.alarm()).toBe(true);
     expect(await bench.stored(head.recordId)).toBeNull();

@@ -22,7 +22,7 @@ async function leaveBehind(
     for (const [id, record] of records) ledger.save(id, null, record, record.state === "completed" ? { response } : {});
     await storage.setAlarm(Date.now() + 3_600_000);
   });
-  // A living instance keeps the list of its buckets; a crash forgets it.
+  // A living instance keeps the list of its expiry buckets; a crash loses it.
   await evictDurableObject(stub);
 }
 
@@ -48,7 +48,7 @@ describe("the alarm of a shard", () => {
     });
     expect(await stored(stub, retried)).toMatchObject({ state: "failed", retryFrom: lost.attempt.lockedUntil });
     expect(await stored(stub, running)).toMatchObject({ state: "started" });
-    // It stands at the end of the lock that is left.
+    // The alarm is set to the end of the remaining lock.
     expect(await runInDurableObject(stub, (_instance, { storage }) => storage.getAlarm())).toBe(now + 40_000);
   });
 
@@ -77,7 +77,7 @@ describe("the alarm of a shard", () => {
       bodies.append("left by a crash", 0, new Uint8Array([1]));
       bodies.discard("left by a crash");
       await storage.deleteAlarm();
-      // The claim of an instance that does not know yet where its alarm stands.
+      // The claim of an instance that does not yet know when its alarm is due.
       new Alarm(storage, () => new Ledger(storage).nextDeadline()).moveTo(epochMs(Date.now() + 3_600_000));
     });
     // The runtime itself runs it: one that is set for the beginning of time never comes (measured).

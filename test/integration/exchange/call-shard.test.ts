@@ -1,5 +1,5 @@
-// The Worker's calls to a shard. The platform's own errors cannot be brought about locally, so a namespace stands in for it
-// here whose stubs fail as the documentation says; a lost object in mid-call is a real one.
+// The Worker's calls to a shard. The platform's own errors cannot be caused locally, so a stand-in namespace has stubs that
+// fail as the documentation says. The object that is lost during a call is a real one.
 
 import { env } from "cloudflare:test";
 import { afterAll, describe, expect, it, vi } from "vitest";
@@ -26,7 +26,7 @@ function routeOf(settings: object = {}): Route {
 }
 
 interface Call {
-  /** The stub that was called; each has a number of its own. */
+  /** The number of the called stub. */
   readonly stub: number;
   readonly url: string;
   readonly init: RequestInit;
@@ -40,7 +40,7 @@ interface StandIn {
   readonly stubs: { readonly name: string; readonly options: unknown }[];
 }
 
-/** A namespace whose stubs do these things, one call after the other. */
+/** A namespace whose stubs behave as given, one call after the other. */
 function standIn(...does: readonly (Error | Response)[]): StandIn {
   const calls: Call[] = [];
   const stubs: StandIn["stubs"] = [];
@@ -70,12 +70,12 @@ function standIn(...does: readonly (Error | Response)[]): StandIn {
   return { namespace, calls, stubs };
 }
 
-/** As far as the Worker uses one. */
+/** The part that the Worker uses. */
 function isNamespace(value: object): value is DurableObjectNamespace {
   return "idFromName" in value && "get" in value;
 }
 
-/** As the platform marks its errors. */
+/** The flags with which the platform marks its errors. */
 function failure(marks: {
   readonly overloaded?: boolean;
   readonly retryable?: boolean;

@@ -1,5 +1,5 @@
-// A clock that goes wrong: backwards between two moments of one attempt, or far ahead while an attempt lives. As long as the
-// lock lasts by the object's own clock there is no second attempt, and when the clock is right again nothing is wedged.
+// A wrong clock: it goes back between two moments of one attempt, or far ahead while an attempt runs. As long as the lock
+// lasts by the object's clock there is no second attempt, and when the clock is right again nothing is stuck.
 
 import { describe, expect, it, vi } from "vitest";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";

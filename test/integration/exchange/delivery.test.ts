@@ -1,5 +1,5 @@
-// One message that a shard gets more than once, since its sender has lost the way to its answer: the attempt that it names
-// runs once, whatever comes between.
+// A message that a shard gets more than once, because its sender has lost the connection to the answer. The attempt that it
+// names runs once, whatever happens in between.
 
 import { describe, expect, it, vi } from "vitest";
 import { type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
@@ -24,8 +24,8 @@ function twoPieces(one: string, other: string, gate: { readonly isOpen: boolean 
 }
 
 /**
- * Another message is a duplicate: it is told to come later. A few of them one after the other, since a message counts only
- * when it has been read: by then those that were sent before have been, too.
+ * Another message is a duplicate and gets in-flight. Sends a few in sequence: when one has been answered, the messages sent
+ * before it have been read too.
  */
 async function expectInFlight(bench: ShardBench, head: ExchangeHead, stub: DurableObjectStub): Promise<void> {
   for (let times = 0; times < 10; times += 1) {
@@ -128,7 +128,7 @@ describe("the same message, delivered again", () => {
     expect(bench.calls).toHaveLength(1);
     const second = again(head);
     expect(await bench.send(messageOf(second))).toMatchObject({ status: 201, text: "second", isReplay: false });
-    // The first one's message comes late: the record is another attempt's.
+    // The first attempt's message comes late: the record belongs to another attempt.
     expect(await bench.send(messageOf(head))).toMatchObject({ status: 201, text: "second", isReplay: true });
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
   });

@@ -1,5 +1,5 @@
-// What an alarm costs, and whom it lets wait: what is due is found without a look at what is not, a great loss is worked off
-// in slices, and no question to the origin holds up the alarm, an expired record, or another route's question.
+// What an alarm costs and delays: due work is found without reading the rest, a large loss is handled in slices, and no
+// question to the origin delays the alarm, an expired record, or another route's question.
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -13,10 +13,10 @@ import { standStill } from "../support/standing-clock.ts";
 
 standStill(["error", "warn"]);
 
-/** A shard's object as others have left it, and then in a new instance. */
+/** A shard's object as an earlier instance has left it, then in a new instance. */
 class LeftShard {
   readonly stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-  /** Where the new instance has set the alarm; the platform never delivers it, only the test does. */
+  /** When the new instance's alarm is due. Only the test delivers it, never the platform. */
   alarmAt: number | null = null;
 
   async leave(
@@ -40,7 +40,7 @@ class LeftShard {
     });
   }
 
-  /** Delivers the alarm once, and tells how many rows that has read and written. */
+  /** Delivers the alarm once, and counts the rows read and written. */
   alarm(): Promise<{ readonly read: number; readonly written: number }> {
     return runInDurableObject(this.stub, async (instance, { storage }) => {
       const { sql } = storage;
@@ -99,7 +99,7 @@ describe("an alarm", () => {
       const lost = (): readonly [RecordId, Started] => [freshId(), started(epochMs(now - LOCK_MS))];
       const ending = [freshId(), started(epochMs(now - LOCK_MS + 1000))] as const;
       await shard.leave([...living, ...doubtful, lost(), ending]);
-      // The first alarm of an instance learns what there is.
+      // The first alarm of an instance reads what is stored.
       await shard.alarm();
       expect(await shard.countOf("unknown")).toBe(others / 2 + 1);
       expect(await shard.alarm()).toEqual({ read: 19, written: 0 });
@@ -166,13 +166,13 @@ describe("an alarm", () => {
       };
       return [next(), next()];
     });
-    // What another instance has left is read once.
+    // The earlier instance's records are read once.
     expect(rows[0]).toBeGreaterThanOrEqual(5000);
     expect(rows[1]).toBe(3);
   });
 });
 
-/** How the origin is asked: where the test sees for which route it was. */
+/** A question that shows the test its route. */
 function questionAt(path: string): string {
   return JSON.stringify({
     origin: { kind: "zone" },
@@ -193,7 +193,7 @@ describe("a question that is not answered", () => {
     const due = [freshId(), waiting(Date.now() - 1), "/a", questionAt("/a")] as const;
     await shard.leave([...Array.from({ length: 1200 }, () => [freshId(), old] as const), due]);
     for (const left of [700, 200, 0]) {
-      // It returns, though the question is at the origin.
+      // The alarm returns although the origin has not answered.
       await shard.alarm();
       expect(await shard.countOf("completed")).toBe(left);
     }
@@ -227,14 +227,14 @@ describe("a question that is not answered", () => {
     const hanging = ["/a", "/b"].flatMap((route) =>
       Array.from({ length: 500 }, () => [freshId(), waiting(before), route, questionAt(route)] as const),
     );
-    // Those that are answered have waited for a shorter time than all the others.
+    // The answered ones have waited for a shorter time than all others.
     const well = Array.from(
       { length: 20 },
       () => [freshId(), waiting(before + 1), "/well", questionAt("/well")] as const,
     );
     await shard.leave([...hanging.filter(([, , route]) => route === "/a"), ...well]);
     await shard.alarm();
-    // Each that is answered lets the next go, and none waits for those that hang.
+    // Each answer lets the next question start, and none waits for the hanging ones.
     await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(20), { timeout: 10_000 });
     expect(asked.filter((path) => path === "/a")).toHaveLength(2);
 
@@ -263,7 +263,7 @@ describe("a question that is not answered", () => {
   });
 });
 
-/** A shard that has lost an attempt whose outcome the origin is to be asked about, when its lock has ended. */
+/** A shard that has lost an attempt under `verify`, after the lock's end. */
 async function withLostAttempt(headers: readonly (readonly [string, string])[] = []) {
   const bench = new ShardBench();
   bench.origin = () => new Promise(() => undefined);

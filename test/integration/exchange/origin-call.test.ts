@@ -1,5 +1,5 @@
-// What an origin says of its answer's length: only what is certain becomes the length of what the client gets, since a body of
-// any other length breaks there.
+// The declared length of an origin's answer: only a reliable one becomes the length for the client, because a body of any
+// other length would break there.
 
 import { describe, expect, it, vi } from "vitest";
 import type { Origin } from "../../../src/config/resolved.ts";
@@ -48,7 +48,7 @@ describe("the length of an origin's answer", () => {
   });
 });
 
-/** A call whose body comes as the test says, and how many timers of the runtime are pending after each of its steps. */
+/** A call whose body comes as the test says, and the number of pending runtime timers after each step. */
 async function pendingIn(
   body: BodyInit,
   headers: Readonly<Record<string, string>>,
@@ -97,7 +97,7 @@ describe("no timer is left behind, since a pending one keeps the object in memor
     ["of a length that was not told", {}],
   ])("when the last byte of a body has come, %s", async (_what, headers) => {
     const counts = await pendingIn("hello", headers, async (outcome) => {
-      // Nobody asks for more than has been told.
+      // The caller reads no more than was sent.
       let left = outcome.length ?? Number.POSITIVE_INFINITY;
       while (left > 0) {
         const piece = await outcome.next();

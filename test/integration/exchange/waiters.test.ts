@@ -1,4 +1,4 @@
-// Those who wait cost an object nothing that anybody else needs, and what fails beside an answer never costs the answer.
+// Waiting requests take nothing that others need, and a failure beside an answer never costs the answer.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../src/core/units.ts";
@@ -17,7 +17,7 @@ afterEach(() => {
 const waiting = (changes: Partial<ExchangeHead> = {}): ExchangeHead =>
   headOf({ duplicate: "wait", waitMs: 60_000, ...changes });
 
-/** From now on the platform gives an object so many timers at once, and throws for the next one. */
+/** Limits the number of simultaneous timers: the platform throws for the next one. */
 function limitTimers(most: number): { readonly peak: () => number } {
   const pending = new Set<unknown>();
   let peak = 0;
@@ -110,7 +110,7 @@ describe("duplicates that are abandoned", () => {
       question.resolve(new Response(null, { status: 404 }));
       await scheduler.wait(1);
       expect(acts).toBe(1);
-      // One who is still there starts it.
+      // A client that is still there starts it.
       expect(await saidBy(await run(again(head)))).toMatchObject({ code: "origin-dropped" });
       expect(acts).toBe(2);
     });
@@ -129,7 +129,7 @@ describe("duplicates that are abandoned", () => {
       vi.useFakeTimers({ toFake: ["Date"] });
       expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
       vi.setSystemTime(Date.now() + LOCK_MS);
-      // It says that the client has gone before anybody has heard of it.
+      // The signal says that the client has gone before the gateway has noticed.
       const caller = new AbortController();
       let hasLeft = false;
       Object.defineProperty(caller.signal, "aborted", { get: () => hasLeft });
@@ -316,7 +316,7 @@ describe("an answer is sent and stored in its record", () => {
     }, setAlarm);
   }
 
-  /** What is counted and told can fail in every way. */
+  /** Makes counting and reporting fail in every way. */
   function failing<T extends object>(target: T, name: keyof T): void {
     Object.defineProperty(target, name, {
       value: () => {

@@ -1,4 +1,4 @@
-// A shard that hangs keeps an operator waiting for a bounded time, and keeps back no other's answer.
+// A shard that hangs delays an operator for a bounded time, and withholds no other shard's answer.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
@@ -14,7 +14,7 @@ it("a silent shard is reported after a few seconds, with the answers of the othe
   const [one, hanging, other] = places;
   if (one === undefined || hanging === undefined || other === undefined) throw new Error("three places");
   const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
-  // As long as this runs, the object takes no call.
+  // While this runs, the object accepts no call.
   const blocked = runInDurableObject(shardStub(env.KEY_SHARD, hanging), (_instance, state) =>
     state.blockConcurrencyWhile(() => isOver),
   );

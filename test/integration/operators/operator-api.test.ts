@@ -1,4 +1,4 @@
-// The operator API's routes and openapi.json are the same; tokens, and how wrong ones are counted.
+// The operator API's routes match openapi.json; tokens, and how wrong ones are counted.
 
 import { describe, expect, it } from "vitest";
 import openapi from "../../../src/operator/openapi.json";
@@ -19,7 +19,7 @@ it("every route of the code is in the OpenAPI file, and every operation of the f
   const reader = new TrafficReader({ namespace, shards, ...nothing });
   const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
   const routes = app.routes
-    // What looks at the token, before all of them.
+    // The token check runs before all routes.
     .filter(({ method }) => method !== "ALL")
     .map(({ method, path }) => `${method} ${path.replaceAll(/:([a-z]+)/g, "{$1}")}`);
   const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>

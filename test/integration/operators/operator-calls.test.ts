@@ -1,4 +1,4 @@
-// An operator's look at a shard, and changes, while attempts live, die and come late.
+// An operator's views and changes of a shard while attempts run, are lost and finish late.
 
 import { env } from "cloudflare:test";
 import { expect, it } from "vitest";
@@ -27,7 +27,7 @@ class OperatedBench extends ShardBench {
     return (await this.stub.fetch(CHANGE_URL, { method: "POST", body: message })).json();
   }
 
-  /** As if so much time had passed for what is stored. */
+  /** Ages the stored records by so much. */
   age(id: RecordId, ms: number): Promise<void> {
     return this.within((ledger) => {
       const entry = ledger.find(id);
@@ -74,7 +74,7 @@ it("a lost attempt is shown as lost and can be changed before any alarm has come
     },
   });
   expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 200, text: "\u0001\u0002", isReplay: true });
-  // What was erased later is looked for by the alarm.
+  // The alarm later looks for what was left to erase.
   expect(await bench.alarmAt()).not.toBeNull();
 });
 
@@ -129,7 +129,7 @@ it("resolve replaces the stored part of a lost attempt's body, which is erased",
   await bench.called(1);
   await bench.lose();
   await sent;
-  // As if it had been lost in the middle of a long response.
+  // Simulates a loss in the middle of a long response.
   await bench.within((ledger) => ledger.bodies.append(head.attemptId, 0, new Uint8Array(1000)));
   await bench.age(head.recordId, 60_000);
   await bench.evict();

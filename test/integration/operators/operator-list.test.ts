@@ -1,4 +1,4 @@
-// The list over all shards: every record once, however they lie in the shards, whatever the size of the pages.
+// The list over all shards: every record once, however they are spread over shards, in pages of any size.
 
 import { describe, expect, it } from "vitest";
 import { type Ask, listRecords } from "../../../src/operator/list.ts";
@@ -7,7 +7,7 @@ import { started } from "../support/records.ts";
 
 const SECTIONS = ["open", "completed"] as const;
 
-/** Shards with so many records in each section; they tell the order in which they were asked, and how many at once. */
+/** Shards with so many records in each section. They record in which order they were asked, and how many at once. */
 function shards(counts: readonly (readonly [open: number, completed: number])[], limit: number) {
   const asked: string[] = [];
   const now = { running: 0, most: 0 };

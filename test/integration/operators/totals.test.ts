@@ -1,5 +1,5 @@
-// The counters of all shards as one: they only rise, whichever shard leaves memory, and nothing that a shard tells is told twice
-// or lost on its way. Real objects that are evicted, hang and fail.
+// The counters of all shards as one: they only rise, whichever shard leaves memory, and no count is added twice or lost in
+// transit. Real objects that are evicted, hang and fail.
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ const REPORT: ExchangeReport = {
 };
 
 interface Bench {
-  /** The first of them adds up. */
+  /** The first of them collects the counts. */
   readonly places: readonly [ShardPlace, ShardPlace, ShardPlace];
   readonly reader: TrafficReader;
   /** Work that continues after an answer. */
@@ -45,7 +45,7 @@ function bench(): Bench {
   return { places, reader, waits };
 }
 
-/** Has a shard count so many requests. */
+/** Makes a shard count so many requests. */
 async function count(place: ShardPlace, times: number): Promise<void> {
   const traffic = new Traffic();
   for (let time = 0; time < times; time += 1) traffic.exchange(REPORT, Date.now());
@@ -109,7 +109,7 @@ describe("the counters of all shards", () => {
     await count(second, 10);
     await count(third, 100);
     const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
-    // As long as these run, the objects take no call.
+    // While these run, the objects accept no call.
     const block = (place: ShardPlace): Promise<null> =>
       runInDurableObject(shardStub(env.KEY_SHARD, place), (_instance, state) =>
         state.blockConcurrencyWhile(() => isOver),

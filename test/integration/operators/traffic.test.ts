@@ -1,5 +1,5 @@
-// What a shard says of its exchanges, in workerd: data points (the platform's own dataset does nothing locally, so one that
-// remembers stands in), how late its alarm came, and calls that may have been queued.
+// What a shard reports about its exchanges, in workerd: data points (the platform's dataset does nothing locally, so a
+// recording stand-in replaces it), how late its alarm came, and calls that may have been queued.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -118,7 +118,7 @@ describe("a trace", () => {
     const head = headOf({ telemetry: { log: "none", serverTiming: false, trace } });
     const first = bench.send(messageOf(head));
     await bench.called(1);
-    // Delivered once more, it waits for itself; its next attempt is another one.
+    // Delivered again, the message waits for its own attempt; the next attempt is a separate one.
     const second = bench.send(messageOf(head));
     held.release();
     await Promise.all([first, second]);

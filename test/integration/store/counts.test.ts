@@ -1,5 +1,5 @@
-// The regression guard: what each kind of exchange costs, in exact operations. The numbers stand in one table,
-// test/support/operation-counts.ts; whoever makes one grow has to say so there.
+// Regression test: what each kind of exchange costs, in exact operations. The numbers are in one table,
+// test/support/operation-counts.ts; a change that makes one grow has to update it.
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs, type RecordId } from "../../../src/core/units.ts";
@@ -67,7 +67,7 @@ describe("the operations of", () => {
 
   it("a first request and a replay among the live records of a whole retention", async () => {
     const shard = await begun();
-    // Each in a bucket of its own, and none in that of what comes now, whatever time it is.
+    // Each in a separate expiry bucket, and none in the present one, at any time of day.
     const width = 3 * HOUR_MS;
     const boundary = Math.floor(Date.now() / width) * width;
     await store(
@@ -131,7 +131,7 @@ describe("the operations of", () => {
     expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: false, bytes: MIB }, COUNTS.firstMebibyte]);
     expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: true, bytes: MIB }, COUNTS.replayMebibyte]);
     await shard.within((_ledger, { sql }) => {
-      // As if a day had passed.
+      // Simulates that a day has passed.
       sql.exec("UPDATE records SET bucket = 1, expires_at = 1 WHERE chunks > 0");
     });
     shard.take();

@@ -8,7 +8,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 import type { Sql } from "../../../src/shard/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
-/** Runs in a fresh object, so that its counts are its own. */
+/** Runs in a fresh object, so that its counts start at zero. */
 function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage, storage: DurableObjectStorage) => T): Promise<T> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, (_instance, state) =>
@@ -221,7 +221,7 @@ describe("ledger", () => {
         const claim: Started = { ...started(at), policy: brief };
         ledger.buckets.add(bucketOf({ ...completed(claim, at), policy: brief }));
       }
-      // And that of what is in flight.
+      // Plus the one of the records in flight.
       expect(ledger.buckets.all.size).toBeLessThanOrEqual(3 + 1 + 1);
     });
   });
@@ -296,7 +296,7 @@ describe("ledger", () => {
       const id = freshId();
       ledger.save(id, null, started());
       sql.exec("UPDATE records SET state = 'odd' WHERE id = ?", id);
-      // Another instance, which has not written it itself.
+      // Another instance, which has not written the record.
       expect(() => new Ledger(storage).find(id)).toThrow("unknown state: odd");
     });
   });

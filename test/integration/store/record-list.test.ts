@@ -1,4 +1,4 @@
-// The list of a shard's records: each once, in pages of any size, as time has left them, and with bounded work per call.
+// The list of a shard's records: each once, in pages of any size, in its present state, with bounded work per call.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
@@ -18,7 +18,7 @@ const ALL: Omit<ListQuery, "section"> = {
   limit: 500,
 };
 
-/** As a shard without a living attempt sees them. */
+/** The records as a shard without running attempts sees them. */
 function seeAt(now: EpochMs): (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null {
   return (_id, record) => step(record, { type: "look" }, record.policy, now).record;
 }
@@ -48,7 +48,7 @@ function read(list: RecordList, query: Partial<ListQuery>, now: EpochMs, limit =
 const idOf = (number: number, hash = "a"): RecordId =>
   recordId(hash.repeat(32) + number.toString(16).padStart(32, "0"));
 
-/** Some of each state, in several buckets; those that begin with an even number have the route `/even`. */
+/** Records of each state in several expiry buckets. Those whose id begins with an even number have the route `/even`. */
 function fill(ledger: Ledger): void {
   for (let number = 0; number < 40; number += 1) {
     const at = epochMs(NOW - (number % 5) * 4 * HOUR_MS);
@@ -111,7 +111,7 @@ it("finds the records of a key by the beginning of their ids, and no others", ()
       [idOf(2, "b"), "mine"],
     ]);
     expect(read(list, { section: "key", keyHash: "d".repeat(32) }, NOW)).toEqual([]);
-    // By less than half of an id, and by all of it, which is one record's alone.
+    // By less than half of an id, and by a whole id, which names one record.
     expect(read(list, { section: "key", keyHash: "b".repeat(8) }, NOW, 1)).toHaveLength(2);
     for (const id of [idOf(1, "b"), idOf(2, "b"), idOf(3, "c")]) {
       expect(read(list, { section: "key", keyHash: id }, NOW, 1).map((one) => one.id)).toEqual([id]);
@@ -152,7 +152,7 @@ it("reads a bounded number of rows in one call, and continues from there in the 
     expect(first.next).toMatch(new RegExp(`${idOf(3999)}$`));
     const second = list.page({ ...query, after: first.next }, seeAt(NOW), NOW);
     expect(second).toMatchObject({ records: [{ id: idOf(ROWS - 1), route: "/last" }], next: null });
-    // Also where it is the state that does not fit.
+    // Also if only the state does not match.
     const none = list.page({ ...ALL, section: "completed", states: ["started"], limit: 10 }, seeAt(NOW), NOW);
     expect(none).toMatchObject({ records: [], next: expect.stringMatching(new RegExp(`${idOf(3999)}$`)) });
   }));
@@ -184,7 +184,7 @@ it("counts open records up to a bound, and says so when it has stopped there", (
     expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED - 1, unknown: 1, atLeast: [] });
     for (let more = 0; more < 5; more += 1) add(MOST_COUNTED + more, failed);
     expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED, unknown: 1, atLeast: ["failed"] });
-    // What has expired is not counted, erased or not.
+    // Expired records are not counted, whether or not they are erased.
     const after = later(NOW, durationMs(10 * 24 * HOUR_MS));
     expect(list.countOpen(after)).toEqual({ failed: 0, unknown: 0, atLeast: [] });
   }));

@@ -34,7 +34,7 @@ function partOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return readable;
 }
 
-/** The real bucket, but for what stands in its place. */
+/** The real bucket with some methods replaced. */
 function bucketWith(instead: Partial<R2Bucket>): R2Bucket {
   const real = env.BODIES;
   return {
@@ -130,7 +130,7 @@ describe("bodies in the bucket", () => {
       ledger.remote.discard(name);
       await ledger.remote.eraseOne();
       expect(ledger.remote.eraseAt()).not.toBeNull();
-      // Another instance, which makes no pause.
+      // Another instance, which does not pause.
       const restarted = again();
       await restarted.remote.eraseOne();
       expect(restarted.remote.eraseAt()).toBeNull();

@@ -33,7 +33,7 @@ const FIRST = "G2 first answer wins";
 const BYTES = "G2 every byte";
 const WEDGED = "G8 nothing wedges";
 
-/** An attempt on a route that holds, whose connection was lost after it had acted. Its lock ends at 1500. */
+/** An attempt on a route with hold, whose connection was lost after it had acted. Its lock ends at 1500. */
 const lost = came(1, "q1", 20, LOST);
 const doubt = asked("q1", 0, 40, problem("origin-dropped", 502));
 const begun = [doubt, lost, acted(lost)] as const;
@@ -94,7 +94,7 @@ describe("an operator's resolve", () => {
 });
 
 describe("an operator's release", () => {
-  /** The second attempt on a route that holds. */
+  /** The second attempt on a route with hold. */
   function secondAt(at: number, ...between: History): History {
     const second = came(2, "q2", at);
     const last = asked("q9", at + 5_000, at + 5_010, replayed(second), CALM);

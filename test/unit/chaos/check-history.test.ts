@@ -1,4 +1,4 @@
-// The checker itself: each rule takes a history that keeps the guarantee, and finds the one made by hand that breaks it.
+// The checker: each rule accepts a history that keeps the guarantee, and finds the violation in a hand-made one.
 
 import { describe, expect, it } from "vitest";
 import { checkHistory } from "../../chaos/checker/check-history.ts";
@@ -26,19 +26,19 @@ type History = readonly HistoryEvent[];
 const RETRY = { path: "/retry" };
 const CALM = { calm: true };
 
-/** A first request and its answer; what follows is each test's own. */
+/** A first request and its answer; each test adds the rest. */
 const first = came(1, "q1", 20);
 const begun = [asked("q1", 0, 40, told(first)), first, acted(first)] as const;
 const settled = asked("q9", 9_000, 9_010, replayed(first), CALM);
 const GOOD = story(...begun, settled);
 
-/** An attempt whose connection was lost; the gateway says so at once. */
+/** An attempt whose connection was lost, which the gateway reports at once. */
 const lost = came(1, "q1", 20, LOST);
 const doubt = asked("q1", 0, 40, problem("origin-dropped", 502));
 const lostRetry = came(1, "q1", 20, { ...LOST, ...RETRY });
 const doubtRetry = asked("q1", 0, 40, problem("origin-dropped", 502), RETRY);
 
-/** The second attempt on a route that tries again; the lock is 1500 ms from the first request's time 0 on. */
+/** The second attempt on a route with retry. The lock lasts 1500 ms from the first request at time 0. */
 function secondTry(at: number, more: Partial<Arrival> = {}): History {
   const second = came(2, "q2", at, { ...RETRY, ...more });
   const retry = asked("q2", at - 10, at + 30, told(second), RETRY);

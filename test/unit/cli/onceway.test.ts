@@ -1,4 +1,4 @@
-// The command line before it talks to anybody: help, usage, what is missing.
+// The command line before it contacts a gateway: help, usage, missing options.
 
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

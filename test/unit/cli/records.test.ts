@@ -1,4 +1,4 @@
-// How records and exchanges look: pure functions, given the time, the width and the paint.
+// How records and exchanges are printed: pure functions of the data, the time, the width and the colours.
 
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";

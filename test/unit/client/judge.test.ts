@@ -14,7 +14,7 @@ const ORIGINS: Answer = {
   isUnprotected: false,
 };
 
-/** The client knows each code of the gateway, and no other: the two assign both ways. */
+/** The client knows exactly the gateway's codes: the two types are assignable both ways. */
 const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode> = {
   "key-missing": "key-missing",
   "key-invalid": "key-invalid",

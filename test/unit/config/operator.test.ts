@@ -1,4 +1,4 @@
-// Where operators come in, and with which secrets.
+// Where operators have access, and with which secrets.
 
 import { describe, expect, it } from "vitest";
 

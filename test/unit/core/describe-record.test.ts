@@ -1,4 +1,4 @@
-// What is said of a record, over all states and what can have led to them: each made by the life cycle itself.
+// The description of a record in every state and with every history that leads to it, each made by the life cycle itself.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ interface Lived {
   readonly policy: Policy;
 }
 
-/** The record as time has left it, as an operator sees it. */
+/** The record in its present state, as an operator sees it. */
 function live(unknown: Policy["unknown"], now: number, events: Events): Lived | null {
   const policy = { ...POLICY, unknown };
   let record: IdempotencyRecord | null = null;
@@ -433,7 +433,7 @@ describe("the offered changes", () => {
           const before = JSON.stringify({ ...lived.record, expiresAt: 0 });
           const useful = CHANGES.filter((change) => ![null, before].includes(changed(lived, change, now)));
           expect(changes.toSorted()).toEqual(useful.toSorted());
-          // What is said of a retry is what a retry gets.
+          // The description of a retry matches what a retry gets.
           const { reply } = step(lived.record, request("next"), lived.policy, epochMs(now));
           const says = {
             start: /starts attempt \d+\.$/,

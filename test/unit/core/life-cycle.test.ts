@@ -11,7 +11,7 @@ function request(id: string): LifeCycleEvent {
   return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id) };
 }
 
-/** Plays events at times relative to T0 and gives the reply's type and the record's state after each. */
+/** Plays events at times relative to T0. Returns the reply's type and the record's state after each. */
 function tell(
   unknown: Policy["unknown"],
   ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]

@@ -8,7 +8,7 @@ import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/u
 const LOCK_MS = 40;
 const RETENTION_MS = 1000;
 
-/** The timeline after these events, each a line; `at` counts from 0. */
+/** The timeline after these events, one line each; `at` counts from 0. */
 function tell(
   unknown: Policy["unknown"],
   upTo: number,

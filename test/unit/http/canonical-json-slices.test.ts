@@ -5,7 +5,7 @@ import { WORST_JSON } from "../../support/worst-json.ts";
 
 const encoder = new TextEncoder();
 
-/** Refused at a glance, or before the end. */
+/** Refused at once, or before the end. */
 const WITHOUT_FORM = new Set(["brackets only", "one long number", "numbers that grow"]);
 
 describe("the canonical form of a mebibyte of JSON", () => {
@@ -15,7 +15,7 @@ describe("the canonical form of a mebibyte of JSON", () => {
     expect(body.byteLength).toBeLessThanOrEqual(1 << 20);
     const { result, pauses } = counted(canonicalJson(body));
     expect(result === null).toBe(WITHOUT_FORM.has(kind));
-    // To find that it is UTF-8, and at least after each 16 KiB (and the token that ends there) that are read.
+    // Once for the UTF-8 check, and at least after every 16 KiB read (and the token that ends there).
     expect(pauses).toBeGreaterThanOrEqual(result === null ? 3 : 3 + 63);
   });
 

@@ -4,14 +4,14 @@ import { EventSearch } from "../../../src/http/event-stream.ts";
 
 const encoder = new TextEncoder();
 
-/** Where the bytes after the event begin, in a stream that comes as these pieces. */
+/** The offset of the bytes after the event, in a stream that comes in these pieces. */
 function offsetIn(id: string, ...pieces: readonly (string | Uint8Array)[]): number | null {
   const search = new EventSearch(id);
   for (const piece of pieces) search.feed(typeof piece === "string" ? encoder.encode(piece) : piece);
   return search.offset;
 }
 
-/** What a reader that comes back would get; `null` when it begins anew. */
+/** What a returning reader would get; `null` if it starts from the beginning. */
 function restAfter(id: string, stream: string): string | null {
   const offset = offsetIn(id, stream);
   return offset === null ? null : new TextDecoder().decode(encoder.encode(stream).subarray(offset));
@@ -198,7 +198,7 @@ describe("EventSearch", () => {
   });
 });
 
-/** The same by the letter of the standard, over the decoded text: each `\r\n`, `\n` or `\r` ends a line. */
+/** The standard's algorithm on the decoded text: each `\r\n`, `\n` or `\r` ends a line. */
 function wholeTextOffset(id: string, bytes: Uint8Array): number | null {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   let at = 0;

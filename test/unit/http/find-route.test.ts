@@ -59,7 +59,7 @@ describe("routeFinder", () => {
       { path: "/open/*", ...lax },
       { path: "/v1/orders", ...strict },
     ];
-    // As written it is one below /open; an origin that decodes first takes it for the other.
+    // As written it is below /open; an origin that decodes first reads it as the other path.
     expect(found(routes, "/open/..%2fv1/orders")).toBe("/v1/orders");
     expect(found(routes.toReversed(), "/open/..%2fv1/orders")).toBe("/v1/orders");
     expect(found(routes, "/open/..%2fv1/x")).toBe("/open/*");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type HeaderPairs, requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
 
-/** What goes to the origin on a route that reads the key and `more`. */
+/** The headers forwarded to the origin on a route that reads the key and `more`. */
 function sent(headers: Headers, more: readonly string[] = []): HeaderPairs {
   return requestHeaders(headers, new Set(), new Set(["idempotency-key", ...more]));
 }

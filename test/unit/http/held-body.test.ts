@@ -1,4 +1,4 @@
-// What requests hold of their bodies, and that nobody who is stopped where he stands holds it for ever.
+// How much memory requests hold of their bodies, and that a request that is stopped at any point releases it.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type BytesRead, readHeld, type BodyReader, SMALL_BYTES } from "../../../src/http/body.ts";
@@ -10,7 +10,7 @@ const LIMIT = 1 << 20;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A body of so many pieces, each of its number; then it ends, or stands still. */
+/** A body of so many pieces, each filled with its number. Then it ends or stalls. */
 function bodyOf(pieces: number, end: "ends" | "stands still" | "breaks" = "ends"): BodyReader {
   let number = 0;
   return {

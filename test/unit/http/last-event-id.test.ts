@@ -16,7 +16,7 @@ describe("Last-Event-ID", () => {
 });
 
 describe("the search for an event in a large body", () => {
-  /** How many times a byte is looked at in a search that finds nothing. */
+  /** How often each byte is read in a search that finds nothing. */
   function looks(text: string, pieceBytes: number): number {
     const bytes = encoder.encode(text);
     const search = new EventSearch("nowhere");

@@ -84,7 +84,7 @@ describe("the operator path", () => {
   ])("is matched quickly despite many %s", (_, path) => {
     const [begun, before] = [process.cpuUsage(), performance.now()];
     expect([matchTarget(path), plainestPath(path) === "/_onceway"]).toEqual(["none", false]);
-    // A few milliseconds; it was 40 to 10,000. Whichever is less, so that neither others nor a pause count.
+    // A few milliseconds; without the bound it takes 40 to 10,000. Uses the lesser of two clocks, so that load does not count.
     const { user } = process.cpuUsage(begun);
     expect(Math.min(user / 1000, performance.now() - before)).toBeLessThan(50);
   });

@@ -52,7 +52,7 @@ describe("readScope", () => {
     "session=abc,theme=dark",
     "x=1; theme=dark, session=abc",
     "session=abc, session=def",
-    // What some servers take for the same cookie.
+    // Names that some servers read as the same cookie.
     "session =abc",
     "session\t=abc",
     "x=1; session",
@@ -99,7 +99,7 @@ describe("readScope", () => {
     const scope: readonly ScopePart[] = [{ kind: "cookie", name: "session" }];
     expect(readScope(cookies(16 * 1024), "host", scope)).toEqual({ values: ["cookie:session", "a"] });
     expect(readScope(cookies(16 * 1024 + 1), "host", scope)).toHaveProperty("problem");
-    // Where no cookie tells callers apart, none is looked at.
+    // If no cookie is part of the scope, none is parsed.
     expect(readScope(cookies(100_000), "host", [{ kind: "ip" }])).toEqual({ values: ["ip", null] });
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Slices } from "../../../src/http/slices.ts";
 
-/** Work of some slices, which says what it does. */
+/** Work of several slices that logs what it does. */
 function* work(name: string, slices: number, said: string[]): Generator<undefined, string> {
   for (let slice = 1; slice < slices; slice++) {
     said.push(`${name}${slice}`);
@@ -11,11 +11,11 @@ function* work(name: string, slices: number, said: string[]): Generator<undefine
   return name;
 }
 
-/** Time that passes only when everybody pauses, and pauses that some never come back from. */
+/** Time that passes only when all work pauses, and pauses that never end. */
 class Clock {
   time = 0;
   readonly #pauses: { readonly at: number; readonly resume: () => void }[] = [];
-  /** Whoever pauses next is never seen again. */
+  /** The next work that pauses never continues. */
   losesNext = false;
 
   readonly now = (): number => this.time;
@@ -66,7 +66,7 @@ describe("work in slices", () => {
     const all = ["a", "b", "c"].map((name) => slices.run(work(name, 3, said)));
     await clock.run();
     expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
-    // The first slice of each tells whether there is more to do.
+    // The first slice of each shows whether there is more to do.
     expect(said).toEqual(["a1", "b1", "c1", "a2", "a3", "b2", "b3", "c2", "c3"]);
   });
 

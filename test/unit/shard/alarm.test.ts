@@ -1,5 +1,5 @@
-// The alarm's times, with a storage that only notes them: what the platform makes of them is shown in workerd
-// (test/integration/exchange/alarm.test.ts).
+// The alarm's times, with a storage that only records them. test/integration/exchange/alarm.test.ts shows what the platform
+// does with them.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EpochMs, epochMs } from "../../../src/core/units.ts";

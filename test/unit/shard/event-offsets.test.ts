@@ -6,7 +6,7 @@ const encoder = new TextEncoder();
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** A body of one event a chunk, with the ids 0, 1, 2 …; says which of its chunks are read. */
+/** A body with one event per chunk and the ids 0, 1, 2 … It records which chunks are read. */
 function bodyOf(name: string, chunks: number, reads: string[], chunkBytes = CHUNK_BYTES): SearchedBody {
   return {
     name,
@@ -19,14 +19,14 @@ function bodyOf(name: string, chunks: number, reads: string[], chunkBytes = CHUN
   };
 }
 
-/** After the event of a chunk, which is the last byte of that. */
+/** The offset after a chunk's event, which is the end of the chunk. */
 const after = (chunk: number, chunkBytes = CHUNK_BYTES): BodyPosition => ({
   bytes: (chunk + 1) * chunkBytes,
   chunk,
   before: chunk * chunkBytes,
 });
 
-/** Pauses that are counted, and end when they are told to. */
+/** Counted pauses that end when the test says so. */
 class Pauses {
   count = 0;
   #resume: () => void = () => undefined;

@@ -5,7 +5,7 @@ import type { HeaderPair, RawRequest, RawResponse } from "../../support/http.ts"
 import { startOrigin } from "../../support/origin.ts";
 import type { Behaviour, Script, TestOrigin } from "../../support/origin.ts";
 
-/** How a client sees a connection that ends before the answer. */
+/** The client's error when a connection ends before the answer. */
 const LOST = /ECONNRESET|connection ended/;
 
 let origin: TestOrigin;

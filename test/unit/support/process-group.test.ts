@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { freePort, untilAnswers, untilRefused } from "../../support/ports.ts";
 import { spawnGroup } from "../../support/process-group.ts";
 
-/** A leader whose child listens; both ignore SIGTERM where told. */
+/** A leader whose child listens. Both ignore SIGTERM if asked to. */
 function serverScript(port: number, stubborn: boolean): string {
   const ignore = stubborn ? `process.on("SIGTERM", () => {});` : "";
   const server = `${ignore}require("http").createServer((_, r) => r.end()).listen(${port}, "127.0.0.1")`;

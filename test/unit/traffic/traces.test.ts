@@ -1,4 +1,4 @@
-// What is passed on of a trace (W3C Trace Context), and what Server-Timing says.
+// What the gateway forwards of a trace (W3C Trace Context), and what Server-Timing contains.
 
 import { describe, expect, it } from "vitest";
 import { serverTiming } from "../../../src/traffic/server-timing.ts";

@@ -1,4 +1,4 @@
-// The counters by themselves: sums, minutes and the ring of exchanges, and what an isolate hands over.
+// The counters alone: sums, minutes, the ring of exchanges, and what an isolate hands over.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
