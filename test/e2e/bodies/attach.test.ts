@@ -1,5 +1,5 @@
-// `duplicate = "attach"`: who comes while the first answer is still on its way gets that very answer from its first byte and
-// follows it live; who names the last event that it saw goes on from there.
+// `duplicate = "attach"`: a duplicate that comes while the first answer still arrives gets that answer from its first byte and
+// follows it live. A duplicate that names the last event it saw continues from there.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair, headerValue } from "../../support/http.ts";
@@ -129,7 +129,7 @@ describe("A duplicate that attaches", () => {
     leaving.reset();
     await write(6, 20);
     await streaming.end();
-    // Who reads is done while others have not begun.
+    // Fast readers are done before others have begun.
     for (const reader of [first, ...fast]) {
       expect(await reader.end).toMatchObject({ sha256: load.sha256, complete: true });
     }

@@ -107,13 +107,13 @@ describe("a duplicate that attaches while the body goes into the bucket", () => 
 
   it("gets 409 after its wait, and the shard serves others meanwhile", async () => {
     const key = freshKey();
-    // The first request to the route makes what every later one finds.
+    // The first request to the route creates the shard for the later ones.
     await transfer(gateway.url, { path: "/other", key: freshKey() });
     const { first, duplicate } = await standStill(key);
     const begun = performance.now();
     let waits = true;
     void duplicate.response.then(() => (waits = false));
-    // A shard that were busy with waiting would answer none of these before the wait is over.
+    // A shard that is blocked by the waiting request would answer none of these before the wait is over.
     for (let other = 0; other < 5; other++) {
       const answer = await transfer(gateway.url, { path: "/other", key: freshKey() });
       expect(answer).toMatchObject({ status: 201, complete: true });
@@ -132,7 +132,7 @@ describe("a duplicate that attaches while the body goes into the bucket", () => 
   it("gets the whole answer when it ends within the wait", async () => {
     const key = freshKey();
     const { first, duplicate } = await standStill(key);
-    // By now it waits: what was sent after it has been answered.
+    // It waits by now, because a request sent after it has been answered.
     await transfer(gateway.url, { path: "/other", key: freshKey() });
     await origin.release(key);
     const whole = { status: 200, bytes, sha256: digestOfGenerated({ seed: key, bytes }), complete: true };

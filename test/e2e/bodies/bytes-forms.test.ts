@@ -1,5 +1,5 @@
-// Every form of answer survives store and replay: statuses with and without a body, status texts, repeated headers, ranges and
-// multipart bodies; and, as a property, any status, any headers and any bytes.
+// Every form of answer is stored and replayed exactly: statuses with and without a body, status texts, repeated headers, ranges
+// and multipart bodies; and, as a property, any status, headers and bytes.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// Answers beyond `max_response_body`: the first client gets every byte, duplicates hear that it is not kept, during and after,
-// there is one effect, and nothing of the body stays behind. And what is kept lies in rows of at most a mebibyte.
+// Answers above `max_response_body`: the first client gets every byte, duplicates get response-not-kept during and after it,
+// there is one effect, and nothing of the body is left. Kept bodies are stored in rows of at most a mebibyte.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -92,7 +92,7 @@ describe("a body beyond max_response_body", () => {
       const first = openTransfer(scene.gateway.url, { path, key });
       await first.received(6 * MIB);
       await Promise.all(Array.from({ length: 4 }, () => expectNotKept(path, key, 200)));
-      // What its client has read goes at once: of 6 MiB, no more than the last row.
+      // Rows that the client has read are erased at once: of 6 MiB, at most the last row is left.
       await until(async () => (bodies.notKept() <= 1 ? true : null), "what has been read is gone");
       await scene.origin.release(key);
       const whole = { status: 200, bytes: 12 * MIB, sha256: digestOfGenerated(generated), complete: true };

@@ -1,5 +1,5 @@
-// Answers that are there before the request's body has been read reach every client: one that sends all of it before it reads
-// a byte, and one that sends until it is told. Up to a bound, beyond which the connection may break.
+// Answers that exist before the request's body has been read reach every client: one that sends everything before it reads,
+// and one that sends until it gets an answer. Above a limit the connection may break.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
@@ -9,7 +9,7 @@ import { type Scene, startScene, until } from "../support/scene.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** What the gateway takes off the wire at most after an answer (src/http/drain.ts). */
+/** How much the gateway reads at most after an answer (src/http/drain.ts). */
 const DRAINED_BYTES = 100 * MIB;
 const TIMES = 20;
 /** More at once would only wait for each other. */
@@ -117,7 +117,7 @@ describe("A client that sends until it gets an answer", () => {
     request.write(before);
     let told = false;
     void request.head.then(() => (told = true));
-    // It never pauses for long: were the answer held back until the rest has come, it would not come in this time.
+    // The client never pauses for long: if the answer waited for the rest of the body, it would not come in this time.
     await until(async () => {
       request.write(framing[1] === "chunked" ? chunkOf(piece) : piece);
       return told ? true : null;

@@ -1,5 +1,5 @@
-// The head of a stream goes before its body: a client has status and headers while not one byte of the body exists. What then
-// comes of the body, much, nothing, or half of it, is told and kept as it is.
+// The head of a stream is sent before its body: a client has status and headers before any byte of the body exists. Whatever
+// then comes of the body (all, nothing or a part) is sent and kept exactly.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HeaderPair, headerValue } from "../../support/http.ts";

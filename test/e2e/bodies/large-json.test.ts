@@ -1,5 +1,5 @@
-// Large bodies that are compared as JSON, in the real gateway: they are read in slices, one at a time in the isolate, so
-// that whoever sends small requests meanwhile is answered, and whoever leaves stops nobody.
+// Large bodies that are compared as JSON, in the real gateway: they are read in slices, one at a time in the isolate, so that
+// small requests are answered meanwhile, and a client that leaves blocks no other.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WORST_JSON } from "../../support/worst-json.ts";
@@ -39,7 +39,7 @@ describe("a mebibyte of JSON", () => {
       expect(await send(key, disordered)).toBe("201");
       answered.push("large");
     });
-    // The small one is asked for when the large ones are on their way, and again after its answer.
+    // The small request is sent while the large ones are on their way, and again after its answer.
     for (let small = 0; small < 3; small++) {
       expect(await send(crypto.randomUUID(), '{"b":1,"a":2}')).toBe("201");
       answered.push("small");
@@ -53,7 +53,7 @@ describe("a mebibyte of JSON", () => {
     for (let leaver = 0; leaver < 5; leaver++) {
       const gone = scene.open({ path: "/json", key: crypto.randomUUID(), body: disordered });
       void gone.response.catch(() => undefined);
-      // Somebody else's answer comes when the large body has arrived.
+      // Another client's answer comes when the large body has arrived.
       await send(crypto.randomUUID(), "[]");
       gone.reset();
     }

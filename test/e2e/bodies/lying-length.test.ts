@@ -1,6 +1,6 @@
 // Answers whose Content-Length is not the length of their body: over the network, where Transfer-Encoding overrides it, and
-// from a binding whose Worker puts another body under the headers that it got. Whole is what has come to its end; the first
-// client and every replay get just that, or see that it broke off.
+// from a binding whose Worker sends another body under the headers that it got. A body is whole when it has ended; the first
+// client and every replay get exactly that body, or see that it broke off.
 
 import { createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ const WORKER = `export default {
       const writer = writable.getWriter();
       const encoder = new TextEncoder();
       await writer.write(encoder.encode("hello "));
-      // Longer than the gateway waits for company for the first bytes.
+      // Longer than the gateway waits for more bytes to send with the first ones.
       await scheduler.wait(200);
       await writer.write(encoder.encode("world"));
       await writer.close();
@@ -31,7 +31,7 @@ const WORKER = `export default {
 };`;
 
 let gateway: Gateway;
-/** The connection on which a request has come, in the hands of the test. */
+/** The connection of a request, controlled by the test. */
 let takeConnection: () => Promise<Socket>;
 const server = createServer();
 beforeAll(async () => {

@@ -1,5 +1,5 @@
-// Clients that read nothing of what is there for them: after `idle_timeout` they are let go, so that what they hold leaves the
-// disk, and nobody else is touched.
+// Clients that stop reading: after `idle_timeout` they are disconnected, so that their bodies can be erased, and no other
+// client is affected.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
@@ -17,10 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** More than what the network takes on its own. */
+/** More than the network buffers. */
 const LOAD = makeLoad(24);
 
-/** Reads on what has come on its way already, and tells whether that was the whole body. */
+/** Reads what is already on its way. Returns whether that was the whole body. */
 async function isWhole(reader: StreamReader): Promise<boolean> {
   reader.resume();
   return (await reader.end).complete;
@@ -70,7 +70,7 @@ it("a first client that stops reading is disconnected, and its record is kept", 
   await first.head;
   const replay = await untilReplay(key);
   expect(replay).toMatchObject({ sha256: LOAD.sha256, complete: true });
-  // By the time that a second reader has stood still as long, the first has been let go.
+  // When a second reader has stalled as long, the first has been disconnected.
   const second = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
   await second.head;
   await new Promise((resolve) => setTimeout(resolve, 1500));

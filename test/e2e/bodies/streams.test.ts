@@ -1,5 +1,5 @@
 // Answers that come in pieces, through the whole gateway: what the first client sees and when, what is durable by then, and
-// that no client has any say in how the origin's answer goes on.
+// that no client influences the origin's answer.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headerValue } from "../../support/http.ts";
@@ -248,7 +248,7 @@ describe("A slow reader", () => {
     const load = makeLoad(25);
     const { key, first, streaming } = await scene.start("/small", { paused: true, digestOnly: true });
     streaming.begin([]);
-    // None of it is read, and far more is sent than what fits on the way.
+    // The client reads nothing, and the origin sends far more than the network buffers.
     for (const piece of load.pieces) await streaming.write(piece);
     await streaming.end();
     await first.head;
@@ -279,7 +279,7 @@ describe("A stream that lives longer than its lock", () => {
     streaming.begin([]);
     await streaming.write("one;");
     await first.untilText("one;");
-    // Time itself is what this is about: the lock has been renewed past its third end.
+    // This test needs real time: the lock has been renewed past its third end.
     await untilTrue(
       () => (scene.storage().lastAttempt()?.lockedUntil ?? 0) > begun + 3 * LOCK_MS,
       "the lock is renewed",

@@ -1,5 +1,5 @@
-// Request bodies reach the origin byte for byte, under their own Content-Encoding and with their own length, and only
-// whole ones do; the fingerprint is over all their bytes. Where bodies are not compared, uploads of any size flow through.
+// Request bodies reach the origin byte for byte, with their Content-Encoding and length, and only if they are complete. The
+// fingerprint covers all bytes. Where bodies are not compared, uploads of any size are streamed through.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -75,7 +75,7 @@ describe("a body reaches the origin byte for byte", () => {
     const replay = await send(request);
     expect(replay).toMatchObject({ status: 201, sha256: first.sha256, complete: true });
     expect(headerValue(replay, "idempotent-replayed")).toBe("true");
-    // The same bytes in the other framing ask for the same.
+    // The same bytes in the other framing are the same request.
     const reframed = await send({ ...request, upload: { ...upload, chunked: !chunked } });
     expect(headerValue(reframed, "idempotent-replayed")).toBe("true");
     if (bytes > 0) {

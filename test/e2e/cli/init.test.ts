@@ -1,4 +1,4 @@
-// `onceway init`: the file that it writes, held against the checker and against wrangler itself.
+// `onceway init`: checks the file that it writes with `onceway check` and with wrangler itself.
 
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

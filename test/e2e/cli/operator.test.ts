@@ -20,7 +20,7 @@ const ADMIN_TOKEN = randomBytes(24).toString("hex");
 const READ_TOKEN = randomBytes(24).toString("hex");
 
 let origin: TestOrigin;
-/** One that a test kills. */
+/** An origin that a test kills. */
 let doomed: TestOrigin;
 let gateway: Gateway;
 let client: Client;

@@ -1,5 +1,5 @@
-// `onceway tail` against a real gateway: it shows what happens while it runs, waits for a gateway that is away, and ends
-// cleanly on Ctrl-C.
+// `onceway tail` against a real gateway: it shows exchanges while it runs, waits for an unreachable gateway, and ends cleanly
+// on Ctrl-C.
 
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";

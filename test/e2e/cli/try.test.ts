@@ -1,4 +1,4 @@
-// `onceway try` against the real gateway, and past it: what it says, and what the origin has seen of it.
+// `onceway try` against the real gateway, and directly against an origin: what it prints, and what the origin has received.
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// Vendors' SDKs, unchanged but for their base URL, through the gateway: they make keys by themselves and retry by
-// themselves, and the operation takes effect once. What each makes of the gateway's problems is what its version does.
+// Vendors' SDKs, unchanged except for their base URL, through the gateway: they make their own keys and retries, and the
+// operation takes effect once. How each handles the gateway's problems depends on its version.
 
 import { ModernTreasury } from "modern-treasury";
 import { Stripe } from "stripe";
@@ -14,15 +14,15 @@ interface Sdk {
   readonly path: string;
   /** The form of the keys that the SDK makes. */
   readonly keyForm: RegExp;
-  /** One that takes 409 for final needs a route that lets duplicates wait. */
+  /** An SDK that treats 409 as final needs a route on which duplicates wait. */
   readonly duplicate: "reject" | "wait";
-  /** The code with which a held call ends: one that reads `X-Should-Retry` stops at the first. */
+  /** The code with which a held call ends. An SDK that reads `X-Should-Retry` stops at the first. */
   readonly heldAs: "origin-dropped" | "outcome-unknown";
   /** How often it sends a request whose 409 no retry can fix. */
   readonly sendsInVain: number;
   /** Creates something with its own method for it; resolves with its id. */
   readonly create: (amount: number, idempotencyKey?: string) => Promise<string>;
-  /** What its error says. */
+  /** The text of its error. */
   readonly told: (error: unknown) => { readonly status: unknown; readonly code: unknown };
 }
 
@@ -35,7 +35,7 @@ const SDKS: readonly Sdk[] = [
     path: "/v1/payment_intents",
     keyForm: /^stripe-node-retry-[0-9a-f-]{36}$/,
     duplicate: "reject",
-    // It reads a header of its own name only, and takes every 409 for a lock.
+    // It reads only a header with its own name, and treats every 409 as a lock.
     heldAs: "outcome-unknown",
     sendsInVain: 3,
     async create(amount, idempotencyKey) {
@@ -68,7 +68,7 @@ const SDKS: readonly Sdk[] = [
     path: "/api/v1/app",
     keyForm: /^auto_[0-9a-f-]{36}$/,
     duplicate: "wait",
-    // It takes every status from 500 on for a reason to come again, and every 409 for final.
+    // It retries every status from 500 on, and treats every 409 as final.
     heldAs: "outcome-unknown",
     sendsInVain: 1,
     create: async (amount, idempotencyKey) => {

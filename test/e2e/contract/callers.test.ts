@@ -1,5 +1,5 @@
-// Who a caller is, as the gateway and the origin see it: by the host that he named, by his cookie, by headers that a trusted
-// proxy has added. What they see must be the same, or one caller is given another's answer.
+// How gateway and origin identify a caller: by the Host header, by a cookie, by headers from a trusted proxy. Both must see
+// the same caller, or one caller gets another's answer.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
@@ -8,7 +8,7 @@ import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { expectFirstAnswer, expectProblem, expectReplay } from "../support/problem.ts";
 import { type Client, clientOf, removeGateway } from "../support/scene.ts";
 
-/** Two APIs behind one binding, told apart by their host: each effect has an answer of its own. */
+/** Two APIs behind one binding, distinguished by host. Each effect has its own answer. */
 const WORKER = `let effects = 0;
 export default {
   async fetch(request) {

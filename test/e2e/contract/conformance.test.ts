@@ -243,7 +243,7 @@ describe("rows 11 to 13, §2.7: errors with a link to the documentation", () => 
   });
 });
 
-// Row 14 binds the client. A gateway can only tell it which errors a plain retry never mends, and keep to that.
+// Row 14 binds the client. A gateway can only say which errors a plain retry never fixes, and be consistent about it.
 it("§2.7 accepts a corrected request, and refuses the same error each time", async () => {
   const key = freshKey();
   const path = "/uuid/corrected";

@@ -39,7 +39,7 @@ async function crashDuring(message: Sent): Promise<void> {
   gateway = await gateway.restart();
 }
 
-/** The first answer that does not tell to come again. */
+/** The first answer that is not in-flight. */
 function untilSettled(message: Sent): Promise<RawResponse> {
   return until(async () => {
     const response = await send(message);

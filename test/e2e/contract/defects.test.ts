@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** Every byte, and sequences that no UTF-8 decoder leaves alone. */
+/** Every byte, and sequences that every UTF-8 decoder changes. */
 const BINARY = Buffer.concat([
   Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)),
   Buffer.from([0xff, 0xfe, 0, 0xc3]),

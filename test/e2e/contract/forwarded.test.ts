@@ -1,5 +1,5 @@
-// What the origin is told of the URL that its client asked for: X-Forwarded-Host and X-Forwarded-Proto. Nobody but the
-// gateway says them, unless it is told that a proxy in front does.
+// What the origin learns about the requested URL: X-Forwarded-Host and X-Forwarded-Proto. Only the gateway sets them, unless
+// it is configured to trust a proxy in front of it.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../support/gateway.ts";

@@ -1,6 +1,6 @@
-// The running gateway under requests that nobody should send. Whatever comes in: no failure without a problem document,
-// no effect on a protected path without a claim, no way into an internal call, and never two effects for one request.
-// fast-check prints the seed and the path of a failure; a counterexample becomes a test with a name of its own.
+// The running gateway under malformed and odd requests: no failure without a problem document, no effect on a protected path
+// without a claim, no access to internal calls, and never two effects for one request. fast-check prints the seed and the path
+// of a failure; a counterexample becomes a named test.
 
 import { rm } from "node:fs/promises";
 import fc from "fast-check";
@@ -18,11 +18,11 @@ import { essence, isReplay, problemCode, problemOf, send } from "../support/guar
 import { readLedgers } from "../support/guarantees-ledger.ts";
 
 const PROTECTED_METHODS = ["POST", "PATCH", "PUT", "DELETE"];
-/** On every answer of the origin, so that the gateway's own can be told from it. */
+/** Marks every answer of the origin, to distinguish it from the gateway's own. */
 const ORIGIN_MARK: HeaderPair = ["X-From-Origin", "yes"];
 /** Numbers a request, through to the origin. */
 const CASE_HEADER = "X-Case";
-/** Longer than any answer takes, shorter than anybody's patience. */
+/** Longer than any answer takes. */
 const UNFINISHED_MS = 250;
 /** The model waits for the end of the short one only. */
 const MODEL_LOCK_MS = { retry: 40_000, hold: 40_000, short: 700 };
@@ -32,7 +32,7 @@ let gateway: Gateway;
 /** A completed record, made before anything else: nothing may touch it. */
 const marker = { path: "/p/marker", key: freshKey(), headers: [["Authorization", "Bearer marker"]] as const };
 let markerAnswer: RawResponse;
-/** What has come to the origin on protected paths, over all runs: each is one record in the ledgers. */
+/** Calls on protected paths over all runs. Each is one record in the ledgers. */
 let claims = 0;
 let cases = 0;
 
@@ -64,7 +64,7 @@ interface Outcome {
   readonly number: number;
   /** `null` when the connection ended without an answer. */
   readonly response: RawResponse | null;
-  /** Nothing came, not even the end of the connection. */
+  /** No answer came, and the connection did not end. */
   readonly isHung: boolean;
 }
 
@@ -147,7 +147,7 @@ function wasRefusedByOriginsParser({ response }: Outcome): boolean {
   return headerValue(response, "idempotency-expires") !== null && headerValue(response, ORIGIN_MARK[0]) === null;
 }
 
-/** What the runtime answers by itself, before the Worker has heard of the request. */
+/** Answers that the runtime gives before the Worker gets the request. */
 function isRuntimeRefusal({ method }: FuzzRequest, { status, body }: RawResponse): boolean {
   if (status === 501) return body.toString() === "ERROR: Unrecognized request method.";
   return method === "CONNECT" && status === 500;
@@ -199,7 +199,7 @@ function batch(one: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest[]> {
 
 const plainBody = fc.constant({ kind: "whole", bytes: Buffer.from("{}"), chunked: false } as const);
 
-/** A valid key of its own, where the key is not what is tried. */
+/** A fresh valid key, for tests that do not vary the key. */
 const ownKey: fc.Arbitrary<HeaderPair> = fc.uuid().map((key) => ["Idempotency-Key", key]);
 
 describe("malformed and odd requests", () => {

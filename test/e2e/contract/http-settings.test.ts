@@ -1,5 +1,5 @@
-// The settings of a route, each by what a client or the origin sees of it: which header carries the key, what the
-// origin receives of it, whose key it is, what makes two requests the same, and how long an answer lives.
+// The settings of a route, each by its effect on the client or the origin: which header carries the key, what the origin
+// receives of it, its scope, what makes two requests the same, and how long an answer lives.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../support/http.ts";

@@ -1,5 +1,5 @@
-// What no route protects passes as if the gateway were not there: any method, size, status and protocol. Nothing is
-// remembered of it, and no object is touched.
+// Unprotected requests pass as if there were no gateway: any method, size, status and protocol. Nothing is stored, and no
+// object is called.
 
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";

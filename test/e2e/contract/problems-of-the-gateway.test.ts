@@ -1,5 +1,5 @@
-// The two problems that are the gateway's own fault: a store that fails, and a configuration that cannot be used. The
-// storage fails truly here: its file is locked, refuses a commit, or is no database any more. And it fails closed.
+// The two problems that are the gateway's own fault: a store that fails, and an invalid configuration. The storage really
+// fails: its file is locked, refuses a commit, or is not a database. The gateway fails closed.
 
 import { readdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

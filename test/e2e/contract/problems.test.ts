@@ -11,7 +11,7 @@ import { type Message, type Scene, startScene, until } from "../support/scene.ts
 const LIMIT_BYTES = 1000;
 
 let scene: Scene;
-/** An origin that stops listening, behind routes of its own. */
+/** An origin that stops listening, behind separate routes. */
 let mortal: TestOrigin;
 beforeAll(async () => {
   mortal = await startOrigin();
@@ -245,7 +245,7 @@ it("origin-unreachable: says that nothing was sent once that is known, and the s
   expect([await mortal.effects(key), await mortal.effects(retried)]).toEqual([1, 1]);
 });
 
-/** After an attempt in doubt on a route that retries: nothing until its lock has ended, then one more attempt. */
+/** After an attempt with an unknown outcome on a route with retry: no call until its lock has ended, then one more attempt. */
 async function attemptsAfterTheLock(message: Message & { readonly key: string }): Promise<readonly (string | null)[]> {
   const early = await scene.send(message);
   expectProblem(early, { code: "in-flight", status: 409, retryable: true, echo: message.key });

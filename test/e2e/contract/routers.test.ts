@@ -1,6 +1,6 @@
-// Routers differ in what they take for the same path, so a route of the gateway has to protect whatever the origin's router
-// runs its handler for. Proved with Fastify and Express behind the gateway: whichever way a path is written, no handler of a
-// protected route ever runs unprotected.
+// Routers differ in which paths they treat as the same, so a route of the gateway has to protect every path for which the
+// origin's router runs the handler. Tested with Fastify and Express: however a path is spelled, no handler of a protected
+// route ever runs unprotected.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

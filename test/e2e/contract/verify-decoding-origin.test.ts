@@ -1,4 +1,4 @@
-// An origin that decodes a path before it looks at it, as some servers and proxies do: a key that is a path to it would make it
+// An origin that decodes a path before it routes it, as some servers and proxies do. A key that decodes to a path would make it
 // answer a question about something else, and that answer would become the operation's.
 
 import { createServer, type Server } from "node:http";

@@ -1,4 +1,4 @@
-// How the origin is asked what became of a lost attempt: where, under which key, and as whom.
+// How the origin is asked what became of a lost attempt: at which URL, about which key, and with which credential.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair } from "../../support/http.ts";
@@ -65,7 +65,7 @@ describe("where the origin is asked", () => {
     },
   );
 
-  // An origin that decodes a path before it looks at it would be asked for something else, and its answer be believed.
+  // An origin that decodes a path before it routes it would be asked about something else, and its answer believed.
   it.each([".", "..", "../../x", "a/b", "a\\b", "a?b", "a#b", "a;b", "50%2F%"])(
     "does not ask about a key with a special meaning in a path, and holds it instead: %s",
     async (key) => {
@@ -177,7 +177,7 @@ describe("the credential with which the origin is asked", () => {
     const asked = await questions(scene.origin, key);
     const credentials = asked.slice(0, 2).map((question) => sentHeader(question, "authorization"));
     expect(credentials).toEqual(["Bearer old", "Bearer old"]);
-    // What the first one's question was is kept, not what was asked last.
+    // The first attempt's question is kept, not the latest one.
     expect(rows.ofId(id).verification).toContain("Bearer old");
     expectGiven(await scene.send({ ...message, headers: headers("new") }), 200, "known");
     expect(rows.ofId(id).verification).toBeNull();

@@ -1,5 +1,5 @@
-// Requests that wait for another one's answer, at a real gateway with one shard: what they share when there is no result, how
-// many of them there may be, and what is left of them when their clients have gone.
+// Requests that wait for another request's answer, at a real gateway with one shard: what they share if there is no result,
+// how many there may be, and what is left of them when their clients have gone.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -128,7 +128,7 @@ describe("waiting duplicates share a refusal", () => {
     await streaming.write("x");
     await first.untilText("x");
     first.reset();
-    // Each piece that arrives is a look at who still reads.
+    // Each piece that arrives makes the gateway check for remaining readers.
     const giveUpAt = Date.now() + 15_000;
     while (!streaming.wasCut() && Date.now() < giveUpAt) {
       await streaming.write(load.pieces[0] ?? "").catch(() => undefined);

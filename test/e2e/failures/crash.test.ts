@@ -1,7 +1,6 @@
-// Crashes: SIGKILL to every process of the gateway, in whatever moment, and a new start on the same state. The alarm
-// alone ends what the crash has cut off: after a restart these tests read the ledger on disk and send nothing, until
-// the state there has changed. The start itself touches no object (it asks for the published policy only), and under
-// both runtimes the alarm needs nobody to wake it.
+// Crashes: SIGKILL to every process of the gateway at any moment, and a restart on the same state. The alarm alone ends the
+// interrupted attempts: after a restart these tests read the ledger on disk and send nothing until its state has changed. The
+// start itself calls no object (it only requests the published policy), and under both runtimes the alarm needs no request.
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,7 +46,7 @@ describe.each([
     gateway = await gateway.restart();
   }
 
-  /** Starts an attempt, and resolves while the origin works on it. Its client learns nothing: the gateway will die. */
+  /** Starts an attempt, and resolves while the origin works on it. Its client gets no answer, because the gateway is killed. */
   async function startAttempt(path: string, key: string, number = 1): Promise<void> {
     open(gateway.url, { path, key });
     await origin.arrived(key, number);

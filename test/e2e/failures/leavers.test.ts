@@ -1,5 +1,5 @@
-// Clients that are gone before their answer begins, and clients that are slower than the record lives: nothing of a body
-// stays for the sake of one who left, and nothing is taken from one who still reads.
+// Clients that leave before their answer begins, and clients that are slower than the record lives: no body is kept for a
+// client that has left, and none is withdrawn from a client that still reads.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HeaderPair } from "../../support/http.ts";
@@ -71,7 +71,7 @@ describe("A client that is gone before the head", () => {
   });
 
   it("does not delay a body that is too large to keep, however long it is", async () => {
-    // Far beyond what may run ahead of a slow reader, and within less than `idle_timeout`.
+    // Far more than the buffer for a slow reader, in less than `idle_timeout`.
     const load = makeLoad(16);
     const { key, first, streaming } = await scene.start("/small");
     first.reset();
@@ -100,7 +100,7 @@ describe("A client that is gone before the head", () => {
 
 describe("A replay that has begun", () => {
   it("outlives its record: a slow reader gets the whole body, and then it is erased", async () => {
-    // More than the connections on the way take by themselves.
+    // More than the network buffers.
     const load = makeLoad(24);
     const { key, first, streaming } = await scene.start("/brief", { digestOnly: true });
     streaming.begin([["Content-Length", String(load.size)]]);

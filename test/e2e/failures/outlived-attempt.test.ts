@@ -1,5 +1,5 @@
-// An attempt whose record has expired under it: a body that is too large to keep settles its record when the bound is
-// passed, and may run on for longer than the record is remembered. Its end is no business of the attempt that follows.
+// An attempt that outlives its record: a body that is too large to keep settles its record when the limit is passed, and may
+// continue for longer than the retention. Its end must not affect the attempt that follows.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it } from "vitest";

@@ -1,6 +1,6 @@
-// A store that refuses single statements, as a full one does: what could not be written is never told as if it had been, half
-// a body is never kept as a whole one, and nobody's refusal becomes a second effect. Failing commits and locked files stand
-// in problems-of-the-gateway.test.ts.
+// A store that refuses single statements, like a full disk: an unwritten result is never sent as if it were durable, a partial
+// body is never kept as whole, and no refused statement causes a second effect. problems-of-the-gateway.test.ts covers
+// failing commits and locked files.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -182,7 +182,7 @@ describe("A piece of a body that cannot be stored", () => {
     try {
       streaming.begin(headers, 203);
       await streaming.write("FIRST");
-      // The bytes have been taken out of the memory in which they came together, and are nowhere.
+      // The bytes have left the buffer and are stored nowhere.
       await untilTrue(() => store.refused() > 0, "a chunk is refused");
     } finally {
       store.heal();
@@ -190,7 +190,7 @@ describe("A piece of a body that cannot be stored", () => {
     if (rest !== "") await streaming.write(rest);
     await streaming.end();
     const answer = { ...(await first.head), ...(await first.end) };
-    // Its client can tell that this is not what the origin has sent.
+    // The client can see that this is not what the origin has sent.
     expect(answer.complete ? problemCode(answer) : "broken").toMatch(/^(broken|response-not-kept)$/);
     await expectNotKept("/retry", key, 203);
   });

@@ -1,5 +1,5 @@
-// `on_store_failure`: what becomes of a request whose record cannot be written. "closed" refuses it; "open" sends it on
-// without protection and says so, but never one that may have been sent already. The storage fails truly here.
+// `on_store_failure`: what happens to a request whose record cannot be written. "closed" refuses it; "open" forwards it
+// without protection and says so, but never if it may have been sent already. The storage really fails.
 
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -39,7 +39,7 @@ function expectUnavailable(response: RawResponse, key: string): void {
   expect(headerValue(response, MARK)).toBeNull();
 }
 
-/** The origin's answer to a request that nothing protected. */
+/** The origin's answer to an unprotected request. */
 function expectUnprotected(response: RawResponse, status: number, key: string): void {
   expectFirstAnswer(response, status);
   const own = response.headers

@@ -45,7 +45,7 @@ interface Lost {
   readonly scripted?: Behaviour;
 }
 
-/** An attempt whose origin stands still inside its body, and a gateway that dies there and comes back. */
+/** An attempt whose origin stalls inside its body, and a gateway that is killed there and restarted. */
 async function crashInside({
   path,
   key,

@@ -1,4 +1,4 @@
-// Who gets into the console, and what nobody gets past: tokens, sessions, forms of other origins, read-only tokens.
+// Access to the console: tokens, sessions, forged forms of other origins, read-only tokens.
 
 import { Agent, createServer, request } from "node:http";
 import type { Browser } from "playwright-core";
@@ -48,7 +48,7 @@ async function session(token = ADMIN_TOKEN, url = scene.gateway.url): Promise<st
   return headers.get("set-cookie")?.split(";")[0] ?? "";
 }
 
-/** The address of an unknown record of this file's own, and the key. */
+/** The address and the key of a record with an unknown outcome. */
 async function unknownRecord(): Promise<{ readonly path: string; readonly key: string }> {
   const key = freshKey();
   await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });

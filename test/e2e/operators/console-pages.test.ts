@@ -1,5 +1,5 @@
-// Every page of the console in a browser: accessible in light, in dark and on a phone, silent in the browser's log, asking
-// nobody but the gateway, current without being loaded again, and unmoved by what keys and responses contain.
+// Every page of the console in a browser: accessible in light, in dark and on a phone, without browser errors, without requests
+// to other hosts, up to date without a reload, and safe whatever keys and responses contain.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

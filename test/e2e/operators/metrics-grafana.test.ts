@@ -1,5 +1,4 @@
-// The dashboard and the alert rules ask for what there is: every metric and every label that they name stands in the
-// exposition of a real gateway.
+// The dashboard and the alert rules use only existing metrics: a real gateway exposes every metric and label that they name.
 
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// The numbers that operators see, after a known set of requests, with real processes: each is exact, the format is what a
-// collector takes, and nothing of a request shows in the log but what belongs there.
+// The numbers that operators see after a known set of requests, with real processes: each is exact, the format is valid for a
+// collector, and the log contains nothing of a request that does not belong there.
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

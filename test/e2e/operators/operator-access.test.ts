@@ -1,5 +1,5 @@
-// Who is no operator changes nothing and learns nothing: every operation of the OpenAPI file, and what is no operation at
-// all, without a token, with a wrong one, with one that may only read, and where operators are not let in.
+// A caller who is not an operator changes nothing and learns nothing: every operation of the OpenAPI file, and unknown
+// operations, without a token, with a wrong one, with a read-only one, and without operator tokens in the configuration.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import * as v from "valibot";
@@ -19,7 +19,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 let scene: OperatorScene;
-/** A record whose outcome nobody knows: all three changes would succeed. */
+/** A record with an unknown outcome, for which all three changes would succeed. */
 let id = "";
 const key = freshKey();
 beforeAll(async () => {
@@ -39,7 +39,7 @@ const STRANGE: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/health"],
 ];
 
-/** All operations, with the record's own id, and what is none. */
+/** All operations with the record's id, and unknown ones. */
 function requests(): readonly (readonly [method: string, path: string, body: unknown])[] {
   return [
     ...operations.map((one) => [one.method, one.path.replace("{id}", id), BODIES[one.id]] as const),
@@ -47,7 +47,7 @@ function requests(): readonly (readonly [method: string, path: string, body: unk
   ];
 }
 
-/** All that an answer tells, but for the time. */
+/** Everything that an answer reveals, except the date. */
 function tale({ status, headers, text }: Told): string {
   return JSON.stringify([status, [...headers].filter(([name]) => name !== "date"), text]);
 }
@@ -112,7 +112,7 @@ describe("with a token that may only read", () => {
     const told = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
     expect(told.status).toBe(one.mayRead ? 200 : 403);
     if (!one.mayRead) {
-      // Nor whether there is such a record.
+      // The answer does not reveal whether the record exists.
       const nowhere = one.path.replace("{id}", "0".repeat(64));
       expect(tale(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(tale(told));
     }

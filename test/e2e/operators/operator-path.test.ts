@@ -1,5 +1,5 @@
-// Where operators come in, attacked over raw sockets: no form of their path reaches the origin, which an operator's token may
-// come with, and none that a proxy's rule for the path would miss is answered.
+// Attacks on the operator path over raw sockets: no form of the path reaches the origin, which would leak an operator's token,
+// and no form is answered that a proxy's rule for the path would miss.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

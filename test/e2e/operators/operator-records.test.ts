@@ -1,5 +1,5 @@
-// An operator and a key whose outcome nobody knows, with real processes: the origin is killed in the middle of a call, the
-// list shows what it left, and a decision about it is what every retry gets. Each answer is held against openapi.json.
+// An operator and a key with an unknown outcome, with real processes: the origin is killed during a call, the list shows the
+// record, and every retry gets the operator's decision. Each answer is checked against openapi.json.
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

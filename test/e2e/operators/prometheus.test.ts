@@ -1,5 +1,5 @@
-// What a real Prometheus makes of the metrics: after a known load, `increase()` says what the origin and the client have
-// counted, whatever came first, and whoever restarted in between. The dashboard and the alert rules are read by it, too.
+// A real Prometheus reads the metrics: after a known load, `increase()` equals what the origin and the client have counted,
+// also for the first requests and across restarts. Prometheus also reads the dashboard's queries and the alert rules.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";

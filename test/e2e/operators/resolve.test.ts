@@ -1,5 +1,5 @@
-// A response that an operator gives is what every retry gets: what can be seen to be wrong with it is refused, it is shown
-// before it is given, and giving it takes an explicit yes.
+// Every retry gets the response that an operator has entered, so an inconsistent response is refused, it is previewed first,
+// and sending it needs an explicit yes.
 
 import { gzipSync } from "node:zlib";
 import * as v from "valibot";

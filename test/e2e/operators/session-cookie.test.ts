@@ -1,5 +1,5 @@
-// The console's session cookie comes with every request that an operator's browser sends to the host. It opens the console, so
-// the origin never gets it, on whatever way a request goes out; and no record depends on it.
+// An operator's browser sends the console's session cookie with every request to the host. It opens the console, so the origin
+// never gets it, however a request is forwarded, and no record depends on it.
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

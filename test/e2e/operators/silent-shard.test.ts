@@ -1,5 +1,5 @@
-// An operator when one shard of four fails: everything that the others hold is shown, by API, console and command line, and
-// the one that is missing is named wherever something of it would stand.
+// An operator when one shard of four fails: API, console and command line show everything that the others hold, and name the
+// failing shard wherever its data is missing.
 
 import type { Browser } from "playwright-core";
 import * as v from "valibot";

@@ -95,7 +95,7 @@ const MARKS: readonly (readonly HeaderPair[])[] = [
   [["CF-Worker-Entrypoint", "Operators"]],
 ];
 
-/** Whatever a stranger tries here, no operator answers, and nothing below their path arrives at the origin. */
+/** Whatever a stranger tries here, no operator API answers, and nothing below its path reaches the origin. */
 async function checkClosed(port: number): Promise<void> {
   await origin.reset();
   const answers: (readonly [string, RawResponse])[] = [];

@@ -1,4 +1,4 @@
-// What `npm run serve` refuses to run, and what becomes of secrets.
+// What `npm run serve` refuses to run, and how it passes secrets.
 
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

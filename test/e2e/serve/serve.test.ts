@@ -1,4 +1,4 @@
-// The gateway on plain workerd, as `npm run serve` starts it: what its users rely on when processes end, in whatever way.
+// The gateway on plain workerd, as `npm run serve` starts it: what its users rely on when processes end in any way.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
