@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
 import { operations } from "../support/openapi.ts";
 import { ADMIN_TOKEN, type Ask, askGateway, BASE, type OperatorScene, READ_TOKEN } from "../support/operator-scene.ts";
-import { startOperatorScene, type Told } from "../support/operator-scene.ts";
+import { startOperatorScene, type OperatorAnswer } from "../support/operator-scene.ts";
 
 const SETTINGS = { shards: 2, scope: ["none"] };
 const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
@@ -48,11 +48,11 @@ function requests(): readonly (readonly [method: string, path: string, body: unk
 }
 
 /** Everything that an answer reveals, except the date. */
-function tale({ status, headers, text }: Told): string {
+function visibleParts({ status, headers, text }: OperatorAnswer): string {
   return JSON.stringify([status, [...headers].filter(([name]) => name !== "date"), text]);
 }
 
-function askPlainly(method: string, path: string, how: Ask): Promise<Told> {
+function askPlainly(method: string, path: string, how: Ask): Promise<OperatorAnswer> {
   return askGateway(scene.gateway.url + BASE + path, method, how);
 }
 
@@ -80,14 +80,14 @@ describe("without a valid token", () => {
     ["both at once", `${ADMIN_TOKEN},${READ_TOKEN}`],
   ])("%s: the same answer to everything, and nothing changes", async (_name, token) => {
     const before = await recordNow();
-    const tales = new Set<string>();
+    const answers = new Set<string>();
     for (const [method, path, body] of requests()) {
       const told = await askPlainly(method, path, { token, body });
       expect(told.status).toBe(401);
       expect(told.headers.get("www-authenticate")).toBe("Bearer");
-      tales.add(tale(told));
+      answers.add(visibleParts(told));
     }
-    expect([...tales]).toHaveLength(1);
+    expect([...answers]).toHaveLength(1);
     expect(await recordNow()).toBe(before);
   });
 
@@ -114,7 +114,9 @@ describe("with a token that may only read", () => {
     if (!one.mayRead) {
       // The answer does not reveal whether the record exists.
       const nowhere = one.path.replace("{id}", "0".repeat(64));
-      expect(tale(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(tale(told));
+      expect(visibleParts(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(
+        visibleParts(told),
+      );
     }
     expect(await recordNow()).toBe(before);
   });
@@ -192,14 +194,14 @@ describe("without usable operator tokens", () => {
   it("every operator path is not found, with any token", async () => {
     const off = await startOperatorScene(SETTINGS, ROUTES, {});
     try {
-      const tales = new Set<string>();
+      const answers = new Set<string>();
       for (const token of [ADMIN_TOKEN, null]) {
         for (const [method, path, body] of requests()) {
-          tales.add(tale(await off.ask(method, path, { token, body })));
+          answers.add(visibleParts(await off.ask(method, path, { token, body })));
         }
       }
-      expect([...tales]).toHaveLength(1);
-      expect([...tales][0]).toContain("operator-not-found");
+      expect([...answers]).toHaveLength(1);
+      expect([...answers][0]).toContain("operator-not-found");
       expect(await off.origin.requests()).toEqual([]);
     } finally {
       await off.close();

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
-import { type OperatorScene, startOperatorScene, type Told } from "../support/operator-scene.ts";
+import { type OperatorScene, startOperatorScene, type OperatorAnswer } from "../support/operator-scene.ts";
 
 let scene: OperatorScene;
 beforeAll(async () => {
@@ -29,7 +29,7 @@ async function unknownRecord(): Promise<Unknown> {
   return { key, path, id: v.parse(listed, json).records[0].id };
 }
 
-function resolve(id: string, response: object, how: object): Promise<Told> {
+function resolve(id: string, response: object, how: object): Promise<OperatorAnswer> {
   return scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "seen at the bank", response, ...how } });
 }
 

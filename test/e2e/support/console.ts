@@ -6,7 +6,7 @@ import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "./ope
 
 export const HOLD = "/pay";
 
-/** A console page without errors of its own. */
+/** An open console page. A page without defects has no complaints. */
 export interface Operated {
   readonly page: Page;
   /** Errors of scripts, violations of the content security policy, requests to other hosts. */

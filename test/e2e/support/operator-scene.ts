@@ -22,7 +22,7 @@ export interface Ask {
   readonly address?: string;
 }
 
-export interface Told extends Answer {
+export interface OperatorAnswer extends Answer {
   readonly text: string;
 }
 
@@ -30,7 +30,7 @@ export interface OperatorScene extends Client {
   readonly gateway: Gateway;
   readonly origin: TestOrigin;
   /** `path` begins below the operator path. */
-  ask(method: string, path: string, how?: Ask): Promise<Told>;
+  ask(method: string, path: string, how?: Ask): Promise<OperatorAnswer>;
   close(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export async function askGateway(
   url: string,
   method: string,
   { token = ADMIN_TOKEN, body, address = randomUUID() }: Ask,
-): Promise<Told> {
+): Promise<OperatorAnswer> {
   const headers = new Headers({ "cf-connecting-ip": address });
   if (token !== null) headers.set("Authorization", `Bearer ${token}`);
   const response = await fetch(url, {
