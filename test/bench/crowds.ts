@@ -1,5 +1,5 @@
-// What many clients at once do to the memory of the gateway, where each of them alone costs next to nothing: duplicates that
-// wait, and clients that read nothing of what they asked for.
+// How much of the gateway's memory many simultaneous clients take, each of which alone costs next to nothing: waiting
+// duplicates, and clients that do not read their answers.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { freshKey } from "../support/http.ts";
@@ -8,7 +8,7 @@ import type { Scenario } from "./scenarios.ts";
 
 const short = process.argv.includes("--short");
 
-/** How long the first answer is held, so that all duplicates have come by then; and how long nobody reads. */
+/** How long the first answer is held, so that all duplicates arrive before it; and how long the clients read nothing. */
 const HELD_MS = short ? 2000 : 4000;
 const STILL_MS = 1000;
 
@@ -36,7 +36,7 @@ export function waiting(name: string, { count, requestBytes, answerBytes }: Wait
   };
 }
 
-/** A hundred wait for one key; the others are told to come again, and do. */
+/** A hundred wait for one key; the others get in-flight and retry. */
 async function untilAnswered(ask: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {
@@ -54,11 +54,11 @@ interface Unread {
   readonly bytes: number;
   /** How many records they ask for. */
   readonly keys: number;
-  /** Whether what nobody reads are the first answers themselves. */
+  /** Whether the unread answers are the first ones. */
   readonly first?: boolean;
 }
 
-/** Answers that nobody reads. */
+/** Answers that their clients do not read. */
 export function unread(name: string, { count, bytes, keys, first = false }: Unread): Scenario {
   return {
     name,

@@ -1,5 +1,5 @@
-// The origin of the benchmark, as a process of its own: one constant answer for every request, from bare sockets, so that it
-// is never what is measured (the run measures it alone, too). A path that begins with `/held` is never answered.
+// The origin of the benchmark, in its own process: one constant answer for every request, from bare sockets, so that it is never
+// the bottleneck (the run also measures it alone). A path that begins with `/held` is never answered.
 
 import { createServer, type Socket } from "node:net";
 

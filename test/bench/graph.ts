@@ -5,11 +5,11 @@ import type { Spread } from "./rounds.ts";
 export interface Bar {
   readonly label: string;
   readonly spread: Spread;
-  /** Which of the colours; bars of one kind share one. */
+  /** Index of the colour; bars of one kind share one. */
   readonly tone: 0 | 1 | 2;
 }
 
-/** Told apart by those who see colours differently, too. */
+/** Distinguishable for people with colour blindness. */
 const TONES = ["#0072b2", "#e69f00", "#999999"] as const;
 
 const WIDTH = 860;

@@ -1,5 +1,5 @@
-// The memory of the isolate itself, as V8 counts it: what the platform bounds (128 MB), where the process has much besides.
-// Asked over workerd's inspector, while something runs.
+// The memory of the isolate itself, as V8 counts it, which the platform limits to 128 MB; the process takes more. Read over
+// workerd's inspector during a run.
 
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
@@ -15,7 +15,7 @@ const answer = v.object({
   result: v.object({ usedSize: v.number(), backingStorageSize: v.number(), embedderHeapUsedSize: v.number() }),
 });
 
-/** The most that the first isolate of a process has taken at once while `run` ran, in MiB, by sampling. */
+/** The sampled peak memory of a process's first isolate during `run`, in MiB. */
 export async function watchIsolate(inspectorPort: number, run: () => Promise<void>): Promise<number> {
   const listed: unknown = await (await fetch(`http://127.0.0.1:${inspectorPort}/json`)).json();
   const [target] = v.parse(targets, listed);
@@ -34,7 +34,7 @@ export async function watchIsolate(inspectorPort: number, run: () => Promise<voi
       await pause(SAMPLE_MS);
     }
   })();
-  // Its failure is heard of after the run.
+  // Its failure is reported after the run.
   sampling.catch(() => undefined);
   try {
     await run();

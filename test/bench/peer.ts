@@ -1,5 +1,5 @@
-// The peer: Fastify with node-idempotency on a Redis of its own, once for each way of writing its log, and the same Fastify
-// without it. `test/bench/install.sh` installs them; they are no part of the project's dependencies.
+// The peer: Fastify with node-idempotency on its own Redis, once for each way of writing the log, and the same Fastify without
+// it. `test/bench/install.sh` installs them; they are not dependencies of the project.
 
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -59,7 +59,7 @@ async function startRedis(
   const port = await freePort();
   const settings = { port, bind: "127.0.0.1", dir, appendonly: "yes", appendfsync: policy };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  // No snapshots besides the log.
+  // No snapshots in addition to the log.
   const group = await spawnGroup("redis-server", [...args, "--save", ""], { cwd: dir, env: process.env });
   return { group, port };
 }

@@ -1,4 +1,4 @@
-// The memory of a process as Linux tells it (proc(5)), in MiB: its peak since `reset`, and what lies in it right now.
+// The memory of a process as Linux reports it (proc(5)), in MiB: its peak since `reset`, and the present value.
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setInterval as every } from "node:timers";

@@ -1,4 +1,4 @@
-// Which ratios are told, and what the project wants of them.
+// Which ratios are reported, and the project's targets for them.
 
 import { PEER_BARE } from "./peer.ts";
 import type { RatioOf } from "./rounds.ts";

@@ -1,4 +1,4 @@
-// The figures as tables, and as the JSON that is written.
+// The figures as tables and as JSON.
 
 import { RATIOS } from "./ratios.ts";
 import { type Metric, ratio, type Sample, samplesOf, type Spread, spreadOf } from "./rounds.ts";

@@ -11,7 +11,7 @@ export interface Exchange {
   readonly path: string;
   readonly key?: string;
   readonly upload?: number;
-  /** Nothing is read before this. */
+  /** The client reads nothing of the answer until this resolves. */
   readonly after?: Promise<unknown>;
   readonly agent?: Agent;
 }

@@ -1,4 +1,4 @@
-// What is done to the gateway while its memory is measured, and how much of it.
+// The load on the gateway while its memory is measured.
 
 import { freshKey } from "../support/http.ts";
 import { download, exchange, MIB, type Timed } from "./requests.ts";
@@ -15,7 +15,7 @@ export const ROUNDS = short ? 40 : 300;
 export interface Scenario {
   readonly name: string;
   readonly bytes: number;
-  /** A Worker that only forwards has nothing to compare. */
+  /** Not comparable with a Worker that only forwards. */
   readonly onlyGateway?: boolean;
   readonly shards?: number;
   run(url: string): Promise<void>;

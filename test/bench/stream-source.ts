@@ -1,5 +1,6 @@
-// The origin of the stream measurements, as a process of its own. `/bytes?size=N` answers with N bytes of known length, as
-// fast as they are taken, `&after=MS` only after that time; `/events` with an event at once and another one later; it reads what it is sent to its end.
+// The origin of the stream measurements, in its own process. `/bytes?size=N` answers with N bytes of known length, as fast as
+// they are read, with `&after=MS` only after that time; `/events` sends an event at once and another one later. It reads every
+// request to its end.
 
 import { createServer } from "node:http";
 import { pipeline, Readable } from "node:stream";

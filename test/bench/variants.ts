@@ -1,4 +1,4 @@
-// What is measured against what: the processes that run side by side, and what each variant asks of which.
+// What is compared: the processes that run side by side, and the requests of each variant.
 
 import { Agent, type ClientRequest, request as httpRequest } from "node:http";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export interface Variant extends Pick<Load, "url" | "path" | "keys" | "body"> {
   readonly succeeds: boolean;
   /** Whose processor time is counted. */
   readonly pids: readonly number[];
-  /** With fewer connections it would not be what it says. */
+  /** The variant is meaningless with fewer connections. */
   readonly leastConnections: number;
 }
 

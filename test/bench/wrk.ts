@@ -33,7 +33,7 @@ const execute = promisify(execFile);
 
 let runs = 0;
 
-/** One thread: more would take the processor from what is measured, and one drives ten times as many requests. */
+/** One thread: more would take processor time from the measured processes, and one can send ten times as many requests. */
 export async function runWrk({ url, path, keys, prefix, body, connections, seconds }: Load): Promise<Figures> {
   runs += 1;
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT, url];

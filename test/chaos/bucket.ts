@@ -1,6 +1,6 @@
-// An R2 bucket in memory, as workerd's binding talks to one: a request's order is JSON in the header `cf-r2-request`, or
-// at the beginning of a body whose first `cf-r2-metadata-size` bytes it is. It outlives the gateway, and it fails: for a
-// time when it is told to, and now and then by itself, before or after it has done what it was asked.
+// An R2 bucket in memory that speaks the protocol of workerd's binding: each request carries its command as JSON, in the
+// header `cf-r2-request` or in the first `cf-r2-metadata-size` bytes of its body. The bucket outlives the gateway. It
+// fails during outages and at random, before or after it has carried out the command.
 
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -12,11 +12,11 @@ import type { Random } from "./random.ts";
 
 export interface ChaosBucket {
   readonly port: number;
-  /** Every request fails, or none but by chance. */
+  /** True: every request fails. False: requests fail at random only. */
   fail(always: boolean): void;
-  /** No failures any more. */
+  /** Stops all failures. */
   calm(): void;
-  /** The bodies that are whole in it. An upload whose beginning nobody heard of is the bucket's to end, as R2 does after a week. */
+  /** The completed objects. Uploads whose id never reached the gateway are not listed: R2 aborts them after a week. */
   names(): ReadonlySet<string>;
   close(): Promise<void>;
 }
@@ -66,14 +66,14 @@ export async function startBucket(
     const asked = v.parse(order, JSON.parse(text));
     const breaks = fails === "always" || (fails === "at times" && random.chance(FAILS));
     if (breaks) report({ type: "outage", kind: "bucket-fails", from, to: Date.now() });
-    // What was done may be done without anybody hearing of it.
+    // Otherwise the command is carried out and its answer is lost.
     if (breaks && random.chance(0.7)) return refuse(response, 500, INTERNAL_ERROR);
     if (!breaks) return act(asked, bytes.subarray(size), response);
     act(asked, bytes.subarray(size), null);
     request.socket.resetAndDestroy();
   }
 
-  /** `response`: null when it is never heard. */
+  /** `response` is null when the answer is lost. */
   function act(asked: Order, value: Buffer, response: ServerResponse | null): void {
     const { object, uploadId, partNumber } = asked;
     const upload = uploads.get(uploadId);

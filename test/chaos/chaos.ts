@@ -1,5 +1,5 @@
-// One run: the gateway and the origin in processes of their own, clients that insist, faults that strike; then a calm phase
-// in which every key is asked until it is settled, and a look at the disk. Everything goes into the history, in order.
+// One run: the gateway and the origin in separate processes, clients that retry, faults that strike. Then a calm phase in
+// which every key is requested until it is settled, and a look at the disk. Everything goes into the history, in order.
 
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -7,9 +7,8 @@ import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { makeStateDir } from "../support/gateway.ts";
 import { showNothing, type ShowPhase } from "../support/progress.ts";
-import { settleAll } from "./calm.ts";
-import { runClient } from "./clients.ts";
-import type { Desk } from "./clients.ts";
+import { runClient, settleAll } from "./clients.ts";
+import type { Run } from "./clients.ts";
 import { startBucket } from "./bucket.ts";
 import type { ChaosBucket } from "./bucket.ts";
 import type { Dimensions } from "./dimensions.ts";
@@ -24,22 +23,22 @@ import { startChaosOrigin } from "./origin-client.ts";
 import { createRandom } from "./random.ts";
 import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "./routes.ts";
 
-/** One is all keys in one object; per key is an object for each. */
+/** 1 puts all keys into one object; "per-key" gives each key its own. */
 const SHARDS: readonly (number | "per-key")[] = [1, 4, 16, "per-key"];
 const WATCHED_SHARDS = 50;
 const SHARDS_AT_THE_END = 1_000;
 const LOOK_EVERY_MS = 3_000;
-/** The longest that the alarms may take for what is due at the end. */
+/** How long the alarms may take at the end to erase what is due. */
 const ALARMS_MS = 10_000;
 const OPERATORS = 2;
 
 export interface RunOptions {
   readonly seed: string;
-  /** Of the phase with faults. */
+  /** Length of the phase with faults. */
   readonly seconds: number;
   readonly clients: number;
   readonly dimensions: Dimensions;
-  /** Where the history goes, one JSON object a line. */
+  /** The history is written here, one JSON object per line. */
   readonly file: string;
   readonly showPhase?: ShowPhase;
 }
@@ -80,12 +79,12 @@ export async function runChaos({
   try {
     const endAt = Date.now() + seconds * 1_000;
     const isOver = (): boolean => Date.now() >= endAt;
-    const desk: Desk = { port: gateway.port, dimensions, errands: [], report, isOver };
+    const run: Run = { port: gateway.port, dimensions, tasks: [], report, isOver };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
     await showPhase("faults strike", seconds, () =>
       Promise.all([
-        ...Array.from({ length: clients }, (_, n) => runClient(desk, createRandom(seed, `client ${n}`))),
-        ...Array.from({ length: operators }, (_, n) => runOperator(desk, createRandom(seed, `operator ${n}`))),
+        ...Array.from({ length: clients }, (_, n) => runClient(run, createRandom(seed, `client ${n}`))),
+        ...Array.from({ length: operators }, (_, n) => runOperator(run, createRandom(seed, `operator ${n}`))),
         strike({ gateway, origin, report, isOver }, createRandom(seed, "faults")),
         bucket === null ? null : strikeBucket(bucket, isOver, createRandom(seed, "bucket faults")),
         watchLedger(stateDir, report, isOver),
@@ -93,8 +92,8 @@ export async function runChaos({
     );
     await origin.tell("calm");
     bucket?.calm();
-    const calm = `no faults: each of ${desk.errands.length} operations is asked about until it is settled`;
-    await showPhase(calm, null, () => settleAll(desk, createRandom(seed, "calm")));
+    const calm = `no faults: each of ${run.tasks.length} operations is asked about until it is settled`;
+    await showPhase(calm, null, () => settleAll(run, createRandom(seed, "calm")));
     await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
       awaitAlarms(gateway, bucket, report),
     );
@@ -112,7 +111,7 @@ export async function runChaos({
 
 const NO_BUCKET: ReadonlySet<string> = new Set();
 
-/** Counts what goes from the disk by itself. */
+/** Counts the records that alarms erase from the disk. */
 async function watchLedger(
   stateDir: string,
   report: (event: HistoryEvent) => void,
@@ -130,7 +129,7 @@ async function watchLedger(
   }
 }
 
-/** Nobody asks any more: what is due has to go by itself. */
+/** No request comes any more, so only alarms can erase what is due. */
 async function awaitAlarms(
   { stateDir }: GatewayBox,
   bucket: ChaosBucket | null,

@@ -1,5 +1,5 @@
-// Many clients that retry as real ones do: the same request with the same key until they know, with some patience, some
-// haste, duplicates, connections reset in every phase, and mistakes.
+// Many clients that retry as real ones do: the same request with the same key until they have a final answer, sometimes too
+// soon, with duplicates, with connections reset in every phase, and with mistakes.
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Dimensions } from "./dimensions.ts";
@@ -11,94 +11,99 @@ import { AMBIGUOUS, POLICIES, REFUSED } from "./routes.ts";
 import { exchange } from "./send.ts";
 import type { Leaving } from "./send.ts";
 
-/** A client comes no later than this, whatever it is told: the run is short. */
+/** Longest wait before a retry, whatever Retry-After says, because the run is short. */
 const LONGEST_WAIT_MS = 1_800;
-/** Records among which clients come back; older ones have expired. */
+/** Clients return to one of so many recent records; older ones have expired. */
 const POOL = 300;
 
-/** One key of one scope, as a client keeps it in mind. */
-export interface Errand {
+const POLL_MS = 150;
+const GIVE_UP_MS = 20_000;
+/** Few, so that load does not delay the final phase. */
+const FINAL_CLIENTS = 8;
+
+/** One key of one scope that a client works on. */
+export interface Task {
   readonly operation: Operation;
   readonly scope: string;
 }
 
-export interface Desk {
+export interface Run {
   readonly port: number;
   readonly dimensions: Dimensions;
-  /** Every errand of the run. */
-  readonly errands: Errand[];
+  /** Every task of the run. */
+  readonly tasks: Task[];
   readonly report: (event: Exchange | Decision) => void;
   readonly isOver: () => boolean;
 }
 
 let sent = 0;
 
-export async function runClient(desk: Desk, random: Random): Promise<void> {
-  while (!desk.isOver()) {
-    if (random.chance(0.3) && desk.errands.length > 0) await comeBack(desk, random);
-    else await begin(desk, random);
+export async function runClient(run: Run, random: Random): Promise<void> {
+  while (!run.isOver()) {
+    if (random.chance(0.3) && run.tasks.length > 0) await comeBack(run, random);
+    else await begin(run, random);
     await pause(random.int(0, 150));
   }
 }
 
-async function begin(desk: Desk, random: Random): Promise<void> {
-  const operation = makeOperation(random, desk.dimensions);
-  const errands = operation.scopes.map((scope) => ({ operation, scope }));
-  desk.errands.push(...errands);
-  const isHerd = operation.waits && desk.dimensions.has("herds") && random.chance(0.08);
+async function begin(run: Run, random: Random): Promise<void> {
+  const operation = makeOperation(random, run.dimensions);
+  const tasks = operation.scopes.map((scope) => ({ operation, scope }));
+  run.tasks.push(...tasks);
+  const isHerd = operation.waits && run.dimensions.has("herds") && random.chance(0.08);
   await Promise.all(
-    errands.map((errand) => Promise.all([insist(desk, errand, random), isHerd ? herd(desk, errand, random) : null])),
+    tasks.map((task) => Promise.all([insist(run, task, random), isHerd ? herd(run, task, random) : null])),
   );
 }
 
-/** Duplicates that come together, wait, and mostly leave before they have heard anything. */
-async function herd(desk: Desk, errand: Errand, random: Random): Promise<void> {
+/** Duplicates that come together and wait; most leave before they get an answer. */
+async function herd(run: Run, task: Task, random: Random): Promise<void> {
   await Promise.all(
     Array.from({ length: random.int(10, 30) }, async () => {
       await pause(random.int(0, 60));
       const leaves = random.chance(0.8);
-      await ask(desk, errand, leaves ? { when: "after", ms: random.int(20, 500) } : { when: "never" }, {}, random);
+      await ask(run, task, leaves ? { when: "after", ms: random.int(20, 500) } : { when: "never" }, {}, random);
     }),
   );
 }
 
-/** To a key of this run, whoever began it: for its answer, or by mistake for something else. */
-async function comeBack(desk: Desk, random: Random): Promise<void> {
-  const recent = desk.errands.length - random.int(1, Math.min(POOL, desk.errands.length));
-  const errand = desk.errands[recent];
-  if (errand === undefined) return;
-  if (random.chance(0.15)) await ask(desk, errand, { when: "never" }, { print: "other" }, random);
-  else await insist(desk, errand, random);
+/** Returns to a key of this run: for its answer, or by mistake with a different request. */
+async function comeBack(run: Run, random: Random): Promise<void> {
+  const recent = run.tasks.length - random.int(1, Math.min(POOL, run.tasks.length));
+  const task = run.tasks[recent];
+  if (task === undefined) return;
+  if (random.chance(0.15)) await ask(run, task, { when: "never" }, { print: "other" }, random);
+  else await insist(run, task, random);
 }
 
-/** Asks until there is an answer, or until patience ends. */
-async function insist(desk: Desk, errand: Errand, random: Random): Promise<void> {
+/** Retries until there is a final answer or the client gives up. */
+async function insist(run: Run, task: Task, random: Random): Promise<void> {
   const most = random.weighted([
     [1, 1],
     [1, 3],
     [4, 12],
   ] as const);
-  for (let asked = 0; asked < most && !desk.isOver(); asked += 1) {
+  for (let asked = 0; asked < most && !run.isOver(); asked += 1) {
     const copies = random.chance(0.15) ? random.int(2, 6) : 1;
     const endings = await Promise.all(
       Array.from({ length: copies }, async () => {
         if (copies > 1) await pause(random.int(0, 30));
-        const leave = leaving(desk, errand, random);
-        return (await ask(desk, errand, leave, { odd: random.chance(0.3) }, random)).ending;
+        const leave = leaving(run, task, random);
+        return (await ask(run, task, leave, { odd: random.chance(0.3) }, random)).ending;
       }),
     );
-    const final = endings.find((ending) => isFinal(errand, ending));
+    const final = endings.find((ending) => isFinal(task, ending));
     if (final !== undefined) {
-      // One that does not believe it asks again at once.
-      if (random.chance(0.3)) await ask(desk, errand, leaving(desk, errand, random), {}, random);
-      if (random.chance(0.08)) await ask(desk, errand, { when: "never" }, { print: "other" }, random);
+      // Some clients ask again at once.
+      if (random.chance(0.3)) await ask(run, task, leaving(run, task, random), {}, random);
+      if (random.chance(0.08)) await ask(run, task, { when: "never" }, { print: "other" }, random);
       return;
     }
     await pause(waitBefore(endings, random));
   }
 }
 
-function leaving({ dimensions }: Desk, { operation }: Errand, random: Random): Leaving {
+function leaving({ dimensions }: Run, { operation }: Task, random: Random): Leaving {
   if (operation.isHuge && dimensions.has("stalls") && random.chance(0.6)) {
     return { when: "stalled", ms: random.int(300, 3_500), leaves: random.chance(0.4) };
   }
@@ -117,28 +122,22 @@ interface Wording {
   readonly calm?: boolean;
 }
 
-export async function ask(
-  desk: Desk,
-  errand: Errand,
-  leave: Leaving,
-  wording: Wording,
-  random: Random,
-): Promise<Exchange> {
-  const { operation, scope } = errand;
+export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording, random: Random): Promise<Exchange> {
+  const { operation, scope } = task;
   const { print = "first", odd = false, calm = false } = wording;
   sent += 1;
   const { key, path, plan, questions, credentials, comparesNone } = operation;
   const credential = credentials === 1 ? scope : `${scope} as ${random.int(1, credentials)}`;
-  // Where no bodies are compared there is nothing else to ask for.
+  // Where bodies are not compared, every request is a retry.
   const meant = comparesNone ? "first" : print;
-  const call = { port: desk.port, id: `q${sent}`, key, scope, credential, path, print: meant, plan, questions, calm };
+  const call = { port: run.port, id: `q${sent}`, key, scope, credential, path, print: meant, plan, questions, calm };
   const done = await exchange({ ...call, body: requestBody(operation, print, odd) }, leave);
-  desk.report(done);
+  run.report(done);
   return done;
 }
 
-/** Asking again would change nothing. */
-export function isFinal({ operation }: Errand, ending: Ending): boolean {
+/** Whether another retry would change nothing. */
+export function isFinal({ operation }: Task, ending: Ending): boolean {
   if (ending.kind === "none" || !ending.complete) return false;
   switch (ending.code) {
     case null:
@@ -155,6 +154,34 @@ export function isFinal({ operation }: Errand, ending: Ending): boolean {
 function waitBefore(endings: readonly Ending[], random: Random): number {
   const told = endings.map((ending) => (ending.kind === "answer" ? (ending.retryAfterMs ?? 0) : 0));
   const wait = Math.min(LONGEST_WAIT_MS, Math.max(150, ...told));
-  // Some come too soon, as real ones do.
+  // Some retry too soon, as real clients do.
   return random.chance(0.25) ? random.int(0, 100) : wait * (0.8 + 0.5 * random.next());
+}
+
+/** The end of a run, without faults: asks for every key until it is settled. */
+export async function settleAll(run: Run, random: Random): Promise<void> {
+  const left = [...run.tasks];
+  const unsettled: Task[] = [];
+  await Promise.all(
+    Array.from({ length: FINAL_CLIENTS }, async () => {
+      for (let task = left.pop(); task !== undefined; task = left.pop()) {
+        if (!(await settle(run, task, random))) unsettled.push(task);
+      }
+    }),
+  );
+  // Tries again one by one, because on a busy machine a large request may time out beside others.
+  for (const task of unsettled) await settle(run, task, random);
+}
+
+/** False if the key was not settled in time. After the second failure the checker reports it. */
+async function settle(run: Run, task: Task, random: Random): Promise<boolean> {
+  const giveUpAt = Date.now() + GIVE_UP_MS;
+  while (Date.now() < giveUpAt) {
+    const { ending } = await ask(run, task, { when: "never" }, { calm: true }, random);
+    // A different request may have used the key first: this answer is final too.
+    const isReused = ending.kind === "answer" && ending.code === "key-reused";
+    if (isFinal(task, ending) || isReused) return true;
+    await pause(POLL_MS);
+  }
+  return false;
 }

@@ -1,28 +1,28 @@
-// What a run has beyond the plain one. Each can be left out (`--without verify,stalls`), so that a rule that breaks can be
-// traced to what breaks it.
+// What a run can have beyond the plain one. Each can be left out (`--without verify,stalls`), so that a violation can be
+// traced to its cause.
 
 export const DIMENSIONS = [
-  /** Many duplicates at once that wait, and mostly leave. */
+  /** Many duplicates at once that wait; most leave before they get an answer. */
   "herds",
-  /** Clients that read nothing for a time, within large answers. */
+  /** Clients that stop reading for a time in the middle of large answers. */
   "stalls",
   /** Routes with `unknown = "verify"`, and an origin that answers questions in every way. */
   "verify",
-  /** Such a route whose callers share a scope, and may not see what another has done. */
+  /** A `verify` route whose callers share a scope but may not see each other's effects. */
   "foreign",
-  /** Questions that are answered a byte now and then. */
+  /** Verification requests that are answered one byte at a time. */
   "trickles",
-  /** Refusals that are too large to be passed on at once. */
+  /** Refusals that are too large to be forwarded in one piece. */
   "large-refusals",
-  /** Answers above `max_response_body` go into a bucket that fails at times. */
+  /** Answers above `max_response_body` are stored in a bucket that fails at times. */
   "bucket",
-  /** A route whose requests' bodies only flow through. */
+  /** A route that streams request bodies through without comparing them. */
   "none",
-  /** Operators who release, resolve and forget, at the right time or not. */
+  /** Operators who release, resolve and forget records in any state. */
   "operators",
 ] as const;
 
-/** With these the gateway breaks a rule: each names a defect that is known. */
+/** Known defects: with these dimensions the gateway breaks a rule. */
 export const BROKEN_DIMENSIONS: readonly Dimension[] = [];
 
 export type Dimension = (typeof DIMENSIONS)[number];
@@ -31,11 +31,11 @@ export type Dimensions = ReadonlySet<Dimension>;
 
 export const ALL: Dimensions = new Set(DIMENSIONS);
 
-/** `names` are those to leave out, as the command line has them. */
+/** `names` lists the dimensions to leave out, as given on the command line. */
 export function dimensionsWithout(names: readonly string[]): Dimensions {
   for (const name of names) {
     if (!DIMENSIONS.some((known) => known === name)) {
-      throw new Error(`--without knows no "${name}": ${DIMENSIONS.join(", ")}`);
+      throw new Error(`--without: unknown dimension "${name}". Known: ${DIMENSIONS.join(", ")}`);
     }
   }
   return new Set(DIMENSIONS.filter((name) => !names.includes(name)));

@@ -1,5 +1,5 @@
-// The faults that strike the whole run: the gateway killed, stopped, killed while it stands still or has hardly begun; an
-// origin that refuses connections, alone or while the gateway starts. What a single request meets is planned by its client.
+// The faults that strike the whole run: the gateway is killed, stopped, killed while stopped or just after its start; the
+// origin refuses connections, alone or while the gateway restarts. Faults of single requests are planned by their clients.
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { ChaosBucket } from "./bucket.ts";
@@ -15,7 +15,7 @@ interface Victims {
   readonly isOver: () => boolean;
 }
 
-/** Strikes until the run is over; everything stands again when it resolves. */
+/** Strikes until the run is over. Gateway and origin are up again when it resolves. */
 export async function strike(victims: Victims, random: Random): Promise<void> {
   const { gateway } = victims;
   const refusal = (): Promise<void> => refuse(victims, random.int(200, 1_500));
@@ -46,7 +46,7 @@ export async function strike(victims: Victims, random: Random): Promise<void> {
   }
 }
 
-/** Half of the time every order to the bucket fails; now and then one fails in the other half. */
+/** Alternates between phases in which every bucket request fails and phases in which some fail at random. */
 export async function strikeBucket(bucket: ChaosBucket, isOver: () => boolean, random: Random): Promise<void> {
   for (let fails = true; !isOver(); fails = !fails) {
     bucket.fail(fails);

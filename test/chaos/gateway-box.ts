@@ -1,5 +1,5 @@
-// The gateway of a run, whatever process it is right now: killed and started again on the same state and port, stopped
-// and continued. It reports what has really struck, from when to when.
+// The gateway of a run across its processes: it is killed and restarted on the same state and port, stopped and continued.
+// Reports each fault that took effect, with its start and end.
 
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -14,9 +14,9 @@ const OUTPUT_CHARACTERS = 4_000;
 export interface GatewayBox {
   readonly port: number;
   readonly stateDir: string;
-  /** SIGKILL, and a new start on the same state. */
+  /** SIGKILL, then a restart on the same state. */
   killAndRestart(): Promise<void>;
-  /** SIGSTOP, `doing` in the meantime, SIGCONT. */
+  /** SIGSTOP, then `doing`, then SIGCONT. */
   stopDuring(doing: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ async function restart(gateway: Gateway): Promise<Gateway> {
   }
 }
 
-/** Null: it was killed while it stood still. */
+/** Null: the process was killed while it was stopped. */
 function continueProcess(pid: number | null): void {
   if (pid !== null) process.kill(pid, "SIGCONT");
 }
@@ -86,13 +86,13 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Where the system tells: everywhere else the signal is believed. */
+/** Reads the state from /proc; on systems without it, assumes that the signal worked. */
 async function isStopped(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   return stat === null || / T /.test(stat.slice(stat.lastIndexOf(")")));
 }
 
-/** What binds the bucket that listens there, as `BODIES`. */
+/** Binds the bucket on this port as `BODIES`. */
 export function bucketAt(port: number): Pick<WorkerdOptions, "extraBindings" | "extraServices"> {
   return {
     extraBindings: ['(name = "BODIES", r2Bucket = "bodies")'],
@@ -101,8 +101,8 @@ export function bucketAt(port: number): Pick<WorkerdOptions, "extraBindings" | "
 }
 
 /**
- * A free port below those that the system hands out by itself. On one of those, a client that connects while nobody
- * listens can be given the very same port and meets itself, and the gateway could not listen there again.
+ * A free port below the system's ephemeral range. With a port from that range, a client that connects while nobody
+ * listens can be assigned the same port, connect to itself, and keep the gateway from listening there again.
  */
 export async function quietPort(): Promise<number> {
   for (;;) {

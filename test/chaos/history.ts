@@ -1,10 +1,10 @@
-// What a run leaves behind, one JSON object a line: everything that clients sent and got, everything that the origin saw
-// and did, and every fault. All times are wall-clock milliseconds of one machine. The checker reads nothing else.
+// The history of a run, one JSON object per line: everything that clients sent and received, everything that the origin
+// saw and did, and every fault. All times are wall-clock milliseconds of one machine. The checker reads nothing else.
 
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 
-/** A route's promise, as far as the checker has to know it. */
+/** The settings of a route that the checker needs. */
 export interface RoutePolicy {
   readonly unknown: "retry" | "hold" | "verify";
   readonly duplicate: "reject" | "wait" | "attach";
@@ -13,11 +13,11 @@ export interface RoutePolicy {
   readonly idleTimeoutMs: number;
   readonly lockMs: number;
   readonly retentionMs: number;
-  /** Bodies above it are not kept, but in a bucket. */
+  /** Larger bodies are kept only in a bucket, if there is one. */
   readonly maxResponseBodyBytes: number;
-  /** Whether larger ones go into a bucket. */
+  /** Whether larger bodies go into a bucket. */
   readonly hasBucket: boolean;
-  /** Whether requests' bodies only flow through, neither compared nor kept. */
+  /** Whether request bodies are streamed through, neither compared nor kept. */
   readonly comparesNone: boolean;
 }
 
@@ -27,20 +27,20 @@ export interface Meta {
   readonly seconds: number;
   readonly startedAt: number;
   readonly policies: Readonly<Record<string, RoutePolicy>>;
-  /** Statuses by which the origin says that it did not act, or that nobody knows. */
+  /** `refused`: statuses that mean the origin did not act. `ambiguous`: statuses that leave it open. */
   readonly refused: readonly number[];
   readonly ambiguous: readonly number[];
 }
 
-/** What the origin says of itself in every answer. */
+/** What the origin puts into every answer to identify it. */
 export interface OriginMarks {
-  /** The arrival that this answers; or the question, or (below 0) the decision, that it came by. */
+  /** Number of the arrival that this answers, or of the question or (below 0) the operator decision that provided it. */
   readonly arrival: number;
   /** The client's request that the arrival was forwarded from. */
   readonly request: string;
   readonly key: string;
   readonly scope: string;
-  /** The effect that the answer tells of; null where there was none. */
+  /** The effect that the answer reports; null if there was none. */
   readonly effect: string | null;
   readonly bytes: number;
 }
@@ -51,28 +51,28 @@ export interface Answer {
   readonly complete: boolean;
   /** The client itself cut it short. */
   readonly left: boolean;
-  /** The gateway's `Idempotency-Key`. */
+  /** The `Idempotency-Key` that the gateway echoes. */
   readonly echo: string | null;
-  /** Of a problem that the gateway made. */
+  /** The code, if the answer is one of the gateway's problems. */
   readonly code: string | null;
   readonly replayed: boolean;
   readonly expiresAt: number | null;
   readonly retryAfterMs: number | null;
-  /** The text that only the origin's answers hold, in an answer that is not the origin's. */
+  /** An answer without the origin's marks contains the text that only the origin's answers contain. */
   readonly leaks: boolean;
   readonly origin: OriginMarks | null;
-  /** Digest over status text and the origin's own headers, but for those that a replay may leave out or frames. */
+  /** Digest of the status line and the origin's headers, except framing and headers that a replay may omit. */
   readonly headers: string;
   readonly hasCookie: boolean;
   readonly sha256: string;
   readonly bytes: number;
-  /** Against the bytes that the origin's marks announce; `none`: it is not the origin's. */
+  /** Compared with the bytes that the origin's marks announce; `none`: the answer has no marks. */
   readonly body: "whole" | "prefix" | "other" | "none";
 }
 
 export type Ending =
   | Answer
-  /** `left`: the client reset the connection. `broken`: it was refused or lost. `patience`: nothing came in time. */
+  /** `left`: the client reset the connection. `broken`: it was refused or lost. `patience`: no answer came in time. */
   | { readonly kind: "none"; readonly why: "left" | "broken" | "patience"; readonly error?: string };
 
 /** One request of one client, from its first byte to its end. */
@@ -82,25 +82,25 @@ export interface Exchange {
   readonly key: string;
   readonly scope: string;
   readonly path: string;
-  /** Names what is asked for: requests of one key with the same print are retries of each other. */
+  /** Identifies the operation: requests of one key with the same print are retries of each other. */
   readonly print: string;
-  /** Who sent it. Those of one scope share a key, though none may see what another did. */
+  /** Who sent it. Callers of one scope share a key, but none may see another's effects. */
   readonly credential: string;
   /** Only a part of the body was sent. */
   readonly partial: boolean;
-  /** Of its body, when it is whole. */
+  /** Size of the whole body, also when only a part was sent. */
   readonly bytes: number;
   readonly bodySha256: string;
-  /** How long it read nothing within the answer. */
+  /** How long the client stopped reading within the answer. */
   readonly stalledMs: number;
-  /** In the final phase, without faults. */
+  /** Sent in the final phase, without faults. */
   readonly calm: boolean;
   readonly sentAt: number;
   readonly endAt: number;
   readonly ending: Ending;
 }
 
-/** One request that arrived at the origin, and all that came of it there. */
+/** One request that arrived at the origin, and what the origin did with it. */
 export interface Arrival {
   readonly type: "arrival";
   /** 1, 2, 3 … in the order of arrival. */
@@ -110,30 +110,30 @@ export interface Arrival {
   readonly scope: string;
   readonly path: string;
   readonly credential: string;
-  /** The `Idempotency-Attempt`; null where it is no whole number above 0. */
+  /** The `Idempotency-Attempt` header; null if it is not a whole number above 0. */
   readonly attempt: number | null;
-  /** Of the request's body; null where it did not come whole. */
+  /** Digest of the request's body; null if the body did not arrive whole. */
   readonly bodySha256: string | null;
-  /** The request's `Idempotency-Key` was the key. */
+  /** The request carried the right `Idempotency-Key`. */
   readonly hasKey: boolean;
-  /** What it did. */
+  /** The planned behaviour. */
   readonly step: string;
   readonly at: number;
   readonly status: number | null;
   readonly headAt: number | null;
-  /** The longest silence between two pieces of the answer's body. */
+  /** The longest pause between two pieces of the answer's body. */
   readonly maxGapMs: number;
-  /** Just before the last byte of a whole answer was written: nobody can have seen its end before. */
+  /** Taken just before the last byte of a whole answer was written: no client can have seen the end earlier. */
   readonly lastAt: number | null;
   readonly headers: string | null;
   readonly sha256: string | null;
-  /** The whole body's, as soon as the head is written. */
+  /** Size of the whole body, known as soon as the head is written. */
   readonly bytes: number | null;
   readonly closedAt: number;
   readonly closedBy: "origin" | "peer";
 }
 
-/** The origin acted. It may do so when the connection has long been closed. */
+/** The origin acted, possibly long after the connection was closed. */
 export interface Effect {
   readonly type: "effect";
   readonly id: string;
@@ -143,20 +143,20 @@ export interface Effect {
   readonly at: number;
 }
 
-/** The origin was asked what it knows of a key (`unknown = "verify"`). It shares its numbers with arrivals. */
+/** The gateway asked the origin what it knows about a key (`unknown = "verify"`). Numbered together with arrivals. */
 export interface Question {
   readonly type: "question";
   readonly seq: number;
   readonly key: string;
   readonly scope: string;
   readonly credential: string;
-  /** How it was answered: "truth", "hang", "trickle" … */
+  /** How the origin answered: "truth", "hang", "trickle" … */
   readonly mode: string;
   readonly at: number;
-  /** The effect that this credential may see; null: none. */
+  /** The effect that this credential may see; null if none. */
   readonly effect: string | null;
   readonly status: number | null;
-  /** Just before the last byte of a whole answer was written. */
+  /** Taken just before the last byte of a whole answer was written. */
   readonly lastAt: number | null;
   readonly headers: string | null;
   readonly sha256: string | null;
@@ -164,29 +164,29 @@ export interface Question {
   readonly closedBy: "origin" | "peer";
 }
 
-/** What an operator decided about a record, at a time that may be the wrong one. */
+/** What an operator decided about a record, possibly at a wrong time. */
 export interface Decision {
   readonly type: "decision";
-  /** Below 0: the `arrival` in the marks of the response that `resolve` gives. */
+  /** Below 0. `resolve` puts it as `arrival` into the marks of its response. */
   readonly seq: number;
   readonly key: string;
   readonly scope: string;
   readonly action: "release" | "resolve" | "forget";
   readonly sentAt: number;
   readonly endAt: number;
-  /** `lost`: no answer came, or one that leaves open whether it was done. */
+  /** `lost`: no answer, or one that leaves open whether the change was made. */
   readonly outcome: "changed" | "refused" | "missing" | "invalid" | "lost";
   readonly retryAfterMs: number | null;
-  /** With `resolve`: the response that it gives. */
+  /** The response that `resolve` provides. */
   readonly status: number | null;
   readonly headers: string | null;
   readonly sha256: string | null;
 }
 
 /**
- * Something that was broken for a time. `lag` and `slow-disk`: the machine was too busy for what takes milliseconds; what
- * has to be in time may have been late. Both also tell of a gateway that is killed or stopped, with nothing new.
- * `bucket-fails` concerns the routes that have one, and no other.
+ * Something was broken for a time. `lag` and `slow-disk`: the machine was so busy that operations of a few milliseconds
+ * were late; both are also reported while the gateway is killed or stopped.
+ * `bucket-fails` concerns only the routes that have a bucket.
  */
 export interface Outage {
   readonly type: "outage";
@@ -195,29 +195,29 @@ export interface Outage {
   readonly to: number;
 }
 
-/** The gateway's state on disk, as it was at the end: whatever should be gone by then. */
+/** The gateway's state on disk at the end of the run, by when all due work should be done. */
 export interface LedgerLook {
   readonly type: "ledger";
   readonly at: number;
   readonly records: number;
-  /** Records whose deadline has passed long ago, without any request since. */
+  /** Records whose deadline passed long ago. */
   readonly overdue: number;
-  /** Bodies that no record owns and nobody erases. */
+  /** Stored bodies that no record owns and that are not queued for erasure. */
   readonly orphans: number;
-  /** Objects in the bucket that no record's shard knows of. */
+  /** Objects in the bucket that no shard knows. */
   readonly strays: readonly string[];
   /** Shards that could not be read. */
   readonly unread: number;
 }
 
-/** The gateway's process ended by itself; `output` is the end of what it printed. */
+/** The gateway's process ended without being killed; `output` is the end of what it printed. */
 export interface Died {
   readonly type: "died";
   readonly at: number;
   readonly output: string;
 }
 
-/** Records that have gone from the disk while the run was on: an alarm erased them. */
+/** Records that alarms erased from the disk during the run. */
 export interface Erased {
   readonly type: "erased";
   readonly count: number;

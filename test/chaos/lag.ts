@@ -1,5 +1,5 @@
-// Notices when the machine is too busy: this process does not get the processor in time, or the gateway takes long for an
-// answer that needs no storage, or the disk for a small write. What was promised in milliseconds may then be late.
+// Notices when the machine is too busy: this process does not get the processor in time, the gateway is slow to answer a
+// request that needs no storage, or the disk is slow to do a small write. Deadlines of milliseconds may then be missed.
 
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const LATE_MS = 150;
 
 type Report = (outage: Outage) => void;
 
-/** Of this process. Returns what ends the watch. */
+/** Watches this process. Returns a function that stops watching. */
 export function watchLag(report: Report): () => void {
   let last = Date.now();
   const timer = setInterval(() => {
@@ -24,7 +24,7 @@ export function watchLag(report: Report): () => void {
   return () => clearInterval(timer);
 }
 
-/** Of the gateway, wherever it listens, and of the disk below its state. Returns what ends the watch. */
+/** Watches the gateway and the disk below its state. Returns a function that stops watching. */
 export async function watchPulse(port: number, stateDir: string, report: Report): Promise<() => Promise<void>> {
   const disk = await open(join(stateDir, "pulse"), "w");
   const end = new AbortController();

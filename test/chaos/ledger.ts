@@ -1,5 +1,5 @@
-// The gateway's state as it lies on disk, read from outside: what should be gone and is not, and what has gone by itself.
-// It only looks: no object is woken, so whatever changes is the alarm's work.
+// Reads the gateway's state on disk from outside: what should have been erased and was not, and what alarms have erased.
+// It is read-only and wakes no object, so every change is the work of an alarm.
 
 import { copyFile, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import * as v from "valibot";
 import type { LedgerLook } from "./history.ts";
 
-/** How late an alarm may be: the processor is shared. */
+/** How late an alarm may be, because the processor is shared. */
 const OVERDUE_MS = 2_000;
 
 const record = v.object({ name: v.string(), overdue: v.number() });
@@ -21,19 +21,19 @@ const OVERDUE = `SELECT id AS name,
 const ORPHANS = `SELECT count(DISTINCT body) AS n FROM chunks
   WHERE body NOT IN (SELECT attempt_id FROM records) AND body NOT IN (SELECT body FROM discarded)`;
 
-/** Bodies in the bucket are known before they are begun, and until they are erased. */
+/** The shard notes a body before it starts the upload, and keeps the note until the body is erased. */
 const REMOTE = "SELECT body AS name FROM remote";
 
 export interface LedgerState extends LedgerLook {
-  /** Of each record. */
+  /** The id of each record. */
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * `inBucket` are the bodies that the bucket holds.
+ * `inBucket`: the bodies that the bucket holds.
  *
- * `seen` are the shards that are looked at; up to `most` are added, since there can be thousands. The same ones every time:
- * what is there no more has been erased.
+ * `seen`: the shards to read. Shards are added up to `most`, because there can be thousands. Every call reads the same
+ * shards, so a record that has disappeared since the last call was erased.
  */
 export async function lookAtLedger(
   stateDir: string,
@@ -43,7 +43,7 @@ export async function lookAtLedger(
 ): Promise<LedgerState> {
   const at = Date.now();
   const files = await readdir(stateDir, { recursive: true });
-  // Objects of this project only; the runtime keeps databases of its own beside them.
+  // The runtime keeps databases of its own beside those of the shards.
   const shards = files.filter((name) => /KeyShard\/[0-9a-f]{64}\.sqlite$/.test(name));
   for (const name of shards) if (seen.size < most) seen.add(name);
   const copies = await mkdtemp(join(tmpdir(), "onceway-look-"));
@@ -69,21 +69,21 @@ export async function lookAtLedger(
 interface ShardLook {
   readonly rows: readonly v.InferOutput<typeof record>[];
   readonly orphans: number;
-  /** Names of bodies. */
+  /** Names of bodies in the bucket. */
   readonly remote: readonly string[];
   readonly isRead: boolean;
 }
 
 const NOTHING = { rows: [], orphans: 0, remote: [] };
 
-/** At a copy: a reader of the database itself could hold a lock that the gateway needs. */
+/** Reads a copy, because a reader of the original could hold a lock that the gateway needs. */
 async function lookAtShard(file: string, copy: string, at: number): Promise<ShardLook> {
   try {
     await copyFile(file, copy);
     await copyFile(`${file}-wal`, `${copy}-wal`).catch(() => undefined);
     const database = new DatabaseSync(copy);
     try {
-      // An object that has only just begun has no table yet.
+      // An object that has just started has no table yet.
       const tables = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'discarded'").all();
       if (tables.length === 0) return { ...NOTHING, isRead: true };
       const rows = v.parse(v.array(record), database.prepare(OVERDUE).all(at - OVERDUE_MS));
@@ -94,7 +94,7 @@ async function lookAtShard(file: string, copy: string, at: number): Promise<Shar
       database.close();
     }
   } catch {
-    // Copied in the middle of a write: the next look will tell.
+    // Copied in the middle of a write. The next call tries again.
     return { ...NOTHING, isRead: false };
   }
 }

@@ -1,5 +1,5 @@
-// Operations: what a client asks for once, under one key, and repeats until it knows. Everything of it follows from the
-// seed; bodies are made anew for each request, so that thousands of operations take no room.
+// Operations: what a client requests under one key and retries until it has a final answer. All choices follow from the
+// seed. Bodies are generated for each request, so that thousands of operations take no memory.
 
 import type { Random } from "./random.ts";
 import type { Dimensions } from "./dimensions.ts";
@@ -9,27 +9,27 @@ import { makePlan, makeQuestions } from "./steps.ts";
 export interface Operation {
   readonly key: string;
   readonly path: string;
-  /** Whose key it is: each has a record of its own, which may share nothing with the others. */
+  /** The callers that use the key. Each has its own record, which shares nothing with the others. */
   readonly scopes: readonly string[];
-  /** For the origin, as JSON. */
+  /** The origin's plan, as JSON. */
   readonly plan: string;
   readonly questions: string;
   /** How many credentials use the key within each scope. */
   readonly credentials: number;
   readonly bodyBytes: number;
-  /** The answer is larger than the network holds. */
+  /** The answer is larger than the network buffers. */
   readonly isHuge: boolean;
-  /** The route compares no bodies: whatever a retry writes there, it is a retry. */
+  /** The route does not compare bodies, so every request with the key is a retry. */
   readonly comparesNone: boolean;
   /** Whether duplicates wait. */
   readonly waits: boolean;
-  /** The route compares JSON: a retry may write it in another way. */
+  /** The route compares JSON, so a retry may format it differently. */
   readonly isJson: boolean;
 }
 
 const SCOPES = ["ann", "bob", "cid", "dora"] as const;
 
-/** Requests above this size take another way through the gateway. */
+/** Requests above this size take a different path through the gateway. */
 const LARGE_BYTES = 1 << 20;
 
 export function makeOperation(random: Random, dimensions: Dimensions): Operation {
@@ -57,7 +57,7 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
   };
 }
 
-/** The request's body. `print` "other" asks for something else under the same key; `odd` writes the same JSON differently. */
+/** The request's body. `print` "other" is a different operation under the same key; `odd` formats the same JSON differently. */
 export function requestBody(operation: Operation, print: "first" | "other", odd: boolean): Buffer {
   const amount = print === "first" ? 100 : 101;
   const text = "x".repeat(operation.bodyBytes);

@@ -1,27 +1,27 @@
-// Operators at work while everything fails: each picks a key of the run and decides about its record, whatever state it is
-// in, by the operator API. What they were told goes into the history like any answer.
+// Operators at work while everything fails: each picks a key of the run and changes its record, in whatever state it is,
+// through the operator API. The answers go into the history.
 
 import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import { headerValue, rawRequest } from "../support/http.ts";
 import type { HeaderPair, RawResponse } from "../support/http.ts";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
-import type { Errand } from "./clients.ts";
+import type { Task } from "./clients.ts";
 import type { Decision, OriginMarks } from "./history.ts";
 import type { Random } from "./random.ts";
 import { MARKS_HEADER } from "./steps.ts";
 
-/** For runs alone. */
+/** Used in chaos runs only. */
 export const ADMIN_TOKEN = "chaos-operator-0123456789abcdef-0123456789";
 const BASE = "/_onceway";
-/** Among so many of the latest errands: older records have expired. */
+/** Operators choose among so many of the latest tasks; older records have expired. */
 const POOL = 60;
 const PATIENCE_MS = 5_000;
 const STATUSES = [200, 201, 402] as const;
 
-export interface OperatorDesk {
+export interface OperatorRun {
   readonly port: number;
-  readonly errands: readonly Errand[];
+  readonly tasks: readonly Task[];
   readonly report: (decision: Decision) => void;
   readonly isOver: () => boolean;
 }
@@ -30,22 +30,22 @@ const page = v.object({ records: v.array(v.object({ id: v.string(), state: v.str
 
 let decided = 0;
 
-export async function runOperator(desk: OperatorDesk, random: Random): Promise<void> {
-  while (!desk.isOver()) {
+export async function runOperator(run: OperatorRun, random: Random): Promise<void> {
+  while (!run.isOver()) {
     await pause(random.int(20, 250));
-    const errand = desk.errands[desk.errands.length - random.int(1, Math.min(POOL, desk.errands.length))];
-    // By a key that only one scope uses: the list does not say whose a record is.
-    if (errand !== undefined && errand.operation.scopes.length === 1) await decide(desk, errand, random);
+    const task = run.tasks[run.tasks.length - random.int(1, Math.min(POOL, run.tasks.length))];
+    // Only keys with one scope, because the list does not show the scope of a record.
+    if (task !== undefined && task.operation.scopes.length === 1) await decide(run, task, random);
   }
 }
 
-async function decide(desk: OperatorDesk, errand: Errand, random: Random): Promise<void> {
-  const { key } = errand.operation;
-  const found = await ask(desk.port, "GET", `/records?key=${encodeURIComponent(key)}`);
+async function decide(run: OperatorRun, task: Task, random: Random): Promise<void> {
+  const { key } = task.operation;
+  const found = await ask(run.port, "GET", `/records?key=${encodeURIComponent(key)}`);
   const { output, success } = v.safeParse(page, jsonOf(found));
   const record = success ? output.records[0] : undefined;
   if (record === undefined) return;
-  // Most decide about what waits for a decision; some about anything.
+  // Most operators choose records that need a decision; some choose any.
   if (record.state !== "unknown" && record.state !== "failed" && random.chance(0.7)) return;
   const action = random.weighted([
     [3, "release"],
@@ -59,7 +59,7 @@ async function decide(desk: OperatorDesk, errand: Errand, random: Random): Promi
     arrival: seq,
     request: "",
     key,
-    scope: errand.scope,
+    scope: task.scope,
     effect: null,
     bytes: random.int(0, 20_000),
   };
@@ -69,13 +69,13 @@ async function decide(desk: OperatorDesk, errand: Errand, random: Random): Promi
   ];
   const given = { status, headers, body: bodyOf(marks) };
   const sentAt = Date.now();
-  const told = await ask(desk.port, "POST", `/records/${record.id}/${action}`, changeBody(action, given));
+  const told = await ask(run.port, "POST", `/records/${record.id}/${action}`, changeBody(action, given));
   const isResolve = action === "resolve";
-  desk.report({
+  run.report({
     type: "decision",
     seq,
     key,
-    scope: errand.scope,
+    scope: task.scope,
     action,
     sentAt,
     endAt: Date.now(),
@@ -93,14 +93,14 @@ interface Given {
   readonly body: Buffer;
 }
 
-/** What the API wants to have for each change. */
+/** The request body that the API expects for each change. */
 function changeBody(action: Decision["action"], { status, headers, body }: Given): string {
   const reason = "chaos";
   if (action !== "resolve") return JSON.stringify({ reason });
   return JSON.stringify({ reason, confirm: true, response: { status, headers, bodyBase64: body.toString("base64") } });
 }
 
-/** Null: no answer came, or not all of one. */
+/** Null: no answer, or an incomplete one. */
 async function ask(port: number, method: string, path: string, body?: string): Promise<RawResponse | null> {
   const request = rawRequest({
     host: "127.0.0.1",

@@ -1,5 +1,5 @@
-// The origin's journal: what is known of each arrival from its first byte to the end of its connection, and how many came
-// for a key before it.
+// The origin's journal: each arrival from its first byte to the end of its connection, and the number of earlier arrivals
+// for the same key.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Arrival, Effect, OriginMarks } from "./history.ts";
@@ -7,7 +7,7 @@ import { TENANT_HEADER } from "./routes.ts";
 import { CALM, PLAN_HEADER, REQUEST_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
-/** What an answer is written for, and who notes how far it has come. */
+/** Identifies an answer and records how far it has been written. */
 export interface OpenAnswer {
   marks(bytes: number): OriginMarks;
   headWritten(status: number, headers: string, bytes: number): void;
@@ -18,24 +18,24 @@ export interface OpenAnswer {
 
 export interface OpenArrival extends OpenAnswer {
   readonly seq: number;
-  /** What the plan has for it. */
+  /** Its step of the plan. */
   readonly step: Step;
   begin(name: Step["name"]): void;
-  /** Acts, whether anybody still waits or not. */
+  /** Takes effect, whether or not a client still waits. */
   act(): void;
-  /** The origin is about to end the connection. */
+  /** Notes that the origin is about to close the connection. */
   breakOff(): void;
-  /** All of the request's body has come. */
+  /** The whole request body has been read. */
   readWhole(sha256: string): void;
 }
 
 export interface Arrivals {
   /** The number of the next arrival or question. */
   number(): number;
-  /** What it has done for a credential, the latest; null: nothing. */
+  /** The latest effect for a credential; null if none. */
   effectFor(record: string, credential: string): string | null;
   open(request: IncomingMessage, response: ServerResponse): OpenArrival;
-  /** Ends and reports those that are still open. */
+  /** Ends and reports the open arrivals. */
   closeAll(): void;
 }
 
@@ -48,7 +48,7 @@ export function createArrivals(report: (event: Arrival | Effect) => void): Arriv
   let arrived = 0;
   let effects = 0;
 
-  /** How many came for this record before. */
+  /** The number of earlier arrivals for this record. */
   function count(record: string): number {
     const before = counts.get(record) ?? 0;
     counts.set(record, before + 1);
@@ -115,7 +115,7 @@ export function recordName({ key, scope }: { readonly key: string; readonly scop
   return `${scope} ${key}`;
 }
 
-/** Whose key it is, as the client said it. */
+/** Key, scope and credential from the client's headers. */
 export function describeCaller(request: IncomingMessage): Pick<Arrival, "key" | "scope" | "credential"> {
   return {
     key: header(request, "x-key"),

@@ -1,21 +1,29 @@
-// The run's side of its origin: forks the process, passes its reports on, and tells it what to do.
+// The run's side of the origin: forks the process, forwards its reports, and sends it commands.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { HistoryEvent } from "./history.ts";
-import type { FromOrigin, ToOrigin } from "./origin-messages.ts";
+import type { Arrival, Effect, HistoryEvent, Outage, Question } from "./history.ts";
+
+/** `refuse`: stop listening and reset what is open. `finish`: report whatever is still open. */
+export type ToOrigin = "refuse" | "listen" | "calm" | "finish";
+
+/** The channel keeps the order, so a `done` comes after every event that was reported before it. */
+export type FromOrigin =
+  | { readonly type: "ready" }
+  | { readonly type: "done"; readonly message: ToOrigin }
+  | { readonly type: "event"; readonly event: Arrival | Effect | Outage | Question };
 
 export interface ChaosOrigin {
   readonly url: string;
-  /** Resolves when it is done. */
+  /** Resolves when the origin has carried out the command. */
   tell(message: ToOrigin): Promise<void>;
-  /** Everything that it has seen is reported when this resolves. */
+  /** Resolves when the origin has reported everything and has exited. */
   close(): Promise<void>;
 }
 
 export async function startChaosOrigin(port: number, report: (event: HistoryEvent) => void): Promise<ChaosOrigin> {
-  // No inherited flags: a test runner's loader has no place in the origin.
+  // No inherited flags: the origin must not load the test runner.
   const child = fork(fileURLToPath(new URL("origin.ts", import.meta.url)), [String(port)], { execArgv: [] });
   const waiting: { readonly message: ToOrigin; readonly resolve: () => void }[] = [];
   const ready = Promise.withResolvers<void>();

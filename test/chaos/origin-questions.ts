@@ -1,6 +1,6 @@
-// What the origin says when it is asked what it knows of a key (`unknown = "verify"`). It knows what it has done for the
-// credential that asks, and nothing of what it has done for others. At times it says that late, a byte now and then, not
-// to the end, or not at all. It reports each question once it is over.
+// The origin's answers when the gateway asks what it knows about a key (`unknown = "verify"`). It reports only what it did
+// for the credential that asks. At times it answers late, one byte at a time, incompletely, or not at all. It reports each
+// question once it is over.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,18 +10,18 @@ import { type Arrivals, describeCaller, header, recordName } from "./origin-arri
 import { MARKS_HEADER, type QuestionMode, QUESTIONS_HEADER, REQUEST_HEADER } from "./steps.ts";
 
 export interface Questions {
-  /** `isCalm`: with the truth, at once. */
+  /** With `isCalm`, answers truthfully and at once. */
   answer(request: IncomingMessage, response: ServerResponse, isCalm: boolean): Promise<void>;
-  /** Ends and reports those that are still open. */
+  /** Ends and reports the open questions. */
   closeAll(): void;
 }
 
 const BYTES = 200;
-/** Within the gateway's `timeout`. */
+/** Below the gateway's `timeout`. */
 const SLOW_MS = 500;
-/** Within its `idle_timeout`, each time. */
+/** Below the gateway's `idle_timeout`. */
 const TRICKLE_MS = 300;
-/** What trickles or hangs is ended here, long after the gateway should have given it up. */
+/** The origin ends trickling and hanging answers itself, long after the gateway should have given up. */
 const STALL_MS = 7_000;
 
 type Draft = { -readonly [Name in keyof Question]: Question[Name] };

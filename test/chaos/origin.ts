@@ -1,22 +1,22 @@
-// The origin of a run, as a process of its own: `startChaosOrigin` forks it and tells it when to refuse connections. It
-// does with each arrival what the client's plan says, and reports every arrival once it is over. It ends with its parent.
+// The origin of a run, in its own process: `startChaosOrigin` forks it and tells it when to refuse connections. For each
+// arrival it follows the client's plan, and it reports the arrival once it is over. It exits with its parent.
 
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { listen } from "../support/origin-server.ts";
+import { bodyOf, digestHead, sha256 } from "./body.ts";
 import { createArrivals } from "./origin-arrivals.ts";
-import type { OpenArrival } from "./origin-arrivals.ts";
-import { answer } from "./origin-answer.ts";
-import type { FromOrigin, ToOrigin } from "./origin-messages.ts";
+import type { OpenAnswer, OpenArrival } from "./origin-arrivals.ts";
+import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { createQuestions } from "./origin-questions.ts";
 import { QUESTION_PATH } from "./routes.ts";
 import { watchLag } from "./lag.ts";
-import { CALM } from "./steps.ts";
+import { CALM, MARKS_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
-/** An arrival that nobody ends is ended here; long after the gateway has given up on it. */
+/** The origin ends a stalled arrival itself, long after the gateway should have given up. */
 const STALL_MS = 6_000;
 
 const send = (message: FromOrigin): void => void process.send?.(message);
@@ -51,7 +51,7 @@ async function serve(
     request.socket.resetAndDestroy();
   };
   if (step.name === "reset-unread") return reset();
-  // What was not read whole was never asked for.
+  // A request that did not arrive whole is not carried out.
   const bodySha256 = await readWhole(request);
   if (bodySha256 === null) return;
   arrival.readWhole(bodySha256);
@@ -87,7 +87,54 @@ async function serve(
   reset();
 }
 
-/** The body's digest; null when it does not come whole. */
+/** Writes an answer in pieces, whole or only its first half, and reports when each piece was written. */
+async function answer(
+  arrival: OpenAnswer,
+  step: Step,
+  response: ServerResponse,
+  extent: "whole" | "half",
+): Promise<void> {
+  const marks = arrival.marks(step.bytes);
+  const body = bodyOf(marks);
+  const headers: [string, string][] = [
+    ["Content-Type", "application/octet-stream"],
+    [MARKS_HEADER, JSON.stringify(marks)],
+    ["X-Repeated", "one"],
+    ["X-Repeated", "two"],
+    ["Set-Cookie", `session=${marks.arrival}`],
+    // Only the gateway may set these: it has to drop both.
+    ["Idempotent-Replayed", "true"],
+    ["Idempotency-Expires", "Thu, 01 Jan 1970 00:00:00 GMT"],
+  ];
+  if (step.status === 503 || step.status === 429) headers.push(["Retry-After", "1"]);
+  if (!step.chunked) headers.push(["Content-Length", String(body.length)]);
+  const own = headers.filter(([name]) => !name.startsWith("Idempot"));
+  response.sendDate = false;
+  response.writeHead(step.status, "Chaos", headers.flat());
+  arrival.headWritten(step.status, digestHead(step.status, "Chaos", own), body.length);
+  response.flushHeaders();
+
+  const size = Math.ceil(body.length / Math.max(step.pieces, extent === "half" ? 2 : 1));
+  const end = extent === "half" ? Math.floor(body.length / 2) : body.length;
+  for (let at = 0; at < end && !response.destroyed; at += size) {
+    if (at > 0) await pause(step.pauseMs);
+    const piece = body.subarray(at, Math.min(at + size, end));
+    if (at + size >= body.length) arrival.lastPiece(sha256(body));
+    else arrival.pieceWritten();
+    await write(response, piece);
+  }
+  if (extent === "whole") response.end();
+}
+
+/** Resolves when the bytes are handed to the system or the connection is gone. */
+function write(response: ServerResponse, bytes: Buffer): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    response.write(bytes, () => resolve());
+  });
+}
+
+/** The body's digest; null if the body does not arrive whole. */
 function readWhole(request: IncomingMessage): Promise<string | null> {
   const hash = createHash("sha256");
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
-// Chance from a seed: the same seed gives every client, operation and fault the same choices. How they meet in time is up
-// to the machine, so a seed repeats a run's choices and not its interleaving.
+// Seeded random choices: the same seed gives every client, operation and fault the same choices. Their timing depends on
+// the machine, so a seed repeats a run's choices but not its interleaving.
 
 import { createHash } from "node:crypto";
 
@@ -10,12 +10,12 @@ export interface Random {
   int(min: number, max: number): number;
   chance(probability: number): boolean;
   pick<T>(list: readonly T[]): T;
-  /** One of the values, each as often as its weight says. */
+  /** One of the values, with a probability in proportion to its weight. */
   weighted<T>(entries: readonly [readonly [weight: number, value: T], ...(readonly [number, T])[]]): T;
   hex(digits: number): string;
 }
 
-/** `name` tells independent sources of one seed apart. */
+/** `name` separates independent generators of one seed. */
 export function createRandom(seed: string, name: string): Random {
   let state = createHash("sha256").update(`${seed}/${name}`).digest().readUInt32LE(0);
 

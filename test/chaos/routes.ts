@@ -1,5 +1,5 @@
-// The gateway's configuration in a run: one route for each way to treat doubt and duplicates, with times so short that
-// locks end, records expire and alarms fire all the time.
+// The gateway's configuration in a run: one route for each combination of `unknown` and `duplicate`, with times so short
+// that locks end, records expire and alarms fire all the time.
 
 import { BUILT_IN } from "../../src/config/settings.ts";
 import type { Json } from "../../src/serve/workerd-config.ts";
@@ -9,12 +9,12 @@ import type { RoutePolicy } from "./history.ts";
 
 const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, waitMs: 600 } as const;
 
-/** Below the largest body that the origin makes. */
+/** Smaller than the largest body that the origin generates. */
 const SMALL_BYTES = 100_000;
 
 export const TENANT_HEADER = "X-Tenant";
 
-/** Below it the origin answers what it knows of a key. */
+/** Under this path the origin reports what it knows about a key. */
 export const QUESTION_PATH = "/by-key/";
 
 export interface ChaosRoute {
@@ -24,11 +24,11 @@ export interface ChaosRoute {
   readonly retentionMs: number;
   readonly json?: boolean;
   readonly small?: boolean;
-  /** Its requests' bodies are not compared. */
+  /** Request bodies are not compared. */
   readonly none?: boolean;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
-  /** How many times as often as others it is taken; 1 by default. */
+  /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
 }

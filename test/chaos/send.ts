@@ -1,4 +1,4 @@
-// One request of one client: sends it, perhaps leaves in the middle of it, and writes down what came back.
+// One request of one client: sends it, perhaps disconnects in the middle of it, and records what came back.
 
 import { headerValue, openRequest } from "../support/http.ts";
 import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
@@ -7,7 +7,7 @@ import type { Answer, Ending, Exchange, OriginMarks } from "./history.ts";
 import { TENANT_HEADER } from "./routes.ts";
 import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET } from "./steps.ts";
 
-/** Longer than any answer may take: waits, time-outs and the longest planned body together. */
+/** Longer than any answer may take: waits, timeouts and the longest planned body together. */
 export const PATIENCE_MS = 15_000;
 
 export interface Call {
@@ -27,12 +27,12 @@ export interface Call {
 /** When the client resets its connection. */
 export type Leaving =
   | { readonly when: "never" }
-  /** Within its own request. */
+  /** In the middle of its own request. */
   | { readonly when: "sending" }
   | { readonly when: "after"; readonly ms: number }
-  /** Within the answer. */
+  /** In the middle of the answer. */
   | { readonly when: "head" }
-  /** Not before it has read nothing for so long, within the answer; or not at all. */
+  /** Stops reading for `ms` within the answer, then disconnects or reads on. */
   | { readonly when: "stalled"; readonly ms: number; readonly leaves: boolean };
 
 export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> {
@@ -80,7 +80,7 @@ function headersOf({ key, scope, credential, plan, questions, id, body }: Call):
   ];
 }
 
-/** Returns what undoes it. */
+/** Returns a function that cancels what was arranged. */
 function arrange(request: OpenRequest, leaving: Leaving, leave: () => void, stalls: (ms: number) => void): () => void {
   switch (leaving.when) {
     case "never":

@@ -1,30 +1,30 @@
-// What the origin does with one arrival of a key. A client plans its operation ahead and says so in a header, one step for
-// each arrival, so that what a key meets depends on the seed and not on the order in which requests arrive.
+// What the origin does with one arrival of a key. A client plans its operation ahead and sends the plan in a header, one
+// step for each arrival, so that a key's fate depends on the seed and not on the order in which requests arrive.
 
 import type { Random } from "./random.ts";
 
 export type StepName =
-  /** Acts, then answers whole. */
+  /** Acts, then answers completely. */
   | "ok"
-  /** Answers that it did not act, and did not. */
+  /** Does not act, and answers with a status that says so. */
   | "refuse"
-  /** Acts, and answers a status that leaves that open. */
+  /** Acts, and answers with a status that leaves that open. */
   | "doubt"
-  /** Resets the connection before it has read the request. */
+  /** Resets the connection before it reads the request. */
   | "reset-unread"
-  /** Reads, does not act, resets. */
+  /** Reads the request, does not act, resets. */
   | "reset"
-  /** Acts, resets. */
+  /** Acts, then resets. */
   | "act-reset"
-  /** Acts, and never answers. */
+  /** Acts, then never answers. */
   | "stall"
-  /** Acts, and answers when the gateway has long given up. */
+  /** Acts, and answers long after the gateway has given up. */
   | "late"
-  /** Acts only when the gateway has given up, though before the lock ends. */
+  /** Acts after the gateway has given up, but before the lock ends. */
   | "act-late"
-  /** Acts, and breaks off within the body. */
+  /** Acts, and breaks off in the middle of the body. */
   | "cut"
-  /** Acts, and falls silent within the body. */
+  /** Acts, and stops sending in the middle of the body. */
   | "silent";
 
 export interface Step {
@@ -39,32 +39,32 @@ export interface Step {
 
 /** How the origin answers one question for a key. */
 export type QuestionMode =
-  /** By what it has done for who asks. */
+  /** Truthfully: reports what it did for the credential that asks. */
   | "truth"
-  /** The same, as late as the gateway's patience lets it. */
+  /** Truthfully, just before the gateway gives up. */
   | "slow"
-  /** Not at all. */
+  /** Never. */
   | "hang"
-  /** The truth, a byte now and then, far beyond any patience. */
+  /** Truthfully, but one byte at a time, for longer than any timeout. */
   | "trickle"
-  /** Breaks off within the truth. */
+  /** Breaks off in the middle of a truthful answer. */
   | "cut"
   | "reset"
-  /** That it says nothing, by these statuses. */
+  /** With a status that says nothing about the key. */
   | "401"
   | "403"
   | "302"
   | "503";
 
 export const PLAN_HEADER = "X-Plan";
-/** A JSON list: the mode of each question for the key; those beyond get the truth. */
+/** A JSON list: the mode of each question about the key. Further questions get the truth. */
 export const QUESTIONS_HEADER = "X-Questions";
 export const REQUEST_HEADER = "X-Request";
 export const MARKS_HEADER = "X-Origin";
-/** Only the origin's answers hold this text. */
+/** Only the origin's answers contain this text. */
 export const SECRET = "ORIGIN-SECRET";
 
-/** What every arrival meets in the final phase, and what an arrival beyond its plan meets. */
+/** The step of every arrival in the final phase, and of arrivals beyond the end of the plan. */
 export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };
 
 export function makeQuestions(random: Random, trickles: boolean): readonly QuestionMode[] {
@@ -90,15 +90,15 @@ export function makeQuestions(random: Random, trickles: boolean): readonly Quest
   );
 }
 
-/** Further silences of the origin than this one are faults; shorter ones are an ordinary answer. */
+/** Longer pauses of the origin count as faults; shorter ones belong to an ordinary answer. */
 const PATIENCE_MS = 250;
 
-/** More than the network holds for a reader that stands still. */
+/** More than the network buffers for a reader that has stopped. */
 const HUGE_BYTES = 4_000_000;
 
 /** What a plan may hold beyond the ordinary. */
 export interface Extent {
-  /** The answer that comes in the end is huge. */
+  /** The final answer is huge. */
   readonly isHuge: boolean;
   /** Refusals may be large. */
   readonly largeRefusals: boolean;
@@ -156,7 +156,7 @@ function delayOf(name: StepName, random: Random, timeoutMs: number): number {
   return random.chance(0.7) ? 0 : random.int(1, PATIENCE_MS);
 }
 
-/** After a time in which others come to wait for it. */
+/** Comes after a delay, so that duplicates are waiting for it. */
 function largeRefusal(random: Random): Partial<Step> {
   return { bytes: random.int(260_000, 600_000), pieces: 1, delayMs: random.int(PATIENCE_MS, 2 * PATIENCE_MS) };
 }
@@ -176,7 +176,7 @@ function body(random: Random): Body {
         chunked: random.chance(0.7),
       }),
     ],
-    // Longer than a lock: only a renewed one covers it.
+    // Takes longer than a lock, so the gateway has to renew the lock.
     [
       1,
       () => ({

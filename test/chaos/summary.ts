@@ -1,9 +1,9 @@
-// What a run was, in numbers: the faults that really struck, what was asked and done, and what broke a guarantee.
+// A run in numbers: the faults that took effect, the requests and answers, and the violations.
 
 import type { Violation } from "./checker/check-history.ts";
 import type { Arrival, Exchange, HistoryEvent } from "./history.ts";
 
-/** Violations that are printed; the history has them all. */
+/** How many violations are printed; the checker finds them all again from the history. */
 const SHOWN = 20;
 
 export function summarize(events: readonly HistoryEvent[], violations: readonly Violation[]): string {
@@ -77,7 +77,7 @@ const OUTAGES = {
   "slow-disk": "machine: the disk was slow",
 } as const;
 
-/** What the origin did to an arrival; a silence counts only where the gateway gave up on it. */
+/** What the origin did to an arrival. A silence counts only if the gateway gave up. */
 function faultAt({ step, lastAt, closedBy }: Arrival): string | null {
   const gaveUp = lastAt === null && closedBy === "peer";
   switch (step) {

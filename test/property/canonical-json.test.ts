@@ -20,7 +20,7 @@ function reference(text: string): string | null {
 }
 
 describe("the canonical form of JSON", () => {
-  it("is what the library makes of the parsed value, where that keeps every digit and every member", () => {
+  it("is what the library makes of the parsed value, if parsing keeps every digit and every member", () => {
     fc.assert(
       fc.property(jsonText, (text) => {
         expect(canonical(text)).toBe(reference(text));
@@ -29,7 +29,7 @@ describe("the canonical form of JSON", () => {
     );
   });
 
-  it("is none exactly where a text is no JSON", () => {
+  it("is null exactly if a text is not valid JSON", () => {
     fc.assert(
       fc.property(damagedText, (text) => {
         expect(canonical(text)).toBe(reference(text));
@@ -38,7 +38,7 @@ describe("the canonical form of JSON", () => {
     );
   });
 
-  it("is none where bytes are no UTF-8", () => {
+  it("is null if bytes are not UTF-8", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 6 }), (bytes) => {
         const text = Uint8Array.of(0x22, ...bytes, 0x22);
@@ -49,7 +49,7 @@ describe("the canonical form of JSON", () => {
     );
   });
 
-  it("is its own canonical form, and says exactly what the text says", () => {
+  it("is its own canonical form, and has exactly the value of the text", () => {
     fc.assert(
       fc.property(jsonText, (text) => {
         const form = canonical(text);
@@ -61,7 +61,7 @@ describe("the canonical form of JSON", () => {
     );
   });
 
-  it("tells two numbers apart whenever they differ by a digit", () => {
+  it("distinguishes two numbers whenever they differ in a digit", () => {
     const near = fc.tuple(jsonNumber, fc.constantFrom("", "0", "1"), jsonNumber, fc.boolean());
     fc.assert(
       fc.property(near, ([one, more, other, isNear]) => {
@@ -74,7 +74,7 @@ describe("the canonical form of JSON", () => {
     );
   });
 
-  it("puts any number of members in order, and finds two of one name wherever they stand", () => {
+  it("sorts any number of members, and finds two with one name anywhere", () => {
     const name = fc.oneof(
       fc.string({ unit: "binary", maxLength: 6 }),
       fc.string({ unit: fc.constantFrom("a", "\ue000", "\u{10000}"), maxLength: 8 }),

@@ -1,5 +1,5 @@
-// Shadowing against Hono's own routers: what the configuration calls unreachable must never be reached, whichever
-// router serves; and every pattern that passes is one that both routers take.
+// Compares shadowing with Hono's own routers: a route that the configuration calls unreachable must never be reached with
+// either router, and both routers accept every valid pattern.
 
 import * as fc from "fast-check";
 import { Hono } from "hono";
@@ -48,7 +48,7 @@ function matcher(path: string, index: number, methodsOf: readonly string[]): Mat
   return { name: `ROUTES[${index}]`, path, methods: methodsOf, patterns: patterns.ok ? patterns.value : [] };
 }
 
-/** Both ways in which Hono may serve: its own choice, and the router that takes every pattern. */
+/** Both ways in which Hono may serve: its own choice, and the router that accepts every pattern. */
 function apps(matchers: readonly Matcher[]): readonly Hono[] {
   return [new SmartRouter<never>({ routers: [new RegExpRouter(), new TrieRouter()] }), new TrieRouter<never>()].map(
     (router) => {
@@ -83,7 +83,7 @@ describe("shadowing", () => {
     );
   });
 
-  it("holds one by one: where the wide pattern covers the narrow one, Hono matches the wide one too", async () => {
+  it("holds for each pair: if the wide pattern covers the narrow one, Hono matches the wide one too", async () => {
     await fc.assert(
       fc.asyncProperty(
         pattern,
@@ -107,7 +107,7 @@ describe("shadowing", () => {
     );
   });
 
-  it("finds a tail wildcard before anything below it, whatever that is", () => {
+  it("finds that a tail wildcard shadows every route below it", () => {
     fc.assert(
       fc.property(pattern, (path) => {
         const shadows = findShadows([matcher("/*", 0, ["POST"]), matcher(path, 1, ["POST"])]);

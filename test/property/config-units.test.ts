@@ -6,7 +6,7 @@ import type { Route } from "../../src/config/resolved.ts";
 import { formatDuration, formatSize, parseDuration, parseSize } from "../../src/config/units.ts";
 
 describe("quantities", () => {
-  it("read back as they were written", () => {
+  it("are read back as written", () => {
     const durationMs = fc.oneof(
       fc.integer({ min: 1, max: 31_536_000_000 }),
       fc.integer({ min: 1, max: 10_000 }).map((n) => n * 60_000),

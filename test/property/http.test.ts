@@ -13,7 +13,7 @@ import { finish } from "../support/slices.ts";
 const part = fc.option(fc.oneof(fc.string({ maxLength: 4 }), fc.uint8Array({ maxLength: 4 })));
 
 describe("digest", () => {
-  it("is the same for the same parts only: none moves across a boundary", async () => {
+  it("is the same only for the same parts: no part moves across a boundary", async () => {
     const plain = (parts: readonly (string | Uint8Array | null)[]): string =>
       JSON.stringify(
         parts.map((one) =>
@@ -28,7 +28,7 @@ describe("digest", () => {
     );
   });
 
-  it("notices where one part ends and the next begins", async () => {
+  it("depends on where one part ends and the next begins", async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ minLength: 1 }), fc.nat(), async (text, at) => {
         const cut = at % (text.length + 1);
@@ -84,7 +84,7 @@ describe("key", () => {
     maxLength: 255,
   });
 
-  it("is the same whether it came quoted or bare", () => {
+  it("is the same quoted or bare", () => {
     fc.assert(
       fc.property(visible, (key) => {
         const read = (value: string): string => {
@@ -104,7 +104,7 @@ describe("key", () => {
 });
 
 describe("message", () => {
-  it("arrives as it was sent", () => {
+  it("arrives unchanged", () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 500 }),
@@ -144,7 +144,7 @@ describe("message", () => {
 });
 
 describe("plainestPath", () => {
-  it("is plain already when taken twice, unless an escape hid another", () => {
+  it("is stable when applied twice, unless an escape hid another", () => {
     fc.assert(
       fc.property(fc.webPath(), (path) => {
         const plain = plainestPath(new URL(`http://h${path}`).pathname);
@@ -155,7 +155,7 @@ describe("plainestPath", () => {
   });
 });
 
-/** What servers make of a path before their router sees it, each in its own words. */
+/** How different servers transform a path before their router sees it. */
 const SERVERS: Readonly<Record<string, (path: string) => string>> = {
   "Express, Koa": (path) => path,
   "Django, WSGI": (path) => decodeURIComponent(path),
@@ -195,7 +195,7 @@ describe("pathForms", () => {
     .array(piece, { minLength: 1, maxLength: 8 })
     .map((pieces) => new URL(`http://h/${pieces.join("")}`).pathname);
 
-  it.each(Object.keys(SERVERS))("has the form in which a router sees the path behind: %s", (name) => {
+  it.each(Object.keys(SERVERS))("includes the form that a router sees behind: %s", (name) => {
     fc.assert(
       fc.property(path, (written) => {
         let seen: string;
@@ -204,7 +204,7 @@ describe("pathForms", () => {
         } catch {
           return;
         }
-        // A trailing slash is looked after where routes are found.
+        // The route finder handles trailing slashes.
         const bare = (one: string): string => one.replace(/(?<=.)\/+$/, "");
         expect({ written, forms: pathForms(written)?.map(bare) }).toEqual({
           written,

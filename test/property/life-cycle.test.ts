@@ -30,7 +30,7 @@ function checkHistories(
   );
 }
 
-describe("life cycle, over any history", () => {
+describe("life cycle over any history", () => {
   it.each([
     ["the one before was refused, or its lock has ended", history],
     ["whatever operators decide", operatedHistory],
@@ -45,8 +45,8 @@ describe("life cycle, over any history", () => {
           }
           if (reply.type !== "settled" || !("attemptId" in event)) continue;
           if (event.type === "renew" && record !== null) lockedUntil.set(event.attemptId, record.attempt.lockedUntil);
-          // A result or a refusal is the attempt's last word; an ambiguous one may still be at work, also when the origin
-          // knows nothing of it yet.
+          // A result or a refusal ends the attempt. After an ambiguous answer it may still run, also when the origin
+          // has reported no effect yet.
           if (event.type === "result" || event.type === "refused") lockedUntil.delete(event.attemptId);
         }
       },
@@ -67,7 +67,7 @@ describe("life cycle, over any history", () => {
     });
   });
 
-  it("never changes a completed record before it expires, whatever comes", () => {
+  it("never changes a completed record before it expires, whatever the events", () => {
     checkHistories((taken) => {
       for (const { before, record, now } of taken) {
         if (before?.state === "completed" && now < before.expiresAt) expect(record).toBe(before);
@@ -75,7 +75,7 @@ describe("life cycle, over any history", () => {
     });
   });
 
-  it("never takes a first answer's place when operators decide, but for one that forgets it", () => {
+  it("never replaces a first answer through operators' decisions, except forget", () => {
     checkHistories(
       (taken) => {
         for (const { before, record, event, now } of taken) {
@@ -89,7 +89,7 @@ describe("life cycle, over any history", () => {
     );
   });
 
-  it("starts again under hold only when the origin refused, the record expired, or an operator let it", () => {
+  it("starts again under hold only when the origin refused, the record expired, or an operator allowed it", () => {
     checkHistories(
       (taken) => {
         let isForbidden = false;
@@ -125,7 +125,7 @@ describe("life cycle, over any history", () => {
     }, "hold");
   });
 
-  it("starts again under verify only when the origin, asked after the lock, knew nothing of the attempt", () => {
+  it("starts again under verify only when the origin, asked after the lock, reported no effect", () => {
     checkHistories((taken) => {
       let forbiddenUntil = 0;
       for (const { event, reply, record, before, now } of taken) {
@@ -144,7 +144,7 @@ describe("life cycle, over any history", () => {
     }, "verify");
   });
 
-  it("asks about an unknown outcome under verify alone, and ever more rarely", () => {
+  it("asks about an unknown outcome only under verify, and less and less often", () => {
     checkHistories((taken) => {
       for (const { event, reply, before, record, now } of taken) {
         if (event.type !== "verify") continue;
@@ -169,7 +169,7 @@ describe("life cycle, over any history", () => {
     });
   });
 
-  it("leaves the same behind whether or not an alarm looked in between", () => {
+  it("leaves the same record whether or not an alarm came in between", () => {
     fc.assert(
       fc.property(
         operatedHistory,
@@ -180,7 +180,7 @@ describe("life cycle, over any history", () => {
             moments.filter(({ happening }) => happening.type !== "tick"),
             unknown,
           );
-          // The same events at the same times, with looks strewn in between.
+          // The same events at the same times, with alarms in between.
           let record = null;
           for (const [index, { event, policy, now, reply }] of events.entries()) {
             const before = events[index - 1]?.now ?? now;
@@ -229,12 +229,12 @@ describe("life cycle, over any history", () => {
     });
   });
 
-  it("gives every record a deadline, and nothing outlives two of them untouched", () => {
+  it("gives every record a deadline, and none outlives two deadlines untouched", () => {
     checkHistories((taken) => {
       for (const { record, deadline, policy } of taken) {
         expect(deadline).toBe(record === null ? null : deadlineOf(record));
         let left = record;
-        // One that asks goes on asking, until it expires.
+        // A record under verify keeps asking until it expires.
         const asks = (one: typeof record): boolean => one?.state === "unknown" && one.verifyAt !== null;
         for (let looks = 0; left !== null && looks < (asks(left) ? 99 : 2); looks++) {
           const at = deadlineOf(left);
@@ -245,7 +245,7 @@ describe("life cycle, over any history", () => {
     });
   });
 
-  it("returns the very same record when nothing changed, so that nothing is written", () => {
+  it("returns the same object when nothing changed, so that nothing is written", () => {
     checkHistories((taken) => {
       for (const { before, record, reply } of taken) {
         if (
@@ -258,7 +258,7 @@ describe("life cycle, over any history", () => {
     });
   });
 
-  it("lets a late result of the same attempt settle what is not yet retried", () => {
+  it("lets a late result of the same attempt settle a record that was not yet retried", () => {
     for (const unknown of policies) {
       const policy = policyFor(unknown);
       checkHistories((taken) => {
@@ -278,11 +278,11 @@ describe("life cycle, over any history", () => {
   });
 });
 
-describe("life cycle, for the alarm", () => {
+describe("life cycle for the alarm", () => {
   it.each([
     ["whatever owners say, also more than once", history],
     ["whatever operators decide", operatedHistory],
-  ])("leaves no deadline behind that has passed, but that of a question that is due: %s", (_name, histories) => {
+  ])("leaves no passed deadline, except that of a due question: %s", (_name, histories) => {
     checkHistories(
       (taken) => {
         for (const { before, record, deadline, now, policy } of taken) {
@@ -291,7 +291,7 @@ describe("life cycle, for the alarm", () => {
           if (record.state !== "started") expect(record.expiresAt).toBeGreaterThan(now);
           const isDue = record.state === "unknown" && record.verifyAt !== null && record.verifyAt <= now;
           if (!isDue) expect(deadline).toBeGreaterThan(now);
-          // And then the question moves it on.
+          // Then the question moves the deadline.
           else expect(step(record, { type: "verify" }, policy, now).deadline).toBeGreaterThan(now);
         }
       },
@@ -300,7 +300,7 @@ describe("life cycle, for the alarm", () => {
     );
   });
 
-  it("gives an unknown outcome its next question no later than it expires", () => {
+  it("schedules the next question about an unknown outcome no later than its expiry", () => {
     checkHistories((taken) => {
       for (const { record } of taken) {
         if (record?.state === "unknown" && record.verifyAt !== null) {
@@ -310,8 +310,8 @@ describe("life cycle, for the alarm", () => {
     }, "verify");
   });
 
-  // All that one attempt can say of itself, in every order, at every time around its lock's end and its expiry.
-  it.each(policies)("stays whole for every three words of one attempt: %s", (unknown) => {
+  // All events of one attempt, in every order, at every time around its lock's end and its expiry.
+  it.each(policies)("stays consistent for every three events of one attempt: %s", (unknown) => {
     const words = ["result", "refused", "ambiguous", "renew", "absent"] as const;
     const moments = [0, 1, LOCK_MS - 1, LOCK_MS, LOCK_MS + RETENTION_MS - 1, LOCK_MS + RETENTION_MS].map(
       (by): Moment["passing"] => ({ by }),

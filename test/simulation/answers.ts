@@ -1,8 +1,8 @@
-// What clients may hear: the rules of answers (G2, G4, G7). Judged when an answer leaves the object, or when its bytes do.
+// Rules about the answers that clients get (G2, G4, G7), checked when an answer or its bytes leave the object.
 
 import type { Policy } from "../../src/core/record.ts";
 import type { Clock } from "./clock.ts";
-import type { AttemptFacts, Facts, Told } from "./facts.ts";
+import type { AttemptFacts, Facts, HeardResult } from "./facts.ts";
 import { LEAST_RETENTION_MS } from "./plan.ts";
 import type { PlainResponse } from "./platform.ts";
 import type { Rules } from "./rules.ts";
@@ -11,8 +11,8 @@ export interface Asked {
   readonly name: string;
   readonly record: string;
   readonly fingerprint: string;
-  /** What had been told of the record before this request was sent. */
-  readonly toldBefore: Told | null;
+  /** The result that a client had already got from the record when this request was sent. */
+  readonly toldBefore: HeardResult | null;
 }
 
 export class AnswerRules {
@@ -28,7 +28,7 @@ export class AnswerRules {
     this.#unknown = unknown;
   }
 
-  /** An answer leaves, except a stream, which tells by its bytes. Says in a word what it is. */
+  /** An answer that is not a stream leaves the object. Returns a short description of it. */
   hears(asked: Asked, response: PlainResponse): string {
     const { status, body, headers } = response;
     const text = typeof body === "string" ? body : body instanceof Uint8Array ? new TextDecoder().decode(body) : "";
@@ -48,7 +48,7 @@ export class AnswerRules {
     switch (code) {
       case "key-reused":
         if (attempts.every(({ fingerprint }) => fingerprint === asked.fingerprint)) {
-          this.#rules.broken("G2", `${asked.name} hears ${code}, and nobody asked for anything else`);
+          this.#rules.broken("G2", `${asked.name} hears ${code}, but every request for the key was the same`);
         }
         if (asked.toldBefore?.fingerprint === asked.fingerprint) this.#hearsNoResult(asked, code);
         return;
@@ -57,41 +57,41 @@ export class AnswerRules {
           !(row?.state === "completed" && !row.isKept) &&
           !attempts.some((one) => one.isForgotten || this.#isOver(one))
         ) {
-          this.#rules.broken("G4", `${asked.name} hears ${code}, and no such record is durable`);
+          this.#rules.broken("G4", `${asked.name} hears ${code}, but no durable record says so`);
         }
         return;
       case "outcome-unknown":
         if (this.#unknown === "retry" || attempts.length === 0) {
-          this.#rules.broken("G6", `${asked.name} hears ${code}, and nothing is in doubt`);
+          this.#rules.broken("G6", `${asked.name} hears ${code}, but no attempt's outcome is unknown`);
         }
     }
     this.#hearsNoResult(asked, code);
   }
 
-  /** Whether a result has expired since it was settled. */
+  /** Whether the result may have expired since it was settled. */
   #isOver({ answeredAtMs }: AttemptFacts): boolean {
     return answeredAtMs !== null && this.#clock.latestMs >= answeredAtMs + LEAST_RETENTION_MS;
   }
 
-  /** Who asks after a result was told hears that result, as long as it is kept. */
+  /** A request sent after a client got the result gets that result too, as long as it is kept. */
   #hearsNoResult({ name, toldBefore, record }: Asked, what: string): void {
     const isKept = this.#facts.rows.get(record)?.isKept === true;
     if (toldBefore !== null && !toldBefore.isForgotten && isKept && this.#clock.latestMs < toldBefore.untilMs) {
-      this.#rules.broken("G2", `${name} hears ${what}, after ${toldBefore.text} was told`);
+      this.#rules.broken("G2", `${name} hears ${what}, expected a replay of ${toldBefore.text}, which was told before`);
     }
   }
 
-  /** A whole result has been told. */
+  /** A client has got a whole result. */
   hearsResult({ name, record, fingerprint }: Asked, status: number, text: string): void {
     const attempt = this.#facts.attempts.get(attemptIn(text));
     if (attempt?.record !== record || attempt.fingerprint !== fingerprint) {
-      this.#rules.broken("G7", `${name} hears ${text}, which is not its answer`);
+      this.#rules.broken("G7", `${name} hears ${text}, which answers another request`);
       return;
     }
     const isWhole = this.#facts.of(record).some(({ id, wholes }) => id === attempt.id && wholes.includes(text));
-    if (!isWhole) this.#rules.broken("G2", `${name} hears ${text}, which is not the whole of an answer`);
+    if (!isWhole) this.#rules.broken("G2", `${name} hears ${text} as complete, but the origin's answer is longer`);
     const untilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
-    // What has been let out may be read when an operator has erased it.
+    // A client may still read an answer that an operator has erased since it left the object.
     if (this.#clock.latestMs >= untilMs || attempt.isForgotten) return;
     const row = this.#facts.rows.get(record);
     const isDurable = row?.state === "completed" && row.attemptId === attempt.id && row.status === status;
@@ -100,25 +100,29 @@ export class AnswerRules {
     }
     const told = this.#facts.told.get(record);
     if (told !== undefined && this.#clock.latestMs < told.untilMs && (told.text !== text || told.status !== status)) {
-      this.#rules.broken("G2", `${name} hears ${status} ${text}, after ${told.status} ${told.text} was told`);
+      this.#rules.broken(
+        "G2",
+        `${name} hears ${status} ${text}, expected a replay of ${told.status} ${told.text}, which was told before`,
+      );
     }
     this.#facts.told.set(record, { text, status, fingerprint, untilMs, isForgotten: false });
   }
 
-  /** Bytes of a stream have been told: `text` is all of them so far. */
+  /** A client has got bytes of a stream: `text` is all of them so far. */
   hearsBytes(asked: Asked, status: number, text: string, keptBytes: number): void {
     const { name, record } = asked;
     const attempt = this.#facts.attempts.get(attemptIn(text));
-    // The last byte of an answer whose length is known says that it is whole.
+    // With a declared length, the last byte completes the answer.
     if (attempt?.declaredBytes === text.length) this.hearsResult(asked, status, text);
-    if (attempt?.record !== record) this.#rules.broken("G7", `${name} hears ${text}, which is not its answer`);
+    if (attempt?.record !== record) this.#rules.broken("G7", `${name} hears ${text}, which answers another request`);
     else if (text.length <= keptBytes && text.length > (this.#facts.durableBytes.get(attempt.id) ?? 0)) {
-      this.#rules.broken("G4", `${name} hears ${text.length} bytes of ${attempt.id}, and they are not durable`);
+      const durable = this.#facts.durableBytes.get(attempt.id) ?? 0;
+      this.#rules.broken("G4", `${name} hears ${text.length} bytes of ${attempt.id}, but only ${durable} are durable`);
     }
   }
 }
 
-/** Every body of the origin begins with the attempt that it answers. */
+/** Every body of the origin begins with the id of the attempt that it answers. */
 function attemptIn(text: string): string {
   return text.split(" ", 1)[0] ?? "";
 }

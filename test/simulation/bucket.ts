@@ -1,15 +1,15 @@
-// The bucket for large bodies, as one shard sees it: each operation leaves when what was written before it is durable, and
-// is done, refused, or done without anybody hearing of it, as later steps say. It outlives the object.
+// The bucket for large bodies, as one shard sees it. Each operation leaves when the writes before it are durable. Later
+// steps decide whether it succeeds, fails, or succeeds but its answer is lost. The bucket outlives the object.
 
 export interface BucketCall {
   readonly what: string;
   /** The write that has to be durable before the call leaves. */
   readonly gate: number;
-  /** Does it, and answers. */
+  /** Carries it out and answers. */
   readonly finish: () => void;
-  /** Answers that it failed. */
+  /** Fails. */
   readonly fail: () => void;
-  /** Does it, and says nothing. */
+  /** Carries it out; the answer is lost. */
   readonly act: () => void;
 }
 
@@ -30,17 +30,17 @@ export class Bucket {
     this.#written = written;
   }
 
-  /** What is in it: the bodies, and the uploads of which the gateway has durably noted that they are there. */
+  /** Its content: the bodies, and the uploads that the gateway has durably noted. */
   get names(): readonly string[] {
     return [...this.#objects.keys(), ...[...this.#uploads.keys()].filter((id) => this.#noted.has(id))];
   }
 
-  /** The gateway will know of these uploads, whatever happens to it. */
+  /** Records that the gateway has durably noted these uploads. */
   note(uploads: readonly string[]): void {
     for (const id of uploads) this.#noted.add(id);
   }
 
-  /** The object is gone: what has left it is done, and nobody hears of it. */
+  /** The object is gone: calls that have left it are carried out, and their answers are lost. */
   crash(durable: number): void {
     for (const { gate, act } of this.calls) if (gate <= durable) act();
     this.calls = [];
@@ -79,7 +79,7 @@ export class Bucket {
         }),
       abort: () =>
         this.#call(`abort ${key}`, () => {
-          // As R2 says it.
+          // R2's own message.
           if (!this.#uploads.delete(uploadId)) throw new Error("we encountered an internal error. (10001)");
         }),
     };
@@ -98,7 +98,7 @@ export class Bucket {
 
   #call<T>(what: string, act: () => T): Promise<T> {
     const answer = Promise.withResolvers<T>();
-    // Whoever asked may be gone.
+    // The caller may be gone.
     answer.promise.catch(() => undefined);
     const settle = (how: () => void) => (): void => {
       this.calls = this.calls.filter((one) => one !== call);
@@ -119,7 +119,7 @@ export class Bucket {
         try {
           act();
         } catch {
-          // Nobody hears of it.
+          // The answer is lost.
         }
       },
     };

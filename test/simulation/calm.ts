@@ -1,9 +1,9 @@
-// After the faults: whatever can still happen happens in good order, all time passes, and then nothing may be left (G8).
+// After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
 import { leftovers } from "./durable.ts";
 import type { World } from "./world.ts";
 
-/** More than any interleaving needs; one that goes on longer goes on for ever. */
+/** More than any interleaving needs. One that takes more steps never ends. */
 const MOST_STEPS = 2000;
 
 export async function calm(world: World, trace: (what: string) => void): Promise<void> {
@@ -11,12 +11,12 @@ export async function calm(world: World, trace: (what: string) => void): Promise
   world.disk.isFull = false;
   world.isUnreachable = false;
   await settle(world, trace);
-  // Whoever asks now hears what the record says.
+  // A request now gets what the record holds.
   for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
   await settle(world, trace);
   await passTime(world, trace);
   if (world.rules.isAlarmDropped) {
-    // The next claim sets it anew.
+    // The next claim sets the alarm again.
     world.send("another record", "same", "reject");
     await settle(world, trace);
     await passTime(world, trace);
@@ -73,19 +73,19 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
     world.moveTo(Math.max(world.clock.nowMs, timer.dueMs));
     world.clock.fire(timer);
   }
-  world.rules.broken("G8", "it never comes to rest");
+  world.rules.broken("G8", `it never comes to rest: still busy after ${MOST_STEPS} steps without faults`);
 }
 
 async function passTime(world: World, trace: (what: string) => void): Promise<void> {
   for (let steps = 0; world.disk.durableAlarmMs !== null; steps++) {
     if (steps > MOST_STEPS) {
-      world.rules.broken("G8", "the alarm never comes to rest");
+      world.rules.broken("G8", `the alarm never comes to rest: it is set again after ${MOST_STEPS} alarms`);
       return;
     }
     const to = Math.max(world.clock.nowMs, world.disk.durableAlarmMs);
     trace(`the alarm, at ${to}`);
     world.moveTo(to);
-    // Its handler may have to wait for others.
+    // Not awaited: its handler may wait for calls that settle() answers.
     void world.alarm();
     await settle(world, trace);
   }

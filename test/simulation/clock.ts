@@ -1,5 +1,5 @@
-// Virtual time: it stands still until somebody moves it, and a timer that is due waits until somebody fires it. So a timer
-// may come late, as it does in a runtime that is busy, and the clock may go back a little, as clocks of machines do.
+// Virtual time: it stands still until a step moves it, and a due timer waits until a step fires it. So a timer may fire
+// late, as in a busy runtime, and the clock may go back a little, as clocks of machines do.
 
 export interface Timer {
   dueMs: number;
@@ -8,9 +8,9 @@ export interface Timer {
 }
 
 export class Clock {
-  /** What `Date.now()` says. */
+  /** What `Date.now()` returns. */
   nowMs: number;
-  /** The latest that it has ever said: what has expired by then may be gone, whatever the clock says later. */
+  /** The latest time so far. What has expired by then may be gone, even if the clock goes back later. */
   latestMs: number;
   #timers: Timer[] = [];
   #ids = 0;
@@ -20,7 +20,7 @@ export class Clock {
     this.latestMs = startMs;
   }
 
-  /** An identity that nobody else has. */
+  /** A unique id. */
   nextId(): string {
     this.#ids += 1;
     return `id${this.#ids}`;
@@ -42,7 +42,7 @@ export class Clock {
     if (at >= 0) this.#timers.splice(at, 1);
   }
 
-  /** Forgets all timers: they end with the object that set them. */
+  /** Removes all timers: they end with the object that set them. */
   clearAll(): void {
     this.#timers = [];
   }
@@ -52,14 +52,14 @@ export class Clock {
     return this.#timers.length;
   }
 
-  /** The timer that is due first; the one that was set first among equals. */
+  /** The timer that is due first. Among equals, the one that was set first. */
   next(): Timer | null {
     let next: Timer | null = null;
     for (const timer of this.#timers) if (next === null || timer.dueMs < next.dueMs) next = timer;
     return next;
   }
 
-  /** Fires one timer. What it throws concerns nobody else, as in the runtime. */
+  /** Fires one timer. An exception in it affects nothing else, as in the runtime. */
   fire(timer: Timer): void {
     if (timer.periodMs === null) this.clear(timer);
     else timer.dueMs = this.nowMs + timer.periodMs;

@@ -1,6 +1,5 @@
-// The disk of one object: the very SQLite that stores the records, in memory, with one transaction that is always open.
-// What is written is durable when it is committed, and until then a crash takes it away. The alarm is part of the same
-// commits, as it is on the platform.
+// The disk of one object: a real SQLite in memory, with one transaction that is always open. A write is durable once it is
+// committed; until then a crash undoes it. The alarm is part of the same commits, as it is on the platform.
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { bound, type Cursor, cursor, isQuery, Statements } from "../support/sqlite.ts";
@@ -13,14 +12,14 @@ export class Disk {
   /** How many writes there have been, and how many of them are durable. */
   written = 0;
   durable = 0;
-  /** Where the alarm stands for the object, and where it stands durably. */
+  /** The alarm's time as the object sees it, and the durable one. */
   alarmMs: number | null = null;
   durableAlarmMs: number | null = null;
-  /** Whether the next write finds the disk full. It fails alone, as a statement does. */
+  /** Whether the next write finds the disk full. Only that statement fails. */
   isFull = false;
-  /** When a write was refused last. */
+  /** When the last write was refused. */
   refusedAtMs = 0;
-  /** Whether a write has failed: then more may be done again than otherwise. */
+  /** Whether a write has failed. Then the gateway may repeat more than otherwise. */
   hasFailed = false;
 
   constructor() {
@@ -46,7 +45,7 @@ export class Disk {
     this.written += 1;
   }
 
-  /** The alarm's handler is done: it stands no longer, unless it has been moved meanwhile. */
+  /** The alarm's handler is done: the alarm is cleared, unless the handler has moved it. */
   endAlarm(scheduledMs: number): void {
     if (this.alarmMs === scheduledMs) this.setAlarm(null);
   }
@@ -62,7 +61,7 @@ export class Disk {
     this.durableAlarmMs = this.alarmMs;
   }
 
-  /** Takes away what is not durable. */
+  /** Undoes what is not durable. */
   crash(): void {
     this.statement("ROLLBACK").run();
     this.statement("BEGIN").run();
@@ -71,7 +70,7 @@ export class Disk {
     this.isFull = false;
   }
 
-  /** An empty disk again, its tables kept. */
+  /** Empties all tables. */
   clear(): void {
     this.crash();
     this.refusedAtMs = 0;

@@ -1,18 +1,18 @@
-// What is durable, read from the disk right after a commit.
+// Reads from the disk what is durable, right after a commit.
 
 import type { Disk } from "./disk.ts";
 
-/** A row of the records that is durable. */
+/** A durable row of the records. */
 export interface DurableRow {
   readonly id: string;
-  /** When the alarm has something to do about it. */
+  /** When the alarm has work to do for it. */
   readonly deadlineMs: number;
   readonly state: string;
   readonly attemptId: string;
   readonly lockedUntilMs: number;
   readonly status: number;
   readonly isKept: boolean;
-  /** The body, where it stands in the row. */
+  /** The body, if it is stored in the row. */
   readonly text: string | null;
 }
 
@@ -41,25 +41,25 @@ export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
   return rows;
 }
 
-/** Which attempt holds a record right now, durably or not. */
+/** The attempt that holds a record now, durably or not. */
 export function claimedBy(disk: Disk, record: string): string | null {
   const [row] = disk.statement("SELECT attempt_id FROM records WHERE id = ? AND state = 'started'").all(record);
   return row === undefined ? null : String(row["attempt_id"]);
 }
 
-/** The uploads to the bucket that the gateway knows of. */
+/** The uploads to the bucket that the gateway has noted. */
 export function notedUploads(disk: Disk): readonly string[] {
   const rows = disk.statement("SELECT upload_id FROM remote WHERE upload_id IS NOT NULL").all();
   return rows.map((row) => String(row["upload_id"]));
 }
 
-/** How many bytes of each body are durable in chunks. */
+/** How many bytes of each body are durable as chunks. */
 export function durableBytes(disk: Disk): readonly (readonly [string, number])[] {
   const rows = disk.statement(BODY_BYTES).all();
   return rows.map(({ body, size }) => [String(body), Number(size)]);
 }
 
-/** The tables in which something is stored. */
+/** The tables that are not empty. */
 export function leftovers(disk: Disk): readonly string[] {
   return TABLES.filter((table) => disk.statement(`SELECT 1 FROM ${table} LIMIT 1`).all().length > 0);
 }

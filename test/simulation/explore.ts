@@ -1,4 +1,4 @@
-// Many interleavings, one after the other, and what came of them.
+// Runs many interleavings, one after the other, and counts what happened.
 
 import { Disk } from "./disk.ts";
 import { type Interleaving, runInterleaving } from "./interleaving.ts";
@@ -9,14 +9,14 @@ import { Shard } from "./shard.ts";
 
 export interface Exploration {
   readonly interleavings: number;
-  /** How many of them made choices that no other made. */
+  /** How many differ in their choices from all others. */
   readonly distinct: number;
   readonly steps: number;
   readonly counts: ReadonlyMap<Kind, number>;
   readonly broken: readonly Interleaving[];
 }
 
-/** A few are enough to see what is wrong. */
+/** A few broken interleavings are enough to find a defect. */
 const MOST_BROKEN = 5;
 
 export async function explore(
@@ -47,7 +47,7 @@ export async function explore(
   return { interleavings: done, distinct: hashes.size, steps, counts, broken };
 }
 
-/** One interleaving again, with every step told. */
+/** Repeats one interleaving and traces every step. */
 export async function replay(
   seed: number,
   trace: (what: string) => void,
@@ -61,7 +61,7 @@ export async function replay(
   }
 }
 
-/** A disk with the tables that the gateway makes, and nothing in them. */
+/** A disk with the gateway's tables, all empty. */
 function freshDisk(): Disk {
   const disk = new Disk();
   const nobody = new Shard({ disk, bucket: null, target: () => null, sync: () => Promise.resolve() });

@@ -1,5 +1,5 @@
-// What an observer from outside knows of the attempts: when each began, what the origin told the gateway of it, and what
-// of it is durable. The rules are judged by these facts, never by what the gateway believes.
+// What an outside observer knows about the attempts: when each began, what the origin answered, and what is durable. The
+// rules use these facts and never the gateway's own view.
 
 import type { DurableRow } from "./durable.ts";
 
@@ -8,41 +8,41 @@ export interface AttemptFacts {
   readonly record: string;
   readonly fingerprint: string;
   readonly startedAtMs: number;
-  /** The end of its lock: at least a lock after the start, and as late as the ledger has durably said. */
+  /** The end of its lock: at least one lock after the start, or later if the ledger durably says so. */
   lockedUntilMs: number;
-  /** Whether an instance still runs it. */
+  /** Whether a living instance still runs it. */
   isLiving: boolean;
-  /** Whether its claim has ever been durable. What never was is gone with a crash. */
+  /** Whether its claim has ever been durable. If not, a crash undoes it. */
   isDurable: boolean;
-  /** The number that the origin saw; 0 before the call. */
+  /** The attempt number that the origin saw; 0 before the call. */
   number: number;
-  /** Whether the gateway has learnt that the origin did not act. */
+  /** Whether the gateway knows that the origin did not act. */
   isRefused: boolean;
-  /** Whether the origin, asked after its lock, has said that it did not take effect. */
+  /** Whether the origin, asked after the lock's end, has said that the attempt had no effect. */
   isAbsent: boolean;
-  /** What operators have made of it: the next one may start, it has been given its answer, it counts no more. */
+  /** Operators' changes: released, the next attempt may start; resolved, it has its answer; forgotten, it no longer counts. */
   isReleased: boolean;
   isResolved: boolean;
   isForgotten: boolean;
-  /** Whose client began it. */
+  /** The credential of the client that began it. */
   readonly credential: string;
-  /** How many requests had been sent when it began, and when the gateway learnt that the origin had refused it. */
+  /** How many requests had been sent when it began, and when the gateway got the origin's refusal. */
   readonly startedAfter: number;
   refusedAfter: number | null;
-  /** When the gateway heard that there is a result, which is settled from then on if it cannot be kept; `null` before. */
+  /** When the gateway got the head of a result; a result too large to keep is settled from then on. `null` before. */
   answeredAtMs: number | null;
   /** When the gateway had the whole result; `null` before. */
   resultAtMs: number | null;
-  /** How long the origin has said that its answer is; `null` when it has not. */
+  /** The length that the origin declared for its answer; `null` if none. */
   declaredBytes: number | null;
-  /** What is whole of what the origin has said of it: the body of its answer, and of an answer to a question. */
+  /** The complete bodies of the origin's answer to the call and of its answers to questions. */
   readonly wholes: string[];
-  /** Until when it is durably the record's answer; `null` when it is not. */
+  /** Until when it is durably the record's answer; `null` if it is not. */
   completedUntilMs: number | null;
 }
 
-/** A result that a client has heard. */
-export interface Told {
+/** A result that a client has got. */
+export interface HeardResult {
   readonly text: string;
   readonly status: number;
   readonly fingerprint: string;
@@ -65,13 +65,13 @@ export class Facts {
   rows: ReadonlyMap<string, DurableRow> = new Map();
   /** How many bytes of each body in chunks are durable. */
   readonly durableBytes = new Map<string, number>();
-  readonly told = new Map<string, Told>();
-  /** The last question about each record; one whose instance is gone before what came of it was durable is never settled. */
+  readonly told = new Map<string, HeardResult>();
+  /** The last question about each record. If its instance is gone before the outcome is durable, it is never settled. */
   readonly questions = new Map<string, { readonly isOpen: boolean; isSettled: boolean }>();
 
   #changes: Change[] = [];
 
-  /** What is to be done when a write is durable, or undone when it never will be. */
+  /** Registers what to do once a write is durable, and what to undo if a crash comes first. */
   change(change: Change): void {
     this.#changes.push(change);
   }
@@ -90,7 +90,7 @@ export class Facts {
     return this.#byRecord.get(record) ?? [];
   }
 
-  /** Those that an instance runs. */
+  /** The attempts that an instance runs. */
   living(): readonly AttemptFacts[] {
     return [...this.attempts.values()].filter(({ isLiving }) => isLiving);
   }
@@ -102,7 +102,7 @@ export class Facts {
     else others.push(attempt);
   }
 
-  /** The instance is gone: nothing runs any more, and what was not durable has never been. */
+  /** The instance is gone: nothing runs, and what was not durable is undone. */
   crash(): void {
     for (const { undo } of this.#changes.toReversed()) undo();
     this.#changes = [];
@@ -113,7 +113,7 @@ export class Facts {
       attempt.isLiving = false;
       const row = this.rows.get(attempt.record);
       if (attempt.isDurable && row?.attemptId === attempt.id && (row.state === "started" || row.state === "unknown")) {
-        // What the origin said of it is forgotten.
+        // The gateway has lost the origin's answer.
         attempt.isRefused = false;
         attempt.refusedAfter = null;
         attempt.isAbsent = false;
@@ -124,7 +124,7 @@ export class Facts {
       this.attempts.delete(attempt.id);
       const left = this.of(attempt.record).filter((one) => one !== attempt);
       this.#byRecord.set(attempt.record, left);
-      // An earlier one may have had its id, when a request is delivered again.
+      // When a request is delivered again, an earlier attempt may have had the same id.
       const earlier = left.findLast(({ id }) => id === attempt.id);
       if (earlier !== undefined) this.attempts.set(earlier.id, earlier);
     }

@@ -1,4 +1,4 @@
-// One interleaving, from its seed: chance takes the steps, the rules judge each, and in the end everything must come to rest.
+// One interleaving from its seed: takes random steps, checks the rules after each, and in the end expects a state of rest.
 
 import { calm } from "./calm.ts";
 import type { Disk } from "./disk.ts";
@@ -11,12 +11,12 @@ import { World } from "./world.ts";
 export interface Interleaving {
   readonly seed: number;
   readonly violations: readonly string[];
-  /** Tells it from others by the choices that were made. */
+  /** A hash of the choices that were made. */
   readonly hash: number;
   readonly steps: number;
 }
 
-/** `counts` is added to. The globals have to be the simulated ones (`install`). */
+/** Adds to `counts`. Needs the simulated globals (`install`). */
 export async function runInterleaving(
   seed: number,
   disk: Disk,
@@ -41,7 +41,7 @@ export async function runInterleaving(
   }
   if (world.rules.violations.length === 0) await calm(world, trace);
   await world.rest();
-  // What is still pending must not wake up in the next interleaving.
+  // Pending work must not continue in the next interleaving.
   world.crash();
   return { seed, violations: world.rules.violations, hash: hash.value, steps: taken };
 }

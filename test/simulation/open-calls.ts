@@ -1,4 +1,4 @@
-// Which calls the next step may be about.
+// The calls that the next step may concern.
 
 import type { Origin, OriginCall } from "./origin.ts";
 

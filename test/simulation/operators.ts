@@ -1,5 +1,5 @@
-// An operator's decision, made by the gateway's own steps, and what an observer knows from then on. What is not durable is
-// taken back by a crash, and with it what was known.
+// An operator's decision, carried out by the gateway's own code, and what an observer knows from then on. A crash before it
+// is durable undoes the decision and that knowledge.
 
 import type { OperatorEvent } from "../../src/core/events.ts";
 import type { Change } from "../../src/core/timeline.ts";
@@ -10,7 +10,7 @@ import type { World } from "./world.ts";
 
 const STATUS = 200;
 
-/** Says in a word what came of it. */
+/** Returns a short description of the result. */
 export function decide(world: World, shard: Shard, record: string, action: Change): string {
   const { facts, disk, clock, rules } = world;
   const attempt = facts.of(record).at(-1);
@@ -39,7 +39,7 @@ export function decide(world: World, shard: Shard, record: string, action: Chang
       attempt.resultAtMs = clock.nowMs;
       const untilMs = clock.nowMs + LEAST_RETENTION_MS;
       const { fingerprint } = attempt;
-      // The operator hears of it, as any client hears its answer, when it is durable.
+      // The operator gets the answer once the change is durable, as clients do.
       const done = (): void => {
         if (attempt.isForgotten || clock.latestMs >= untilMs) return;
         const row = facts.rows.get(record);
@@ -75,7 +75,7 @@ function eventOf(action: Change): OperatorEvent {
   return action === "resolve" ? { type: action, status: STATUS, ...who } : { type: action, ...who };
 }
 
-/** Why not; `null` when it was. */
+/** Makes the change. Returns why it was refused, or `null`. */
 function changed(
   { exchanges }: Shard,
   record: string,

@@ -1,6 +1,6 @@
-// The origin, and the wire to it. A call leaves the object when all that was written before it is durable (output gate),
-// arrives, takes effect, is answered: each of them a step that others may come between. What the gateway no longer listens
-// to may still be at work, until the lock of its attempt has ended.
+// The origin, and the connection to it. A call leaves the object when the writes before it are durable (output gate),
+// arrives, takes effect, is answered: each is a step, and other steps may come in between. When the gateway has given a
+// call up, the origin may still work on it until the attempt's lock has ended.
 //
 //   held ──commit──► on the wire ──► at work ──► answered: 201, 500 | 503 | 502 | connection lost
 //                                       └── acts ──┘
@@ -21,7 +21,7 @@ export class OriginCall {
   readonly gate: number;
   work: Work = "held";
   hasActed = false;
-  /** Whether the gateway listens. */
+  /** Whether the gateway still listens. */
   isHeard = true;
   /** The status of the answer; 0 before it. */
   status = 0;
@@ -58,20 +58,20 @@ export class OriginCall {
     return this.isHeard && !this.#hasEnded;
   }
 
-  /** How much of the answer is still to come, where the origin has said how long it is. */
+  /** The bytes still to come of an answer with a declared length; `null` without one. */
   get left(): number | null {
     const { declaredBytes } = this.attempt;
     return declaredBytes === null ? null : declaredBytes - this.#sent.length;
   }
 
-  /** Answers with the headers; the body comes in pieces afterwards, `length` bytes of it where the origin says so. */
+  /** Sends the head, with `length` as Content-Length if given. The body follows in pieces. */
   answer(status: number, length: number | null = null): void {
     this.status = status;
     this.attempt.declaredBytes = length;
     const isDone = status !== 502 || this.hasActed;
     if (isDone) this.work = "over";
     if (status < 502) this.attempt.answeredAtMs = this.#nowMs();
-    // Its head says that it did not act, and will not: the next attempt need not wait for the rest.
+    // The head says that the origin did not and will not act, so the next attempt need not wait for the body.
     if (status === 503) {
       this.#refused();
       this.attempt.isLiving = false;
@@ -92,11 +92,11 @@ export class OriginCall {
     this.attempt.wholes.push(this.#sent);
     this.#hasEnded = true;
     this.#serve();
-    // Also where nobody reads it.
+    // Even if the gateway does not read it.
     this.attempt.isLiving = false;
   }
 
-  /** The connection breaks, or the gateway gives the call up. The origin may go on. */
+  /** The connection breaks, or the gateway gives the call up. The origin may continue. */
   lose(): void {
     if (!this.isHeard) return;
     this.abandon();
@@ -105,7 +105,7 @@ export class OriginCall {
     else this.#reading?.reject(error);
   }
 
-  /** Nobody is left who listens. What is held never leaves. */
+  /** The gateway no longer listens. A held call never leaves. */
   abandon(): void {
     this.isHeard = false;
     this.attempt.isLiving = false;
@@ -133,9 +133,9 @@ export class OriginCall {
       return;
     }
     this.#bytesRead += bytes.byteLength;
-    // What is too large to keep is settled as soon as that is known.
+    // A body too large to keep is settled as soon as that is known.
     if (this.#bytesRead > this.#keptBytes) this.#learnt();
-    // The gateway reads no further than the length.
+    // The gateway does not read beyond the declared length.
     if (this.#bytesRead === this.attempt.declaredBytes) this.#over();
     this.#view.set(bytes);
     reading.resolve({ done: false, value: this.#view.subarray(0, bytes.byteLength) });
@@ -148,7 +148,7 @@ export class OriginCall {
     this.attempt.isLiving = false;
   }
 
-  /** From here on the gateway knows how the attempt ended. */
+  /** The gateway knows from now on how the attempt ended. */
   #learnt(): void {
     if (this.status < 502) this.attempt.resultAtMs ??= this.#nowMs();
   }
@@ -162,7 +162,7 @@ export class OriginCall {
 export class Origin {
   calls: OriginCall[] = [];
 
-  /** What the gateway's `fetch` does. */
+  /** Implements the gateway's `fetch`. */
   fetch(request: PlainRequest, call: OriginCall): Promise<object> {
     call.attempt.number = Number(request.headers.get("idempotency-attempt"));
     this.calls.push(call);
@@ -175,7 +175,7 @@ export class Origin {
     for (const call of this.calls) call.abandon();
   }
 
-  /** Forgets what has no consequences any more: the work of lost attempts ends with their locks. */
+  /** Drops finished calls: the work of lost attempts ends with their locks. */
   expire(latestMs: number): void {
     this.calls = this.calls.filter((call) => {
       if (call.isHeard) return true;
@@ -184,7 +184,7 @@ export class Origin {
     });
   }
 
-  /** The attempts for which the origin works right now. */
+  /** The attempts that the origin is working on. */
   atWork(): readonly AttemptFacts[] {
     return this.calls.flatMap(({ work, attempt }) => (work === "at work" ? [attempt] : []));
   }

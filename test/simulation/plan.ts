@@ -1,15 +1,15 @@
-// What is settled before an interleaving begins: the route's policy, its times, and how likely each kind of step is. The
-// likelihoods differ from one interleaving to the next, so that some have many crashes, some none, and some hardly any time.
+// What is fixed before an interleaving begins: the route's policy, its times, and the weight of each kind of step. The
+// weights vary from one interleaving to the next, so that some have many crashes, some none, and some hardly any time steps.
 
 import type { Policy } from "../../src/core/record.ts";
 import type { Random } from "./random.ts";
 
-/** Where virtual time begins: a multiple of every width of a bucket. */
+/** Where virtual time begins: a multiple of every expiry bucket's width. */
 export const START_MS = 1_000_000;
 export const TIMEOUT_MS = 30;
 export const LOCK_MS = 40;
 export const RETENTION_MS = 200;
-/** How long a record lives at least, as others see it: the clock may have gone back when it was settled. */
+/** How long a record lives at least, since the clock may have gone back when it was settled. */
 export const LEAST_RETENTION_MS = RETENTION_MS - 20;
 export const WAIT_MS = 25;
 
@@ -45,19 +45,19 @@ export const KINDS = [
 export type Kind = (typeof KINDS)[number];
 export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("commit fails"));
 
-/** What an interleaving may have beyond the plain one. Each can be left out, so that a rule that breaks can be traced to it. */
+/** What an interleaving can have beyond the plain one. Each can be left out, so that a violation can be traced to its cause. */
 export const EXTRAS = [
-  /** Readers that stand still. */
+  /** Clients that stop reading. */
   "stalls",
-  /** Whether who has left still costs anything. */
+  /** Checks that clients that have left cost nothing. */
   "leavers",
-  /** Several credentials in one scope, where the origin tells each only of its own. */
+  /** Several credentials in one scope; the origin reports to each only its own effects. */
   "foreign",
-  /** Questions that are answered a byte now and then, or never. */
+  /** Questions to the origin that are answered one byte at a time. */
   "trickles",
-  /** Requests' bodies that only flow through, and are cut when their client leaves. */
+  /** Request bodies that are streamed through, and are cut when their client leaves. */
   "cuts",
-  /** Answers that say how long they are, so that their last byte is their end. */
+  /** Answers with a Content-Length, so that the last byte ends them. */
   "lengths",
   /** A bucket for large bodies. */
   "bucket",
@@ -68,37 +68,37 @@ export type Extra = (typeof EXTRAS)[number];
 export type Extras = ReadonlySet<Extra>;
 export const ALL_EXTRAS: Extras = new Set(EXTRAS);
 
-/** With these the gateway breaks a rule: each names a defect that is known. */
+/** Known defects: with these extras the gateway breaks a rule. */
 export const BROKEN_EXTRAS: readonly Extra[] = [];
 
 export function extrasWithout(names: readonly string[]): Extras {
   const unknown = names.find((name) => !EXTRAS.some((extra) => extra === name));
-  if (unknown !== undefined) throw new Error(`--without knows no "${unknown}": ${EXTRAS.join(", ")}`);
+  if (unknown !== undefined) throw new Error(`--without: unknown extra "${unknown}". Known: ${EXTRAS.join(", ")}`);
   return new Set(EXTRAS.filter((extra) => !names.includes(extra)));
 }
 
 export interface Plan {
   readonly extras: Extras;
   readonly unknown: Policy["unknown"];
-  /** How many clients share the scope, each with a credential of its own. */
+  /** How many credentials share the scope. */
   readonly credentials: number;
   readonly hasBucket: boolean;
-  /** Whether requests' bodies only flow through. */
+  /** Whether request bodies are streamed through. */
   readonly streams: boolean;
   readonly records: number;
-  /** How many requests the clients send, and how many steps are taken before the faults end. */
+  /** How many requests the clients send, and how many steps are taken before the calm phase. */
   readonly requests: number;
   readonly steps: number;
-  /** How many decisions operators take. */
+  /** How many decisions operators make. */
   readonly decisions: number;
-  /** How many faults there may be. */
+  /** The most faults that may occur. */
   readonly faults: number;
-  /** How much of a response's body is kept. */
+  /** The most bytes of a response body that are kept. */
   readonly keptBytes: number;
   readonly weights: Readonly<Record<Kind, number>>;
 }
 
-/** What is left out changes nothing else that is drawn. */
+/** Leaving an extra out does not change the other draws. */
 export function drawPlan(random: Random, extras: Extras): Plan {
   const some = (...of: readonly number[]): number => random.of(of);
   const only = (extra: Extra, weight: number): number => (extras.has(extra) ? weight : 0);

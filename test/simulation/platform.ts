@@ -1,5 +1,5 @@
-// The runtime's globals for as long as the simulation runs: virtual time instead of the real one, and responses, requests
-// and headers that only hold what they are given. The runtime's own are twenty times slower, and nothing here goes over a wire.
+// Replaces the runtime's globals while the simulation runs: virtual time instead of real time, and plain responses, requests
+// and headers. The runtime's own are twenty times slower, and nothing here goes over a network.
 
 import type { Clock, Timer } from "./clock.ts";
 
@@ -70,7 +70,7 @@ export class PlainRequest {
   }
 }
 
-/** Hands on copies: whoever writes may use or free the memory as soon as a write is done. */
+/** Passes on copies, because the writer may reuse or free the memory once a write is done. */
 class PlainIdentityStream extends TransformStream<Uint8Array, Uint8Array> {
   constructor(length: number | null = null) {
     let bytesWritten = 0;
@@ -108,7 +108,7 @@ const clearTimer = (timer: Timer | undefined): void => {
 };
 const silent = (): void => undefined;
 
-/** Puts the simulated globals in place; what it returns puts the real ones back. */
+/** Installs the simulated globals. Returns a function that restores the real ones. */
 export function install(): () => void {
   const undo = [
     replace(globalThis, "Response", PlainResponse),
@@ -121,11 +121,11 @@ export function install(): () => void {
     replace(globalThis, "clearTimeout", clearTimer),
     replace(globalThis, "clearInterval", clearTimer),
     replace(Date, "now", () => current().nowMs),
-    // This one never goes back.
+    // The monotonic clock never goes back.
     replace(performance, "now", () => current().latestMs),
-    // The same again from the same seed.
+    // Repeatable from the seed.
     replace(crypto, "randomUUID", () => current().nextId()),
-    // What the gateway logs of broken calls is no news here.
+    // The gateway logs every broken call; here that is noise.
     replace(console, "warn", silent),
     replace(console, "error", silent),
   ];
@@ -145,7 +145,7 @@ function replace(target: object, name: string, value: unknown): () => void {
 
 const immediately = globalThis.setImmediate;
 
-/** Resolves when everything that can go on by itself has done so: the event loop turns once all microtasks are done. */
+/** Resolves when all microtasks are done, in the next turn of the event loop. */
 export function quiet(): Promise<void> {
   return new Promise((resolve) => immediately(resolve));
 }

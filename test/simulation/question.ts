@@ -1,27 +1,27 @@
-// A question to the origin: whether the operation of a record took effect. The origin answers for what it knows at that
-// moment of the client who asks, says that it is busy, trickles, hangs, or is not heard.
+// A question to the origin: did the operation of a record take effect? The origin answers with what it knows at that moment
+// for the credential that asks, answers 503, trickles, hangs, or its answer is lost.
 
 import type { AttemptFacts } from "./facts.ts";
 import { PlainHeaders, type PlainRequest } from "./platform.ts";
 
-/** Between two bytes of an answer that trickles: within any patience for the next one. */
+/** Time between two bytes of a trickling answer: below every timeout for the next byte. */
 export const TRICKLE_MS = 10;
 
 export class Question {
   readonly record: string;
-  /** The attempt that it is about. */
+  /** The attempt that the question is about. */
   readonly attempt: AttemptFacts | undefined;
-  /** Whose credential it carries. */
+  /** The credential that the question carries. */
   readonly credential: string | null;
   readonly askedMs: number;
   /** The write that has to be durable before the question leaves. */
   readonly gate: number;
   isOpen = true;
-  /** Whether what came of it is durable. */
+  /** Whether its outcome is durable. */
   isSettled = false;
   /** The origin will never answer it. */
   hangs = false;
-  /** When the next byte comes of an answer that trickles; `null` where none does. */
+  /** When the next byte of a trickling answer comes; `null` if it does not trickle. */
   trickleMs: number | null = null;
   readonly #answer = Promise.withResolvers<object>();
   #reading: PromiseWithResolvers<object> | null = null;
@@ -52,7 +52,7 @@ export class Question {
     this.#answerWith(status, read, () => Promise.resolve());
   }
 
-  /** Answers that it took effect, and then a byte now and then, without end. */
+  /** Answers 200 with an endless body, one byte at a time. */
   trickle(nowMs: number): void {
     this.trickleMs = nowMs + TRICKLE_MS;
     const read = (view: Uint8Array): Promise<object> => {
@@ -66,7 +66,7 @@ export class Question {
     });
   }
 
-  /** One byte of an answer that trickles. */
+  /** Sends one byte of a trickling answer. */
   feed(nowMs: number): void {
     this.trickleMs = nowMs + TRICKLE_MS;
     const reading = this.#reading;

@@ -1,5 +1,5 @@
-// Chance from a seed, and a fingerprint of the choices that were made with it. The same seed makes the same choices on
-// every machine, so a number is enough to repeat an interleaving.
+// Seeded random choices, and a hash of them. The same seed makes the same choices on every machine, so a number is enough
+// to repeat an interleaving.
 
 export class Random {
   #state: number;
@@ -17,7 +17,7 @@ export class Random {
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296) * bound);
   }
 
-  /** True once in so many times. */
+  /** True with a probability of 1 in `times`. */
   oneIn(times: number): boolean {
     return this.below(times) === 0;
   }
@@ -29,7 +29,7 @@ export class Random {
   }
 }
 
-/** The seed of one interleaving among many: another one for each index, however many there are. */
+/** The seed of one interleaving among many: different for each index. */
 export function seedOf(base: number, index: number): number {
   return (Math.imul(base, 0x9e3779b1) + index) >>> 0;
 }

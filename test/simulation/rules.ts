@@ -7,10 +7,10 @@ import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts } from "./facts.ts";
 import { LEAST_RETENTION_MS, LOCK_MS, type Plan, RETENTION_MS } from "./plan.ts";
 
-/** By then the alarm looks after a question that nobody has heard of again. */
+/** By then the alarm checks a question to which no answer has come. */
 const LOOK_AFTER_MS = 35_000;
 
-/** How long what the alarm does is put off after the store has failed. */
+/** How long the alarm's work is postponed after the store has failed. */
 const ALARM_RETRY_MS = 5000;
 
 export interface Effect {
@@ -25,9 +25,9 @@ export class Rules {
   readonly #disk: Disk;
   readonly #facts: Facts;
   readonly effects: Effect[] = [];
-  /** Whether the platform has dropped the alarm, and none has been set since. */
+  /** Whether the platform has dropped the alarm and none has been set since. */
   isAlarmDropped = false;
-  /** Until when the alarm may stay away (its work failed, or the instance is new), though not for ever. */
+  /** Until when the alarm may be late, because its work failed or the instance is new. */
   excusedUntilMs = 0;
 
   constructor(plan: Plan, clock: Clock, disk: Disk, facts: Facts) {
@@ -41,11 +41,11 @@ export class Rules {
     this.violations.push(`${guarantee}: ${what}`);
   }
 
-  /** An attempt starts. `waitedSince`: how many requests had been sent when its own was, if that has waited for others. */
+  /** An attempt starts. `waitedSince`: if its request has waited, how many requests had been sent before it. */
   starts(next: AttemptFacts, waitedSince: number | null): void {
     const { latestMs } = this.#clock;
     const same = this.#facts.of(next.record).at(-1);
-    // Its record remembers the last attempt, as long as it lives.
+    // The record remembers its last attempt as long as it lives.
     const isShared = same !== undefined && waitedSince !== null && same.fingerprint === next.fingerprint;
     if (
       isShared &&
@@ -53,28 +53,32 @@ export class Rules {
       same.startedAfter < waitedSince &&
       waitedSince <= (same.refusedAfter ?? 0)
     ) {
-      this.broken("G8", `${next.id} starts, and its client has waited for ${same.id}, which was refused`);
+      this.broken(
+        "G8",
+        `${next.id} starts, and its client has waited for ${same.id}, which was refused; expected it to share the refusal`,
+      );
     }
     if (same?.id === next.id && !same.isForgotten && latestMs < same.startedAtMs + LEAST_RETENTION_MS) {
-      this.broken("G1", `${next.id} starts a second time`);
+      this.broken("G1", `${next.id} starts a second time, ${latestMs - same.startedAtMs} ms after the first`);
     }
     for (const earlier of this.#facts.of(next.record)) {
-      const pair = `${next.id} after ${earlier.id}`;
-      // One whose result is known may still send the rest of a body that is not kept.
+      const pair = `${next.id} starts after ${earlier.id}`;
+      // An attempt with a known result may still send the rest of a body that is not kept.
       const resultIsOver = earlier.resultAtMs !== null && latestMs >= earlier.resultAtMs + LEAST_RETENTION_MS;
       if (earlier.isLiving && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
-      // With its own word its lock has ended.
+      // The origin's own answer has ended its lock.
       if (earlier.isForgotten && earlier.answeredAtMs !== null && !earlier.isResolved) continue;
       if (earlier.completedUntilMs !== null && latestMs < earlier.completedUntilMs && !earlier.isForgotten) {
-        this.broken("G2", `${pair}, whose result is durable`);
+        this.broken("G2", `${pair}, whose result is durable until ${earlier.completedUntilMs} (now ${latestMs})`);
       }
       if (earlier.isRefused) continue;
-      if (latestMs < earlier.lockedUntilMs) this.broken("G1", `${pair}, before the end of its lock`);
+      if (latestMs < earlier.lockedUntilMs)
+        this.broken("G1", `${pair}, before the end of its lock at ${earlier.lockedUntilMs} (now ${latestMs})`);
       if (earlier.isReleased || earlier.isForgotten) continue;
       const settledMs = Math.min(earlier.lockedUntilMs, earlier.answeredAtMs ?? Number.POSITIVE_INFINITY);
       const forbiddenUntil = settledMs + LEAST_RETENTION_MS;
       if (this.#plan.unknown !== "retry" && !earlier.isAbsent && latestMs < forbiddenUntil) {
-        this.broken("G6", `${pair}, whose outcome is not known`);
+        this.broken("G6", `${pair}, whose outcome is unknown, with unknown = "${this.#plan.unknown}"`);
       }
     }
   }
@@ -83,7 +87,7 @@ export class Rules {
   leaves(attempt: AttemptFacts): void {
     const row = this.#facts.rows.get(attempt.record);
     if (row?.attemptId !== attempt.id || row.state !== "started") {
-      this.broken("G3", `the call of ${attempt.id} leaves, and its claim is not durable`);
+      this.broken("G3", `the call of ${attempt.id} leaves, but its claim is not durable`);
     }
     for (const earlier of this.#facts.of(attempt.record)) {
       const isErased = this.#clock.latestMs >= earlier.startedAtMs + LEAST_RETENTION_MS;
@@ -94,16 +98,19 @@ export class Rules {
         !isErased &&
         earlier.number >= attempt.number
       ) {
-        this.broken("G6", `${attempt.id} has number ${attempt.number}, ${earlier.id} had ${earlier.number}`);
+        this.broken(
+          "G6",
+          `${attempt.id} has number ${attempt.number}, ${earlier.id} had ${earlier.number}; expected a higher number`,
+        );
       }
     }
   }
 
-  /** The origin begins to work for an attempt, while others are at work. */
+  /** The origin starts to work on an attempt while it works on the attempts `atWork`. */
   arrives(attempt: AttemptFacts, atWork: readonly AttemptFacts[]): void {
     for (const other of atWork) {
       if (other.record === attempt.record)
-        this.broken("G1", `the origin works for ${attempt.id} and ${other.id} at once`);
+        this.broken("G1", `the origin works on ${attempt.id} and ${other.id} at the same time`);
     }
   }
 
@@ -111,54 +118,58 @@ export class Rules {
   acts(attempt: AttemptFacts): void {
     for (const earlier of this.effects) {
       const { isReleased, isForgotten, isResolved, answeredAtMs, lockedUntilMs, record } = earlier.attempt;
-      // What an operator has settled may expire before the attempt has taken effect.
+      // A record that an operator has settled may expire before the attempt takes effect.
       const settledMs = isResolved ? (answeredAtMs ?? lockedUntilMs) : lockedUntilMs;
       const isErased = this.#clock.latestMs >= Math.min(earlier.atMs, settledMs) + LEAST_RETENTION_MS;
       if (isReleased || isForgotten) continue;
       if (this.#plan.unknown !== "retry" && record === attempt.record && !isErased) {
-        this.broken("G6", `${attempt.id} is a second effect after ${earlier.attempt.id}`);
+        this.broken(
+          "G6",
+          `${attempt.id} is a second effect after ${earlier.attempt.id}, with unknown = "${this.#plan.unknown}"`,
+        );
       }
     }
     this.effects.push({ attempt, atMs: this.#clock.nowMs });
   }
 
-  /** The effect of a record's operation that the origin remembers. */
+  /** The effect of a record's operation, as long as the origin remembers it. */
   effectOf(record: string): Effect | null {
     const isFresh = ({ atMs }: Effect): boolean => this.#clock.latestMs < atMs + RETENTION_MS;
     return this.effects.findLast((effect) => effect.attempt.record === record && isFresh(effect)) ?? null;
   }
 
-  /** An operator's change has been made to the record of this attempt, its last one. */
+  /** An operator's change was made to a record whose last attempt is `attempt`. */
   decides(action: string, attempt: AttemptFacts): void {
     if (attempt.isLiving) this.broken("G1", `an operator's ${action} beside ${attempt.id}, which is in flight`);
     const hasSpoken = attempt.isRefused || (attempt.answeredAtMs !== null && !attempt.isResolved);
     const isOver = this.#clock.latestMs >= attempt.lockedUntilMs || hasSpoken;
     if (action === "forget" && !isOver) {
-      this.broken("G1", `${attempt.id} is forgotten before the end of its lock`);
+      this.broken("G1", `${attempt.id} is forgotten before the end of its lock at ${attempt.lockedUntilMs}`);
     }
   }
 
-  /** Nothing goes on by itself. What waits needs a timer each, at the most; who has left needs none. */
+  /** Nothing is running. Each waiting request needs one timer at most, and a client that has left needs none. */
   rests(timers: number, waiting: number): void {
-    if (timers > 1 + waiting) this.broken("G8", `${timers} timers, and only ${waiting} requests wait`);
+    if (timers > 1 + waiting)
+      this.broken("G8", `${timers} timers, and only ${waiting} requests wait; expected at most ${1 + waiting} timers`);
   }
 
-  /** Everything written so far has become durable. */
+  /** Everything written so far is durable now. */
   commits(): void {
     for (const row of this.#facts.rows.values()) this.#learn(row);
     const alarm = this.#disk.durableAlarmMs;
     if (alarm !== null) this.isAlarmDropped = false;
     if (this.isAlarmDropped) return;
     for (const row of this.#facts.rows.values()) {
-      // What is at the origin has no deadline but that of the question itself, also when its instance is gone.
+      // A record about which the origin is asked has only the question's deadline, also when the instance is gone.
       const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isSettled === false;
       const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
-      // A question that could not be noted is put off, as an alarm whose work failed.
+      // A question that could not be noted is postponed, like an alarm whose work failed.
       const putOffMs = row.state === "unknown" ? this.#disk.refusedAtMs + ALARM_RETRY_MS : 0;
       const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs);
-      // For what is overdue it comes as soon as it can; and never for the very time of the one before.
+      // For overdue work the alarm comes as soon as it can, but never at the time of the previous alarm.
       if (alarm === null || alarm > Math.max(deadline, this.#clock.latestMs) + 1) {
-        this.broken("G8", `the alarm stands at ${alarm}, and ${row.id} has its deadline at ${deadline}`);
+        this.broken("G8", `the alarm is set to ${alarm}, but ${row.id} (${row.state}) has its deadline at ${deadline}`);
       }
     }
   }
@@ -166,7 +177,7 @@ export class Rules {
   #learn({ attemptId, lockedUntilMs, state }: DurableRow): void {
     const attempt = this.#facts.attempts.get(attemptId);
     if (attempt === undefined) {
-      this.broken("G3", `the ledger knows of ${attemptId}, which never started`);
+      this.broken("G3", `the ledger has attempt ${attemptId}, which never started`);
       return;
     }
     attempt.isDurable = true;
@@ -176,7 +187,7 @@ export class Rules {
 
   /** After everything has settled and all time has passed. */
   ends(leftovers: readonly string[], waiting: readonly string[]): void {
-    for (const what of leftovers) this.broken("G8", `${what} left for ever`);
+    for (const what of leftovers) this.broken("G8", `${what} left for ever, although everything has expired`);
     for (const request of waiting) this.broken("G8", `${request} is never answered`);
   }
 }

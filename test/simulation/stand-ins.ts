@@ -1,12 +1,12 @@
-// What the gateway takes for parts of the platform and of itself. The only place where something is called what it is not:
-// each has all that the gateway uses of it, and no more.
+// Stand-ins for parts of the platform and of the gateway. Each has exactly the members that the gateway uses, so only this
+// file casts types.
 
 import type { Reachability } from "../../src/shard/reachability.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
 import type { PlainRequest } from "./platform.ts";
 
-/** The storage of one instance; `setAlarm` is the platform's. */
+/** The storage of one instance. `setAlarm` belongs to the platform. */
 export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: number) => void): DurableObjectStorage {
   const alive = (): void => {
     if (!isAlive()) throw new Error("this instance is gone");
@@ -28,7 +28,7 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
   return storage as DurableObjectStorage;
 }
 
-/** Where the calls of one attempt go. */
+/** The destination of one attempt's calls. */
 export function target(fetch: (request: PlainRequest) => Promise<object>): Fetcher {
   const binding: unknown = { fetch };
   return binding as Fetcher;
@@ -39,7 +39,7 @@ export function bucketOf(bucket: Bucket | null): R2Bucket | null {
   return binding as R2Bucket | null;
 }
 
-/** The network is always there: a connection that is lost is a step of its own. */
+/** The network is always reachable, because a lost connection is a separate step. */
 const REACHABLE: Pick<Reachability, "isReachable" | "answered" | "broke"> = {
   isReachable: () => Promise.resolve(true),
   answered: () => undefined,

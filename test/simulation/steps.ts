@@ -1,4 +1,4 @@
-// The next of all possible steps, by chance. What is possible follows from the world; how likely, from the plan.
+// Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
 import { FAULTS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
@@ -38,7 +38,7 @@ export class Steps {
     this.#trace = trace;
   }
 
-  /** Takes one step; `false` when there is none to take. */
+  /** Takes one step; `false` if none is possible. */
   take(): boolean {
     const { plan, origin, clock } = this.#world;
     const { weights } = plan;
@@ -60,7 +60,7 @@ export class Steps {
     return false;
   }
 
-  /** A choice that makes an interleaving another one. */
+  /** A random choice that counts towards the interleaving's hash. */
   #choose(bound: number): number {
     const choice = this.#random.below(bound);
     this.#hash.add(choice);
@@ -273,7 +273,7 @@ export class Steps {
     return questions.filter(({ isOpen, hangs, gate }) => isOpen && !hangs && gate <= disk.durable);
   }
 
-  /** Also those who will not read at all. */
+  /** The clients that read, or will read. */
   #readers(): readonly ClientRequest[] {
     const { clients } = this.#world;
     return [...clients.with("reads"), ...clients.with("waits").filter(({ stalled }) => stalled === null)];
@@ -308,7 +308,7 @@ export class Steps {
     }
   }
 
-  /** A request is delivered again soon, if at all. */
+  /** The requests that may be delivered again: only recent ones. */
   #deliverable(): readonly ClientRequest[] {
     const { clients, clock } = this.#world;
     return clients.requests.filter(
@@ -316,7 +316,7 @@ export class Steps {
     );
   }
 
-  /** The origin says honestly when it did not act: it has not, and it will not. */
+  /** 503 is honest: the origin has not acted and will not. */
   #answer(call: OriginCall): void {
     const drawn = this.#pick(STATUSES);
     const status = drawn === 503 && call.hasActed ? 500 : drawn;
@@ -331,7 +331,7 @@ export class Steps {
     if (isWhole && call.isAnswering) call.end();
   }
 
-  /** Time moves: a little, or to where something becomes due, or close to it. */
+  /** Time moves a little, or to a deadline, or close to one. */
   #pass(): void {
     const { clock, disk, facts } = this.#world;
     const targets = [clock.nowMs + 1];

@@ -1,5 +1,5 @@
-// The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what may happen to each.
-// Every method is one step; who calls them, and in which order, is of no concern here.
+// The world of one interleaving: the object and its disk, the origin, the clients, the clock, and what can happen to each.
+// Every method is one step. steps.ts and calm.ts decide their order.
 
 import { RequestBody } from "../../src/shard/body/request-body.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
@@ -23,7 +23,7 @@ import { target } from "./stand-ins.ts";
 
 const NONE = new Uint8Array();
 
-/** The longest that a question may take: until its head, and one silence of its body. */
+/** The longest that a question may take: until its head, plus one pause of its body. */
 const QUESTION_MS = 3 * TIMEOUT_MS;
 
 export class World {
@@ -38,14 +38,14 @@ export class World {
   readonly #trace: (what: string) => void;
   #shard: Shard | null = null;
   #life = 0;
-  /** What has been asked, by the attempt that it may start. */
+  /** The requests, by the id of the attempt that each may start. */
   readonly #heads = new Map<string, ExchangeHead>();
   #sent = 0;
   #syncs: (() => void)[] = [];
-  /** Whether the next call finds nobody to connect to. */
+  /** Whether the next call cannot connect to the origin. */
   isUnreachable = false;
   questions: Question[] = [];
-  /** For when the alarm stands whose handler runs; `null` when none does. */
+  /** The scheduled time of the alarm whose handler runs; `null` if none runs. */
   #handledMs: number | null = null;
 
   constructor(plan: Plan, disk: Disk, trace: (what: string) => void) {
@@ -59,7 +59,7 @@ export class World {
     disk.clear();
   }
 
-  /** Whether there is an instance, with something in its memory. */
+  /** Whether an instance of the object exists. */
   get hasInstance(): boolean {
     return this.#shard !== null;
   }
@@ -74,7 +74,7 @@ export class World {
     this.#deliver(headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential), credential);
   }
 
-  /** The very same request once more: whoever delivered it has lost the way to its answer. */
+  /** Delivers the same request again, because its sender has lost the connection to its answer. */
   sendAgain({ head, credential, sentMs }: ClientRequest): void {
     this.#deliver(head, credential, sentMs);
   }
@@ -129,7 +129,7 @@ export class World {
     const name = origin.kind === "url" ? origin.url : "";
     const head = this.#heads.get(name);
     if (head === undefined) return null;
-    // One that is delivered again may start under another id than its own.
+    // A request that is delivered again may start an attempt under another id than its own.
     const claimed = claimedBy(this.disk, head.recordId) ?? name;
     return this.#begin(claimed, head, name);
   }
@@ -144,13 +144,13 @@ export class World {
     });
   }
 
-  /** The origin answers a question truly: by the effect, if there is one that who asks may see. */
+  /** The origin answers a question truthfully: with the effect, if there is one that the credential may see. */
   answerQuestion(question: Question): string {
     const { record, credential, attempt: owner } = question;
     const effect = this.rules.effectOf(record);
     const isForeign = effect !== null && effect.attempt.credential !== credential;
     if (effect === null || isForeign || owner === undefined) {
-      // An effect that is foreign to who began the attempt is that of an earlier one, which an operator has let go.
+      // An effect that the attempt's own credential may not see belongs to an earlier attempt, which an operator released.
       if (owner?.credential === credential) owner.isAbsent = question.askedMs >= owner.lockedUntilMs;
       question.answer(404, "");
       return isForeign ? "404, to another client" : "404";
@@ -163,11 +163,11 @@ export class World {
     return "200";
   }
 
-  /** An attempt starts: in the same turn the gateway asks where its call goes. */
+  /** An attempt starts: the gateway looks up the destination of its call in the same turn. */
   #begin(id: string, head: ExchangeHead, name: string): Fetcher | null {
     const { recordId: record, fingerprint: print } = head;
     const { nowMs } = this.clock;
-    // One that starts at once is not yet among them.
+    // A request that starts at once is not yet in the list.
     const waiting = this.clients.requests.find(
       (request) => request.head.attemptId === name && request.state === "waits",
     );
@@ -215,7 +215,7 @@ export class World {
     return target(fetch);
   }
 
-  /** Lets everything go on that can, until nothing can. */
+  /** Lets everything continue until nothing can. */
   async rest(): Promise<void> {
     do await quiet();
     while (this.release());
@@ -223,7 +223,7 @@ export class World {
     this.#judgeQuestions();
   }
 
-  /** As long as nobody has begun to answer, nothing but waiting needs time. */
+  /** As long as no answer has begun, only waiting needs timers. */
   #judgeTimers(): void {
     const isAnswering = this.origin.calls.some(({ status, isHeard }) => isHeard && status !== 0);
     const { requests } = this.clients;
@@ -238,22 +238,25 @@ export class World {
     for (const question of this.questions) {
       const forMs = this.clock.latestMs - question.askedMs;
       const timer = this.clock.next();
-      // A timer that is due may come late.
+      // A due timer may fire late.
       const isLate = timer !== null && timer.dueMs <= this.clock.nowMs;
       if (!question.isOpen || isLate || forMs <= QUESTION_MS) continue;
-      this.rules.broken("G8", `a question about ${question.record} goes on after ${forMs} ms`);
+      this.rules.broken(
+        "G8",
+        `a question about ${question.record} goes on after ${forMs} ms, expected at most ${QUESTION_MS} ms`,
+      );
       question.lose();
     }
   }
 
-  /** The client's connection breaks while its body flows through: the origin never has it whole. */
+  /** The client's connection breaks during its upload, so the origin never gets the whole body. */
   cut(request: ClientRequest): void {
     for (const call of this.origin.calls) if (call.attempt.id === request.head.attemptId) call.work = "over";
     this.clients.leave(request);
     request.cut?.();
   }
 
-  /** Those whose bodies still flow. */
+  /** The requests whose bodies are still being sent. */
   uploads(): readonly ClientRequest[] {
     if (!this.plan.streams) return [];
     const flowing = this.origin.calls.filter(
@@ -263,12 +266,12 @@ export class World {
     return this.clients.requests.filter(({ state, head }) => state === "waits" && ids.has(head.attemptId));
   }
 
-  /** An operator decides about a record. Says what came of it. */
+  /** An operator decides about a record. Returns a short description of the result. */
   decide(record: string, action: Change): string {
     return decide(this, this.#instance(), record, action);
   }
 
-  /** Opens the output gate for what was held by what is durable now; tells whether anybody has heard something. */
+  /** Opens the output gate for everything whose writes are durable. Returns whether a client got something. */
   release(): boolean {
     for (const call of this.origin.calls) {
       if (call.work !== "held" || call.gate > this.disk.durable) continue;
@@ -279,7 +282,7 @@ export class World {
     return this.clients.release(this.disk.durable);
   }
 
-  /** The origin begins to work for a call. */
+  /** The origin starts to work on a call. */
   arrive(call: OriginCall): void {
     this.origin.expire(this.clock.latestMs);
     this.rules.arrives(call.attempt, this.origin.atWork());
@@ -301,7 +304,7 @@ export class World {
     this.release();
   }
 
-  /** The object is gone with its memory, its connections, and all that was not durable. */
+  /** The object is lost with its memory, its connections, and everything that was not durable. */
   crash(): void {
     this.#life += 1;
     this.#shard?.die();
@@ -323,7 +326,7 @@ export class World {
     this.origin.expire(this.clock.latestMs);
   }
 
-  /** Whether the platform may deliver the alarm: one that is durable and due, and that no later write has moved. */
+  /** Whether the platform may deliver the alarm: it is durable and due, and no later write has moved it. */
   get isAlarmDue(): boolean {
     const { alarmMs, durableAlarmMs } = this.disk;
     return (
@@ -334,7 +337,7 @@ export class World {
     );
   }
 
-  /** The alarm is taken when its handler is done, in the same commit as what that wrote; one that is not is delivered again. */
+  /** The alarm is cleared when its handler is done, in the same commit as the handler's writes; otherwise it comes again. */
   async alarm(): Promise<void> {
     const { disk } = this;
     const scheduled = disk.durableAlarmMs ?? 0;
@@ -346,7 +349,7 @@ export class World {
     disk.endAlarm(scheduled);
   }
 
-  /** The same alarm once more: the platform promises at least one, not just one. */
+  /** Delivers the same alarm again: the platform promises at-least-once, not exactly-once. */
   async alarmAgain(): Promise<void> {
     const life = this.#life;
     this.#handledMs = this.disk.durableAlarmMs ?? 0;
@@ -359,7 +362,7 @@ export class World {
     if (againMs !== null) this.rules.excusedUntilMs = againMs;
   }
 
-  /** The platform gives the alarm up for ever, as it does after its handler has failed too often. */
+  /** The platform drops the alarm for good, as it does after too many failures of its handler. */
   dropAlarm(): void {
     this.crash();
     this.disk.setAlarm(null);

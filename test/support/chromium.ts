@@ -15,7 +15,7 @@ export default function installMissing(): void {
   try {
     execFileSync(SCRIPT, { stdio: "inherit" });
   } catch {
-    // The tests that need it say so.
+    // The tests that need the browser fail with the reason.
   }
 }
 
@@ -26,7 +26,7 @@ export async function launchChromium(): Promise<Browser> {
       "The console is tested in Chromium, and there is none: run test/support/install-chromium.sh, or set CHROMIUM to its path.",
     );
   }
-  // As root it has no sandbox; it opens nothing but pages of these tests.
+  // Chromium has no sandbox as root. It opens only pages of these tests.
   return chromium.launch({ executablePath, args: isRoot() ? ["--no-sandbox"] : [] });
 }
 

@@ -1,4 +1,4 @@
-// `onceway` as a user runs it: a real process of the project's Node, its output and its exit code.
+// Runs `onceway` as a user does: a real process under the project's Node, with its output and its exit code.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ export interface CommandOutcome {
 }
 
 export interface RunningCommand {
-  /** Resolves when stdout holds the text; rejects when the process ends before. */
+  /** Resolves when stdout contains the text; rejects if the process ends first. */
   printed(text: string): Promise<void>;
   /** The same for stderr. */
   complained(text: string): Promise<void>;
@@ -25,7 +25,7 @@ export interface RunningCommand {
 const NODE = join(projectDir, "node_modules/.bin/node");
 const SCRIPT = join(projectDir, "src/cli/onceway.ts");
 
-/** Variables of the test's own shell never reach it, and nobody sits at its terminal. */
+/** The process gets no variables of the test's own shell, and no terminal. */
 export function startOnceway(args: readonly string[], env: Readonly<Record<string, string>> = {}): RunningCommand {
   const child = spawn(NODE, [SCRIPT, ...args], {
     cwd: projectDir,

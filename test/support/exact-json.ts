@@ -1,12 +1,12 @@
-// What a JSON text says, to the last digit: the yardstick for its canonical form. Slow, and made of other parts than the
-// gateway's own: the platform's parser, the library for RFC 8785, and whole numbers for decimals.
+// The exact meaning of a JSON text, as a reference for its canonical form. Slow, and built from other parts than the
+// gateway's own: the platform's parser, a library for RFC 8785, and big integers for decimals.
 
 import canonicalize from "canonicalize";
 
-/** What a valid JSON text is made of. */
+/** The tokens of a valid JSON text. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[[\]{}]/g;
 
-/** The canonical form, or `null` where two readers could take the text for two things. */
+/** The canonical form, or `null` if two parsers could read the text differently. */
 export function referenceCanonical(body: Uint8Array): Uint8Array | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
@@ -19,8 +19,8 @@ export function referenceCanonical(body: Uint8Array): Uint8Array | null {
 }
 
 /**
- * The value of a valid text's tokens. The platform reads each string by itself: of objects it reads some escaped names
- * wrongly, now and then (V8 13.6: `{"A":null,"\u0061":[],"a":1}` may have a member called "\\").
+ * The value of a valid text's tokens. The platform parses each string separately, because it sometimes misreads escaped
+ * member names of objects (V8 13.6: `{"A":null,"\u0061":[],"a":1}` may have a member called "\\").
  */
 function valueOf(tokens: Iterator<string>, token: unknown = tokens.next().value): unknown {
   if (typeof token !== "string") throw new TypeError("a text that ends early");
@@ -43,7 +43,7 @@ function valueOf(tokens: Iterator<string>, token: unknown = tokens.next().value)
   return value;
 }
 
-/** A number's value as text, the same for all of its spellings and for no other number. */
+/** A number's value as text: the same for all spellings of the number, different for every other number. */
 export function decimal(source: string): string {
   const [, sign = "", integer = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
@@ -54,7 +54,7 @@ export function decimal(source: string): string {
   return `${sign}${significant}e${power}`;
 }
 
-/** What a text says, with its numbers as decimals; members may stand in any order. */
+/** The value of a text with its numbers as exact decimals, for comparison in any order of members. */
 export function exactly(text: string): unknown {
   const plain = text.replaceAll(TOKENS, (token) => {
     if (token.startsWith('"')) return JSON.stringify(JSON.parse(token));

@@ -1,7 +1,7 @@
-// A strict reader of the Prometheus text format (version 0.0.4): whatever a collector could refuse is an error here.
+// A strict parser of the Prometheus text format (version 0.0.4): everything that a collector could refuse is an error.
 
 export interface Metric {
-  /** With its suffix, as it stands in the line. */
+  /** The name in the line, with its suffix. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -14,7 +14,7 @@ const LINE = new RegExp(`^(${NAME})(?:\\{(.*)\\})? (-?[0-9.]+(?:e[-+]?[0-9]+)?|\
 const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/;
 const SUFFIXES = ["_bucket", "_sum", "_count"];
 
-/** All samples; throws at the first line that is not as it has to be. */
+/** All samples. Throws at the first invalid line. */
 export function parseExposition(text: string): readonly Metric[] {
   if (text !== "" && !text.endsWith("\n")) throw new Error("the last line has no end");
   const families = new Set<string>();
@@ -65,7 +65,7 @@ function parseLabels(inner: string, fail: (why: string) => never): Readonly<Reco
   return labels;
 }
 
-/** Buckets never decrease, end with all, and agree with the count. */
+/** Buckets never decrease, end with `+Inf`, and agree with the count. */
 function checkHistograms(metrics: readonly Metric[]): void {
   for (const count of metrics.filter(({ name }) => name.endsWith("_count"))) {
     const base = count.name.slice(0, -"_count".length);

@@ -1,6 +1,6 @@
-// The real gateway in a process of its own, on a free loopback port: under `wrangler dev`, as a user runs it, or under
-// `workerd serve`, which is many times faster and changes no byte. Both can be killed as a crash would kill them and
-// started again on the same state and port.
+// The real gateway in its own process, on a free loopback port: under `wrangler dev`, as a user runs it, or under `workerd
+// serve`, which is many times faster and changes no byte. Both can be killed like in a crash and restarted on the same state
+// and port.
 
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { gatewayMain, projectCompatibility, projectDir, spawnWrangler, writeWran
 const READY_PATH = "/.well-known/idempotency";
 const READY_MS = 60_000;
 
-/** The Worker's variables: its configuration, and whatever else a test sets. */
+/** The Worker's variables: its configuration, and others that a test sets. */
 export interface GatewayVars {
   readonly IDEMPOTENCY: { readonly [setting: string]: Json };
   readonly ROUTES: readonly { readonly [setting: string]: Json }[];
@@ -25,7 +25,7 @@ export interface GatewayVars {
 
 export interface GatewayOptions {
   readonly vars: GatewayVars;
-  /** Where the objects' storage lives; it outlasts the process. */
+  /** The folder of the objects' storage; it outlives the process. */
   readonly stateDir: string;
   /** Further variables and secrets. */
   readonly bindings?: Readonly<Record<string, Json>>;
@@ -43,7 +43,7 @@ export interface WorkerdOptions extends GatewayOptions {
   /** Cap'n Proto text, one entry each: `(name = "API", service = "api")`. */
   readonly extraBindings?: readonly string[];
   readonly extraServices?: readonly string[];
-  /** Where operators come in, with `operator_listener = "own"`; where everybody does by default. */
+  /** The operators' port, with `operator_listener = "own"`. By default operators use the clients' port. */
   readonly operatorPort?: number;
   /** Where V8's inspector listens; nowhere by default. */
   readonly inspectorPort?: number;
@@ -52,7 +52,7 @@ export interface WorkerdOptions extends GatewayOptions {
 export interface Gateway {
   readonly url: string;
   readonly port: number;
-  /** Of the process that was started; it leads the process group. */
+  /** Id of the started process, which leads the process group. */
   readonly pid: number;
   readonly stateDir: string;
   /** Everything the process has printed. */
@@ -60,11 +60,11 @@ export interface Gateway {
   /** SIGKILL to the whole process group; resolves when the port refuses connections. */
   kill9(): Promise<void>;
   stop(): Promise<void>;
-  /** Starts it again with the same options, state and port; end it first. `changes` replaces options, such as `vars`. */
+  /** Starts it again with the same options, state and port. End it first. `changes` replaces options, such as `vars`. */
   restart(changes?: Partial<GatewayOptions>): Promise<Gateway>;
 }
 
-/** A new folder for a gateway's state, under the system's temporary folder. */
+/** Makes a folder for a gateway's state in the system's temporary folder. */
 export function makeStateDir(): Promise<string> {
   return mkdtemp(join(tmpdir(), "onceway-state-"));
 }

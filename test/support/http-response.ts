@@ -1,5 +1,5 @@
-// An incremental parser for HTTP/1.1 responses that keeps what others normalise: the order, case and repeats of
-// headers, and whether the body arrived whole. Pure: bytes in, state out.
+// An incremental parser for HTTP/1.1 responses. It keeps what other parsers normalise: the order, case and repeats of headers,
+// and whether the whole body arrived. Pure: bytes in, state out.
 
 export type HeaderPair = readonly [name: string, value: string];
 
@@ -8,9 +8,9 @@ export interface RawResponse {
   readonly statusText: string;
   /** Wire order and case. */
   readonly headers: readonly HeaderPair[];
-  /** Without the chunked framing, if there was one; a `Content-Encoding` is left as it is. */
+  /** Chunked framing is removed; a `Content-Encoding` is not decoded. */
   readonly body: Buffer;
-  /** False: the connection ended before the body did. */
+  /** False: the connection ended in the middle of the body. */
   readonly complete: boolean;
   /** Statuses of the interim (1xx) responses before it. */
   readonly interim: readonly number[];
@@ -20,17 +20,17 @@ export type RawHead = Pick<RawResponse, "status" | "statusText" | "headers">;
 
 export interface ResponseParser {
   push(bytes: Buffer): void;
-  /** The connection has ended: a body without other framing is complete now. */
+  /** The connection has ended, which completes a body without other framing. */
   close(): void;
   /** Null until the headers are complete. */
   head(): RawHead | null;
-  /** True once no byte can be missing. */
+  /** True once the whole response has arrived. */
   isDone(): boolean;
-  /** What there is; null while there is no head. */
+  /** What has arrived so far; null before the head is complete. */
   response(): RawResponse | null;
 }
 
-/** Looks a header up; several values are joined as RFC 9110 section 5.2 allows. */
+/** Looks up a header. Several values are joined as RFC 9110, section 5.2, allows. */
 export function headerValue(message: { readonly headers: readonly HeaderPair[] }, name: string): string | null {
   const values = message.headers.filter(([candidate]) => candidate.toLowerCase() === name.toLowerCase());
   return values.length === 0 ? null : values.map(([, value]) => value).join(", ");
@@ -78,7 +78,7 @@ export function createResponseParser(method: string): ResponseParser {
     return true;
   }
 
-  /** False: more bytes are needed, or none are. */
+  /** False: more bytes are needed, or the body is done. */
   function advance(): boolean {
     switch (phase.at) {
       case "head":

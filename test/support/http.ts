@@ -1,5 +1,5 @@
-// A raw HTTP/1.1 client over TCP, for tests that need exact bytes: odd targets, repeated or malformed headers, a
-// connection that is reset midway. It sends what it is given and checks nothing. One request per connection.
+// A raw HTTP/1.1 client over TCP, for tests that need exact bytes: odd targets, repeated or malformed headers, connections
+// that are reset midway. It sends what it is given and checks nothing. One request per connection.
 
 import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
@@ -12,37 +12,37 @@ export type { HeaderPair, RawHead, RawResponse } from "./http-response.ts";
 export interface RawRequest {
   readonly host: string;
   readonly port: number;
-  /** The address to come from; the system's choice by default. */
+  /** The local address; the system's choice by default. */
   readonly from?: string;
   readonly method: string;
   /** The request target, byte for byte: also `*`, absolute URLs, unescaped characters. */
   readonly target: string;
   /**
-   * Sent in this order and case. `Host`, `Connection: close` and the framing of `body` are added where no header of
-   * that name is given; `bare` adds nothing.
+   * Sent in this order and case. `Host`, `Connection: close` and the framing of `body` are added unless a header of that
+   * name is given; `bare` adds nothing.
    */
   readonly headers?: readonly HeaderPair[];
   readonly body?: Buffer | string;
   /** Sends the body with chunked encoding. */
   readonly chunked?: boolean;
   readonly bare?: boolean;
-  /** For the whole exchange; 30 s by default. */
+  /** Timeout of the whole exchange; 30 s by default. */
   readonly timeoutMs?: number;
 }
 
 export interface OpenRequest {
-  /** Resolves once the connection stands and the head (and the body that was given) is written. */
+  /** Resolves once the connection is open and the head (and the body, if given) is written. */
   readonly sent: Promise<void>;
-  /** Rejects where the connection ends before the headers do. */
+  /** Rejects if the connection ends before the headers do. */
   readonly head: Promise<RawHead>;
   /** Rejects as `head` does; an unfinished body is `complete: false`, not a rejection. */
   readonly response: Promise<RawResponse>;
-  /** More bytes of the request, as they are: a body that was only announced can be sent piece by piece. */
+  /** Sends more bytes of the request unchanged, for a body that was only announced. */
   write(bytes: Buffer | string): void;
-  /** Reads no more until `resume`, and keeps the connection: whoever sends has to wait. */
+  /** Stops reading until `resume` and keeps the connection open, so the sender has to wait. */
   pause(): void;
   resume(): void;
-  /** Ends the connection with a reset (RST), as a client that crashes does. */
+  /** Ends the connection with a reset (RST), like a client that crashes. */
   reset(): void;
 }
 
@@ -66,7 +66,7 @@ export function openRequest(request: RawRequest): OpenRequest {
   const sent = Promise.withResolvers<void>();
   const head = Promise.withResolvers<RawHead>();
   const response = Promise.withResolvers<RawResponse>();
-  // A test looks only at what it needs; the others must not count as unhandled.
+  // A test awaits only the promises that it needs; rejections of the others must not count as unhandled.
   for (const { promise } of [sent, head, response]) promise.catch(() => {});
 
   const { host, port, from } = request;
@@ -110,7 +110,7 @@ export function openRequest(request: RawRequest): OpenRequest {
     parser.close();
     finish();
   });
-  // A reset in the middle of a body is an incomplete response; before the headers it is a failure.
+  // A reset in the middle of a body makes the response incomplete; before the headers it is a failure.
   socket.on("error", (error) => (parser.head() === null ? fail(error) : finish()));
   socket.on("close", () => finish());
 
@@ -125,7 +125,7 @@ export function openRequest(request: RawRequest): OpenRequest {
   };
 }
 
-/** The request as it goes over the wire. Header text is Latin-1: each character is one byte. */
+/** The request's bytes. Header text is Latin-1: each character is one byte. */
 export function requestBytes(request: RawRequest): Buffer {
   const given = request.headers ?? [];
   const has = (name: string): boolean => given.some(([candidate]) => candidate.toLowerCase() === name);
@@ -144,7 +144,7 @@ export function requestBytes(request: RawRequest): Buffer {
   return Buffer.concat([head, request.chunked === true ? chunkedBody(body) : body]);
 }
 
-/** In two chunks where there is enough for two, so that a reader must join them. */
+/** Uses two chunks if possible, so that the reader must join them. */
 function chunkedBody(body: Buffer): Buffer {
   const half = Math.ceil(body.length / 2);
   const chunks = [body.subarray(0, half), body.subarray(half)].filter((chunk) => chunk.length > 0);

@@ -1,4 +1,4 @@
-// JSON texts for property tests: many spellings of one value, values that are nearly alike, and texts that are no JSON.
+// JSON texts for property tests: many spellings of one value, values that are nearly equal, and invalid texts.
 
 import fc from "fast-check";
 
@@ -14,7 +14,7 @@ const exponent = fc.oneof(
   fc.constantFrom(0, 999_999_999, -999_999_999),
 );
 
-/** Biased to the ends of what a double holds: seventeen digits, subnormals, the largest. */
+/** Biased to the limits of a double: seventeen digits, subnormals, the largest. */
 export const jsonNumber: fc.Arbitrary<string> = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
   fc.integer().map(String),
@@ -77,7 +77,7 @@ const character = fc.oneof(
 
 const escapedUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** One character as it may stand in a string. */
+/** One character in one of its spellings within a string. */
 const written = fc.tuple(character, fc.constantFrom("plain", "escaped", "ESCAPED")).map(([one, way]) => {
   if (way === "plain") return JSON.stringify(one).slice(1, -1);
   const units = one.split("").map(escapedUnit).join("");
@@ -117,7 +117,7 @@ export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie)
   ),
 })).value;
 
-/** A text with one piece cut out, doubled or replaced: most are no JSON any more. */
+/** A text with one piece removed, doubled or replaced. Most of them are invalid. */
 export const damagedText: fc.Arbitrary<string> = fc
   .tuple(
     jsonText,

@@ -1,5 +1,5 @@
-// Histories of one record for property tests: events at times that lean towards zero and the boundaries, since uniform
-// steps hardly ever hit the millisecond in which a lock ends.
+// Histories of one record for property tests. Time steps are biased to zero and the boundaries, since uniform steps hardly
+// ever hit the millisecond in which a lock ends.
 
 import fc from "fast-check";
 import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
@@ -19,14 +19,14 @@ export const policyFor = (unknown: Policy["unknown"]): Policy => ({
 export const FINGERPRINT = fingerprint("f");
 export const OTHER_FINGERPRINT = fingerprint("g");
 
-/** How far time moves before an event: by so much, or to so much around the record's deadline or retry time. */
+/** How far time moves before an event: by an amount, or to an offset from the record's deadline or retry time. */
 export type Passing = { readonly by: number } | { readonly toDeadline: number } | { readonly toRetryFrom: number };
 
-/** What happens, with attempts named by the order in which they were started (the last one is 0). */
+/** What happens. Attempts are numbered backwards in the order of their starts: the last one is 0. */
 export type Happening =
   | { readonly type: "request"; readonly other: boolean; readonly unknown: Policy["unknown"] }
   | { readonly type: "result" | "refused" | "ambiguous" | "renew"; readonly attemptsAgo: number }
-  /** The origin, asked so long ago, says that it knows nothing. */
+  /** The origin, asked `ms` ago, reports no effect. */
   | { readonly type: "absent"; readonly attemptsAgo: number; readonly askedAgo: number }
   | { readonly type: "verify" }
   | { readonly type: "tick" }
@@ -80,13 +80,13 @@ const change: fc.Arbitrary<Happening> = fc.record({
   type: fc.constantFrom("release" as const, "resolve" as const, "forget" as const),
 });
 
-/** The same with operators who decide at any time. */
+/** The same, with operators who make changes at any time. */
 export const operatedHistory: fc.Arbitrary<readonly Moment[]> = fc.array(
   fc.record({
     passing,
     happening: fc.oneof({ weight: 3, arbitrary: happening }, { weight: 1, arbitrary: change }),
   }),
-  // Left to itself, the generator seldom makes ten in a row, and a change needs what comes before and after it.
+  // By default the generator seldom makes ten events in a row, and a change needs events before and after it.
   { maxLength: 25, size: "max" },
 );
 
@@ -97,7 +97,7 @@ export interface Taken extends Step {
   readonly policy: Policy;
 }
 
-/** Plays a history; `unknown` fixes the policy of every claim, otherwise each request says. */
+/** Plays a history. `unknown` fixes the policy of every claim; otherwise each request has its own. */
 export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): readonly Taken[] {
   const started: string[] = [];
   const taken: Taken[] = [];

@@ -1,16 +1,15 @@
-// What each kind of exchange may cost, in exact operations and without a clock: the one table that the tests of the counts
-// hold the gateway to, and that the cost page multiplies by prices. A number that grows fails a test; one that shrinks does
-// too, and is then written down here.
+// What each kind of exchange costs, in exact operations. Tests compare the gateway with this table, and the cost page
+// multiplies it by prices. A number that grows fails a test; so does one that shrinks, which is then updated here.
 
 export interface OperationCounts {
   /** SQL statements of the object. */
   readonly statements: number;
-  /** As SQLite counts them for the bill: Cloudflare's `rowsRead` and `rowsWritten`. */
+  /** Rows as SQLite counts them for billing: Cloudflare's `rowsRead` and `rowsWritten`. */
   readonly rowsRead: number;
   readonly rowsWritten: number;
-  /** Times that the alarm is set: a row written each, beyond `rowsWritten`. */
+  /** How often the alarm is set. Each costs one row written, in addition to `rowsWritten`. */
   readonly alarmsSet: number;
-  /** Times that the object asks for what it has written to be durable; each may be a commit of its own. */
+  /** How often the object waits for its writes to be durable. Each may be a commit. */
   readonly syncs: number;
   /** Calls from the Worker to an object. */
   readonly objectCalls: number;
@@ -49,11 +48,11 @@ function counts([statements, rowsRead, rowsWritten, alarmsSet, syncs, objectCall
 export type Operation = keyof typeof TABLE;
 
 export const COUNTS: Readonly<Record<Operation, OperationCounts>> = {
-  /** A new key, its response small, in an object that has served others before. */
+  /** A new key with a small response, in an object that has served others before. */
   first: counts(TABLE.first),
-  /** The same as the first request of an object's instance, which sets the alarm anew. */
+  /** The same as the first request of an instance, which sets the alarm again. */
   firstOfInstance: counts(TABLE.firstOfInstance),
-  /** The same where records of a whole retention lie in as many buckets as there can be. */
+  /** The same with the records of a whole retention in the largest possible number of expiry buckets. */
   firstAmongBuckets: counts(TABLE.firstAmongBuckets),
   replay: counts(TABLE.replay),
   replayAmongBuckets: counts(TABLE.replayAmongBuckets),
@@ -64,12 +63,12 @@ export const COUNTS: Readonly<Record<Operation, OperationCounts>> = {
   unprotected: counts(TABLE.unprotected),
   firstMebibyte: counts(TABLE.firstMebibyte),
   replayMebibyte: counts(TABLE.replayMebibyte),
-  /** What a new object does once. */
+  /** The one-time cost of a new object. */
   tables: counts(TABLE.tables),
   /** One alarm that erases `ERASED_AT_ONCE` records. */
   erased: counts(TABLE.erased),
   erasedMebibyte: counts(TABLE.erasedMebibyte),
 };
 
-/** Commits of the shard's storage: each is waited for. */
+/** Commits of the shard's storage. The gateway waits for each. */
 export const COMMITS = { first: 2, replay: 0, conflict: 0, mismatch: 0 } as const;

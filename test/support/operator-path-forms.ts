@@ -1,9 +1,9 @@
-// Texts that one reader or another takes for a path below the operators', made as attackers make them: other case, escapes of
-// escapes, slashes of all kinds, steps that lead nowhere, parameters, what file systems drop.
+// Spellings that some server may read as the operator path, as attackers make them: other case, double escapes, slashes of
+// all kinds, dot segments, parameters, characters that file systems drop.
 
 import fc from "fast-check";
 
-/** Each changes nothing of what a lenient reader reads. */
+/** Changes that a lenient parser ignores. */
 const NOTHING = [
   "/",
   "//",
@@ -33,7 +33,7 @@ const letterForm = (letter: string): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.constant(overlong(letter)) },
   );
 
-/** A target as a client writes it, never the plain one. */
+/** A request target in a disguised form, never the plain one. */
 export const operatorPathForm: fc.Arbitrary<string> = fc
   .tuple(
     fc.array(fc.constantFrom(...NOTHING), { maxLength: 3 }),
@@ -57,7 +57,7 @@ function escaped(letter: string, depth: number): string {
   return `%${"25".repeat(depth)}${hex(letter)}`;
 }
 
-/** In two bytes where one is right: `%c1%af` for `o`. */
+/** An overlong UTF-8 encoding, two bytes instead of one: `%c1%af` for `o`. */
 function overlong(letter: string): string {
   const code = letter.charCodeAt(0);
   return `%${(0xc0 | (code >> 6)).toString(16)}%${(0x80 | (code & 0x3f)).toString(16)}`;

@@ -1,19 +1,18 @@
-// Writes one scripted answer to the wire, or breaks the connection where the script says so. It never adds a header
-// that the script did not ask for, but for the framing (`Content-Length` or chunks) and `Connection`.
+// Writes one scripted answer, or breaks the connection where the script says so. Apart from the framing (`Content-Length` or
+// chunks) and `Connection`, it adds no header that the script does not have.
 
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Behaviour } from "./origin-behaviour.ts";
+import type { Behaviour, Hold } from "./origin-behaviour.ts";
 import { generateBytes } from "./origin-bytes.ts";
-import type { Hold } from "./origin-holds.ts";
 
 interface Piece {
   readonly bytes: Buffer;
   readonly pauseMs: number;
 }
 
-/** `hold` is given where the behaviour holds the headers or the body. */
+/** `hold` is given if the behaviour holds the headers or the body. */
 export async function answer(
   behaviour: Behaviour,
   response: ServerResponse,
@@ -35,7 +34,7 @@ export async function answer(
     index += 1;
   }
   if (typeof holdAt === "number" && holdAt >= index && hold !== null) await hold.released;
-  // A plain end of the connection, not a reset: the bytes before the cut must reach the other side.
+  // Closes the connection without a reset, so that the bytes before the cut reach the other side.
   if (behaviour.drop === "mid-body") socket.destroySoon();
   else response.end();
 }
@@ -46,7 +45,7 @@ function sentPieces(behaviour: Behaviour): Iterable<Piece> {
   return behaviour.drop === "mid-body" ? cutShort(behaviour, pieces) : pieces;
 }
 
-/** One at a time: the body may be larger than what this process should hold. */
+/** Generates one piece at a time, because the body may be larger than this process should hold. */
 function* generatedPieces({ seed, bytes, sentBytes = bytes }: NonNullable<Behaviour["generated"]>): Generator<Piece> {
   let left = Math.min(sentBytes, bytes);
   for (const piece of generateBytes(seed, bytes)) {
@@ -86,7 +85,7 @@ function writeHead(behaviour: Behaviour, response: ServerResponse): void {
   const bodiless = status === 204 || status === 304;
   if (!framed && !bodiless && !isChunked(behaviour)) {
     const total = bodyBytes(behaviour);
-    // An answer cut short must promise at least one byte that does not come.
+    // An answer that is cut short must announce at least one byte that does not come.
     headers.push("Content-Length", String(behaviour.drop === "mid-body" ? Math.max(1, total) : total));
   }
   response.sendDate = false;
@@ -101,7 +100,7 @@ function cutShort(behaviour: Behaviour, pieces: readonly Piece[]): readonly Piec
   return [...pieces.slice(0, -1), { ...last, bytes: last.bytes.subarray(0, -1) }];
 }
 
-/** Resolves when the bytes are handed to the system, or when the connection is gone. */
+/** Resolves when the bytes are handed to the system or the connection is gone. */
 function write(response: ServerResponse, bytes: Buffer): Promise<void> {
   if (bytes.length === 0 || response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {

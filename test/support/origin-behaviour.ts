@@ -1,7 +1,7 @@
-// How the test origin is told to act: the shape of one scripted answer or fault, and the choice of the script that a
-// request gets. Order: the request's own `x-behave` header, then a script for its key, then the longest path prefix.
-// A sequence is consumed per path and key, one step per request; its last step repeats.
-// The header holds JSON in ASCII: what is beyond it goes as `\u00e9` or `bodyBase64`.
+// How tests script the origin: the shape of one scripted answer or fault, and which script a request gets. Order: the
+// request's own `x-behave` header, then a script for its key, then the longest path prefix. A sequence is consumed per path
+// and key, one step per request; its last step repeats. The header holds JSON in ASCII: other characters are sent as `\u00e9`
+// or in `bodyBase64`. Also holds requests until the test releases them.
 
 import * as v from "valibot";
 
@@ -23,7 +23,7 @@ const behaviourSchema = v.strictObject({
   chunked: v.optional(v.boolean()),
   /** A body from a seed (origin-bytes.ts), in pieces of 64 KiB. With `drop: "mid-body"` only `sentBytes` of it are sent. */
   generated: v.optional(v.strictObject({ seed: v.string(), bytes: v.number(), sentBytes: v.optional(v.number()) })),
-  /** Before the headers, after the effect. */
+  /** Delay after the effect and before the headers. */
   delayMs: v.optional(v.number()),
   /** Wait for `/release` before the headers. */
   hold: v.optional(v.boolean()),
@@ -48,7 +48,7 @@ const placementSchema = v.strictObject({
 
 export type Behaviour = v.InferOutput<typeof behaviourSchema>;
 export type Script = v.InferOutput<typeof scriptSchema>;
-/** Where a script applies: to a path prefix, to a key, or to every request where neither is given. */
+/** Where a script applies: to a path prefix, to a key, or to every request if neither is given. */
 export type Placement = v.InferOutput<typeof placementSchema>;
 
 export function parsePlacement(input: unknown): Placement {
@@ -63,7 +63,7 @@ export interface ScriptedRequest {
 
 export interface Scripts {
   place(placement: Placement): void;
-  /** Null: nothing is scripted. Throws where the `x-behave` header is not a script. */
+  /** Null: nothing is scripted. Throws if the `x-behave` header is not a script. */
   choose(request: ScriptedRequest): Behaviour | null;
   clear(): void;
 }
@@ -91,7 +91,7 @@ export function createScripts(): Scripts {
     let best: Placed | null = null;
     for (const candidate of placed) {
       if (!applies(candidate.placement, request)) continue;
-      // At the same rank the later script wins: a test may replace what it placed before.
+      // At the same rank the later script wins, so a test can replace an earlier one.
       if (best === null || rank(candidate.placement) >= rank(best.placement)) best = candidate;
     }
     return best;
@@ -129,4 +129,39 @@ function nextStep(found: Placed, request: ScriptedRequest): Behaviour | null {
   const step = found.used.get(slot) ?? 0;
   found.used.set(slot, step + 1);
   return chosen.sequence[Math.min(step, chosen.sequence.length - 1)] ?? null;
+}
+
+/**
+ * Requests that the origin holds until the test releases them. A hold is registered in the same turn in which the request
+ * counts as arrived, so a test that has seen the arrival can always release it.
+ */
+export interface Hold {
+  readonly released: Promise<void>;
+}
+
+export interface Holds {
+  add(key: string | null): Hold;
+  /** Null releases all. Returns how many requests continued. */
+  release(key: string | null): number;
+}
+
+export function createHolds(): Holds {
+  const held = new Set<{ readonly key: string | null; readonly open: () => void }>();
+  return {
+    add(key) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held.add({ key, open: resolve });
+      return { released: promise };
+    },
+    release(key) {
+      let count = 0;
+      for (const hold of held) {
+        if (key !== null && hold.key !== key) continue;
+        held.delete(hold);
+        hold.open();
+        count += 1;
+      }
+      return count;
+    },
+  };
 }

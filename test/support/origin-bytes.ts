@@ -1,6 +1,6 @@
-// Bodies of any size from a seed: the same bytes for the same seed on both sides of a test, made piece by piece, so that
-// nobody has to hold them. They do not compress, and every piece names its place, so that none can be lost, doubled or
-// swapped unseen.
+// Bodies of any size from a seed: both sides of a test generate the same bytes piece by piece, so neither has to hold the
+// whole body. The bytes do not compress, and every piece contains its position, so that a lost, doubled or swapped piece is
+// noticed.
 
 import { createHash } from "node:crypto";
 
@@ -11,7 +11,7 @@ export function* generateBytes(seed: string, bytes: number): Generator<Buffer, v
   const block = createHash("shake256", { outputLength: PIECE_BYTES }).update(seed).digest();
   for (let at = 0; at < bytes; at += PIECE_BYTES) {
     const piece = Buffer.from(block.subarray(0, Math.min(PIECE_BYTES, bytes - at)));
-    // Even a single byte differs from seed to seed; a place is written where there is room for it.
+    // A small piece still differs from seed to seed; the position is written if there is room for it.
     if (piece.length >= 8) piece.writeDoubleBE(at + 1);
     yield piece;
   }

@@ -1,11 +1,11 @@
-// What the test origin remembers: every request that arrived, in order, and every effect. Tests count effects here and
-// never guess them from responses. Waiting for arrivals is how tests synchronise: no sleeps.
+// The test origin's journal: every request that arrived, in order, and every effect. Tests count effects here and never guess
+// them from responses. Tests wait for arrivals instead of sleeping.
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import * as v from "valibot";
 
-/** Bodies up to this size are kept whole; of larger ones only size and digest. */
+/** Bodies up to this size are kept; of larger ones only size and digest. */
 const KEPT_BODY_BYTES = 64 * 1024;
 
 const recordedRequest = v.object({
@@ -13,23 +13,23 @@ const recordedRequest = v.object({
   seq: v.number(),
   /** The `Idempotency-Key`, without the quotes of a structured-field string. */
   key: v.nullable(v.string()),
-  /** The `Idempotency-Attempt` header as it came. */
+  /** The unparsed `Idempotency-Attempt` header. */
   attempt: v.nullable(v.string()),
   method: v.string(),
-  /** The request target as it came, query included. */
+  /** The unparsed request target, with its query. */
   url: v.string(),
   path: v.string(),
   /** Wire order and case. */
   headers: v.array(v.tuple([v.string(), v.string()])),
   arrivedAtMs: v.number(),
-  /** When the body was read to its end; null where it never was. */
+  /** When the body was read to its end; null if it never was. */
   readAtMs: v.nullable(v.number()),
   body: v.nullable(v.object({ bytes: v.number(), sha256: v.string(), base64: v.nullable(v.string()) })),
-  /** Which effect of this path and key it had: 1, 2 …; null where it had none. */
+  /** Number of its effect, counted per path and key: 1, 2 …; null if it had none. */
   effect: v.nullable(v.number()),
-  /** When the answer was written to its end; null before that, and where it never was. */
+  /** When the answer was written to its end; null if it was not. */
   answeredAtMs: v.nullable(v.number()),
-  /** The connection ended before the whole answer was written, by whoever ended it. */
+  /** The connection ended, from either side, before the whole answer was written. */
   cutOff: v.boolean(),
 });
 
@@ -54,9 +54,9 @@ export interface Filter {
 
 export interface Journal {
   arrive(request: IncomingMessage): RecordedRequest;
-  /** Marks a request as arrived for those who wait: its body is read, or it never will be (`null`). */
+  /** Marks a request as arrived and wakes the waiters: its body is read, or it never will be (`null`). */
   settle(entry: RecordedRequest, body: Buffer | null): void;
-  /** Counts an effect; returns which one it is of this path and key. */
+  /** Counts an effect and returns its number for this path and key. */
   countEffect(entry: RecordedRequest): number;
   requests(filter: Filter): RecordedRequest[];
   effects(filter: Filter): RecordedEffect[];

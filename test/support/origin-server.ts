@@ -1,12 +1,11 @@
-// The HTTP side of the test origin: reads a request, records it, counts its effect and answers as scripted. An effect
-// is counted once the whole request is read and before any delay or hold: from then on it has happened.
+// The HTTP side of the test origin: reads a request, records it, counts its effect and answers as scripted. The effect is
+// counted once the whole request is read, before any delay or hold.
 
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { answer } from "./origin-answer.ts";
-import type { Behaviour, Scripts } from "./origin-behaviour.ts";
-import type { Holds } from "./origin-holds.ts";
+import type { Behaviour, Holds, Scripts } from "./origin-behaviour.ts";
 import type { Journal, RecordedRequest } from "./origin-journal.ts";
 import { echoWebSocket } from "./websocket-echo.ts";
 
@@ -20,17 +19,17 @@ export interface OriginParts {
 
 export interface OriginServer {
   readonly url: string;
-  /** Connections accepted since the start: also those that never carried a request. */
+  /** Connections accepted since the start, also those without any request. */
   accepted(): number;
-  /** From now on connects are refused; open connections are closed. */
+  /** Refuses new connections and closes the open ones. */
   stopListening(): Promise<void>;
-  /** On the same port as before. */
+  /** Listens again, on the same port. */
   startListening(): Promise<void>;
 }
 
 export async function startOriginServer(parts: OriginParts): Promise<OriginServer> {
   let accepted = 0;
-  // No time limits of its own: an idle connection that the origin closed by itself would look like a scripted fault.
+  // No time limits, because an idle connection that the origin closed by itself would look like a scripted fault.
   const limits = { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, maxHeaderSize: 256 * 1024 };
   const server = createServer(limits, (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
@@ -85,7 +84,7 @@ async function handle(parts: OriginParts, request: IncomingMessage, response: Se
     return;
   }
   const body = await readBody(request);
-  // Null: the sender left. What was never read whole has no effect and has not arrived.
+  // Null: the sender left. A request that was not read whole has no effect and does not count as arrived.
   if (body === null) return;
 
   const hold = behaviour?.hold === true || isHeld(behaviour?.holdBody) ? holds.add(entry.key) : null;
@@ -94,7 +93,7 @@ async function handle(parts: OriginParts, request: IncomingMessage, response: Se
   await answer(behaviour ?? unscripted(entry, effect), response, request.socket, hold);
 }
 
-/** A script that cannot be read is a fault of the test: it answers 599 and has no effect. */
+/** An invalid script is an error of the test: the origin answers 599 and has no effect. */
 function chooseBehaviour({ scripts }: OriginParts, entry: RecordedRequest, request: IncomingMessage): Behaviour | null {
   const behaveHeader = request.headers["x-behave"];
   try {
@@ -109,12 +108,12 @@ function isHeld(holdBody: boolean | number | undefined): boolean {
   return holdBody === true || typeof holdBody === "number";
 }
 
-/** An unscripted GET, HEAD or OPTIONS only reads. */
+/** An unscripted GET, HEAD or OPTIONS has no effect. */
 function isEffect(behaviour: Behaviour | null, method: string): boolean {
   return behaviour === null ? !SAFE_METHODS.has(method) : (behaviour.effect ?? true);
 }
 
-/** What the origin does on its own: the body tells one effect from the next, so that a replay can be told from a run. */
+/** The default answer. Its body contains the effect's number, so that a test can tell a replay from a second run. */
 function unscripted(entry: RecordedRequest, effect: number | null): Behaviour {
   const headers: [string, string][] = [["Content-Type", "application/json"]];
   const body = JSON.stringify({ path: entry.path, key: entry.key, seq: entry.seq, effect });

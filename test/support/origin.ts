@@ -1,5 +1,5 @@
-// The test origin, from a Node test's point of view: starts the process and speaks its control API. `connectOrigin`
-// gives the same client for an origin that somebody else has started; it needs nothing but `fetch`.
+// The test origin's client for tests in Node: starts the process and calls its control API. `connectOrigin` makes the same
+// client for an origin that is already running; it needs only `fetch`.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -22,18 +22,18 @@ export interface OriginClient {
   readonly controlUrl: string;
   /** All requests, or those with this key, in the order of their arrival. */
   requests(key?: string): Promise<RecordedRequest[]>;
-  /** How many effects there were in all, or with this key. */
+  /** The number of effects, in all or with this key. */
   effects(key?: string): Promise<number>;
   effectLog(key?: string): Promise<RecordedEffect[]>;
-  /** Waits until `n` requests with the key are read whole, and hold where they are told to. Throws after `timeoutMs`. */
+  /** Waits until `n` requests with the key are read whole (and held, if scripted). Throws after `timeoutMs`. */
   arrived(key: string, n?: number, timeoutMs?: number): Promise<void>;
-  /** Lets held requests go on: those with the key, or all. Returns how many. */
+  /** Releases held requests: those with the key, or all. Returns how many. */
   release(key?: string): Promise<number>;
-  /** Scripts what comes for a key, for a path prefix, or (neither given) for every request. */
+  /** Scripts the answers for a key, for a path prefix, or (if neither is given) for every request. */
   behave(where: Pick<Placement, "key" | "path">, script: Script): Promise<void>;
   /** TCP connections accepted since the start. */
   connections(): Promise<number>;
-  /** Forgets requests, effects and scripts, and lets go of what is held. */
+  /** Forgets requests, effects and scripts, and releases all holds. */
   reset(): Promise<void>;
   stopListening(): Promise<void>;
   startListening(): Promise<void>;
@@ -79,7 +79,7 @@ function query(key: string | undefined): string {
 }
 
 export async function startOrigin(): Promise<TestOrigin> {
-  // No inherited flags: a test runner's loader has no place in the origin.
+  // No inherited flags: the origin must not load the test runner.
   const child = fork(fileURLToPath(new URL("./origin-process.ts", import.meta.url)), [], { execArgv: [] });
   const message: unknown = await new Promise((resolve, reject) => {
     child.once("message", resolve);

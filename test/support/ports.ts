@@ -1,4 +1,4 @@
-// Loopback ports: finding a free one, and waiting until somebody answers on it, or nobody listens any more.
+// Loopback ports: finds a free one, waits until a server answers on it, or until nothing listens there.
 
 import { connect, createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -6,7 +6,7 @@ import { rawRequest } from "./http.ts";
 
 const POLL_MS = 25;
 
-/** Free at this moment: whoever wants it should take it soon. */
+/** A port that is free at this moment. Use it soon. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {
@@ -22,7 +22,7 @@ export interface ReadyCheck {
   readonly port: number;
   readonly path: string;
   readonly timeoutMs: number;
-  /** Says why waiting has become pointless; null while it has not. */
+  /** The reason why waiting has become pointless; null if it has not. */
   readonly failure: () => string | null;
 }
 

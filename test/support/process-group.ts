@@ -1,10 +1,10 @@
-// A child process together with everything that it starts, as one process group: killed as one, by id, and never left
-// behind. A tiny watcher outside the group kills it when the test process ends in whatever way, SIGKILL included.
+// A child process and everything that it starts, as one process group, which is killed by its id and never left behind. A
+// small watcher outside the group kills it when the test process ends in any way, SIGKILL included.
 
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 
-/** How long `stop` waits for an orderly end. */
+/** How long `stop` waits for a clean exit. */
 const STOP_MS = 5_000;
 
 export interface ProcessGroup {
@@ -54,7 +54,7 @@ export async function spawnGroup(
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => {
       hasExited = true;
-      // A leader that dies must not leave its children.
+      // When the leader dies, its children must not stay behind.
       signalGroup(pid, "SIGKILL");
       running.delete(pid);
       watcher.kill("SIGKILL");
@@ -80,7 +80,7 @@ export async function spawnGroup(
   };
 }
 
-/** Its standard input ends when this process does; then it kills the group. */
+/** The watcher's standard input ends with this process; then the watcher kills the group. */
 function watch(pid: number): ChildProcess {
   const watcher = spawn("/bin/sh", ["-c", `read -r _; kill -s KILL -- -${pid}`], {
     detached: true,
@@ -94,6 +94,6 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // ESRCH: nobody is left.
+    // ESRCH: no process is left.
   }
 }

@@ -18,11 +18,11 @@ export default function installMissing(): void {
   try {
     execFileSync(SCRIPT, [UNPACKED], { stdio: "inherit" });
   } catch {
-    // The tests that need it say so.
+    // The tests that need Prometheus fail with the reason.
   }
 }
 
-/** The path of `prometheus` or `promtool`; throws with what to do when there is none. */
+/** The path of `prometheus` or `promtool`. Throws with the command to run if it is missing. */
 export function prometheusProgram(name: "prometheus" | "promtool"): string {
   const path = find(name);
   if (path !== null) return path;
@@ -51,7 +51,7 @@ export interface Series {
 }
 
 export interface Prometheus {
-  /** An instant query; throws with Prometheus's own words when it cannot be read. */
+  /** An instant query. Throws with Prometheus's message if the query is invalid. */
   query(expression: string, atMs?: number): Promise<readonly Series[]>;
   close(): Promise<void>;
 }
@@ -68,7 +68,7 @@ const answerSchema = v.variant("status", [
 ]);
 
 export interface ScrapeTarget {
-  /** The gateway's URL, and where its metrics are. */
+  /** The gateway's URL and the path of its metrics. */
   readonly url: string;
   readonly path: string;
   readonly token: string;
@@ -76,7 +76,7 @@ export interface ScrapeTarget {
   readonly rules: readonly string[];
 }
 
-/** Listens on a free port of the loopback address alone. */
+/** Listens on a free port of the loopback address only. */
 export async function startPrometheus({ url, path, token, everyMs, rules }: ScrapeTarget): Promise<Prometheus> {
   const program = prometheusProgram("prometheus");
   const dir = await mkdtemp(join(tmpdir(), "onceway-prometheus-"));

@@ -1,9 +1,9 @@
-/** Runs work that pauses, without pausing. */
+/** Runs work that is cut into slices, without pausing between them. */
 export function finish<T>(work: Generator<undefined, T>): T {
   return counted(work).result;
 }
 
-/** The same, with the number of pauses. */
+/** The same, and counts the pauses. */
 export function counted<T>(work: Generator<undefined, T>): { readonly result: T; readonly pauses: number } {
   for (let pauses = 0; ; pauses++) {
     const step = work.next();

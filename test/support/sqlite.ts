@@ -1,8 +1,8 @@
-// Node's SQLite in the shape of an object's: what a statement gives, and statements that are prepared once.
+// Node's SQLite with the interface of a Durable Object's: cursors, and statements that are prepared once.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 
-/** The rows of one statement, which has already run. */
+/** The rows of a statement that has already run. */
 export interface Cursor {
   toArray(): Record<string, unknown>[];
   one(): Record<string, unknown>;
@@ -21,17 +21,17 @@ export function cursor(rows: Record<string, unknown>[], rowsWritten: number): Cu
   };
 }
 
-/** Whether a statement gives rows, and changes none. */
+/** Whether a statement only reads. */
 export function isQuery(text: string): boolean {
   return /^(?:SELECT|WITH)/.test(text);
 }
 
-/** The platform takes blobs as buffers. */
+/** The platform accepts blobs as buffers. */
 export function bound(values: readonly (ArrayBuffer | SQLInputValue)[]): SQLInputValue[] {
   return values.map((value) => (value instanceof ArrayBuffer ? new Uint8Array(value) : value));
 }
 
-/** Names of buckets stand in the text of some statements, so there are many; more than these are not worth their memory. */
+/** Some statements contain bucket names in their text, so there are many of them; the cache is bounded. */
 const STATEMENTS_KEPT = 3000;
 
 export class Statements {

@@ -1,5 +1,5 @@
-// The smallest WebSocket server that can prove a pass-through: RFC 6455's handshake, echo of text frames, answer to a
-// close frame. Frames must be whole (no fragments) and shorter than 64 KiB.
+// A minimal WebSocket server for pass-through tests: RFC 6455's handshake, echo of text frames, answer to a close frame.
+// Frames must be unfragmented and shorter than 64 KiB.
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -45,7 +45,7 @@ export function echoWebSocket(request: IncomingMessage, socket: Duplex, firstByt
   drain();
 }
 
-/** Null: not all of the frame is there yet. */
+/** Null: the frame is incomplete. */
 function readFrame(bytes: Buffer): Frame | null {
   if (bytes.length < 2) return null;
   const opcode = bytes.readUInt8(0) & 0x0f;

@@ -1,20 +1,20 @@
-// The JSON texts that are dearest to compare, each of a mebibyte: what one byte can cost, and how much at a stretch.
+// The JSON texts that are most expensive to compare, each of 1 MiB: they bound the cost per byte and per slice.
 
 const MEBIBYTE = 1 << 20;
 
-/** An array of one element again and again. */
+/** An array that repeats one element. */
 const filled = (element: string): string =>
   `[${Array.from({ length: Math.floor((MEBIBYTE - 1) / (element.length + 1)) }, () => element).join(",")}]`;
 
-/** One string of one character again and again. */
+/** A string that repeats one character. */
 const text = (written: string): string =>
   `"${written.repeat(Math.floor((MEBIBYTE - 2) / Buffer.byteLength(written)))}"`;
 
-/** One object of as many members as there is room for, in an order that is no order. */
+/** An object with as many members as fit, in a scrambled order. */
 function members(before: string, nameOf: (index: number) => string): string {
   const parts: string[] = [];
   let size = before.length + 2;
-  // Steps of a prime, so that each index comes once.
+  // Prime steps, so that each index comes once.
   for (let index = 7919; ; index = (index + 7919 * 13) % 1_000_003) {
     const member = `"${nameOf(index)}":1`;
     size += member.length + 1;
@@ -26,7 +26,7 @@ function members(before: string, nameOf: (index: number) => string): string {
 const nested = (depth: number, innermost: string): string =>
   '{"b":0,"a":'.repeat(depth) + innermost + "}".repeat(depth);
 
-/** By what is dear about them. */
+/** The texts, by what makes them expensive. */
 export const WORST_JSON: Readonly<Record<string, string>> = {
   "numbers of one digit": filled("1"),
   "numbers of 17 digits": filled("0.30000000000000004"),

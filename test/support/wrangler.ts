@@ -1,5 +1,5 @@
-// Runs the project's own wrangler without anything that reaches out: no update check, no telemetry, no log files, a
-// registry of its own, so that gateways of parallel tests do not find each other.
+// Runs the project's own wrangler without network access: no update check, no telemetry, no log files, and a separate
+// registry, so that gateways of parallel tests do not find each other.
 
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -13,10 +13,10 @@ import type { ProcessGroup } from "./process-group.ts";
 export const projectDir = fileURLToPath(new URL("../../", import.meta.url));
 export const gatewayMain = join(projectDir, "src/index.ts");
 
-/** Where the project's wrangler.toml has none. */
+/** Used if the project's wrangler.toml has none. */
 const DEFAULT_COMPATIBILITY_DATE = "2026-10-01";
 
-/** From the project's wrangler.toml: tests run under the rules that a deployment runs under. */
+/** Read from the project's wrangler.toml, so that tests run with the settings of a deployment. */
 export function projectCompatibility(): Compatibility {
   const path = join(projectDir, "wrangler.toml");
   const config = existsSync(path) ? parse(readFileSync(path, "utf8")) : {};
@@ -31,11 +31,11 @@ export function projectCompatibility(): Compatibility {
 export interface TomlOptions {
   readonly main: string;
   readonly vars: Readonly<Record<string, Json>>;
-  /** Appended as it is: tables only, since it comes after other tables. */
+  /** Appended unchanged. Tables only, because it comes after other tables. */
   readonly extraToml?: string | undefined;
 }
 
-/** Writes `wrangler.toml` into a folder; returns its path. */
+/** Writes `wrangler.toml` into a folder and returns its path. */
 export async function writeWranglerToml(dir: string, options: TomlOptions): Promise<string> {
   const compatibility = projectCompatibility();
   const config = {
@@ -53,7 +53,7 @@ export async function writeWranglerToml(dir: string, options: TomlOptions): Prom
   return path;
 }
 
-/** `workDir` takes what wrangler writes besides. */
+/** `workDir` receives wrangler's other files. */
 export function spawnWrangler(args: readonly string[], workDir: string): Promise<ProcessGroup> {
   const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
   const env = {

@@ -11,7 +11,7 @@ export interface Usage {
   /** Alarms that are set included. */
   readonly rowsWritten: number;
   readonly rowsRead: number;
-  /** How long an object is active for it, of which it pays its share alone. */
+  /** How long an object is active for it; it pays only its share of that time. */
   readonly objectSeconds: number;
 }
 

@@ -48,7 +48,7 @@ function sharedUsage(originMs: number, perSecond: number): Usage {
   return [usageOf(COUNTS.firstAmongBuckets, share), alarms, erasing()].reduce(add);
 }
 
-/** One object for each key shares nothing: its tables, the address of its origin, and two alarms are for one record. */
+/** One object per key shares nothing: it pays for its tables, its origin's address and two alarms for one record. */
 function perKeyUsage(originMs: number): Usage {
   const { tables, first, erased } = COUNTS;
   const own = usageOf(first, originMs / 1000 + FIRST_OVERHEAD_SECONDS);

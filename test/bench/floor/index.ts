@@ -1,6 +1,6 @@
-// The least that any correct design needs, and what the gateway is measured against: the key names one of 64 objects, which
-// writes a row before the call and the answer into it after the call. No scope, no fingerprint, no deadline, no alarm, no
-// duplicates, no header left out, nothing for a client who leaves.
+// The least that any correct design needs, as a baseline for the gateway: the key names one of 64 objects, which writes a row
+// before the call and the answer into it after the call. No scope, no fingerprint, no deadline, no alarm, no duplicates, no
+// header left out, no handling of clients that leave.
 
 import { shardOf } from "./shard-of.ts";
 

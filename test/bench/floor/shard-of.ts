@@ -1,4 +1,4 @@
-// Which of the floor's objects keeps a key.
+// Which of the floor's objects holds a key.
 
 const SHARDS = 64;
 

@@ -1,5 +1,5 @@
-// Sends a replay every few milliseconds, whether those before have been answered or not, and tells how long the slowest
-// took: how long a shard does not answer while it does something else.
+// Sends a replay every few milliseconds, whether or not the earlier ones have been answered, and reports the slowest: how long
+// a shard is blocked by other work.
 
 import { setInterval as every } from "node:timers";
 import { post } from "./post.ts";
@@ -11,7 +11,7 @@ export interface Probed {
   readonly medianMs: number;
   readonly p99Ms: number;
   readonly longestMs: number;
-  /** The longest time that this process itself did not run on time: what it cannot tell from the shard's. */
+  /** The longest delay of this process itself, which it cannot distinguish from the shard's. */
   readonly ownLagMs: number;
 }
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { type Gateway, startWorkerd } from "../../support/gateway.ts";
 import { PATH } from "./post.ts";
 
-/** An origin that answers at once, in a process of its own. */
+/** An origin that answers at once, in its own process. */
 export async function withOrigin<T>(use: (url: string) => Promise<T>): Promise<T> {
   const source = fork(fileURLToPath(new URL("../stream-source.ts", import.meta.url)), [], { execArgv: [] });
   try {
@@ -30,7 +30,7 @@ export function startGateway(
   return startWorkerd({ stateDir, vars: { IDEMPOTENCY: settings, ROUTES: [{ path: PATH }], ...secrets } });
 }
 
-/** A folder that is gone afterwards; in memory where asked for. */
+/** A temporary folder, in memory on request. */
 export async function withFolder<T>(inMemory: boolean, use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(inMemory ? "/dev/shm" : tmpdir(), "onceway-records-"));
   try {

@@ -1,4 +1,4 @@
-// The files of a stopped gateway's shards: made by the gateway itself, filled by loaders, and looked at.
+// The files of a stopped gateway's shards: made by the gateway itself, filled by loaders, and inspected.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -22,7 +22,7 @@ export interface ShardFile {
   readonly template: string;
 }
 
-/** The id of a key's record where the scope is nobody's. */
+/** The id of a key's record with an empty scope. */
 export function idOf(key: string, shards: number): Promise<string> {
   return nameRecord(key, [], shardSet({ shards, jurisdiction: null }));
 }
@@ -69,7 +69,7 @@ export function ask(file: string, query: string, ...values: (string | number)[])
   }
 }
 
-/** A key that has not been used, and lands on this shard. */
+/** An unused key that belongs to this shard. */
 export async function freshKeyIn(shard: string, shards: number): Promise<string> {
   for (;;) {
     const key = freshKey();
@@ -77,7 +77,7 @@ export async function freshKeyIn(shard: string, shards: number): Promise<string>
   }
 }
 
-/** What a loader tells: see loader/load.ts. */
+/** A loader's messages: see loader/load.ts. */
 type LoaderMessage = { readonly loaded: number } | { readonly done: true };
 
 export interface LoadJob {
@@ -92,7 +92,7 @@ export interface LoadJob {
   readonly isMixed?: boolean;
 }
 
-/** Runs the jobs in two processes. Tells what has been loaded, as it is. */
+/** Runs the jobs in two processes. Reports what has been loaded. */
 export async function loadAll(jobs: readonly LoadJob[], loaded: (records: number) => void): Promise<void> {
   const waiting = [...jobs];
   const work = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-// What clients were told, held against what the origin said: G2 first answer wins, G4 durable before told, G5 the client may
-// leave, and the mismatch.
+// Compares what clients received with what the origin answered: G2 first answer wins, G4 durable before told, G5 the client
+// may leave, and the mismatch.
 
 import type { Answer, Arrival, Exchange } from "../history.ts";
 import {
@@ -19,8 +19,8 @@ import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 /**
- * From the moment on in which a result was told (or must have been stored), every retry gets it replayed, and the origin is
- * not called any more.
+ * Once a client has received a result (or the gateway must have stored it), every retry gets it replayed, and the origin
+ * is not called again.
  */
 export function firstAnswerWins(world: World, record: RecordHistory): readonly Violation[] {
   const violations: Violation[] = [];
@@ -42,14 +42,14 @@ export function firstAnswerWins(world: World, record: RecordHistory): readonly V
     }
     for (const later of record.arrivals) {
       if (later.seq <= arrival.seq || later.at >= livesTo) continue;
-      const what = "the origin was called again for a key that has its answer";
+      const what = `expected a replay of arrival ${arrival.seq}, but the origin was called again (arrival ${later.seq})`;
       violations.push({ rule: ruleFor(world, arrival, later, told), what, evidence: naming(arrival, later) });
     }
   }
   return violations;
 }
 
-/** What the same defect is called, by how it came about. */
+/** The rule that a defect breaks depends on what preceded it: a crash, a disconnected client, or neither. */
 function ruleFor(world: World, settled: Arrival, later: Arrival | Exchange, told: number): string {
   const at = later.type === "arrival" ? later.at : later.sentAt;
   if (told < at) {
@@ -64,28 +64,33 @@ function isCode({ ending }: Exchange, code: string): boolean {
   return ending.kind === "answer" && ending.code === code;
 }
 
-/** What says that the record's answer is not the one with this number. Null: it got that answer, or nothing that says otherwise. */
+/** Says how an exchange contradicts the record's settled answer, whose number is `seq`; null if it does not. */
 export function contradiction(world: World, record: RecordHistory, seq: number, exchange: Exchange): string | null {
   const { ending, sentAt, endAt } = exchange;
   if (ending.kind === "none") return null;
   const isBroken = wasBroken(world, sentAt, endAt) || bucketFailed(world, record, sentAt, endAt);
   if (ending.origin?.arrival === seq) {
-    if (!ending.replayed) return "an answer from the record does not say that it is a replay";
-    return ending.complete || ending.left || isBroken || stoodStill(record, exchange) ? null : "a replay broke off";
+    if (!ending.replayed)
+      return `expected Idempotent-Replayed: true on the replay of ${nameOf(seq)}, but it is missing`;
+    return ending.complete || ending.left || isBroken || stoodStill(record, exchange)
+      ? null
+      : `expected a complete replay of ${nameOf(seq)}, but it broke off after ${ending.bytes} bytes`;
   }
   if (ending.origin !== null) {
     const isRemembered = ending.replayed && wasForgotten(record, exchange, ending);
-    return isRemembered ? null : `the first answer was that of ${nameOf(seq)}, this is another`;
+    return isRemembered
+      ? null
+      : `expected a replay of ${nameOf(seq)}, but the client got the answer of ${nameOf(ending.origin.arrival)}`;
   }
   if (!ending.complete || (ending.code === "store-unavailable" && isBroken)) return null;
-  return `answered ${ending.status} ${ending.code ?? ""} instead of the first answer`;
+  return `expected a replay of ${nameOf(seq)}, but the client got ${ending.status} ${ending.code ?? ""}`;
 }
 
 function nameOf(seq: number): string {
   return seq < 0 ? `decision ${seq}` : `arrival ${seq}`;
 }
 
-/** Whoever reads nothing for longer than `idle_timeout` may be let go. */
+/** The gateway may disconnect a client that reads nothing for longer than `idle_timeout`. */
 function stoodStill({ policy }: RecordHistory, { stalledMs }: Exchange): boolean {
   return stalledMs > policy.idleTimeoutMs - SLACK_MS;
 }
@@ -107,7 +112,7 @@ function wasForgotten({ decisions }: RecordHistory, { sentAt }: Exchange, { byte
   );
 }
 
-/** G2: whoever gets an answer gets what the origin gave, to the byte, and all get the same. */
+/** G2: every client gets exactly the bytes that the origin sent. */
 export function everyByte(world: World, record: RecordHistory): readonly Violation[] {
   const rule = "G2 every byte";
   return record.arrivals.flatMap((arrival) =>
@@ -119,22 +124,24 @@ export function everyByte(world: World, record: RecordHistory): readonly Violati
 }
 
 function difference(world: World, arrival: Arrival, exchange: Exchange, answer: Answer): string | null {
-  if (answer.status !== arrival.status) return `status ${answer.status} instead of ${arrival.status}`;
-  if (answer.headers !== arrival.headers) return "other headers than the origin's";
-  if (answer.body === "other") return "other bytes than the origin's";
+  if (answer.status !== arrival.status) return `expected status ${arrival.status}, got ${answer.status}`;
+  if (answer.headers !== arrival.headers) return "expected the origin's status text and headers, got different ones";
+  if (answer.body === "other") return "expected the origin's body, got different bytes";
   if (answer.complete && (answer.body !== "whole" || arrival.lastAt === null))
-    return "a part of a body passed for all of it";
-  if (answer.complete && answer.sha256 !== arrival.sha256) return "another body than the origin's";
+    return "the origin's body was cut short, but the client got it as a complete answer";
+  if (answer.complete && answer.sha256 !== arrival.sha256) return "expected the origin's body, got a different digest";
   const isOwn = exchange.id === arrival.request;
   if (answer.replayed) {
-    if (isOwn) return "the first answer says that it is a replay";
-    if (!isResult(world, arrival) && answer.complete) return "an answer that is no result was replayed";
-    if (answer.hasCookie) return "a replay set the first client's cookie";
-  } else if (isResult(world, arrival) && !isOwn) return "a replay does not say so";
+    if (isOwn) return "the first answer is marked as a replay";
+    if (!isResult(world, arrival) && answer.complete)
+      return `status ${answer.status} is not a result, but it was replayed`;
+    if (answer.hasCookie) return "the replay contains the first client's Set-Cookie";
+  } else if (isResult(world, arrival) && !isOwn)
+    return "expected Idempotent-Replayed: true on the replay, but it is missing";
   return null;
 }
 
-/** Both ends of what `Idempotency-Expires` says, and that nothing is replayed beyond it. */
+/** `Idempotency-Expires` fits the retention from both sides, and nothing is replayed after it. */
 export function expiry(world: World, record: RecordHistory): readonly Violation[] {
   const rule = "G2 until it expires";
   const { retentionMs } = record.policy;
@@ -143,26 +150,41 @@ export function expiry(world: World, record: RecordHistory): readonly Violation[
       const { expiresAt } = answer;
       const evidence = naming(arrival, exchange);
       if (expiresAt === null) return [];
-      // An HTTP date knows whole seconds: the record lives up to a second longer than it says.
+      // An HTTP date has whole seconds, so the record lives up to a second longer than the header says.
       if (answer.replayed && exchange.sentAt >= expiresAt + 1_000)
-        return [{ rule, what: `a replay ${exchange.sentAt - expiresAt} ms after its end`, evidence }];
+        return [{ rule, what: `replayed ${exchange.sentAt - expiresAt} ms after Idempotency-Expires`, evidence }];
       const earliest = isOutgrown(record, arrival) ? 0 : (arrival.lastAt ?? 0) + retentionMs - 1_000;
-      if (expiresAt < earliest) return [{ rule, what: "it expires before its retention is over", evidence }];
+      if (expiresAt < earliest)
+        return [
+          { rule, what: `Idempotency-Expires is ${earliest - expiresAt} ms too early for the retention`, evidence },
+        ];
       if (expiresAt > exchange.endAt + retentionMs)
-        return [{ rule, what: "it expires after its retention is over", evidence }];
-      return isResult(world, arrival) ? [] : [{ rule, what: "what is not kept does not expire", evidence }];
+        return [
+          {
+            rule,
+            what: `Idempotency-Expires is ${expiresAt - exchange.endAt - retentionMs} ms too late for the retention`,
+            evidence,
+          },
+        ];
+      return isResult(world, arrival)
+        ? []
+        : [{ rule, what: "Idempotency-Expires on an answer that is not kept", evidence }];
     }),
   );
 }
 
-/** Another request with a key that is in use is refused in every state, and learns nothing. */
+/** A different request with a key that is in use is refused in every state, and learns nothing. */
 export function mismatch(world: World, record: RecordHistory): readonly Violation[] {
   const rule = "mismatch";
   const others = new Set(record.exchanges.map(({ print }) => print)).size > 1;
   if (!others) {
     return record.exchanges
       .filter(({ ending }) => ending.kind === "answer" && ending.code === "key-reused")
-      .map((exchange) => ({ rule, what: "a retry was taken for another request", evidence: naming(exchange) }));
+      .map((exchange) => ({
+        rule,
+        what: "a retry of the same request was refused as key-reused",
+        evidence: naming(exchange),
+      }));
   }
   return record.arrivals.flatMap((arrival) => {
     const livesTo = livesUntil(world, record, arrival);
@@ -172,7 +194,7 @@ export function mismatch(world: World, record: RecordHistory): readonly Violatio
       if (ending.kind === "none" || ending.code === "key-reused" || (!ending.complete && ending.origin === null))
         return [];
       if (ending.code === "store-unavailable" && wasBroken(world, sentAt, endAt)) return [];
-      const what = `another request with the key was answered ${ending.status} ${ending.code ?? ""}`;
+      const what = `expected key-reused for a different request with the key, got ${ending.status} ${ending.code ?? ""}`;
       return [{ rule, what, evidence: naming(arrival, exchange) }];
     });
   });

@@ -1,6 +1,6 @@
-// What the origin alone can tell: G1 one at a time, G3 claim before call, G6 never two by guess.
+// Rules that are checked at the origin: G1 one at a time, G3 claim before call, G6 never two by guess, shared refusals.
 
-import type { Arrival, Decision, Question } from "../history.ts";
+import type { Arrival, Decision, Exchange, Question } from "../history.ts";
 import {
   busyUntil,
   claimedFrom,
@@ -12,17 +12,21 @@ import {
   neighbours,
   printOf,
 } from "./facts.ts";
+import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 /**
- * The end of a connection that the gateway closed reaches the origin by itself, so it may be seen after the next request,
- * which comes by another connection.
+ * When the gateway closes a connection, the origin may notice it after the next request has arrived on another
+ * connection.
  */
 const CROSSING_MS = 250;
 /** Requests up to this size are read whole before anything is claimed, on every route. */
 const WHOLE_BODY_BYTES = 1 << 20;
+/** A small request has reached its shard by then. */
+const THERE_MS = 150;
+const SMALL_BYTES = 100_000;
 
-/** G1: an arrival is over before the next one comes. */
+/** G1: an attempt is over before the next one reaches the origin. */
 export function oneAtATime(world: World, { arrivals }: RecordHistory): readonly Violation[] {
   const violations: Violation[] = [];
   let busiest: Arrival | null = null;
@@ -30,7 +34,7 @@ export function oneAtATime(world: World, { arrivals }: RecordHistory): readonly 
     if (busiest !== null) {
       const overlapMs = busyUntil(world, busiest) - arrival.at;
       if (overlapMs > (busiest.lastAt === null ? CROSSING_MS : 0)) {
-        const what = `two attempts were at the origin at once, for ${overlapMs} ms`;
+        const what = `two attempts were at the origin at the same time, for ${overlapMs} ms`;
         violations.push({ rule: "G1 one at a time", what, evidence: naming(busiest, arrival) });
       }
     }
@@ -40,8 +44,8 @@ export function oneAtATime(world: World, { arrivals }: RecordHistory): readonly 
 }
 
 /**
- * G3: the claim is durable before the origin sees anything, so an attempt that was seen is never forgotten: as long as its
- * record lives, later ones have higher numbers, also after a crash. And nothing is claimed that did not come whole.
+ * G3: the claim is durable before the origin sees anything, so an attempt that the origin saw is never forgotten. As long
+ * as its record lives, later attempts have higher numbers, also after a crash. Incomplete requests are not forwarded.
  */
 export function claimBeforeCall(world: World, record: RecordHistory): readonly Violation[] {
   const rule = "G3 claim before call";
@@ -49,30 +53,40 @@ export function claimBeforeCall(world: World, record: RecordHistory): readonly V
   for (const [earlier, later] of neighbours(record.arrivals)) {
     if (later.at >= livesUntil(world, record, earlier)) continue;
     if ((later.attempt ?? 0) > (earlier.attempt ?? 0)) continue;
-    const what = `attempt ${later.attempt} came after attempt ${earlier.attempt} of the same record`;
+    const what = `expected an attempt number above ${earlier.attempt}, but the next attempt has ${later.attempt}`;
     violations.push({ rule, what, evidence: naming(earlier, later) });
   }
   for (const arrival of record.arrivals) {
     const cause = world.exchange(arrival.request);
     const evidence = naming(arrival);
-    if (cause === undefined) violations.push({ rule, what: "the origin got a request that no client sent", evidence });
+    if (cause === undefined)
+      violations.push({ rule, what: `the origin got request ${arrival.request}, which no client sent`, evidence });
     else if (cause.partial && !(record.policy.comparesNone && cause.bytes > WHOLE_BODY_BYTES))
-      violations.push({ rule, what: "a request that did not come whole was forwarded", evidence });
+      violations.push({ rule, what: `request ${cause.id} was sent only in part, but it was forwarded`, evidence });
     else if (cause.partial && arrival.bodySha256 !== null)
-      violations.push({ rule, what: "a part of a request passed for all of it", evidence });
+      violations.push({
+        rule,
+        what: `request ${cause.id} was sent only in part, but the origin got it as complete`,
+        evidence,
+      });
     else if (arrival.bodySha256 !== null && arrival.bodySha256 !== cause.bodySha256)
-      violations.push({ rule, what: "the origin got another body than the client's", evidence });
+      violations.push({ rule, what: `the origin got a different body than request ${cause.id} had`, evidence });
     else if (cause.key !== record.key || cause.scope !== record.scope || cause.path !== arrival.path)
-      violations.push({ rule, what: "the origin got another request than the client's", evidence });
-    if (!arrival.hasKey) violations.push({ rule, what: "the key was not forwarded", evidence });
-    if (arrival.attempt === null) violations.push({ rule, what: "no attempt number was forwarded", evidence });
+      violations.push({
+        rule,
+        what: `the origin got a different key, caller or path than request ${cause.id} had`,
+        evidence,
+      });
+    if (!arrival.hasKey) violations.push({ rule, what: "the origin did not get the Idempotency-Key", evidence });
+    if (arrival.attempt === null)
+      violations.push({ rule, what: "the origin did not get an Idempotency-Attempt", evidence });
   }
   return violations;
 }
 
 /**
- * G6: after an attempt that may have acted, `hold` starts none, `retry` none before the lock has ended, and `verify` none
- * before the origin has said that it did not. Where an operator has let the next one in, it waits for the lock as well.
+ * G6: after an attempt that may have acted, `hold` starts no other, `retry` none before the lock has ended, and `verify`
+ * none before the origin has said that it did not act. An attempt that an operator allows also waits for the lock.
  */
 export function neverTwoByGuess(world: World, record: RecordHistory): readonly Violation[] {
   const rule = "G6 never two by guess";
@@ -84,24 +98,24 @@ export function neverTwoByGuess(world: World, record: RecordHistory): readonly V
     const earlyMs = livesUntil(world, record, earlier) - later.at;
     const wasChanged = record.decisions.some((decision) => isBetween(world, decision, earlier, later));
     if (unknown === "retry" || (wasChanged && !isResult(world, earlier))) {
-      const what = `${unknown}: the next attempt came ${beforeLock} ms before the lock's end`;
+      const what = `${unknown}: the next attempt started ${beforeLock} ms before the lock ended`;
       return beforeLock > 0 ? [{ rule, what, evidence }] : [];
     }
     if (wasChanged || earlyMs <= 0) return [];
     if (unknown === "hold") {
-      const what = `hold: another attempt after one that may have acted, ${earlyMs} ms before its record may expire`;
+      const what = `hold: a second attempt started after one that may have acted, ${earlyMs} ms before the record may expire`;
       return [{ rule, what, evidence }];
     }
     if (absence(world, record, earlier, later) !== undefined) return [];
     const isForeign = record.questions.some((question) => saysAbsent(question) && question.at <= later.at);
     const what = isForeign
-      ? "verify: another attempt, and the origin said only to others, or before the lock's end, that it knows of none"
-      : "verify: another attempt, and the origin never said that it knows of none";
+      ? "verify: a second attempt started, but the origin reported no effect only before the lock ended or to other credentials"
+      : "verify: a second attempt started, but the origin never reported that there is no effect";
     return [{ rule, what, evidence }];
   });
 }
 
-/** A change by which an operator may have let the later one in. */
+/** Whether the decision may have allowed the later attempt. */
 function isBetween(world: World, decision: Decision, earlier: Arrival, later: Arrival): boolean {
   if (decision.action === "resolve" || !mayHaveChanged(decision)) return false;
   return decision.endAt >= claimedFrom(world, earlier) && decision.sentAt <= later.at;
@@ -111,7 +125,7 @@ function saysAbsent({ status, effect }: Question): boolean {
   return status === 404 && effect === null;
 }
 
-/** What the origin said to who began the attempt, after its lock: that it knows of no effect. */
+/** The origin's report of no effect, to the credential that began the attempt, after the lock. */
 function absence(world: World, record: RecordHistory, earlier: Arrival, later: Arrival): Question | undefined {
   const lockEnd = claimedFrom(world, earlier) + record.policy.lockMs;
   return record.questions.find(
@@ -123,7 +137,7 @@ function absence(world: World, record: RecordHistory, earlier: Arrival, later: A
   );
 }
 
-/** G6: with `hold` and `verify`, a key has one effect as long as it is remembered. */
+/** G6: with `hold` and `verify`, a key has at most one effect as long as its record lives. */
 export function oneEffect(world: World, record: RecordHistory): readonly Violation[] {
   const { unknown } = record.policy;
   if (unknown === "retry") return [];
@@ -135,14 +149,14 @@ export function oneEffect(world: World, record: RecordHistory): readonly Violati
     const [earlier, later] = one.at < two.at ? [one, two] : [two, one];
     if (later.at >= livesUntil(world, record, earlier)) return [];
     if (record.decisions.some((decision) => isBetween(world, decision, earlier, later))) return [];
-    // An origin that acts after it has said that it did not, has itself to blame.
+    // An origin that acts after it has reported no effect causes the second effect itself.
     const absentAt = absence(world, record, earlier, later)?.at ?? Infinity;
     if (before.at > absentAt) return [];
-    return [{ rule: "G6 one effect", what: `${unknown}: a key had two effects`, evidence: naming(one, two) }];
+    return [{ rule: "G6 one effect", what: `${unknown}: the key had two effects`, evidence: naming(one, two) }];
   });
 }
 
-/** Whoever said that the outcome is unknown stands by it: with `hold`, nothing starts any more while the record lives. */
+/** With `hold`, no attempt starts after the gateway has answered outcome-unknown, as long as the record lives. */
 export function unknownStays(_world: World, record: RecordHistory): readonly Violation[] {
   const { unknown: policy, lockMs, retentionMs } = record.policy;
   const [first] = record.exchanges;
@@ -156,19 +170,38 @@ export function unknownStays(_world: World, record: RecordHistory): readonly Vio
     .filter((arrival) => arrival.at > unknown.endAt && arrival.at < Math.min(livesTo, changedFrom))
     .map((arrival) => ({
       rule: "G6 never two by guess",
-      what: "an attempt started after a client had been told that the outcome is unknown",
+      what: `hold: an attempt started after ${unknown.id} was answered outcome-unknown`,
       evidence: naming(unknown, arrival),
     }));
 }
 
-/** A record belongs to one request: nothing else starts under its key. */
+/** A record belongs to one request: no different request is forwarded under its key. */
 export function noOtherRequest(world: World, record: RecordHistory): readonly Violation[] {
   return neighbours(record.arrivals)
     .filter(([earlier, later]) => later.at < livesUntil(world, record, earlier))
     .filter(([earlier, later]) => printOf(world, earlier) !== printOf(world, later))
     .map(([earlier, later]) => ({
       rule: "mismatch",
-      what: "another request was forwarded under a key that is in use",
+      what: "a different request was forwarded under a key that is in use",
       evidence: naming(earlier, later),
     }));
+}
+
+/** Every duplicate that waited when the origin refused gets that refusal, whatever its size: an overloaded origin is spared. */
+export function refusalsAreShared(world: World, record: RecordHistory): readonly Violation[] {
+  if (record.policy.duplicate === "reject") return [];
+  return neighbours(record.arrivals).flatMap(([refused, next]) => {
+    const cause = world.exchange(next.request);
+    if (cause === undefined || !isRefused(world, refused) || !waitedFor(record, refused, cause)) return [];
+    if (wasBroken(world, cause.sentAt, next.at)) return [];
+    const what = `expected ${cause.id} to share the refusal that it waited for, but it called the origin again`;
+    return [{ rule: "shared refusals", what, evidence: naming(refused, next) }];
+  });
+}
+
+/** A refusal is settled by its head: a request that arrives during its body starts a new attempt. */
+function waitedFor({ policy }: RecordHistory, { at, headAt, request }: Arrival, cause: Exchange): boolean {
+  if (headAt === null || cause.id === request || cause.bytes > SMALL_BYTES) return false;
+  const isThere = Math.max(at, cause.sentAt) + THERE_MS < headAt;
+  return isThere && cause.sentAt + policy.waitMs > headAt + THERE_MS;
 }

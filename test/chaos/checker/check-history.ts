@@ -1,9 +1,24 @@
-// The checker: every rule over every record of a history. Pure; a history in, what breaks a guarantee out.
+// The checker: applies every rule to every record of a history and returns the violations. Pure.
 
 import type { HistoryEvent } from "../history.ts";
 import { expiry, everyByte, firstAnswerWins, mismatch } from "./answers.ts";
-import { claimBeforeCall, neverTwoByGuess, noOtherRequest, oneAtATime, oneEffect, unknownStays } from "./attempts.ts";
-import { alarmsFire, everybodyIsAnswered, everyKeySettles, gatewayLives, inFlightHasACause } from "./deadlines.ts";
+import {
+  claimBeforeCall,
+  neverTwoByGuess,
+  noOtherRequest,
+  oneAtATime,
+  oneEffect,
+  refusalsAreShared,
+  unknownStays,
+} from "./attempts.ts";
+import {
+  alarmsFire,
+  everybodyIsAnswered,
+  everyKeySettles,
+  gatewayLives,
+  inFlightHasACause,
+  waitingEnds,
+} from "./deadlines.ts";
 import {
   decisionsLeaveAnswers,
   everyGivenByte,
@@ -15,7 +30,6 @@ import {
 import { honestProblems, nobodyElsesAnswer } from "./others.ts";
 import { sortHistory } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
-import { refusalsAreShared, waitingEnds } from "./waiting.ts";
 
 export type { Violation } from "./records.ts";
 

@@ -1,4 +1,4 @@
-// G8 nothing wedges: whatever is not settled has a deadline, and what is past it goes by itself.
+// G8 nothing wedges: everything unsettled has a deadline, and alarms erase what is past it.
 
 import type { Arrival, Exchange } from "../history.ts";
 import { claimedFrom, naming } from "./facts.ts";
@@ -9,21 +9,22 @@ const RULE = "G8 nothing wedges";
 
 /** What a busy machine may add to a deadline. */
 const LATE_MS = 1_500;
-/** The longest that the origin takes to answer in the final phase, with the client's own way. */
+/** How long an exchange with the origin may take in the final phase. */
 const CALM_MS = 2_000;
 
-/** No connection is dropped or left without an answer by a gateway that runs. */
+/** A gateway that runs drops no connection and leaves none without an answer. */
 export function everybodyIsAnswered(world: World, record: RecordHistory): readonly Violation[] {
   return record.exchanges.flatMap((exchange) => {
     const { ending, sentAt, endAt } = exchange;
     if (ending.kind === "answer" || ending.why === "left") return [];
-    if (ending.why === "patience") return [{ rule: RULE, what: "no answer came at all", evidence: naming(exchange) }];
+    if (ending.why === "patience")
+      return [{ rule: RULE, what: `no answer within ${endAt - sentAt} ms`, evidence: naming(exchange) }];
     if (wasBroken(world, sentAt, endAt, ["killed"])) return [];
-    // A body that breaks off when it has hardly begun can take the head with it, which was not yet on its way.
+    // When a body breaks off right after its start, the head may be lost with it.
     const broke = (arrival: Arrival): boolean => brokeOff(arrival) || isGivenUp(world, record, arrival);
     if (record.arrivals.some((arrival) => broke(arrival) && isDuring(arrival, sentAt, endAt))) return [];
     return [
-      { rule: RULE, what: "the connection was lost, and the gateway was not killed", evidence: naming(exchange) },
+      { rule: RULE, what: "the connection was lost, although the gateway was not killed", evidence: naming(exchange) },
     ];
   });
 }
@@ -32,7 +33,7 @@ function brokeOff({ headAt, lastAt }: Arrival): boolean {
   return headAt !== null && lastAt === null;
 }
 
-/** A gateway that stood still finds, when it goes on, that no byte has come for too long: the body is whole, and it broke off. */
+/** A gateway that was stopped may time a body out when it continues, although the origin sent the body in time. */
 function isGivenUp(world: World, { policy }: RecordHistory, { headAt, lastAt }: Arrival): boolean {
   if (headAt === null || lastAt === null) return false;
   return wasBroken(world, headAt, lastAt + policy.idleTimeoutMs, ["lag", "stopped", "slow-disk"]);
@@ -42,7 +43,7 @@ function isDuring({ at, closedAt }: Arrival, from: number, to: number): boolean 
   return at <= to && closedAt + LATE_MS >= from;
 }
 
-/** An answer `in-flight` has a cause: an attempt that runs, or one whose lock has not ended yet. */
+/** An `in-flight` answer needs a cause: a running attempt, or one whose lock has not ended. */
 export function inFlightHasACause(world: World, record: RecordHistory): readonly Violation[] {
   const causes = [
     ...record.arrivals.map((arrival) => ({ from: claimedFrom(world, arrival), to: arrival.closedAt })),
@@ -52,17 +53,17 @@ export function inFlightHasACause(world: World, record: RecordHistory): readonly
     const { ending, sentAt, endAt } = exchange;
     if (ending.kind === "none" || ending.code !== "in-flight") return [];
     if (causes.some(({ from, to }) => from <= endAt && sentAt <= to + LATE_MS)) return [];
-    return [{ rule: RULE, what: "in-flight, although every lock has ended", evidence: naming(exchange) }];
+    return [{ rule: RULE, what: "answered in-flight, although every lock had ended", evidence: naming(exchange) }];
   });
 }
 
-/** Its answer, or that there was none, leaves room for a claim that never reached the origin. */
+/** Whether the exchange may have made a claim whose call never reached the origin. */
 function mayHaveClaimed({ ending, partial }: Exchange): boolean {
   if (partial) return false;
   return ending.kind === "none" || ending.left || (ending.code?.startsWith("origin-") ?? false);
 }
 
-/** The end of the lock of what ended at `to`: a gateway that stood still renews a lock when it goes on. */
+/** When the lock of an attempt that ended at `to` ends. A gateway that was stopped renews the lock when it continues. */
 function prolonged(world: World, from: number, to: number, lockMs: number): number {
   let end = to;
   for (const { kind, from: start, to: over } of world.outages) {
@@ -71,29 +72,46 @@ function prolonged(world: World, from: number, to: number, lockMs: number): numb
   return end + lockMs;
 }
 
-/** In the final phase every key is settled, as soon as its lock can have ended. */
+/** G8: a duplicate waits no longer than `wait`, however many others wait too. */
+export function waitingEnds(world: World, { policy, exchanges }: RecordHistory): readonly Violation[] {
+  const waitMs = policy.duplicate === "reject" ? 0 : policy.waitMs;
+  return exchanges.flatMap((exchange) => {
+    const { ending, sentAt, endAt } = exchange;
+    if (ending.kind === "none" || ending.code !== "in-flight") return [];
+    const lateMs = endAt - sentAt - waitMs;
+    if (lateMs <= LATE_MS || wasBroken(world, sentAt, endAt)) return [];
+    const what = `in-flight came ${lateMs} ms after the wait of ${waitMs} ms was over`;
+    return [{ rule: "G8 nothing wedges", what, evidence: naming(exchange) }];
+  });
+}
+
+/** In the final phase every key is settled as soon as its lock can have ended. */
 export function everyKeySettles(world: World, record: RecordHistory): readonly Violation[] {
   const calm = record.exchanges.filter((exchange) => exchange.calm);
   const [first] = calm;
   const last = calm.at(-1);
   if (first === undefined || last === undefined) {
     const evidence = record.exchanges.slice(0, 1).map(({ id }) => id);
-    return [{ rule: RULE, what: "the run ended before the key was asked for once more", evidence }];
+    return [{ rule: RULE, what: "the run ended before the key was requested in the final phase", evidence }];
   }
   const settled = calm.find((exchange) => isSettled(world, record, exchange));
   const { lockMs, waitMs, timeoutMs } = record.policy;
   const boundMs = lockMs + waitMs + timeoutMs + CALM_MS + LATE_MS;
-  if (settled === undefined) return [{ rule: RULE, what: "the key was never settled", evidence: naming(first, last) }];
-  // An attempt that ran into its own deadline (a large upload on a busy machine) is another one's beginning.
+  if (settled === undefined) {
+    const what = `the key was not settled in the final phase, after ${last.endAt - first.sentAt} ms`;
+    return [{ rule: RULE, what, evidence: naming(first, last) }];
+  }
+  // After an attempt that timed out (a large upload on a busy machine), the time counts anew.
   const began = calm.findLast((one) => endedInTime(one) && one.endAt < settled.endAt) ?? first;
   const tookMs = settled.endAt - began.sentAt;
-  // A busy machine lets attempts time out that nothing else would stop; then there are more of them.
+  // On a busy machine more attempts time out.
   if (wasBroken(world, began.sentAt, settled.endAt)) return [];
   if (tookMs <= boundMs) return [];
-  return [{ rule: RULE, what: `the key was settled only after ${tookMs} ms`, evidence: naming(began, settled) }];
+  const what = `the key was settled after ${tookMs} ms, expected at most ${boundMs} ms`;
+  return [{ rule: RULE, what, evidence: naming(began, settled) }];
 }
 
-/** Whether the gateway says that the attempt which this very request began was ended by the route's timeout. */
+/** Whether the route's timeout ended the attempt that this request began. */
 function endedInTime({ ending }: Exchange): boolean {
   return ending.kind === "answer" && ending.code === "origin-timeout";
 }
@@ -115,21 +133,29 @@ function isSettled(world: World, { policy, exchanges }: RecordHistory, { ending 
   }
 }
 
-/** Alarms end what nobody asks for: nothing overdue is left on the disk. */
+/** Alarms finish what no request asks for: nothing overdue is left on the disk. */
 export function alarmsFire({ ledger }: World): readonly Violation[] {
-  if (ledger === null) return [{ rule: RULE, what: "nobody looked at the disk", evidence: [] }];
+  if (ledger === null) return [{ rule: RULE, what: "the history has no look at the disk", evidence: [] }];
   const violations: Violation[] = [];
   const { overdue, orphans, strays, unread } = ledger;
-  if (unread > 0) violations.push({ rule: RULE, what: `${unread} shards on the disk cannot be read`, evidence: [] });
-  if (overdue > 0) violations.push({ rule: RULE, what: `${overdue} records are overdue on the disk`, evidence: [] });
+  if (unread > 0) violations.push({ rule: RULE, what: `${unread} shard databases could not be read`, evidence: [] });
+  if (overdue > 0) violations.push({ rule: RULE, what: `${overdue} records on the disk are overdue`, evidence: [] });
   if (orphans > 0)
-    violations.push({ rule: RULE, what: `${orphans} bodies on the disk belong to nobody`, evidence: [] });
+    violations.push({ rule: RULE, what: `${orphans} bodies on the disk belong to no record`, evidence: [] });
   if (strays.length > 0) {
-    violations.push({ rule: RULE, what: "bodies in the bucket belong to nobody", evidence: strays });
+    violations.push({
+      rule: RULE,
+      what: `${strays.length} bodies in the bucket are known to no shard`,
+      evidence: strays,
+    });
   }
   return violations;
 }
 
 export function gatewayLives({ deaths }: World): readonly Violation[] {
-  return deaths.map(({ at, output }) => ({ rule: RULE, what: `the gateway died: ${output}`, evidence: [`at ${at}`] }));
+  return deaths.map(({ at, output }) => ({
+    rule: RULE,
+    what: `the gateway's process ended without being killed: ${output}`,
+    evidence: [`at ${at}`],
+  }));
 }

@@ -1,62 +1,62 @@
-// What is certain of one arrival, whatever the gateway did: bounds that hold for every gateway that keeps its guarantees.
+// Facts about one arrival that hold for every gateway that keeps its guarantees.
 //
 //   client sends ─► claim ─► arrival ─► head ─► last byte ─► completed
-//        └ the claim's time is unknown; it lies between these two ┘
+//        └ the claim is made between these two; its exact time is unknown ┘
 //
-// So a lock ends no earlier than `lock` after the client sent the request, and a record of an answered attempt lives at
-// least `retention` from the origin's last byte on.
+// So a lock ends no earlier than `lock` after the client sent the request, and the record of an answered attempt lives at
+// least `retention` after the origin's last byte.
 
 import type { Answer, Arrival, Decision, Exchange, Question } from "../history.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
-/** What an undisturbed gateway and network may take for one thing. */
+/** How long an undisturbed gateway and network may take for one action. */
 export const SLACK_MS = 500;
-/** Beyond this an answer came so late that a deadline may have been at work. */
+/** Above this, an answer came so late that a deadline may have ended it. */
 const PROMPT_MS = 400;
 
 const PROMPT_BYTES = 1_000_000;
 
-/** The claim of this arrival was made no earlier. */
+/** The earliest time of the claim for this arrival. */
 export function claimedFrom(world: World, arrival: Arrival): number {
   return world.exchange(arrival.request)?.sentAt ?? arrival.at;
 }
 
-/** The origin said that it did not act: the head of its answer says so, whatever becomes of the body. */
+/** The head of the origin's answer says that it did not act. What happens to the body does not matter. */
 export function isRefused(world: World, { headAt, status }: Arrival): boolean {
   return headAt !== null && status !== null && world.meta.refused.includes(status);
 }
 
-/** The origin gave its answer to the end, and it was a result. */
+/** The origin sent its whole answer, and it is a result. */
 export function isResult(world: World, { lastAt, status }: Arrival): boolean {
   if (lastAt === null || status === null) return false;
   return !world.meta.refused.includes(status) && !world.meta.ambiguous.includes(status);
 }
 
-/** A result that nothing disturbed on its way: the gateway has no excuse not to have it. */
+/** A result that nothing disturbed on its way, so the gateway must have it. */
 export function isClean(world: World, arrival: Arrival): boolean {
   const { at, headAt, lastAt, maxGapMs, bytes } = arrival;
   if (!isResult(world, arrival) || lastAt === null || headAt === null) return false;
-  // What the system holds of a huge one when the origin has written it, the gateway has yet to take.
+  // The gateway may not yet have read a huge body that the origin has written into the network's buffers.
   if (bytes !== null && bytes > PROMPT_BYTES) return false;
   const from = claimedFrom(world, arrival);
   const wasPrompt = at - from <= PROMPT_MS && headAt - at <= PROMPT_MS && maxGapMs <= PROMPT_MS;
   return wasPrompt && !wasBroken(world, from, lastAt + SLACK_MS);
 }
 
-/** Until when the origin was at work for the gateway, or the gateway still listened. */
+/** When the origin finished its work for the gateway, or the gateway closed the connection, whichever was first. */
 export function busyUntil(world: World, arrival: Arrival): number {
   const { headAt, lastAt, closedAt } = arrival;
   const doneAt = isRefused(world, arrival) ? headAt : lastAt;
   return Math.min(doneAt ?? Infinity, closedAt);
 }
 
-/** An operator's change that was made, or may have been. */
+/** Whether the operator's change was made or may have been made. */
 export function mayHaveChanged({ outcome }: Decision): boolean {
   return outcome === "changed" || outcome === "lost";
 }
 
-/** The first time after `from` at which an operator may have erased the record. */
+/** The earliest time after `from` at which an operator may have erased the record. */
 export function forgottenFrom({ decisions }: RecordHistory, from: number): number {
   const forgets = decisions.filter(
     (decision) => decision.action === "forget" && mayHaveChanged(decision) && decision.endAt >= from,
@@ -64,7 +64,7 @@ export function forgottenFrom({ decisions }: RecordHistory, from: number): numbe
   return Math.min(Infinity, ...forgets.map(({ sentAt }) => sentAt));
 }
 
-/** No record of this arrival may have gone before, unless an operator erased it. */
+/** The record of this arrival lives at least until then, unless an operator erases it. */
 export function livesUntil(world: World, record: RecordHistory, arrival: Arrival): number {
   const { lockMs, retentionMs } = record.policy;
   const lockEnd = claimedFrom(world, arrival) + lockMs;
@@ -73,17 +73,17 @@ export function livesUntil(world: World, record: RecordHistory, arrival: Arrival
   return Math.min(expiresAt, forgottenFrom(record, claimedFrom(world, arrival)));
 }
 
-/** From when on the retention counts, at the earliest. */
+/** The earliest time from which the retention counts. */
 function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: number): number {
   const { headAt, lastAt } = arrival;
-  // A body too large to keep is settled while it still comes; a refusal before its body comes.
+  // A body too large to keep is settled while it still arrives; a refusal is settled by its head.
   if (isOutgrown(record, arrival) || isRefused(world, arrival)) return Math.min(headAt ?? lockEnd, lockEnd);
   const isCompleted = isClean(world, arrival) || toldAt(world, record, arrival) < Infinity;
   if (isCompleted) return lastAt ?? lockEnd;
   return Math.min(lastAt ?? lockEnd, lockEnd, ...givenFrom(record, claimedFrom(world, arrival)));
 }
 
-/** When the origin, asked about it, or an operator may have said after `from` what became of it. */
+/** The times after `from` at which the origin's report or an operator may have settled the record. */
 function givenFrom({ questions, decisions }: RecordHistory, from: number): readonly number[] {
   const known = questions.filter(({ status }) => status !== null && status >= 200 && status < 300).map(({ at }) => at);
   const decided = decisions
@@ -92,17 +92,17 @@ function givenFrom({ questions, decisions }: RecordHistory, from: number): reado
   return [...known, ...decided].filter((at) => at >= from);
 }
 
-/** Its body is larger than what the route keeps. */
+/** Its body is larger than the route keeps. */
 export function isOutgrown({ policy }: RecordHistory, { bytes }: Arrival): boolean {
   return bytes !== null && bytes > policy.maxResponseBodyBytes;
 }
 
-/** There is no bucket for such a body, or it failed. */
+/** Its body may be missing: it is too large, and there is no bucket, or the bucket failed. */
 export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arrival): boolean {
   if (!isOutgrown(record, arrival)) return false;
   if (!record.policy.hasBucket) return true;
   const { at, closedAt } = arrival;
-  // On its way into the bucket it stands still with the machine.
+  // Outages of the machine delay the upload to the bucket.
   let to = closedAt + SLACK_MS;
   for (const { kind, from, to: over } of world.outages) {
     if (kind !== "origin-refuses" && from <= to) to = Math.max(to, over + SLACK_MS);
@@ -110,7 +110,7 @@ export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arriva
   return bucketFailed(world, record, at, to);
 }
 
-/** What the request that was forwarded asked for. */
+/** The print of the request that was forwarded. */
 export function printOf(world: World, arrival: Arrival): string | null {
   return world.exchange(arrival.request)?.print ?? null;
 }
@@ -120,7 +120,7 @@ export interface Answered {
   readonly answer: Answer;
 }
 
-/** What clients got from one arrival. */
+/** What clients received from one arrival. */
 export function answersFrom(record: RecordHistory, seq: number): readonly Answered[] {
   return record.exchanges.flatMap((exchange) =>
     exchange.ending.kind === "answer" && exchange.ending.origin?.arrival === seq
@@ -129,7 +129,7 @@ export function answersFrom(record: RecordHistory, seq: number): readonly Answer
   );
 }
 
-/** When a client first had its whole result. */
+/** When the first client had received the whole result. */
 export function toldAt(world: World, record: RecordHistory, arrival: Arrival): number {
   if (!isResult(world, arrival)) return Infinity;
   const times = answersFrom(record, arrival.seq)
@@ -138,7 +138,7 @@ export function toldAt(world: World, record: RecordHistory, arrival: Arrival): n
   return Math.min(Infinity, ...times);
 }
 
-/** The next arrival of each one but the last. */
+/** Each arrival but the last, paired with the next one. */
 export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Arrival, Arrival])[] {
   return arrivals.slice(1).map((later, at) => [arrivals[at] ?? later, later] as const);
 }

@@ -1,5 +1,5 @@
-// Answers that came to a record by other ways than an attempt's: what the origin said when it was asked (`unknown =
-// "verify"`), and what an operator gave with `resolve`. From then on they are the answer (G2), to the byte.
+// Answers that a record got otherwise than from an attempt: from the origin's report when it was asked (`unknown =
+// "verify"`), and from an operator's `resolve`. From then on they are the record's answer (G2), byte for byte.
 
 import type { Answer, Decision, Exchange, Question } from "../history.ts";
 import { contradiction } from "./answers.ts";
@@ -11,7 +11,7 @@ type Given = Question | Decision;
 
 const FIRST = "G2 first answer wins";
 
-/** From when on it is the record's answer, for certain. */
+/** When it has certainly become the record's answer. */
 function settledFrom(record: RecordHistory, given: Given): number {
   const told = answersFrom(record, given.seq)
     .filter(({ answer }) => answer.complete)
@@ -20,7 +20,7 @@ function settledFrom(record: RecordHistory, given: Given): number {
   return Math.min(Infinity, isDone ? given.endAt : Infinity, ...told);
 }
 
-/** Until when it is, at least. */
+/** How long it certainly stays the record's answer. */
 function staysUntil(record: RecordHistory, given: Given): number {
   const from = given.type === "decision" ? given.sentAt : given.at;
   return Math.min(from + record.policy.retentionMs, forgottenFrom(record, from));
@@ -30,7 +30,7 @@ function allGiven({ questions, decisions }: RecordHistory): readonly Given[] {
   return [...questions, ...decisions.filter(({ action }) => action === "resolve")];
 }
 
-/** G2: nobody gets another answer after it, and the origin is not called any more. */
+/** G2: after it no client gets another answer, and the origin is not called again. */
 export function givenAnswerWins(world: World, record: RecordHistory): readonly Violation[] {
   const hasOthers = record.exchanges.some(({ print }) => print !== "first");
   return allGiven(record).flatMap((given): readonly Violation[] => {
@@ -43,12 +43,13 @@ export function givenAnswerWins(world: World, record: RecordHistory): readonly V
       const what = hasOthers && isMismatch(exchange) ? null : contradiction(world, record, given.seq, exchange);
       return what === null ? [] : [{ rule: FIRST, what, evidence: naming(given, exchange) }];
     });
-    const what = "the origin was called for a key that has been given its answer";
+    const how = given.type === "question" ? "the origin's report" : "an operator's resolve";
+    const what = `expected a replay, but the origin was called for a key that ${how} had settled`;
     return contradicted.concat(called.map((arrival) => ({ rule: FIRST, what, evidence: naming(given, arrival) })));
   });
 }
 
-/** G2: and what they get is that, as a replay. */
+/** G2: clients get exactly that answer, marked as a replay. */
 export function everyGivenByte(_world: World, record: RecordHistory): readonly Violation[] {
   return allGiven(record).flatMap((given) =>
     answersFrom(record, given.seq).flatMap(({ exchange, answer }) => {
@@ -59,15 +60,18 @@ export function everyGivenByte(_world: World, record: RecordHistory): readonly V
 }
 
 function difference(given: Given, answer: Answer): string | null {
-  if (answer.status !== given.status) return `status ${answer.status} instead of ${given.status}`;
-  if (given.type === "question" && answer.headers !== given.headers) return "other headers than the origin's";
-  if (answer.body === "other") return "other bytes than were given";
-  if (answer.complete && answer.sha256 !== given.sha256) return "another body than was given";
-  if (given.type === "question" && given.lastAt === null) return "an answer that never came whole";
-  return answer.replayed ? null : "a replay does not say so";
+  if (answer.status !== given.status) return `expected status ${given.status}, got ${answer.status}`;
+  if (given.type === "question" && answer.headers !== given.headers)
+    return "expected the origin's status text and headers, got different ones";
+  if (answer.body === "other") return "expected the settled answer's body, got different bytes";
+  if (answer.complete && answer.sha256 !== given.sha256)
+    return "expected the settled answer's body, got a different digest";
+  if (given.type === "question" && given.lastAt === null)
+    return "the origin never sent the whole answer, but a client got it";
+  return answer.replayed ? null : "expected Idempotent-Replayed: true on the replay, but it is missing";
 }
 
-/** An operator's release or resolution never takes the place of an answer that somebody has. */
+/** An operator's release or resolve never replaces an answer that a client has received. */
 export function decisionsLeaveAnswers(world: World, record: RecordHistory): readonly Violation[] {
   const answers = [
     ...record.arrivals.map((one) => ({
@@ -84,43 +88,44 @@ export function decisionsLeaveAnswers(world: World, record: RecordHistory): read
         .filter(({ one, from, to }) => one !== decision && from < decision.sentAt && decision.endAt < to)
         .map(({ one }) => ({
           rule: FIRST,
-          what: `an operator's ${decision.action} changed a record that has its answer`,
+          what: `an operator's ${decision.action} was accepted for a record that already had its answer`,
           evidence: naming(one, decision),
         })),
     );
 }
 
-/** What is forgotten begins anew, with attempt 1: nothing of the old record counts on. */
+/** After a forget the key begins anew with attempt 1. */
 export function forgetBeginsAnew(world: World, record: RecordHistory): readonly Violation[] {
   return record.decisions
     .filter(({ action, outcome }) => action === "forget" && outcome === "changed")
     .flatMap((forget) => {
       const next = record.arrivals.find(({ request }) => (world.exchange(request)?.sentAt ?? 0) > forget.endAt);
       if (next === undefined) return [];
-      // Attempts that never came to the origin count as well.
+      // Attempts that never reached the origin count too.
       const others = record.exchanges.filter(
         ({ id, sentAt, endAt }) => id !== next.request && sentAt <= next.at && endAt >= forget.sentAt,
       );
       if ((next.attempt ?? 0) <= 1 + others.length) return [];
-      const what = `a forgotten record counted on, with attempt ${next.attempt}`;
+      const what = `expected attempt ${1 + others.length} at most after a forget, got attempt ${next.attempt}`;
       return [{ rule: "forget begins anew", what, evidence: naming(forget, next) }];
     });
 }
 
-/** What an operator is told is true, as far as it can be known from outside. */
+/** The operator API's refusals are true, as far as that can be known from outside. */
 export function honestRefusals(_world: World, record: RecordHistory): readonly Violation[] {
   const longestMs = Math.ceil(record.policy.lockMs / 1_000) * 1_000;
   return record.decisions.flatMap((decision) => {
     const { outcome, retryAfterMs } = decision;
     const evidence = naming(decision);
-    if (outcome === "invalid") return [{ rule: "honest problems", what: "a good change was called invalid", evidence }];
+    if (outcome === "invalid")
+      return [{ rule: "honest problems", what: "a valid change was refused as invalid", evidence }];
     if (outcome !== "refused" || (retryAfterMs ?? 0) <= longestMs) return [];
-    const what = `a change may be made after ${retryAfterMs} ms, the lock has ${longestMs} ms`;
+    const what = `expected a Retry-After of at most ${longestMs} ms (the lock), got ${retryAfterMs} ms`;
     return [{ rule: "honest problems", what, evidence }];
   });
 }
 
-/** G8: a question ends, whatever the origin does with it. */
+/** G8: a question to the origin ends, whatever the origin does. */
 export function questionsEnd(world: World, record: RecordHistory): readonly Violation[] {
   const { timeoutMs, idleTimeoutMs } = record.policy;
   return record.questions
@@ -128,7 +133,7 @@ export function questionsEnd(world: World, record: RecordHistory): readonly Viol
     .filter(({ at, closedAt }) => !wasBroken(world, at, closedAt, ["stopped", "lag"]))
     .map((question) => ({
       rule: "G8 nothing wedges",
-      what: `a question (${question.mode}) went on for ${question.closedAt - question.at} ms`,
+      what: `a question to the origin (${question.mode}) lasted ${question.closedAt - question.at} ms`,
       evidence: naming(question),
     }));
 }

@@ -1,5 +1,5 @@
-// A history sorted by what the guarantees speak of: one record for each key of each scope, with everything that was asked
-// of it and everything that the origin did for it, and the times in which something was broken.
+// Sorts a history into one record per key and scope, with all its requests and everything that the origin did for it, and
+// the times during which something was broken.
 
 import type {
   Arrival,
@@ -18,7 +18,7 @@ import type {
 export interface Violation {
   readonly rule: string;
   readonly what: string;
-  /** The requests and arrivals that show it: `q12`, `arrival 7`. */
+  /** The events that show it: `q12` (a request), `arrival 7`. */
   readonly evidence: readonly string[];
 }
 
@@ -26,9 +26,9 @@ export interface RecordHistory {
   readonly key: string;
   readonly scope: string;
   readonly policy: RoutePolicy;
-  /** By the time of their first byte. */
+  /** Ordered by the time of their first byte. */
   readonly exchanges: readonly Exchange[];
-  /** By the time of their arrival. */
+  /** Ordered by the time of their arrival. */
   readonly arrivals: readonly Arrival[];
   readonly effects: readonly Effect[];
   readonly questions: readonly Question[];
@@ -38,14 +38,14 @@ export interface RecordHistory {
 export interface World {
   readonly meta: Meta;
   readonly records: readonly RecordHistory[];
-  /** But for those of the bucket. */
+  /** All but those of the bucket. */
   readonly outages: readonly Outage[];
   readonly bucketOutages: readonly Outage[];
   readonly ledger: LedgerLook | null;
   readonly deaths: readonly Died[];
   readonly exchange: (id: string) => Exchange | undefined;
   readonly arrival: (seq: number) => Arrival | undefined;
-  /** An answer that came to the record by a question or a decision. */
+  /** An answer that the record got from a question or an operator's decision. */
   readonly given: (seq: number) => Question | Decision | undefined;
 }
 
@@ -109,12 +109,12 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         break;
     }
   }
-  if (meta === null) throw new Error("a history without its meta line");
+  if (meta === null) throw new Error("the history has no meta line");
   const { policies } = meta;
   const records = [...drafts.values()].map((draft): RecordHistory => {
     const [first] = [...draft.exchanges, ...draft.arrivals];
     const policy = policies[first?.path ?? ""];
-    if (first === undefined || policy === undefined) throw new Error("a record without a known route");
+    if (first === undefined || policy === undefined) throw new Error("the history has a record of an unknown route");
     return {
       key: first.key,
       scope: first.scope,
@@ -139,7 +139,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
   };
 }
 
-/** Whether something of the kinds was broken, or had only just been mended, within the time. */
+/** Whether something of these kinds was broken, or had just recovered, within the time. */
 export function wasBroken(world: World, from: number, to: number, kinds?: readonly Outage["kind"][]): boolean {
   return world.outages.some(
     (outage) => outage.from <= to && outage.to + MENDING_MS >= from && (kinds?.includes(outage.kind) ?? true),
@@ -151,5 +151,5 @@ export function bucketFailed({ bucketOutages }: World, { policy }: RecordHistory
   return policy.hasBucket && bucketOutages.some((outage) => outage.from <= to && outage.to + MENDING_MS >= from);
 }
 
-/** A gateway that goes on after it stood still has things to catch up with. */
+/** A gateway that continues after a stop has to catch up. */
 const MENDING_MS = 300;

@@ -1,5 +1,5 @@
-// `duplicate = "attach"`: who comes while the first answer is still on its way gets that very answer from its first byte and
-// follows it live; who names the last event that it saw goes on from there.
+// `duplicate = "attach"`: a duplicate that comes while the first answer still arrives gets that answer from its first byte and
+// follows it live. A duplicate that names the last event it saw continues from there.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair, headerValue } from "../../support/http.ts";
@@ -56,7 +56,7 @@ async function roundTrip(): Promise<void> {
 }
 
 describe("A duplicate that attaches", () => {
-  it("gets the same response from its first byte and follows it live; then it is an ordinary replay", async () => {
+  it("gets the same response from its first byte and follows it live; afterwards it is an ordinary replay", async () => {
     const { key, first, streaming, attach } = await startEvents(2);
     const attached = attach();
     await attached.untilText(events(key, 1, 2));
@@ -87,7 +87,7 @@ describe("A duplicate that attaches", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("costs nothing when a connection drops: the client returns with its key and goes on", async () => {
+  it("makes a dropped connection harmless: the client returns with its key and continues", async () => {
     const { key, first, streaming, attach } = await startEvents(2);
     first.reset();
     await first.end;
@@ -107,7 +107,7 @@ describe("A duplicate that attaches", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("sees the same bytes as nine others, each at a speed of its own, and as the first", async () => {
+  it("gets the same bytes as the first client and nine others, each at its own speed", async () => {
     const load = makeLoad(20);
     const { key, first, streaming } = await scene.start(PATH, { digestOnly: true });
     streaming.begin([["Content-Type", "application/octet-stream"]]);
@@ -129,7 +129,7 @@ describe("A duplicate that attaches", () => {
     leaving.reset();
     await write(6, 20);
     await streaming.end();
-    // Who reads is done while others have not begun.
+    // Fast readers are done before others have begun.
     for (const reader of [first, ...fast]) {
       expect(await reader.end).toMatchObject({ sha256: load.sha256, complete: true });
     }
@@ -147,7 +147,7 @@ describe("A duplicate that attaches", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("is not held up by a first client that reads nothing", async () => {
+  it("is not delayed by a first client that reads nothing", async () => {
     const load = makeLoad(16);
     const { key, first, streaming } = await scene.start(PATH, { paused: true, digestOnly: true });
     streaming.begin([]);
@@ -178,7 +178,7 @@ describe("A duplicate that attaches", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("waits no longer than the route says", async () => {
+  it("waits no longer than the route allows", async () => {
     const { key, first, streaming } = await scene.start("/impatient");
     const before = performance.now();
     const refused = await scene.read({ path: "/impatient", key });
@@ -195,7 +195,7 @@ describe("A duplicate that attaches", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("gets a small quick answer as a plain replay", async () => {
+  it("gets a small, quick answer as an ordinary replay", async () => {
     const { key, first, streaming } = await scene.start(PATH);
     const waiting = scene.open({ path: PATH, key });
     await roundTrip();
@@ -236,7 +236,7 @@ describe("A duplicate that attaches", () => {
       expect(isReplay(head)).toBe(false);
     }
     expect(scene.origin.effects(key)).toBe(1);
-    // It is shared with those who waited, and kept for nobody.
+    // It is shared with the waiting duplicates, and not kept.
     const again = scene.open({ path: PATH, key });
     const second = await scene.origin.take(key);
     second.begin([["Content-Length", "4"]]);
@@ -246,7 +246,7 @@ describe("A duplicate that attaches", () => {
     expect(scene.origin.effects(key)).toBe(2);
   });
 
-  it("gets an answer without a body as a plain replay", async () => {
+  it("gets an answer without a body as an ordinary replay", async () => {
     const { key, first, streaming } = await scene.start(PATH);
     const waiting = scene.open({ path: PATH, key });
     await roundTrip();
@@ -258,8 +258,8 @@ describe("A duplicate that attaches", () => {
   });
 });
 
-describe("What an attached reader must not get", () => {
-  it("no clean end of an answer that the origin cuts, whatever its speed", async () => {
+describe("An attached reader never gets", () => {
+  it("a clean end of an answer that the origin cuts, whatever its speed", async () => {
     const load = makeLoad(12);
     const { key, first, streaming } = await scene.start(PATH, { digestOnly: true });
     streaming.begin([]);
@@ -314,7 +314,7 @@ describe("What an attached reader must not get", () => {
     expect(scene.origin.effects(key)).toBe(2);
   });
 
-  it("an answer that is too large to keep, unless it came before that was known", async () => {
+  it("an answer that is too large to keep, unless it attached before that was known", async () => {
     const load = makeLoad(20);
     const { key, first, streaming } = await scene.start("/small", { digestOnly: true });
     const attach = (paused: boolean): StreamReader => scene.open({ path: "/small", key, paused, digestOnly: true });
@@ -345,7 +345,7 @@ describe("What an attached reader must not get", () => {
 describe("Last-Event-ID", () => {
   const last = (id: string): readonly HeaderPair[] => [["Last-Event-ID", id]];
 
-  it("goes on after that event, live, and in the replay", async () => {
+  it("continues after that event, live and in the replay", async () => {
     const { key, first, streaming, attach } = await startEvents(3);
     const returned = attach(last("2"));
     await returned.untilText(event(key, 3));
@@ -371,7 +371,7 @@ describe("Last-Event-ID", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("begins at the first byte where no event has that id, or not yet", async () => {
+  it("begins at the first byte if no event has that id yet", async () => {
     const { key, streaming, attach } = await startEvents(2);
     const readers = ["7", "3", "", " "].map((id) => attach(last(id)));
     for (const reader of readers) await reader.untilText(events(key, 1, 2));
@@ -383,7 +383,7 @@ describe("Last-Event-ID", () => {
     expect(replay.bytes.toString()).toBe(events(key, 1, 3));
   });
 
-  it("goes on after an event that lies beyond the first mebibyte, and across the rows", async () => {
+  it("continues after an event beyond the first mebibyte, and across rows", async () => {
     const long = `data: ${"x".repeat(MIB - 40)}\n\n`;
     const { key, first, streaming } = await scene.start(PATH, { digestOnly: true });
     const stream = Array.from({ length: 4 }, (_, id) => `id: ${id}\n${long}`);
@@ -400,7 +400,7 @@ describe("Last-Event-ID", () => {
     }
   });
 
-  it("goes on after that event in a short answer that is kept with its record", async () => {
+  it("continues after that event in a short answer that is kept in its record", async () => {
     const { key, first, streaming } = await scene.start(PATH);
     const text = "id: grün\ndata: a\n\nid: 2\ndata: b\n\n";
     const chunks = scene.storage().chunks();

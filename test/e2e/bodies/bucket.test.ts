@@ -83,7 +83,7 @@ describe("a response above max_response_body, where a bucket is bound", () => {
     await until(async () => ((await objects()).length === before ? true : null), "the erasure of the object", 30_000);
   });
 
-  it("is cut for the client when the origin cuts it, and nothing of it stays", async () => {
+  it("is cut for the client when the origin cuts it, and nothing of it is kept", async () => {
     const before = (await objects()).length;
     const message = { path: "/short/cut", key: freshKey(), timeoutMs: 60_000 };
     await origin.behave({ key: message.key }, { status: 201, body: BODY, drop: "mid-body" });
@@ -97,7 +97,7 @@ describe("a response above max_response_body, where a bucket is bound", () => {
 describe("a duplicate that attaches while the body goes into the bucket", () => {
   const bytes = 4_000_000;
 
-  /** A body that stands still beyond `max_response_body`, and a duplicate that has come to it. */
+  /** A body that stalls beyond `max_response_body`, and a duplicate that has attached to it. */
   async function standStill(key: string): Promise<{ first: Transfer; duplicate: Transfer }> {
     const held = 40;
     await origin.behave({ key }, { chunked: true, holdBody: held, generated: { seed: key, bytes } });
@@ -108,13 +108,13 @@ describe("a duplicate that attaches while the body goes into the bucket", () => 
 
   it("gets 409 after its wait, and the shard serves others meanwhile", async () => {
     const key = freshKey();
-    // The first request to the route makes what every later one finds.
+    // The first request to the route creates the shard for the later ones.
     await transfer(gateway.url, { path: "/other", key: freshKey() });
     const { first, duplicate } = await standStill(key);
     const begun = performance.now();
     let waits = true;
     void duplicate.response.then(() => (waits = false));
-    // A shard that were busy with waiting would answer none of these before the wait is over.
+    // A shard that is blocked by the waiting request would answer none of these before the wait is over.
     for (let other = 0; other < 5; other++) {
       const answer = await transfer(gateway.url, { path: "/other", key: freshKey() });
       expect(answer).toMatchObject({ status: 201, complete: true });
@@ -133,7 +133,7 @@ describe("a duplicate that attaches while the body goes into the bucket", () => 
   it("gets the whole answer when it ends within the wait", async () => {
     const key = freshKey();
     const { first, duplicate } = await standStill(key);
-    // By now it waits: what was sent after it has been answered.
+    // It waits by now, because a request sent after it has been answered.
     await transfer(gateway.url, { path: "/other", key: freshKey() });
     await origin.release(key);
     const whole = { status: 200, bytes, sha256: digestOfGenerated({ seed: key, bytes }), complete: true };
@@ -147,7 +147,7 @@ describe("a duplicate that attaches while the body goes into the bucket", () => 
 
 const AT_ONCE = isLong ? 20 : 6;
 
-it(`keeps ${AT_ONCE} bodies at once apart: each is replayed as it came`, async () => {
+it(`keeps ${AT_ONCE} simultaneous bodies apart: each is replayed unchanged`, async () => {
   const bodies = Array.from({ length: AT_ONCE }, (_, index) => ({
     key: freshKey(),
     // Each fifth one has more parts than one.

@@ -1,5 +1,5 @@
-// Every form of answer survives store and replay: statuses with and without a body, status texts, repeated headers, ranges and
-// multipart bodies; and, as a property, any status, any headers and any bytes.
+// Every form of answer is stored and replayed exactly: statuses with and without a body, status texts, repeated headers, ranges
+// and multipart bodies; and, as a property, any status, headers and bytes.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -133,7 +133,7 @@ describe("forms of an answer", () => {
     if (first.status === 204) expect(length).toBeNull();
   });
 
-  it("keeps the order of names", async () => {
+  it("keeps the order of header names", async () => {
     const names = ["X-C", "X-A", "X-B", "ETag"];
     const { first, replay } = await exchange("/plain", { headers: names.map((name) => [name, name]) });
     const order = ({ headers }: RawResponse): string[] =>
@@ -142,7 +142,7 @@ describe("forms of an answer", () => {
     expect(order(first)).toHaveLength(names.length);
   });
 
-  it("leaves out of a replay what the route omits, and nothing else", async () => {
+  it("leaves out of a replay only the headers that the route omits", async () => {
     const headers: [string, string][] = [
       ["Set-Cookie", "a=1"],
       ["X-Secret", "s"],
@@ -193,7 +193,7 @@ const anyAnswer = fc.record({
 const RUNS = 200;
 
 describe("any answer", () => {
-  it("survives store and replay: status, text, headers and bytes", async () => {
+  it("is stored and replayed exactly: status, text, headers and bytes", async () => {
     await fc.assert(
       fc.asyncProperty(anyAnswer, async ({ body, headers, ...line }) => {
         const hasBody = ![204, 205, 304].includes(line.status);

@@ -1,5 +1,5 @@
-// Answers beyond `max_response_body`: the first client gets every byte, duplicates hear that it is not kept, during and after,
-// there is one effect, and nothing of the body stays behind. And what is kept lies in rows of at most a mebibyte.
+// Answers above `max_response_body`: the first client gets every byte, duplicates get response-not-kept during and after it,
+// there is one effect, and nothing of the body is left. Kept bodies are stored in rows of at most a mebibyte.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
     { path: "/attaches", max_response_body: 1.5 * MIB, duplicate: "attach" },
     { path: "/kept", max_response_body: 30 * MIB },
   ]);
-  // There is no database before the first record.
+  // The database does not exist before the first record.
   await transfer(scene.gateway.url, { path: "/kept", key: freshKey() });
   bodies = openBodies(scene.gateway);
 });
@@ -84,7 +84,7 @@ describe("a body beyond max_response_body", () => {
   });
 
   it.each(["/mib", "/waits", "/attaches"])(
-    "%s tells duplicates so while it still flows, and no second call is made",
+    "%s refuses duplicates while the body still arrives, and makes no second call",
     async (path) => {
       const key = freshKey();
       const generated = { seed: "flows", bytes: 12 * MIB };
@@ -92,7 +92,7 @@ describe("a body beyond max_response_body", () => {
       const first = openTransfer(scene.gateway.url, { path, key });
       await first.received(6 * MIB);
       await Promise.all(Array.from({ length: 4 }, () => expectNotKept(path, key, 200)));
-      // What its client has read goes at once: of 6 MiB, no more than the last row.
+      // Rows that the client has read are erased at once: of 6 MiB, at most the last row is left.
       await until(async () => (bodies.notKept() <= 1 ? true : null), "what has been read is gone");
       await scene.origin.release(key);
       const whole = { status: 200, bytes: 12 * MIB, sha256: digestOfGenerated(generated), complete: true };
@@ -103,7 +103,7 @@ describe("a body beyond max_response_body", () => {
     },
   );
 
-  it("is read to its end also when its client leaves, and leaves nothing behind", async () => {
+  it("is read to its end even when its client leaves, and leaves nothing behind", async () => {
     const key = freshKey();
     const behaviour: Behaviour = {
       chunked: true,
@@ -126,7 +126,7 @@ describe("a body beyond max_response_body", () => {
 });
 
 describe("rows", () => {
-  it("hold at most a mebibyte each, also of uploads and of bodies just as large", async () => {
+  it("hold at most a mebibyte each, also for uploads and for bodies of exactly that size", async () => {
     const answers: Received[] = [];
     for (const bytes of [MIB - 1, MIB, MIB + 1, 5 * MIB]) {
       for (const chunked of [false, true]) {

@@ -1,5 +1,5 @@
-// Byte-exactness: what the origin sends is what the first client gets and what every replay gives, under the same
-// Content-Encoding, whatever its size and framing. Against `workerd serve`: `wrangler dev` compresses anew.
+// Byte-exactness: the first client and every replay get exactly what the origin sends, with the same Content-Encoding, for
+// every size and framing. Uses `workerd serve`, because `wrangler dev` compresses again.
 
 import {
   brotliCompressSync,
@@ -28,7 +28,7 @@ type Encoding = (typeof ENCODINGS)[number];
 /** What one row holds of a body (src/shard/store/bodies.ts). */
 const CHUNK = 256 * KIB;
 
-/** 2,000,000 is the most that the platform takes in one row. */
+/** The platform accepts at most 2,000,000 bytes in one row. */
 const SIZES = [0, 1, KIB, CHUNK - 1, CHUNK, CHUNK + 1, MIB - 1, MIB, MIB + 1, 2_000_001];
 const HUGE = 100 * MIB;
 

@@ -1,5 +1,5 @@
-// An origin that breaks off inside a body: whoever is mid-stream sees a broken transfer, whoever has seen nothing yet is told
-// `origin-dropped`, and nobody ever takes half a body for a whole one. What was stored of it is erased.
+// An origin that breaks off inside a body: a client in the middle of it sees a broken transfer, a client without any byte gets
+// `origin-dropped`, and no client ever gets a partial body as complete. The stored part is erased.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -16,7 +16,7 @@ const PIECE = 64 * KIB;
 let scene: Scene;
 let bodies: BodiesDatabase;
 beforeAll(async () => {
-  // A lock is what a retry waits for after an ambiguous end.
+  // A retry waits for the lock after an ambiguous end.
   scene = await startScene({ shards: 1, timeout: "1s", lock: "1500ms", max_response_body: "50MB" }, [
     { path: "/retry", unknown: "retry" },
     { path: "/hold", unknown: "hold" },
@@ -39,7 +39,7 @@ function code({ text }: Received): string | null {
 const untilErased = (): Promise<true> =>
   until(async () => (bodies.orphans() === 0 && bodies.discarded() === 0 ? true : null), "the lost body is erased");
 
-/** The key after a cut: a second attempt gets it whole, or its outcome stays unknown. Half a body is never replayed. */
+/** The key after a cut: a second attempt gets the whole body, or the outcome stays unknown. A partial body is never replayed. */
 async function expectAftermath(
   route: "/retry" | "/hold",
   key: string,
@@ -68,7 +68,7 @@ async function expectAftermath(
   await untilErased();
 }
 
-/** What the origin promises, and after how many of its bytes it breaks off. */
+/** The length that the origin declares, and after how many bytes it breaks off. */
 const CUTS = [
   { bytes: KIB, sentBytes: 0 },
   { bytes: KIB, sentBytes: KIB - 1 },
@@ -163,7 +163,7 @@ describe("an origin that breaks off after its client has begun to read", () => {
     },
   );
 
-  // What was too large to keep is settled before: there was an effect, and a cut does not make it a question again.
+  // A body too large to keep was settled earlier: there was an effect, and the cut does not reopen the outcome.
   it.each(["/small/retry", "/small/hold"])("on %s beyond max_response_body stays completed", async (path) => {
     const key = freshKey();
     const cut: Behaviour = {

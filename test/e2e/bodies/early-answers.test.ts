@@ -1,5 +1,5 @@
-// Answers that are there before the request's body has been read reach every client: one that sends all of it before it reads
-// a byte, and one that sends until it is told. Up to a bound, beyond which the connection may break.
+// Answers that exist before the request's body has been read reach every client: one that sends everything before it reads,
+// and one that sends until it gets an answer. Above a limit the connection may break.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
@@ -10,7 +10,7 @@ import { type Scene, startScene, until } from "../support/scene.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** What the gateway takes off the wire at most after an answer (src/http/drain.ts). */
+/** How much the gateway reads at most after an answer (src/http/drain.ts). */
 const DRAINED_BYTES = 100 * MIB;
 const TIMES = 20;
 /** More at once would only wait for each other. */
@@ -51,7 +51,7 @@ describe("A client that sends everything before it reads", () => {
     { path: "/bounded", bytes: 60 * MIB, chunked: true },
   ];
   it.each(few(tooMany, 2))(
-    "hears each time that $bytes bytes on $path are too many (chunked: $chunked)",
+    "is told each time that $bytes bytes on $path are too many (chunked: $chunked)",
     async (row) => {
       const requests = times(() => ({ ...row, key: freshKey() }));
       const answers = await sendAll(requests);
@@ -87,7 +87,7 @@ describe("A client that sends everything before it reads", () => {
     expect(await scene.origin.effects(upload.key)).toBe(1);
   });
 
-  it("hears that the first is still running", async () => {
+  it("gets in-flight while the first request runs", async () => {
     const upload: DeafRequest = { path: "/flows", key: freshKey(), bytes: 20 * MIB };
     await scene.origin.behave({ key: upload.key }, { status: 201, hold: true });
     const first = sendDeaf(scene.gateway.url, upload);
@@ -100,7 +100,7 @@ describe("A client that sends everything before it reads", () => {
     expect(await scene.origin.effects(upload.key)).toBe(1);
   });
 
-  it("may lose the answer beyond the bound, but nothing is sent, and its key stays free", async () => {
+  it("may lose the answer above the limit, but nothing is forwarded, and its key stays free", async () => {
     const over: DeafRequest = { path: "/bounded", key: freshKey(), bytes: DRAINED_BYTES + 60 * MIB };
     const answer = await sendDeaf(scene.gateway.url, over);
     expect([undefined, 413]).toContain(answer?.status);
@@ -109,21 +109,21 @@ describe("A client that sends everything before it reads", () => {
   });
 });
 
-describe("A client that sends on until it is told", () => {
+describe("A client that sends until it gets an answer", () => {
   const piece = "x".repeat(KIB);
 
   it.each([
     { path: "/bounded", framing: ["Content-Length", String(60 * MIB)] as const, before: "" },
     { path: "/tiny", framing: ["Transfer-Encoding", "chunked"] as const, before: "" },
     { path: "/bounded", framing: ["Transfer-Encoding", "chunked"] as const, before: chunkOf("x".repeat(4 * MIB)) },
-  ])("is told while it sends, and gets all of it when it stops: $path, $framing", async ({ path, framing, before }) => {
+  ])("gets the head while it sends, and the rest when it stops: $path, $framing", async ({ path, framing, before }) => {
     const key = freshKey();
     const request = scene.open({ path, key, body: null, headers: [framing] });
     await request.sent;
     request.write(before);
     let told = false;
     void request.head.then(() => (told = true));
-    // It never pauses for long: were the answer held back until the rest has come, it would not come in this time.
+    // The client never pauses for long: if the answer waited for the rest of the body, it would not come in this time.
     await until(async () => {
       request.write(framing[1] === "chunked" ? chunkOf(piece) : piece);
       return told ? true : null;

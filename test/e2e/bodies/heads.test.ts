@@ -1,5 +1,5 @@
-// The head of a stream goes before its body: a client has status and headers while not one byte of the body exists. What then
-// comes of the body, much, nothing, or half of it, is told and kept as it is.
+// The head of a stream is sent before its body: a client has status and headers before any byte of the body exists. Whatever
+// then comes of the body (all, nothing or a part) is sent and kept exactly.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HeaderPair, headerValue } from "../../support/http.ts";
@@ -79,7 +79,7 @@ describe("The head of a stream", () => {
     },
   );
 
-  it("reaches one who attaches before there is a byte, and the events after it", async () => {
+  it("reaches a client that attaches before the first byte, followed by the events", async () => {
     const { key, first, streaming } = await startHead("/attach", EVENTS);
     const attached = scene.open({ path: "/attach", key });
     const head = await attached.head;
@@ -94,7 +94,7 @@ describe("The head of a stream", () => {
   const breaks = KINDS.flatMap(({ name, headers }) => CUT.map((how) => ({ name, headers, how })));
 
   it.each(breaks)(
-    "is no end of $name when the origin's connection is $how before a byte; retry: runs again",
+    "is not the end of $name when the origin's connection is $how before a byte; retry: runs again",
     async (row) => {
       const { key, first, streaming } = await startHead("/retry", row.headers);
       streaming[row.how]();
@@ -112,7 +112,7 @@ describe("The head of a stream", () => {
   );
 
   it.each(breaks)(
-    "is no end of $name when the origin's connection is $how before a byte; hold: unknown",
+    "is not the end of $name when the origin's connection is $how before a byte; hold: unknown",
     async (row) => {
       const { key, first, streaming } = await startHead("/hold", row.headers);
       streaming[row.how]();
@@ -122,7 +122,7 @@ describe("The head of a stream", () => {
     },
   );
 
-  it("is followed by a clean end where the body is empty, and so is its replay", async () => {
+  it("is followed by a clean end if the body is empty, also in the replay", async () => {
     const { key, first, streaming } = await startHead("/retry", EVENTS);
     await streaming.end();
     expect(await first.end).toMatchObject({ size: 0, complete: true });

@@ -1,5 +1,5 @@
-// Large bodies that are compared as JSON, in the real gateway: they are read in slices, one at a time in the isolate, so
-// that whoever sends small requests meanwhile is answered, and whoever leaves stops nobody.
+// Large bodies that are compared as JSON, in the real gateway: they are read in slices, one at a time in the isolate, so that
+// small requests are answered meanwhile, and a client that leaves blocks no other.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WORST_JSON } from "../../support/worst-json.ts";
@@ -24,7 +24,7 @@ const send = async (key: string, body: string): Promise<string> => {
 };
 
 describe("a mebibyte of JSON", () => {
-  it("is the same request in another order, and another one with another member", async () => {
+  it("counts as the same request in another order of members, and as a different one with another member", async () => {
     const key = crypto.randomUUID();
     expect(await send(key, disordered)).toBe("201");
     expect(await send(key, turned)).toBe("201 replayed");
@@ -32,14 +32,14 @@ describe("a mebibyte of JSON", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("is compared for many at once, while small requests go by", async () => {
+  it("is compared for many requests at once, while small requests overtake them", async () => {
     const keys = Array.from({ length: 6 }, () => crypto.randomUUID());
     const answered: string[] = [];
     const large = keys.map(async (key) => {
       expect(await send(key, disordered)).toBe("201");
       answered.push("large");
     });
-    // The small one is asked for when the large ones are on their way, and again after its answer.
+    // The small request is sent while the large ones are on their way, and again after its answer.
     for (let small = 0; small < 3; small++) {
       expect(await send(crypto.randomUUID(), '{"b":1,"a":2}')).toBe("201");
       answered.push("small");
@@ -49,11 +49,11 @@ describe("a mebibyte of JSON", () => {
     for (const key of keys) expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("of a client that leaves stops nobody", async () => {
+  it("of a client that leaves does not delay others", async () => {
     for (let leaver = 0; leaver < 5; leaver++) {
       const gone = scene.open({ path: "/json", key: crypto.randomUUID(), body: disordered });
       void gone.response.catch(() => undefined);
-      // Somebody else's answer comes when the large body has arrived.
+      // Another client's answer comes when the large body has arrived.
       await send(crypto.randomUUID(), "[]");
       gone.reset();
     }

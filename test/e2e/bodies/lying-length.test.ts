@@ -1,6 +1,6 @@
 // Answers whose Content-Length is not the length of their body: over the network, where Transfer-Encoding overrides it, and
-// from a binding whose Worker puts another body under the headers that it got. Whole is what has come to its end; the first
-// client and every replay get just that, or see that it broke off.
+// from a binding whose Worker sends another body under the headers that it got. A body is whole when it has ended; the first
+// client and every replay get exactly that body, or see that it broke off.
 
 import { createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ const WORKER = `export default {
       const writer = writable.getWriter();
       const encoder = new TextEncoder();
       await writer.write(encoder.encode("hello "));
-      // Longer than the gateway waits for company for the first bytes.
+      // Longer than the gateway waits for more bytes to send with the first ones.
       await scheduler.wait(200);
       await writer.write(encoder.encode("world"));
       await writer.close();
@@ -31,7 +31,7 @@ const WORKER = `export default {
 };`;
 
 let gateway: Gateway;
-/** The connection on which a request has come, in the hands of the test. */
+/** The connection of a request, controlled by the test. */
 let takeConnection: () => Promise<Socket>;
 const server = createServer();
 beforeAll(async () => {
@@ -89,7 +89,7 @@ describe("an answer over the network", () => {
   });
 
   it.each(["9007199254740993", "9007199254740992"])(
-    "of %s bytes, which nobody can count, is told as it comes, and breaks with the origin",
+    "of %s bytes, too many to count, is streamed, and breaks off when the origin does",
     async (length) => {
       const first = openStream(gateway.url, { path: "/network", key: freshKey() });
       const socket = await takeConnection();

@@ -1,5 +1,5 @@
-// What crowds take of the isolate's memory, of which the platform gives 128 MB; what they took without the bounds stands beside
-// each. The whole table is `npm run bench -- streams`.
+// How much of the isolate's memory many clients take. The platform allows 128 MB; the figure beside each case is without the
+// bounds. `npm run bench -- streams` prints the whole table.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";

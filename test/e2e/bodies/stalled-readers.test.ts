@@ -1,5 +1,5 @@
-// Clients that read nothing of what is there for them: after `idle_timeout` they are let go, so that what they hold leaves the
-// disk, and nobody else is touched.
+// Clients that stop reading: after `idle_timeout` they are disconnected, so that their bodies can be erased, and no other
+// client is affected.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
@@ -17,10 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** More than what the network takes on its own. */
+/** More than the network buffers. */
 const LOAD = makeLoad(24);
 
-/** Reads on what has come on its way already, and tells whether that was the whole body. */
+/** Reads what is already on its way. Returns whether that was the whole body. */
 async function isWhole(reader: StreamReader): Promise<boolean> {
   reader.resume();
   return (await reader.end).complete;
@@ -33,7 +33,7 @@ async function untilReplay(key: string): ReturnType<StreamScene["read"]> {
   }
 }
 
-it("an expired body leaves the disk although clients stand still in the middle of it", async () => {
+it("an expired body is erased although clients have stopped reading in the middle of it", async () => {
   const key = await scene.store("/brief", LOAD);
   const still = Array.from({ length: 5 }, () => scene.open({ path: "/brief", key, paused: true, digestOnly: true }));
   for (const reader of still) expect(isReplay(await reader.head)).toBe(true);
@@ -41,12 +41,12 @@ it("an expired body leaves the disk although clients stand still in the middle o
   for (const reader of still) expect(await isWhole(reader)).toBe(false);
 });
 
-it("a client that stands still is let go, and one that reads the same gets all of it, as does the one that returns", async () => {
+it("a client that stops reading is disconnected; one that keeps reading gets the whole body, as does one that returns", async () => {
   const key = await scene.store("/kept", LOAD);
   const still = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
   await still.head;
   const slow = scene.open({ path: "/kept", key, digestOnly: true });
-  // Never still for long, and longer at it than anyone may stand still.
+  // Never pauses for long, but takes longer in all than a pause may last.
   for (let mebibyte = 1; mebibyte < 20; mebibyte += 1) {
     await slow.untilSize(mebibyte * MIB);
     slow.pause();
@@ -60,7 +60,7 @@ it("a client that stands still is let go, and one that reads the same gets all o
   expect(scene.origin.effects(key)).toBe(1);
 });
 
-it("a first client that stands still is let go, and its record is kept", async () => {
+it("a first client that stops reading is disconnected, and its record is kept", async () => {
   const key = freshKey();
   const first = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
   const streaming = await scene.origin.take(key);
@@ -70,7 +70,7 @@ it("a first client that stands still is let go, and its record is kept", async (
   await first.head;
   const replay = await untilReplay(key);
   expect(replay).toMatchObject({ sha256: LOAD.sha256, complete: true });
-  // By the time that a second reader has stood still as long, the first has been let go.
+  // When a second reader has stalled as long, the first has been disconnected.
   const second = scene.open({ path: "/kept", key, paused: true, digestOnly: true });
   await second.head;
   await new Promise((resolve) => setTimeout(resolve, 1500));

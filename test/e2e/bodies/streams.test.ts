@@ -1,5 +1,5 @@
 // Answers that come in pieces, through the whole gateway: what the first client sees and when, what is durable by then, and
-// that no client has any say in how the origin's answer goes on.
+// that no client influences the origin's answer.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headerValue } from "../../support/http.ts";
@@ -66,7 +66,7 @@ describe("A response that comes in pieces", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("reaches the first client piece by piece although it says that it is short", async () => {
+  it("reaches the first client piece by piece although its Content-Length is small", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     const pieces = Array.from({ length: 3 }, (_, id) => event(key, id));
     streaming.begin([["Content-Length", String(pieces.join("").length)]]);
@@ -83,7 +83,7 @@ describe("A response that comes in pieces", () => {
     });
   });
 
-  it("keeps the first client's headers and leaves the route's out of the replay", async () => {
+  it("keeps all headers for the first client and omits the route's from the replay", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     streaming.begin(EVENTS, 203);
     await streaming.write(event(key, 1));
@@ -101,7 +101,7 @@ describe("A response that comes in pieces", () => {
     expect(headerValue(replay, "idempotency-expires")).not.toBeNull();
   });
 
-  it("ends for the client when the record is durable that would replay it", async () => {
+  it("ends for the client only once the record that replays it is durable", async () => {
     const { key, first, streaming } = await scene.start("/reject");
     streaming.begin([]);
     await streaming.write(`${key} one`);
@@ -114,7 +114,7 @@ describe("A response that comes in pieces", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("lies in rows of at most a chunk", async () => {
+  it("is stored in rows of at most one chunk", async () => {
     const load = makeLoad(3);
     const { key, first, streaming } = await scene.start("/wait", { digestOnly: true });
     streaming.begin([]);
@@ -170,7 +170,7 @@ describe("A store that fails in the middle of a stream", () => {
 });
 
 describe("A client that leaves in the middle of a stream", () => {
-  it("changes nothing: the stream is read to its end and kept, and the client gets it all when it returns", async () => {
+  it("changes nothing: the stream is read to its end and kept, and the client gets all of it when it returns", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     streaming.begin(EVENTS);
     await streaming.write(event(key, 0));
@@ -204,7 +204,7 @@ describe("A client that leaves in the middle of a stream", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("changes nothing when it leaves a long body half read", async () => {
+  it("changes nothing when it leaves in the middle of a long body", async () => {
     const load = makeLoad(8);
     const { key, first, streaming } = await scene.start("/wait", { digestOnly: true });
     streaming.begin([["Content-Length", String(load.size)]]);
@@ -222,7 +222,7 @@ describe("A client that leaves in the middle of a stream", () => {
 });
 
 describe("A slow reader", () => {
-  it("never slows the origin, and gets all bytes at its own speed", async () => {
+  it("never slows the origin down, and gets all bytes at its own speed", async () => {
     const load = makeLoad(20);
     const { key, first, streaming } = await scene.start("/reject", { paused: true, digestOnly: true });
     streaming.begin([["Content-Length", String(load.size)]]);
@@ -244,11 +244,11 @@ describe("A slow reader", () => {
     }
   }
 
-  it("does not slow the origin of a body that is too large to keep either, and gets all of it", async () => {
+  it("also does not slow the origin down when the body is too large to keep, and gets all of it", async () => {
     const load = makeLoad(25);
     const { key, first, streaming } = await scene.start("/small", { paused: true, digestOnly: true });
     streaming.begin([]);
-    // None of it is read, and far more is sent than what fits on the way.
+    // The client reads nothing, and the origin sends far more than the network buffers.
     for (const piece of load.pieces) await streaming.write(piece);
     await streaming.end();
     await first.head;
@@ -279,7 +279,7 @@ describe("A stream that lives longer than its lock", () => {
     streaming.begin([]);
     await streaming.write("one;");
     await first.untilText("one;");
-    // Time itself is what this is about: the lock has been renewed past its third end.
+    // This test needs real time: the lock has been renewed past its third end.
     await untilTrue(
       () => (scene.storage().lastAttempt()?.lockedUntil ?? 0) > begun + 3 * LOCK_MS,
       "the lock is renewed",

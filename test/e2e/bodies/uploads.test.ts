@@ -1,5 +1,5 @@
-// Request bodies reach the origin byte for byte, under their own Content-Encoding and with their own length, and only
-// whole ones do; the fingerprint is over all their bytes. Where bodies are not compared, uploads of any size flow through.
+// Request bodies reach the origin byte for byte, with their Content-Encoding and length, and only if they are complete. The
+// fingerprint covers all bytes. Where bodies are not compared, uploads of any size are streamed through.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -76,7 +76,7 @@ describe("a body reaches the origin byte for byte", () => {
     const replay = await send(request);
     expect(replay).toMatchObject({ status: 201, sha256: first.sha256, complete: true });
     expect(headerValue(replay, "idempotent-replayed")).toBe("true");
-    // The same bytes in the other framing ask for the same.
+    // The same bytes in the other framing are the same request.
     const reframed = await send({ ...request, upload: { ...upload, chunked: !chunked } });
     expect(headerValue(reframed, "idempotent-replayed")).toBe("true");
     if (bytes > 0) {
@@ -89,7 +89,7 @@ describe("a body reaches the origin byte for byte", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("and nothing of it is left in the shard afterwards", async () => {
+  it("and leaves nothing in the shard", async () => {
     await expect(untilNothingIsStored()).resolves.toBeUndefined();
   });
 });
@@ -138,7 +138,7 @@ describe("a client that leaves", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("after its upload was complete loses nothing: one effect, and the answer is kept", async () => {
+  it("after a complete upload loses nothing: one effect, and the answer is kept", async () => {
     const key = freshKey();
     const upload: Upload = { seed: "leaves", bytes: 20 * MIB };
     await scene.origin.behave({ key }, { status: 201, hold: true, body: "kept for later" });
@@ -175,7 +175,7 @@ describe('fingerprint.body = "none"', () => {
     },
   );
 
-  it.each([false, true])("answers a duplicate before its body has come (chunked: %s)", async (chunked) => {
+  it.each([false, true])("answers a duplicate before its body has arrived (chunked: %s)", async (chunked) => {
     const key = freshKey();
     const upload: Upload = { seed: "again", bytes: 50 * MIB, chunked };
     const first = await send({ path: "/flows", key, upload });
@@ -198,7 +198,7 @@ describe('fingerprint.body = "none"', () => {
     ["/flows-held", "unknown", false],
     ["/flows-held", "unknown", true],
   ])(
-    "on %s a client that leaves inside its upload leaves the record %s, and the origin no whole request (chunked: %s)",
+    "on %s a client that leaves during its upload leaves the record %s, and the origin gets no whole request (chunked: %s)",
     async (path, state, chunked) => {
       const key = freshKey();
       const upload: Upload = { seed: "cut", bytes: 20 * MIB, chunked, stopAfterBytes: 10 * MIB };

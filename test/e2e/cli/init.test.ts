@@ -1,4 +1,4 @@
-// `onceway init`: the file that it writes, held against the checker and against wrangler itself.
+// `onceway init`: checks the file that it writes with `onceway check` and with wrangler itself.
 
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -49,8 +49,8 @@ describe("the written file", () => {
   });
 });
 
-describe("what it refuses", () => {
-  it("leaves a file as it is that is there, unless --force is given", async () => {
+describe("refusals", () => {
+  it("does not overwrite a file, unless --force is given", async () => {
     const file = join(folder, "mine.toml");
     await writeFile(file, "mine");
     const refused = await runOnceway(["init", file, ...ANSWERS, "--yes"]);
@@ -80,7 +80,7 @@ describe("what it refuses", () => {
   });
 });
 
-describe("its questions", () => {
+describe("the questions", () => {
   /** Types each answer when its question stands there. */
   async function answer(
     keys: readonly (readonly [question: string, typed: string])[],
@@ -101,7 +101,7 @@ describe("its questions", () => {
     return askWhatIsMissing({}, { input, output });
   }
 
-  it("ask for what is missing, and again after a bad answer", async () => {
+  it("ask for missing settings, and again after an invalid answer", async () => {
     const answers = await answer([
       ["Which API", "nonsense\r"],
       ["must be an absolute http or https URL", "\u0015https://api.example.com\r"],
@@ -117,7 +117,7 @@ describe("its questions", () => {
     });
   });
 
-  it("end with nothing done on Ctrl-C", async () => {
+  it("end on Ctrl-C, and nothing is written", async () => {
     await expect(answer([["Which API", "\u0003"]])).rejects.toThrow("Cancelled: nothing was done.");
   });
 });

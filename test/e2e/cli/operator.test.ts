@@ -20,7 +20,7 @@ const ADMIN_TOKEN = randomBytes(24).toString("hex");
 const READ_TOKEN = randomBytes(24).toString("hex");
 
 let origin: TestOrigin;
-/** One that a test kills. */
+/** An origin that a test kills. */
 let doomed: TestOrigin;
 let gateway: Gateway;
 let client: Client;
@@ -74,7 +74,7 @@ async function keyInDoubt(): Promise<string> {
   return key;
 }
 
-it("a key whose origin was killed in the call is found, looked at and resolved, and its retry is answered", async () => {
+it("a key whose origin was killed in the call is found, shown and resolved, and its retry is answered", async () => {
   const key = freshKey();
   const message = { path: "/doomed/payment", key };
   const lost = client.send({ ...message, behave: { hold: true } });
@@ -95,7 +95,7 @@ it("a key whose origin was killed in the call is found, looked at and resolved, 
 });
 
 describe("ls", () => {
-  it("finds what is in doubt, as a table and as JSON", async () => {
+  it("lists records with an unknown outcome, as a table and as JSON", async () => {
     const key = await keyInDoubt();
     expect(await list("--key", key, "--state", "unknown,failed", "--route", "/hold/*")).toMatchObject([
       { key, state: "unknown", route: "/hold/*", attempt: 1 },
@@ -106,11 +106,11 @@ describe("ls", () => {
     expect(stdout).toMatch(new RegExp(`^STATE .* ID\nunknown .* /hold/\\* +${key} +${await idOf(key)}\n$`));
   });
 
-  it("says that there is nothing", async () => {
+  it("says that there are no records", async () => {
     expect(await onceway("ls", "--key", freshKey())).toEqual({ code: 0, stdout: "no records\n", stderr: "" });
   });
 
-  it("reads on through the cursors, and says when it stopped early", async () => {
+  it("follows the cursors, and says when it stopped early", async () => {
     const keys = Array.from({ length: 12 }, () => freshKey());
     await Promise.all(keys.map((key) => client.send({ path: `/many/${key}`, key })));
     const all = await list("--route", "/many/*", "--all");
@@ -129,7 +129,7 @@ describe("ls", () => {
 });
 
 describe("show", () => {
-  it("tells one record's history by its key, and what can be done", async () => {
+  it("shows a record's timeline by its key, and the possible actions", async () => {
     const key = await keyInDoubt();
     const { code, stdout } = await onceway("show", "--key", key);
     expect(code).toBe(0);
@@ -149,7 +149,7 @@ describe("show", () => {
     });
   });
 
-  it("asks which one, where a key has records in two scopes", async () => {
+  it("asks which record is meant when a key has records in two scopes", async () => {
     const key = freshKey();
     for (const credential of ["one", "two"]) {
       await client.send({ path: `/pay/${key}`, key, headers: [["Authorization", credential]] });
@@ -159,7 +159,7 @@ describe("show", () => {
     expect(stderr.match(/^ {2}[0-9a-f]{64} {2}completed {2}\/pay\/\*$/gm)).toHaveLength(2);
   });
 
-  it("exits with 1 for a record that is not there", async () => {
+  it("exits with 1 for a record that does not exist", async () => {
     const byKey = await onceway("show", "--key", freshKey());
     const byId = await onceway("show", "0".repeat(64));
     expect([byKey.code, byId.code]).toEqual([1, 1]);
@@ -168,7 +168,7 @@ describe("show", () => {
 });
 
 describe("release, resolve, forget", () => {
-  it("release lets the next request try again", async () => {
+  it("release lets the next request start an attempt", async () => {
     const key = await keyInDoubt();
     const { code, stdout } = await onceway("release", "--key", key, "--reason", "not in the books");
     expect(code).toBe(0);
@@ -227,7 +227,7 @@ describe("release, resolve, forget", () => {
 });
 
 describe("tokens", () => {
-  it("may come from a file, and one that only reads changes nothing", async () => {
+  it("may come from a file, and a read-only token changes nothing", async () => {
     const key = await keyInDoubt();
     const file = join(folder, "token");
     await writeFile(file, `${READ_TOKEN}\n`);
@@ -240,14 +240,14 @@ describe("tokens", () => {
     expect(await list("--key", key)).toMatchObject([{ state: "unknown" }]);
   });
 
-  it("are refused with a word about where they come from", async () => {
+  it("are refused with a hint about where they came from", async () => {
     const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: "t".repeat(48) };
     const { code, stderr } = await runOnceway(["ls"], env);
     expect(code).toBe(1);
     expect(stderr).toContain("ONCEWAY_TOKEN or --token-file");
   });
 
-  it("find no API at a server that is no gateway", async () => {
+  it("find no API at a server that is not a gateway", async () => {
     const { code, stderr } = await runOnceway(["ls"], { ONCEWAY_URL: origin.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
     expect(code).toBe(2);
     expect(stderr).toContain("Check --url");

@@ -1,5 +1,5 @@
-// `onceway tail` against a real gateway: it shows what happens while it runs, waits for a gateway that is away, and ends
-// cleanly on Ctrl-C.
+// `onceway tail` against a real gateway: it shows exchanges while it runs, waits for an unreachable gateway, and ends cleanly
+// on Ctrl-C.
 
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -57,7 +57,7 @@ describe("tail", () => {
     expect(new Set(exchanges.map(({ recordId }) => recordId)).size).toBe(2);
   });
 
-  it("waits for a gateway that is away, and says so once", async () => {
+  it("waits for a gateway that is unreachable, and says so once", async () => {
     await pay();
     const following = tail();
     await following.printed("first");

@@ -79,7 +79,7 @@ function expectHarmless(screen: string): void {
 }
 
 describe("on a terminal", () => {
-  it("show writes out what would steer it, as text and as JSON", async () => {
+  it("show escapes control characters, as text and as JSON", async () => {
     const id = await evilRecord();
     const shown = await onTerminal(["show", id]);
     expectHarmless(shown.screen);
@@ -91,7 +91,7 @@ describe("on a terminal", () => {
     expectHarmless((await onTerminal(["ls", "--json"])).screen);
   });
 
-  it("show writes no body, and says where to", async () => {
+  it("show prints no body to a terminal, and says how to redirect it", async () => {
     const id = await evilRecord();
     const refused = await onTerminal(["show", id, "--body"]);
     expect(refused.code).toBe(2);
@@ -118,7 +118,7 @@ describe("on a terminal", () => {
 });
 
 describe("in a pipe", () => {
-  it("every byte is what it is", async () => {
+  it("every byte is printed unchanged", async () => {
     const id = await evilRecord();
     const { stdout } = await runOnceway(["show", id, "--body"], env());
     expect(stdout).toBe(BODY.toString());
@@ -127,7 +127,7 @@ describe("in a pipe", () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ id });
   });
 
-  it("resolve gives nothing without --yes, and shows it with --preview", async () => {
+  it("resolve changes nothing without --yes, and shows the response with --preview", async () => {
     const { id } = await unknownRecord();
     const args = ["resolve", id, "--status", "201", "-H", "content-type: application/json", "--reason", "seen"];
     const without = await runOnceway([...args, "--body", "{}"], env());

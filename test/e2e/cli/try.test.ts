@@ -1,4 +1,4 @@
-// `onceway try` against the real gateway, and past it: what it says, and what the origin has seen of it.
+// `onceway try` against the real gateway, and directly against an origin: what it prints, and what the origin has received.
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -42,8 +42,8 @@ async function trial(
   return { code, ...v.parse(trialSchema, JSON.parse(stdout)) };
 }
 
-describe("where the gateway protects", () => {
-  it("proves the replay, with one effect, and says so in words", async () => {
+describe("on a protected route", () => {
+  it("proves the replay, with one effect, and explains it", async () => {
     const key = freshKey();
     const { code, stdout, stderr } = await runOnceway([
       "try",
@@ -77,13 +77,13 @@ describe("where the gateway protects", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("says of a route that ignores bodies that a changed one is replayed", async () => {
+  it("says that a route which ignores bodies replays a changed one", async () => {
     const { code, happened } = await trial(gateway(`/blind/${freshKey()}`), "--mismatch", "-d", "text");
     expect(code).toBe(0);
     expect(happened.join(" ")).toContain('right only with fingerprint.body = "none"');
   });
 
-  it("says of a key that was used before that its first answer came back", async () => {
+  it("says that a key which was used before got its first answer back", async () => {
     const key = freshKey();
     const url = gateway(`/pay/${key}`);
     await trial(url, "--key", key);
@@ -93,7 +93,7 @@ describe("where the gateway protects", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("tells that the second was held back where no answer is kept", async () => {
+  it("says that the second request was not forwarded where no answer is kept", async () => {
     const key = freshKey();
     const { code, verdict, happened, advice } = await trial(gateway(`/small/${key}`), "--key", key);
     expect({ code, verdict }).toEqual({ code: 0, verdict: "protected" });
@@ -103,8 +103,8 @@ describe("where the gateway protects", () => {
   });
 });
 
-describe("where it proves nothing", () => {
-  it("explains a refusal by the origin, which is asked again", async () => {
+describe("when the result proves nothing", () => {
+  it("explains a refusal by the origin, which is called again", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { status: 503, effect: false });
     const { code, verdict } = await trial(gateway(`/pay/${key}`), "--key", key);
@@ -122,7 +122,7 @@ describe("where it proves nothing", () => {
     expect(advice).toContain(advised);
   });
 
-  it("tells what to do about a dropped call on a route that holds", async () => {
+  it("says what to do about a dropped call on a route with hold", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { drop: "after-effect" });
     const { code, verdict, answers } = await trial(gateway(`/hold/${key}`), "--key", key);
@@ -135,8 +135,8 @@ describe("where it proves nothing", () => {
   });
 });
 
-describe("where nothing protects", () => {
-  it("says of a path without a route which routes there are, and that the origin acted twice", async () => {
+describe("without protection", () => {
+  it("lists the routes for a path without one, and says that the origin acted twice", async () => {
     const key = freshKey();
     const { code, verdict, happened, advice } = await trial(gateway(`/other/${key}`), "--key", key, "--mismatch");
     expect({ code, verdict }).toEqual({ code: 1, verdict: "route-not-protected" });
@@ -145,7 +145,7 @@ describe("where nothing protects", () => {
     expect(await scene.origin.effects(key)).toBe(2);
   });
 
-  it("says that there is no Onceway, and sends no third request", async () => {
+  it("says that the server is not Onceway, and sends no third request", async () => {
     const key = freshKey();
     const url = `${scene.origin.url}/pay/${key}`;
     const { code, verdict, happened } = await trial(url, "--key", key, "--mismatch");
@@ -154,7 +154,7 @@ describe("where nothing protects", () => {
     expect(await scene.origin.effects(key)).toBe(2);
   });
 
-  it("does not take an origin's own problem for the gateway's", async () => {
+  it("does not mistake an origin's problem for the gateway's", async () => {
     const key = freshKey();
     const headers: [string, string][] = [["Content-Type", "application/problem+json"]];
     const body = JSON.stringify({ type: "/busy", code: "in-flight", detail: "Busy." });
@@ -164,14 +164,14 @@ describe("where nothing protects", () => {
     expect(answers.map(({ problem }) => problem)).toEqual([null, null]);
   });
 
-  it("is not deceived by an origin that repeats the key", async () => {
+  it("is not deceived by an origin that echoes the key", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { headers: [["Idempotency-Key", key]] });
     const { code, verdict } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
     expect({ code, verdict }).toEqual({ code: 1, verdict: "no-gateway" });
   });
 
-  it("sees that a replay has other bytes", async () => {
+  it("notices a replay with different bytes", async () => {
     const key = freshKey();
     const headers = [
       ["Idempotency-Key", key],
@@ -198,7 +198,7 @@ describe("before anything is sent", () => {
     return outcome;
   }
 
-  it("warns, and sends nothing without --yes where nobody can be asked", async () => {
+  it("warns, and sends nothing without --yes when there is no terminal", async () => {
     const key = freshKey();
     const url = `${scene.origin.url}/pay/${key}`;
     const { stderr } = await refused(url, "--key", key);
@@ -207,7 +207,7 @@ describe("before anything is sent", () => {
     expect(await scene.origin.requests(key)).toEqual([]);
   });
 
-  it("says that nobody listens", async () => {
+  it("says that the server is unreachable", async () => {
     const { stderr } = await refused(`http://127.0.0.1:${await freePort()}/pay`, "--yes");
     expect(stderr).toContain("Nothing listens there");
   });

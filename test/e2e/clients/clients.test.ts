@@ -84,7 +84,7 @@ describe("The example in src/client/README.md", () => {
     expect(printed).toMatch(/^201 /);
   });
 
-  it("for fetch returns a problem that no retry can mend", async () => {
+  it("for fetch returns a problem that no retry can fix", async () => {
     await scene.origin.behave({}, { drop: "after-effect" });
     expect(await runModule("held.mjs", examples.fetch)).toMatch(/^502 .*code: 'origin-dropped'/s);
     expect(proxy.passages()).toHaveLength(1);
@@ -97,7 +97,7 @@ describe("The example in src/client/README.md", () => {
     expect(printed).toMatch(/^201 /);
   });
 
-  it("for onceway/client says what is not known", async () => {
+  it("for onceway/client reports an unknown outcome", async () => {
     await scene.origin.behave({}, { drop: "after-effect" });
     const told = await runModule("doubt.mjs", examples.client.replace("console.error", "console.log"));
     expect(told).toMatch(/^unknown [0-9a-f-]{36} origin-dropped\n$/);
@@ -105,7 +105,7 @@ describe("The example in src/client/README.md", () => {
 });
 
 describe("onceway/client, installed", () => {
-  it("has types that stand by themselves", async () => {
+  it("has self-contained types", async () => {
     const code = `import { createFetch, IdempotencyError, type Outcome } from "onceway/client";
 const send: typeof fetch = createFetch({ tries: 3 });
 export const outcome = (error: IdempotencyError): Outcome => error.outcome;

@@ -62,7 +62,7 @@ describe("onceway/client", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("tries again what the origin refused", async () => {
+  it("retries after a refusal by the origin", async () => {
     const key = freshKey();
     const refused = { status: 503, effect: false };
     await scene.origin.behave({ key }, { sequence: [refused, refused, { status: 201, body: "done" }] });
@@ -70,7 +70,7 @@ describe("onceway/client", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("says that nothing happened when the origin refuses for ever", async () => {
+  it("reports that nothing happened when the origin keeps refusing", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { status: 429, effect: false });
     const error = await failure(post("/hold", key));
@@ -78,7 +78,7 @@ describe("onceway/client", () => {
     expect(error.response?.status).toBe(429);
   });
 
-  it("returns a refusal of the origin's own that is a result", async () => {
+  it("returns an origin's rejection that is a result", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { status: 409, body: "sold out" });
     const response = await post("/hold", key);
@@ -86,7 +86,7 @@ describe("onceway/client", () => {
     expect(sentWith(key)).toEqual([409]);
   });
 
-  it("says at once that a key is another request's", async () => {
+  it("reports at once that a key belongs to a different request", async () => {
     const key = freshKey();
     await post("/hold", key);
     const error = await failure(post("/hold", key, '{"other":true}'));
@@ -100,7 +100,7 @@ describe("onceway/client", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("says at once that a held outcome is not known", async () => {
+  it("reports a held unknown outcome at once", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { drop: "after-effect" });
     const lost = await failure(post("/hold", key));
@@ -110,14 +110,14 @@ describe("onceway/client", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("waits for the next attempt after one whose outcome is not known", async () => {
+  it("waits for the next attempt after one with an unknown outcome", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { sequence: [{ drop: "after-read" }, { status: 201, body: "second" }] });
     expect(await (await post("/retry", key)).text()).toBe("second");
     expect((await scene.origin.requests(key)).map(({ attempt }) => attempt)).toEqual(["1", "2"]);
   });
 
-  it("waits until the origin can say what became of it", async () => {
+  it("waits until the origin can report the outcome", async () => {
     const key = freshKey();
     await scene.origin.behave({ key, path: "/verify" }, { drop: "after-effect" });
     const busy = { status: 503, effect: false };
@@ -130,7 +130,7 @@ describe("onceway/client", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("says that it happened when only its answer was not kept", async () => {
+  it("reports that the operation happened when only its answer was not kept", async () => {
     const key = freshKey();
     proxy.loseAnswer("whole");
     const error = await failure(post("/small", key));
@@ -138,14 +138,14 @@ describe("onceway/client", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("says that nothing happened when the request is refused as it is", async () => {
+  it("reports that nothing happened when the request itself is refused", async () => {
     const key = freshKey();
     const error = await failure(post("/small", key, "x".repeat(101)));
     expect(error).toMatchObject({ outcome: "did-not-happen", reason: "final", problem: { code: "body-too-large" } });
     expect(await scene.origin.requests(key)).toEqual([]);
   });
 
-  it("outlives a gateway that is killed and started again", async () => {
+  it("survives a gateway that is killed and restarted", async () => {
     const gateway = await startGateway(scene.origin.url, {}, ROUTES);
     const inFront = await startLossyProxy(gateway.port);
     await gateway.kill9();

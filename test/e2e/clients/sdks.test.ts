@@ -1,5 +1,5 @@
-// Vendors' SDKs, unchanged but for their base URL, through the gateway: they make keys by themselves and retry by
-// themselves, and the operation takes effect once. What each makes of the gateway's problems is what its version does.
+// Vendors' SDKs, unchanged except for their base URL, through the gateway: they make their own keys and retries, and the
+// operation takes effect once. How each handles the gateway's problems depends on its version.
 
 import { ModernTreasury } from "modern-treasury";
 import { Stripe } from "stripe";
@@ -12,17 +12,17 @@ import { type Scene, startScene, until } from "../support/scene.ts";
 interface Sdk {
   readonly name: string;
   readonly path: string;
-  /** The key that it makes by itself. */
+  /** The form of the keys that the SDK makes. */
   readonly keyForm: RegExp;
-  /** One that takes 409 for final needs a route that lets duplicates wait. */
+  /** An SDK that treats 409 as final needs a route on which duplicates wait. */
   readonly duplicate: "reject" | "wait";
-  /** The code with which a held call ends: one that reads `X-Should-Retry` stops at the first. */
+  /** The code with which a held call ends. An SDK that reads `X-Should-Retry` stops at the first. */
   readonly heldAs: "origin-dropped" | "outcome-unknown";
-  /** How often it sends what ends in a 409 that helps nobody. */
+  /** How often it sends a request whose 409 no retry can fix. */
   readonly sendsInVain: number;
   /** Creates something with its own method for it; resolves with its id. */
   readonly create: (amount: number, idempotencyKey?: string) => Promise<string>;
-  /** What its error says. */
+  /** The text of its error. */
   readonly told: (error: unknown) => { readonly status: unknown; readonly code: unknown };
 }
 
@@ -35,7 +35,7 @@ const SDKS: readonly Sdk[] = [
     path: "/v1/payment_intents",
     keyForm: /^stripe-node-retry-[0-9a-f-]{36}$/,
     duplicate: "reject",
-    // It reads a header of its own name only, and takes every 409 for a lock.
+    // It reads only a header with its own name, and treats every 409 as a lock.
     heldAs: "outcome-unknown",
     sendsInVain: 3,
     async create(amount, idempotencyKey) {
@@ -68,7 +68,7 @@ const SDKS: readonly Sdk[] = [
     path: "/api/v1/app",
     keyForm: /^auto_[0-9a-f-]{36}$/,
     duplicate: "wait",
-    // It takes every status from 500 on for a reason to come again, and every 409 for final.
+    // It retries every status from 500 on, and treats every 409 as final.
     heldAs: "outcome-unknown",
     sendsInVain: 1,
     create: async (amount, idempotencyKey) => {
@@ -127,7 +127,7 @@ describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, c
     expect(await scene.origin.effects()).toBe(2);
   });
 
-  it("gets the first answer when that was lost, with one effect", async () => {
+  it("gets the first answer after it was lost, with one effect", async () => {
     await scene.origin.behave({ path }, answers);
     proxy.loseAnswer("whole");
     expect(await create(1)).toBe("first");
@@ -137,7 +137,7 @@ describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, c
     expect(await scene.origin.requests()).toHaveLength(1);
   });
 
-  it("takes half an answer for an error; called again with its key, it gets the whole one", async () => {
+  it("treats a partial answer as an error, and gets the whole one when called again with the key", async () => {
     await scene.origin.behave({ path }, answers);
     const key = freshKey();
     proxy.loseAnswer("half");
@@ -146,7 +146,7 @@ describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, c
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("comes again while the first request still runs, and gets the first answer", async () => {
+  it("retries while the first request still runs, and gets the first answer", async () => {
     await scene.origin.behave({ path }, { ...created("first"), hold: true });
     const promise = create(1);
     await until(async () => ((await scene.origin.requests()).length === 1 ? true : null), "the origin has the request");
@@ -159,7 +159,7 @@ describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, c
     expect(await scene.origin.effects()).toBe(1);
   });
 
-  it("takes a reused key for an error, at once", async () => {
+  it("treats a reused key as an error at once", async () => {
     await scene.origin.behave({ path }, answers);
     const key = freshKey();
     expect(await create(1, key)).toBe("first");
@@ -168,7 +168,7 @@ describe.each(SDKS)("$name", ({ path, keyForm, duplicate, heldAs, sendsInVain, c
     expect(await scene.origin.effects()).toBe(1);
   });
 
-  it("takes an outcome that nobody knows for an error, with one effect", async () => {
+  it("treats an unknown outcome as an error, with one effect", async () => {
     await scene.origin.behave({ path }, { drop: "after-effect" });
     const key = freshKey();
     expect(await failure(create(1, key))).toMatchObject({

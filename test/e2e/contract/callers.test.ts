@@ -1,5 +1,5 @@
-// Who a caller is, as the gateway and the origin see it: by the host that he named, by his cookie, by headers that a trusted
-// proxy has added. What they see must be the same, or one caller is given another's answer.
+// How gateway and origin identify a caller: by the Host header, by a cookie, by headers from a trusted proxy. Both must see
+// the same caller, or one caller gets another's answer.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
@@ -8,7 +8,7 @@ import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { expectFirstAnswer, expectProblem, expectReplay } from "../support/problem.ts";
 import { type Client, clientOf, removeGateway } from "../support/scene.ts";
 
-/** Two APIs behind one binding, told apart by their host: each effect has an answer of its own. */
+/** Two APIs behind one binding, distinguished by host. Each effect has its own answer. */
 const WORKER = `let effects = 0;
 export default {
   async fetch(request) {
@@ -46,11 +46,11 @@ afterAll(async () => {
   await origin.close();
 });
 
-describe("the host that a client names", () => {
+describe("the Host header of a client", () => {
   const at = (host: string): readonly HeaderPair[] => [["Host", host]];
 
   it.each(["/binding/pay", "/binding/none/pay"])(
-    "is another record where it reaches the origin, also without a credential: %s",
+    "makes a separate record when it reaches the origin, also without a credential: %s",
     async (path) => {
       const key = freshKey();
       const first = await client.send({ path, key, headers: at("a.example.com") });
@@ -62,14 +62,14 @@ describe("the host that a client names", () => {
     },
   );
 
-  it("is of no matter where a URL is the origin: clients may reach one API under several names", async () => {
+  it("does not matter where the origin is a URL: clients may reach one API under several names", async () => {
     const key = freshKey();
     const first = await client.send({ path: "/url/pay", key, headers: at("a.example.com") });
     expectReplay(await client.send({ path: "/url/pay", key, headers: at("b.example.com") }), first);
     expect(await origin.requests(key)).toHaveLength(1);
   });
 
-  it("tells records apart there too, where the scope says so", async () => {
+  it("also separates records there, if the scope says so", async () => {
     const key = freshKey();
     await client.send({ path: "/url/host/pay", key, headers: at("a.example.com") });
     expectFirstAnswer(await client.send({ path: "/url/host/pay", key, headers: at("b.example.com") }), 201);
@@ -77,8 +77,8 @@ describe("the host that a client names", () => {
   });
 });
 
-describe("a cookie that says whose key it is", () => {
-  it("in a second Cookie line is refused, and never taken for no cookie", async () => {
+describe("a cookie that is part of the scope", () => {
+  it("in a second Cookie line is refused, and never treated as absent", async () => {
     const key = freshKey();
     const path = "/cookie/pay";
     const lines: readonly HeaderPair[] = [
@@ -92,7 +92,7 @@ describe("a cookie that says whose key it is", () => {
     expectFirstAnswer(await client.send({ path, key }), 201);
   });
 
-  it("in one line is the caller's, with whatever other cookies", async () => {
+  it("in one line identifies the caller, beside any other cookies", async () => {
     const key = freshKey();
     const path = "/cookie/pay";
     const first = await client.send({ path, key, headers: [["Cookie", "theme=dark; session=alice"]] });
@@ -110,7 +110,7 @@ describe("a header that a trusted proxy has added", () => {
     ["X-Remote-User", "alice"],
   ];
 
-  it("is not taken away by the client's Connection header", async () => {
+  it("is not removed by the client's Connection header", async () => {
     const key = freshKey();
     const connection = ["Connection", ["close", "X-Hop", ...added.map(([name]) => name)].join(", ")] as const;
     const headers = [connection, ["X-Hop", "1"] as const, ...added];
@@ -121,7 +121,7 @@ describe("a header that a trusted proxy has added", () => {
     expect(names.has("x-hop")).toBe(false);
   });
 
-  it("is not doubled by a name that a CGI-style server takes for it", async () => {
+  it("is not duplicated under a name that a CGI-style server reads as the same", async () => {
     const key = freshKey();
     const imitations: readonly HeaderPair[] = [
       ["X_Acme", "other"],

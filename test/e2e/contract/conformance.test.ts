@@ -41,7 +41,7 @@ async function readPolicy(): Promise<v.InferOutput<typeof publishedPolicy>> {
 }
 
 describe("row 1, §2.1: the header's syntax", () => {
-  it("§2.1 takes a structured-field string for the key, and hands it to the origin as it came", async () => {
+  it("§2.1 accepts a structured-field string as the key, and passes it to the origin unchanged", async () => {
     const key = freshKey();
     const response = await scene.send({ path: "/payments/quoted", key: `"${key}"` });
     expectFirstAnswer(response, 201);
@@ -50,7 +50,7 @@ describe("row 1, §2.1: the header's syntax", () => {
     expect(request?.headers.find(([name]) => name.toLowerCase() === "idempotency-key")?.[1]).toBe(`"${key}"`);
   });
 
-  it("§2.1 reads the escapes of a structured-field string", async () => {
+  it("§2.1 decodes the escapes of a structured-field string", async () => {
     const key = `${freshKey()}\\x"y`;
     const quoted = `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
     const first = await scene.send({ path: "/payments/escaped", key: quoted });
@@ -122,7 +122,7 @@ it("§2.3 publishes the expiration policy and tells of each answer when it expir
 });
 
 describe("row 5, §2.4: the fingerprint", () => {
-  it("§2.4 takes the whole payload into the fingerprint", async () => {
+  it("§2.4 includes the whole payload in the fingerprint", async () => {
     const key = freshKey();
     const send = (body: string, version: string) =>
       scene.send({ path: "/whole/order", key, body, headers: [["X-Api-Version", version]] });
@@ -134,7 +134,7 @@ describe("row 5, §2.4: the fingerprint", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("§2.4 takes only what is selected into the fingerprint", async () => {
+  it("§2.4 includes only the selected parts in the fingerprint", async () => {
     const key = freshKey();
     const first = await scene.send({ path: "/selected/order", key, body: "one" });
     expectReplay(await scene.send({ path: "/selected/order", key, body: "two" }), first);
@@ -164,7 +164,7 @@ it("§2.5.2 identifies the key from the header, generates the fingerprint and en
   expect(await scene.origin.effects(otherKey)).toBe(1);
 });
 
-it("§2.6 processes a first request normally: what the client sent arrives, what the origin answered returns", async () => {
+it("§2.6 processes a first request normally: the request arrives, and the answer returns", async () => {
   const key = freshKey();
   const response = await scene.send({
     path: "/payments/first?currency=EUR",
@@ -234,7 +234,7 @@ describe("rows 11 to 13, §2.7: errors with a link to the documentation", () => 
     expectReplay(await scene.send(message), first);
   });
 
-  it("§2.7 links to a documentation that is there", async () => {
+  it("§2.7 links to documentation that exists", async () => {
     const { headers } = await scene.send({ path: "/payments/linked" });
     const target = /^<([^>]+)>/.exec(headerValue({ headers }, "link") ?? "")?.[1] ?? "";
     const documentation = await scene.send({ method: "GET", path: target, body: null });
@@ -243,8 +243,8 @@ describe("rows 11 to 13, §2.7: errors with a link to the documentation", () => 
   });
 });
 
-// Row 14 binds the client. A gateway can only tell it which errors a plain retry never mends, and keep to that.
-it("§2.7 lets a corrected request through, and refuses the same error however often it comes", async () => {
+// Row 14 binds the client. A gateway can only say which errors a plain retry never fixes, and be consistent about it.
+it("§2.7 accepts a corrected request, and refuses the same error each time", async () => {
   const key = freshKey();
   const path = "/uuid/corrected";
   const invalid = { code: "key-invalid", status: 400, retryable: false, echo: null };
@@ -259,7 +259,7 @@ it("§2.7 lets a corrected request through, and refuses the same error however o
 });
 
 describe("row 15, §5: security considerations", () => {
-  it("§5 publishes the key format and refuses another before anything is processed", async () => {
+  it("§5 publishes the key format and refuses other keys before any processing", async () => {
     const { routes } = await readPolicy();
     const route = routes.find(({ path }) => path === "/uuid/*");
     expect(route?.key).toMatchObject({ pattern: UUID_PATTERN, minLength: 36 });
@@ -270,7 +270,7 @@ describe("row 15, §5: security considerations", () => {
     expectFirstAnswer(await scene.send({ path: "/uuid/format", key: freshKey() }), 201);
   });
 
-  it("§5 finds a record by key and caller, so a stolen key opens nothing", async () => {
+  it("§5 finds a record by key and caller, so a stolen key is useless", async () => {
     const key = freshKey();
     const mine: HeaderPair = ["Authorization", "Bearer mine"];
     const secret = { status: 200, body: "the owner's secret" };

@@ -39,7 +39,7 @@ async function crashDuring(message: Sent): Promise<void> {
   gateway = await gateway.restart();
 }
 
-/** The first answer that does not tell to come again. */
+/** The first answer that is not in-flight. */
 function untilSettled(message: Sent): Promise<RawResponse> {
   return until(async () => {
     const response = await send(message);
@@ -50,7 +50,7 @@ function untilSettled(message: Sent): Promise<RawResponse> {
 const inFlight = (key: string) => ({ code: "in-flight", status: 409, retryable: true, echo: key });
 
 describe("a crash during an attempt", () => {
-  it("does not wedge the key for as long as the response is kept: the lock ends, and the operation runs again", async () => {
+  it("does not block the key for the whole retention: the lock ends, and the operation runs again", async () => {
     const behave = { sequence: [{ hold: true }, { status: 201, body: "second" }] };
     const message = { path: `/retry/${freshKey()}`, key: freshKey(), behave };
     await crashDuring(message);
@@ -86,7 +86,7 @@ describe("a crash during an attempt", () => {
     expect(await origin.effects(message.key)).toBe(1);
   });
 
-  it("leaves the word to the attempt that owns the record: the lost one's late answer changes nothing", async () => {
+  it("gives the record to the next attempt: the lost attempt's late answer changes nothing", async () => {
     const lost = { status: 200, hold: true, body: "lost" };
     const behave = { sequence: [lost, { status: 201, hold: true, body: "owner's" }] };
     const message = { path: `/retry/${freshKey()}`, key: freshKey(), behave };
@@ -142,7 +142,7 @@ it("a lock that was renewed outlives a crash: no second attempt while the first 
 });
 
 describe("an alarm", () => {
-  it("is always armed: what has expired is erased though no request comes any more", async () => {
+  it("is always set: expired records are erased although no further request comes", async () => {
     await send({ path: "/brief/alone", key: freshKey() });
     const database = openShardDatabase(gateway);
     try {
@@ -163,7 +163,7 @@ describe("an alarm", () => {
     }
   });
 
-  it("that comes late does not wipe the claim that has taken the place of what expired", async () => {
+  it("that comes late does not erase the claim that has replaced an expired record", async () => {
     const key = freshKey();
     const path = `/brief/${freshKey()}`;
     const behave = {

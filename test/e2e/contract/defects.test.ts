@@ -17,14 +17,14 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** Every byte, and sequences that no UTF-8 decoder leaves alone. */
+/** Every byte, and sequences that every UTF-8 decoder changes. */
 const BINARY = Buffer.concat([
   Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)),
   Buffer.from([0xff, 0xfe, 0, 0xc3]),
 ]);
 
-describe("no second look after taking the lock", () => {
-  it("runs an operation once for fifty requests at the same time, where duplicates are refused", async () => {
+describe("concurrent duplicates", () => {
+  it("runs an operation once for fifty simultaneous requests, where duplicates are refused", async () => {
     const message = { path: "/reject/fifty", key: freshKey(), behave: { status: 201, hold: true, body: "once" } };
     const requests = Array.from({ length: 50 }, () => scene.send(message));
     await scene.origin.arrived(message.key);
@@ -39,7 +39,7 @@ describe("no second look after taking the lock", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("runs an operation once for fifty requests at the same time, where duplicates wait, and all get its answer", async () => {
+  it("runs an operation once for fifty simultaneous requests, where duplicates wait, and all get its answer", async () => {
     const message = { path: "/wait/fifty", key: freshKey(), behave: { status: 201, hold: true, body: "once" } };
     const requests = Array.from({ length: 50 }, () => scene.send(message));
     await scene.origin.arrived(message.key);
@@ -52,14 +52,14 @@ describe("no second look after taking the lock", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("runs an operation once when it answers faster than its duplicates come", async () => {
+  it("runs an operation once when its answer comes before the duplicates", async () => {
     const key = freshKey();
     const responses = await Promise.all(Array.from({ length: 50 }, () => scene.send({ path: "/wait/fast", key })));
     expect(new Set(responses.map(({ body }) => body.toString())).size).toBe(1);
     expect(await scene.origin.requests(key)).toHaveLength(1);
   });
 
-  it("starts one attempt for all that come after the origin has refused; those who waited share the refusal", async () => {
+  it("starts one attempt for all requests after the origin's refusal; requests that waited share the refusal", async () => {
     const behave = {
       sequence: [
         { status: 503, hold: true, effect: false },
@@ -84,7 +84,7 @@ function marks(response: { readonly headers: readonly HeaderPair[] }): number {
   return headerValue(response, "idempotent-replayed") === "true" ? 1 : 0;
 }
 
-it("a waiter whose time is up does not take the owner's lock with it", async () => {
+it("a waiter that times out does not release the owner's lock", async () => {
   const message = { path: "/impatient/owner", key: freshKey(), behave: { status: 201, hold: true, body: "owner's" } };
   const owner = scene.send(message);
   await scene.origin.arrived(message.key);
@@ -100,7 +100,7 @@ it("a waiter whose time is up does not take the owner's lock with it", async () 
 });
 
 describe("bodies read as text", () => {
-  it("binary bodies pass both ways byte for byte, and are replayed so", async () => {
+  it("binary bodies pass both ways byte for byte, and are replayed byte for byte", async () => {
     const bytes = BINARY.toString("base64");
     const message = {
       path: "/reject/binary",
@@ -115,7 +115,7 @@ describe("bodies read as text", () => {
     expect(requests.map(({ body }) => body?.base64)).toEqual([bytes]);
   });
 
-  it("two bodies that differ only in bytes that no text has are two payloads", async () => {
+  it("two bodies that differ only in invalid UTF-8 are different payloads", async () => {
     const key = freshKey();
     await scene.send({ path: "/reject/bytes", key, body: Buffer.from([0xff]) });
     const other = await scene.send({ path: "/reject/bytes", key, body: Buffer.from([0xfe]) });
@@ -124,7 +124,7 @@ describe("bodies read as text", () => {
   });
 });
 
-describe("a response of an unusual kind gives up no protection", () => {
+describe("a response of an unusual kind stays protected", () => {
   it.each([
     [
       "streamed in chunks",
@@ -150,7 +150,7 @@ describe("a response of an unusual kind gives up no protection", () => {
     },
   );
 
-  it("a response too large to keep is never asked for a second time", async () => {
+  it("a response too large to keep never leads to a second call", async () => {
     const message = { path: "/small/large", key: freshKey(), behave: { status: 200, body: "x".repeat(1001) } };
     expectFirstAnswer(await scene.send(message), 200);
     const retry = await scene.send(message);
@@ -192,7 +192,7 @@ it("201 stays 201 with its Location and ETag, and Set-Cookie goes to the first c
 });
 
 it.each([425, 429, 503, 521, 523, 525, 526, 530])(
-  "%i is passed on but never replayed: the next try runs",
+  "%i is passed on but never replayed: the next request runs the operation",
   async (status) => {
     const refusal = {
       status,
@@ -214,7 +214,7 @@ it.each([425, 429, 503, 521, 523, 525, 526, 530])(
   },
 );
 
-it("the query string is part of what a key stands for", async () => {
+it("the query string is part of the fingerprint", async () => {
   const key = freshKey();
   expectFirstAnswer(await scene.send({ path: "/reject/query?account=1", key }), 201);
   const other = await scene.send({ path: "/reject/query?account=2", key });
@@ -222,7 +222,7 @@ it("the query string is part of what a key stands for", async () => {
   expect(await scene.origin.effects(key)).toBe(1);
 });
 
-it("the caller is part of whose key it is", async () => {
+it("the caller is part of the scope of a key", async () => {
   const key = freshKey();
   const from = (caller: string): Message => ({ path: "/reject/caller", key, headers: [["Authorization", caller]] });
   const first = await scene.send(from("Basic b25lOjE="));
@@ -231,7 +231,7 @@ it("the caller is part of whose key it is", async () => {
   expect(await scene.origin.effects(key)).toBe(2);
 });
 
-it("a reused key is told so while the first request still runs, not sent to retry", async () => {
+it("a reused key is reported as such while the first request still runs, not as in-flight", async () => {
   for (const route of ["reject", "wait"]) {
     const message = { path: `/${route}/order`, key: freshKey(), behave: { status: 201, hold: true } };
     const first = scene.send(message);
@@ -245,7 +245,7 @@ it("a reused key is told so while the first request still runs, not sent to retr
 });
 
 describe("a client that leaves", () => {
-  it("loses nothing while the origin works: the attempt runs on and its result is kept", async () => {
+  it("loses nothing while the origin works: the attempt continues and its result is kept", async () => {
     const message = { path: "/reject/gone", key: freshKey(), behave: { status: 201, hold: true, body: "kept" } };
     const leaving = scene.open(message);
     await scene.origin.arrived(message.key);
@@ -274,7 +274,7 @@ describe("a client that leaves", () => {
   });
 });
 
-it("the quoted and the bare form of a key name one record, and each is repeated as it came", async () => {
+it("the quoted and the bare form of a key name one record, and each is echoed in its own form", async () => {
   const key = freshKey();
   const bare = await scene.send({ path: "/reject/forms", key });
   const quoted = await scene.send({ path: "/reject/forms", key: `"${key}"` });

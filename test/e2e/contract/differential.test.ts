@@ -60,7 +60,7 @@ const isProtected = ({ requests }: Seen): boolean => /^\/protected(?:[/?]|$)/.te
 
 const isCutShort = ({ answer }: WireCase): boolean => answer.bytes.endsWith("half");
 
-describe("what is different", () => {
+describe("every difference", () => {
   it(
     "through the platform is in its list",
     async () => {
@@ -68,7 +68,7 @@ describe("what is different", () => {
         await ways.straight.send(of),
         await ways.plain.send(of),
       ]);
-      // The others it refuses by itself; see below.
+      // The runtime itself refuses the others; see below.
       const forwarded = compared.filter(({ other }) => hasCome(other));
       expect(forwarded.length).toBeGreaterThan(CASES / 2);
       expectNoneButAllowed(forwarded, BY_PLATFORM);
@@ -128,7 +128,7 @@ describe("what is different", () => {
   });
 });
 
-describe("what the runtime refuses by itself", () => {
+describe("requests that the runtime itself refuses", () => {
   const BARE = {
     headers: [["Host", "api.example.com"]] as const,
     body: "",

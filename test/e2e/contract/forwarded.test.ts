@@ -1,5 +1,5 @@
-// What the origin is told of the URL that its client asked for: X-Forwarded-Host and X-Forwarded-Proto. Nobody but the
-// gateway says them, unless it is told that a proxy in front does.
+// What the origin learns about the requested URL: X-Forwarded-Host and X-Forwarded-Proto. Only the gateway sets them, unless
+// it is configured to trust a proxy in front of it.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../support/gateway.ts";
@@ -51,14 +51,14 @@ const ways = [
 ];
 
 describe.each(ways)("$name", ({ name: _name, ...message }) => {
-  it("tells the host and the scheme that were asked for", async () => {
+  it("carries the requested host and scheme", async () => {
     const key = freshKey();
     await scene.send({ ...message, key, headers: [HOST] });
     const [request] = await scene.origin.requests(key);
     expect(told(request)).toEqual([["api.example.com:8080"], ["http"], [], []]);
   });
 
-  it("cannot claim others, and not by Connection either", async () => {
+  it("cannot be forged by the client, not even with Connection", async () => {
     const key = freshKey();
     const nominated: HeaderPair = ["Connection", "close, x-forwarded-host, x-forwarded-proto"];
     await scene.send({ ...message, key, headers: [HOST, nominated, ...CLAIMED] });
@@ -66,7 +66,7 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
     expect(told(request)).toEqual([["api.example.com:8080"], ["http"], ["192.0.2.1"], []]);
   });
 
-  it("carries what a trusted proxy has said, and what it has not said", async () => {
+  it("carries what a trusted proxy has sent, and fills in what it has not", async () => {
     const [key, other] = [freshKey(), freshKey()];
     await behindProxy.send({ ...message, key, headers: [HOST, ...CLAIMED] });
     const [request] = await scene.origin.requests(key);
@@ -81,7 +81,7 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
     expect(told(partly)).toEqual([["api.example.com:8080"], ["https"], [], []]);
   });
 
-  it("carries nothing that a CGI-style server takes for them, whoever is in front", async () => {
+  it("carries no header that a CGI-style server would read as one of them, behind any proxy", async () => {
     for (const client of [behindProxy, scene]) {
       const key = freshKey();
       const names = ["X_Forwarded_Host", "X-Forwarded_Host", "X_Forwarded-Proto", "x_forwarded_proto"];
@@ -96,7 +96,7 @@ describe.each(ways)("$name", ({ name: _name, ...message }) => {
   });
 });
 
-it("tell callers apart where the host does, as the origin is told it", async () => {
+it("separate callers by the forwarded host, which the origin gets too", async () => {
   const key = freshKey();
   const ask = async (client: Client, tenant: string): Promise<string | null> => {
     const answer = await client.send({ path: "/tenants/x", key, headers: [HOST, ["X-Forwarded-Host", tenant]] });
@@ -106,12 +106,12 @@ it("tell callers apart where the host does, as the origin is told it", async () 
   expect(await ask(behindProxy, "other.example")).toBeNull();
   expect(await ask(behindProxy, "one.example")).toBe("replay");
   expect(await scene.origin.effects(key)).toBe(2);
-  // Whom nobody trusts makes no other caller of himself.
+  // An untrusted client cannot change its scope with these headers.
   expect(await ask(scene, "one.example")).toBeNull();
   expect(await ask(scene, "other.example")).toBe("replay");
 });
 
-it("are told with the question whether an operation took effect", async () => {
+it("are sent with the question whether an operation took effect", async () => {
   const key = freshKey();
   const path = `/by-key/${key}`;
   await scene.origin.behave({ path }, { status: 200, body: "done", effect: false });

@@ -1,6 +1,6 @@
-// The running gateway under requests that nobody should send. Whatever comes in: no failure without a problem document,
-// no effect on a protected path without a claim, no way into an internal call, and never two effects for one request.
-// fast-check prints the seed and the path of a failure; a counterexample becomes a test with a name of its own.
+// The running gateway under malformed and odd requests: no failure without a problem document, no effect on a protected path
+// without a claim, no access to internal calls, and never two effects for one request. fast-check prints the seed and the path
+// of a failure; a counterexample becomes a named test.
 
 import { rm } from "node:fs/promises";
 import fc from "fast-check";
@@ -19,11 +19,11 @@ import { essence, isReplay, problemCode, problemOf, send } from "../support/guar
 import { readLedgers } from "../support/guarantees-ledger.ts";
 
 const PROTECTED_METHODS = ["POST", "PATCH", "PUT", "DELETE"];
-/** On every answer of the origin, so that the gateway's own can be told from it. */
+/** Marks every answer of the origin, to distinguish it from the gateway's own. */
 const ORIGIN_MARK: HeaderPair = ["X-From-Origin", "yes"];
 /** Numbers a request, through to the origin. */
 const CASE_HEADER = "X-Case";
-/** Longer than any answer takes, shorter than anybody's patience. */
+/** Longer than any answer takes. */
 const UNFINISHED_MS = 250;
 /** The model waits for the end of the short one only. */
 const MODEL_LOCK_MS = { retry: 40_000, hold: 40_000, short: 700 };
@@ -33,7 +33,7 @@ let gateway: Gateway;
 /** A completed record, made before anything else: nothing may touch it. */
 const marker = { path: "/p/marker", key: freshKey(), headers: [["Authorization", "Bearer marker"]] as const };
 let markerAnswer: RawResponse;
-/** What has come to the origin on protected paths, over all runs: each is one record in the ledgers. */
+/** Calls on protected paths over all runs. Each is one record in the ledgers. */
 let claims = 0;
 let cases = 0;
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
     IDEMPOTENCY: { origin: origin.url, shards: 4, timeout: "5s", lock: "40s" },
     ROUTES: [
       { path: "/p/*", methods: PROTECTED_METHODS },
-      // An API may use the very paths that have a meaning inside.
+      // An API may use the same paths as the gateway's internal calls.
       { path: "/do/*", methods: PROTECTED_METHODS },
       { path: "/model/retry" },
       { path: "/model/hold", unknown: "hold" },
@@ -65,7 +65,7 @@ interface Outcome {
   readonly number: number;
   /** `null` when the connection ended without an answer. */
   readonly response: RawResponse | null;
-  /** Nothing came, not even the end of the connection. */
+  /** No answer came, and the connection did not end. */
   readonly isHung: boolean;
 }
 
@@ -128,7 +128,7 @@ async function volley(requests: readonly FuzzRequest[]): Promise<void> {
 }
 
 function expectGoodAnswer({ request, response, isHung }: Outcome): void {
-  // The runtime resets a connection on which it has refused a malformed head; it leaves nobody waiting.
+  // The runtime resets a connection on which it has refused a malformed head, so no client waits.
   expect({ request, isHung }).toEqual({ request, isHung: false });
   if (response === null) return;
   const text = response.body.toString("latin1");
@@ -148,7 +148,7 @@ function wasRefusedByOriginsParser({ response }: Outcome): boolean {
   return headerValue(response, "idempotency-expires") !== null && headerValue(response, ORIGIN_MARK[0]) === null;
 }
 
-/** What the runtime answers by itself, before the Worker has heard of the request. */
+/** Answers that the runtime gives before the Worker gets the request. */
 function isRuntimeRefusal({ method }: FuzzRequest, { status, body }: RawResponse): boolean {
   if (status === 501) return body.toString() === "ERROR: Unrecognized request method.";
   return method === "CONNECT" && status === 500;
@@ -200,11 +200,11 @@ function batch(one: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest[]> {
 
 const plainBody = fc.constant({ kind: "whole", bytes: Buffer.from("{}"), chunked: false } as const);
 
-/** A valid key of its own, where the key is not what is tried. */
+/** A fresh valid key, for tests that do not vary the key. */
 const ownKey: fc.Arbitrary<HeaderPair> = fc.uuid().map((key) => ["Idempotency-Key", key]);
 
-describe("requests that nobody should send", () => {
-  it("stay without harm whatever their headers are", async () => {
+describe("malformed and odd requests", () => {
+  it("do no harm, whatever their headers", async () => {
     const request = fc.record({
       method: fc.constantFrom("POST", "PUT", "GET"),
       target: fc.constantFrom("/p/headers", "/p/headers", "/do/call/destroy", "/free"),
@@ -214,7 +214,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
   });
 
-  it("stay without harm whatever their target and host are", async () => {
+  it("do no harm, whatever their target and host", async () => {
     const request = fc.record({
       method: fc.constantFrom("POST", "POST", "GET", "DELETE"),
       target: arbitrary.target,
@@ -224,7 +224,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
   });
 
-  it("stay without harm whatever their method is", async () => {
+  it("do no harm, whatever their method", async () => {
     const request = fc.record({
       method: arbitrary.method,
       target: fc.constantFrom("/p/methods", "/free", "/do/call/destroy", "/.well-known/idempotency"),
@@ -234,7 +234,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(120));
   });
 
-  it("stay without harm whatever their body is", async () => {
+  it("do no harm, whatever their body", async () => {
     const request = fc.record({
       method: fc.constantFrom("POST", "PATCH", "DELETE", "GET"),
       target: fc.constantFrom("/p/bodies", "/p/bodies", "/free"),
@@ -244,7 +244,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(120));
   });
 
-  it("stay without harm when everything about them is odd", async () => {
+  it("do no harm when everything about them is odd", async () => {
     const request = fc.record({
       method: arbitrary.method,
       target: arbitrary.target,
@@ -254,7 +254,7 @@ describe("requests that nobody should send", () => {
     await fc.assert(fc.asyncProperty(batch(request), volley), parameters(250));
   });
 
-  it("have one effect when the same request comes several times at once, and none of another scope shares it", async () => {
+  it("have one effect when the same request comes several times at once, and no other scope shares it", async () => {
     const keyed = fc.record({
       key: fc.stringMatching(/^[\x21\x23-\x2b\x2d-\x7e]{1,30}$/),
       quoted: fc.boolean(),
@@ -301,7 +301,7 @@ describe("counterexamples", () => {
   });
 
   it.each(["/p%2f%ff", "/%70%ff/..%2f..%2fp/x", "/free%ff%2f..%2fp/x"])(
-    "protect %s, whose escapes are no UTF-8, from an origin that decodes them one by one",
+    "protect %s, whose escapes are invalid UTF-8, for an origin that decodes them one by one",
     async (target) => {
       const key = freshKey();
       await volley([{ method: "POST", target, headers: [["Idempotency-Key", key]], body: { kind: "none" } }]);
@@ -310,7 +310,7 @@ describe("counterexamples", () => {
     },
   );
 
-  it("refuse a key that two header lines make up together, one of them its parameter", async () => {
+  it("refuse a key whose parameter is on a second header line", async () => {
     const key = freshKey();
     const headers: HeaderPair[] = [
       ["Idempotency-Key", `"${key}";p="x`],
@@ -346,7 +346,7 @@ describe("internal calls", () => {
   });
 });
 
-describe("after all this", () => {
+describe("after all fuzzing", () => {
   it("the marker record still replays, byte for byte", async () => {
     const replayed = await send(gateway.url, marker);
     expect(isReplay(replayed)).toBe(true);
@@ -354,7 +354,7 @@ describe("after all this", () => {
     expect(essence(replayed)).toEqual(essence(markerAnswer));
   });
 
-  it("there is one record for each call that the origin has seen on a protected path", async () => {
+  it("each call that the origin got on a protected path has one record", async () => {
     const rows = await readLedgers(gateway.stateDir);
     expect(rows.filter(({ state }) => state === "started")).toEqual([]);
     expect(rows.length).toBe(claims);
@@ -366,7 +366,7 @@ describe("after all this", () => {
   });
 });
 
-describe("the life of few keys, against a model", () => {
+describe("a few keys compared with a model", () => {
   it("answers, calls and counts as the model predicts", async () => {
     await origin.reset();
     const play = async (run: ModelRun): Promise<void> => playModel(run, gateway, origin, MODEL_LOCK_MS);

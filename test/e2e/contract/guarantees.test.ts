@@ -1,5 +1,5 @@
-// The eight guarantees of README.md, each against the whole gateway under `wrangler dev`, in front of an origin in a
-// process of its own that counts its effects. What a client sees is never taken for what the origin did.
+// The eight guarantees of the README, each against the whole gateway under `wrangler dev`, in front of an origin in its own
+// process that counts its effects. The tests never infer from an answer what the origin did.
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -59,7 +59,7 @@ afterAll(async () => {
   await origin.close();
 });
 
-/** Resolves once `count` of the answers are there. */
+/** Resolves once `count` of the answers have arrived. */
 function settled(answers: readonly Promise<unknown>[], count: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let left = count;
@@ -231,7 +231,7 @@ describe("G2 First answer wins", () => {
     expect(await origin.effects(key)).toBe(1);
   });
 
-  it("takes the quoted and the bare form of a key for the same", async () => {
+  it("treats the quoted and the bare form of a key as the same key", async () => {
     const key = freshKey();
     const bare = await send(gateway.url, { path: "/exact", key });
     const quoted = await send(gateway.url, { path: "/exact", key: `"${key}"` });
@@ -299,7 +299,7 @@ describe("G4 Durable before told", () => {
     for (const { key, answer } of told) {
       const replayed = await send(gateway.url, { path: "/exact", key });
       expect(isReplay(replayed)).toBe(true);
-      // The crash may have cut the first answer's body short; its head was told all the same.
+      // The crash may have cut the first answer's body short, but its head was sent.
       if (answer.complete) expect(essence(replayed)).toEqual(essence(answer));
       expect(replayed).toMatchObject({ status: answer.status, headers: expect.arrayContaining([...answer.headers]) });
       expect(await origin.effects(key)).toBe(1);
@@ -365,7 +365,7 @@ describe("G5 The client may leave", () => {
   });
 });
 
-/** How an answer tells that it is none: by a problem, or, when its first bytes were told already, by breaking off. */
+/** How a lost answer ends: with a problem or, if its first bytes were already sent, by breaking off. */
 function ending(response: RawResponse): string | null {
   return response.complete ? problemCode(response) : "broken transfer";
 }
@@ -537,7 +537,7 @@ describe("G7 Nobody else's answer", () => {
 });
 
 describe("G8 Nothing wedges", () => {
-  /** A second use of the key as the first one, which only a record that is gone allows. */
+  /** The key counts as new again, which is possible only after its record is erased. */
   async function expectFreeAfterRetention(path: string, key: string): Promise<void> {
     const call = { path, key };
     const answer = await until(
@@ -596,7 +596,7 @@ describe("G8 Nothing wedges", () => {
     await origin.release(key);
   });
 
-  it("ends by itself what a crash has left: retry runs again, hold is freed at last", async () => {
+  it("ends attempts that a crash has left: retry runs again, hold is freed at last", async () => {
     const retried = freshKey();
     const held = freshKey();
     for (const key of [retried, held]) await origin.behave({ key }, { sequence: [{ hold: true }, { status: 201 }] });

@@ -1,6 +1,6 @@
-// Response headers beyond ASCII, byte by byte, from an origin that writes them raw. What no route protects passes as it came.
-// Of a protected answer the runtime shows header values as text, so UTF-8 keeps its bytes and anything else cannot; either
-// way a replay is the first answer again.
+// Response headers beyond ASCII, byte by byte, from an origin that writes them raw. Unprotected answers pass unchanged. For a
+// protected answer the runtime shows header values as text, so UTF-8 keeps its bytes and other encodings do not; in both cases
+// a replay equals the first answer.
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";

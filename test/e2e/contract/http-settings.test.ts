@@ -1,5 +1,5 @@
-// The settings of a route, each by what a client or the origin sees of it: which header carries the key, what the
-// origin receives of it, whose key it is, what makes two requests the same, and how long an answer lives.
+// The settings of a route, each by its effect on the client or the origin: which header carries the key, what the origin
+// receives of it, its scope, what makes two requests the same, and how long an answer lives.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../support/http.ts";
@@ -50,7 +50,7 @@ async function expectReused(message: Message & { readonly key: string }): Promis
 }
 
 describe("headers: the names that may carry the key", () => {
-  it("any of them names the same record", async () => {
+  it("each of them names the same record", async () => {
     const [key, path] = [freshKey(), `/alias/${freshKey()}`];
     const first = await scene.send({ path, headers: [["X-Request-Key", key]] });
     expectFirstAnswer(first, 201);
@@ -60,7 +60,7 @@ describe("headers: the names that may carry the key", () => {
     expect(await sentToOrigin(path, KEY_HEADERS)).toEqual([`x-request-key: ${key}`]);
   });
 
-  it("two that agree in another form are one key, two that disagree are refused", async () => {
+  it("two equal keys in different forms count as one, two different keys are refused", async () => {
     const [key, path] = [freshKey(), `/alias/${freshKey()}`];
     expectFirstAnswer(await scene.send({ path, key, headers: [["X-Request-Key", `"${key}"`]] }), 201);
     const response = await scene.send({ path, key, headers: [["X-Request-Key", freshKey()]] });
@@ -88,7 +88,7 @@ describe("forward_key: what the origin receives of the key", () => {
     expect(await sentToOrigin(path, KEY_HEADERS)).toEqual(expected.map((line) => line.replace("KEY", key)));
   });
 
-  it("none and a step leave no other alias behind", async () => {
+  it("none and a step remove all other aliases", async () => {
     for (const mode of ["none", "step"]) {
       const [key, path] = [freshKey(), `/forward/${mode}/${freshKey()}`];
       await scene.send({ path, key, headers: [["X-Request-Key", key]] });
@@ -97,7 +97,7 @@ describe("forward_key: what the origin receives of the key", () => {
   });
 });
 
-it("one step on two routes sends no key for two operations: the record is the key's, whatever its route", async () => {
+it("one step on two routes never sends the same key for two operations: a key has one record on all routes", async () => {
   const key = freshKey();
   const [first, second] = [`/forward/step/${key}`, `/forward/same-step/${key}`];
   expectFirstAnswer(await scene.send({ path: first, key }), 201);
@@ -130,7 +130,7 @@ describe("scope: whose key it is", () => {
     expect(await scene.origin.effects(message.key)).toBe(2);
   });
 
-  // Bytes beyond ASCII that are no UTF-8 (RFC 9110, section 5.5, obs-text): whether they are told apart or refused, one
+  // Bytes beyond ASCII that are invalid UTF-8 (RFC 9110, section 5.5, obs-text): whether they are distinguished or refused, one
   // caller never gets another's answer.
   it.each([
     ["header", "X-Tenant", "caf\xe9", "caf\xfc"],
@@ -144,7 +144,7 @@ describe("scope: whose key it is", () => {
     expect(other.body.toString()).not.toContain("the first caller's");
   });
 
-  it("never takes the value of one part for that of another", async () => {
+  it("never mistakes the value of one part for that of another", async () => {
     const key = freshKey();
     const value = "192.0.2.9";
     const messages: Message[] = [
@@ -171,7 +171,7 @@ describe("scope: whose key it is", () => {
 });
 
 describe("fingerprint: what makes two requests the same", () => {
-  it("bytes: every byte counts, and so does nothing else of the headers", async () => {
+  it("bytes: every byte of the body counts, and no header does", async () => {
     const message = { path: "/forward/client/print", key: freshKey(), body: '{"a":1}' };
     const first = await scene.send({ ...message, headers: [["X-Trace", "1"]] });
     expectReplay(await scene.send({ ...message, headers: [["X-Trace", "2"]] }), first);
@@ -189,7 +189,7 @@ describe("fingerprint: what makes two requests the same", () => {
   });
 
   it.each(['{"a":1,"b":[2,1]}', '{"a":"1","b":[1,2]}', '{"a":1,"b":[1,2],"c":null}', '{"A":1,"b":[1,2]}', "{"])(
-    "json: %s is another value",
+    "json: %s is a different value",
     async (body) => {
       const message = { path: "/print/json/other", key: freshKey() };
       await scene.send({ ...message, body: '{"a":1,"b":[1,2]}' });
@@ -217,7 +217,7 @@ describe("fingerprint: what makes two requests the same", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("headers: those that are named count, and cannot stand in for each other", async () => {
+  it("headers: the named ones count, and are not confused with each other", async () => {
     const message = { path: "/print/headers/x", key: freshKey() };
     const first = await scene.send({ ...message, headers: [["X-Api-Version", "2"]] });
     expectReplay(
@@ -253,7 +253,7 @@ it.each([
   expect((await scene.origin.requests()).filter((request) => request.path === path)).toHaveLength(isTaken ? 1 : 0);
 });
 
-it("methods: those that are named are protected, and no others", async () => {
+it("methods: only the named ones are protected", async () => {
   const put = { method: "PUT", path: "/put/x", key: freshKey() };
   const first = await scene.send(put);
   expectReplay(await scene.send(put), first);
@@ -282,7 +282,7 @@ function expectPassed(response: RawResponse): void {
   ]);
 }
 
-it("mismatch_status: a reused key is answered with it", async () => {
+it("mismatch_status: a reused key is answered with this status", async () => {
   const key = freshKey();
   await scene.send({ path: "/conflict/x", key, body: "one" });
   const reuse = await scene.send({ path: "/conflict/x", key, body: "two" });
@@ -290,7 +290,7 @@ it("mismatch_status: a reused key is answered with it", async () => {
   expect(await scene.origin.effects(key)).toBe(1);
 });
 
-it("refused and ambiguous: a route's lists take the place of the defaults", async () => {
+it("refused and ambiguous: a route's lists replace the defaults", async () => {
   const refused = {
     path: `/lists/${freshKey()}`,
     key: freshKey(),

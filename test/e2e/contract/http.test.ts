@@ -33,7 +33,7 @@ function linesOf({ headers }: RawResponse, name: string): string[] {
 }
 
 describe("a request's headers on their way to the origin", () => {
-  it("arrive with their values, but for those of the connection and those that Connection names", async () => {
+  it("arrive with their values, except those of the connection and those that Connection names", async () => {
     const key = freshKey();
     const headers: HeaderPair[] = [
       ["Connection", "close, X-Named"],
@@ -57,7 +57,7 @@ describe("a request's headers on their way to the origin", () => {
     expect(seen.get("host")).toBe(new URL(scene.origin.url).host);
   });
 
-  it("say which attempt it is, whatever a client says", async () => {
+  it("carry the gateway's attempt number, not a client's", async () => {
     const headers: HeaderPair[] = [["Idempotency-Attempt", "41"]];
     const behave = { sequence: [{ status: 503 }, { drop: "after-effect" }, { status: 201 }] } as const;
     const message = { path: `/retry/${freshKey()}`, key: freshKey(), headers };
@@ -68,7 +68,7 @@ describe("a request's headers on their way to the origin", () => {
     expect((await scene.origin.requests(message.key)).map(({ attempt }) => attempt)).toEqual(["1", "2", "3"]);
   });
 
-  it("repeated lines arrive with all their values", async () => {
+  it("keep all values of repeated lines", async () => {
     const key = freshKey();
     const headers: HeaderPair[] = [
       ["X-List", "one"],
@@ -105,7 +105,7 @@ it.each([
 });
 
 describe("an answer's headers on their way to the client", () => {
-  it("arrive and are replayed, but for those of the connection and those that Connection names", async () => {
+  it("arrive and are replayed, except those of the connection and those that Connection names", async () => {
     const headers: [string, string][] = [
       ["Connection", "X-Hop"],
       ["X-Hop", "1"],
@@ -146,7 +146,7 @@ describe("an answer's headers on their way to the client", () => {
     expectReplay(await scene.send(kept), first);
   });
 
-  it("repeated lines keep all their values in their order, Set-Cookie line by line", async () => {
+  it("keep all values of repeated lines in order, and Set-Cookie line by line", async () => {
     const headers: [string, string][] = [
       ["Set-Cookie", "a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT"],
       ["Via", "1.1 one"],
@@ -163,7 +163,7 @@ describe("an answer's headers on their way to the client", () => {
     }
   });
 
-  it("are left out of a replay where the route says so", async () => {
+  it("are left out of a replay if the route says so", async () => {
     const headers: [string, string][] = [
       ["Set-Cookie", "a=1"],
       ["X-Request-ID", "7"],
@@ -204,7 +204,7 @@ describe("statuses", () => {
     [504, "Gateway Timeout"],
     [599, "Network Connect Timeout"],
   ])(
-    "%i passes with its text, and is replayed so where the route takes it for a result",
+    "%i passes with its text, and is replayed with it if the route treats it as a result",
     async (status, statusText) => {
       const bodiless = [204, 205, 304].includes(status);
       const behave = {
@@ -239,7 +239,7 @@ describe("statuses", () => {
   });
 
   it.each(["/relative", "https://itty-durable/do/call/inspect", "https://key-shard/exchange"])(
-    "a redirect to %s goes to the client, and nowhere inside the gateway",
+    "a redirect to %s goes to the client and is never followed inside the gateway",
     async (location) => {
       const behave = { status: 303, headers: [["Location", location] satisfies [string, string]], body: "see other" };
       const message = { path: "/pay/inside", key: freshKey(), behave };
@@ -278,7 +278,7 @@ describe("content codings", () => {
     }
   });
 
-  it("what says that it is coded and is not passes as it is", async () => {
+  it("an uncoded body with a Content-Encoding passes unchanged", async () => {
     const headers: [string, string][] = [["Content-Encoding", "gzip"]];
     const message = { path: "/pay/lie", key: freshKey(), behave: { status: 200, headers, body: "not gzip at all" } };
     const first = await scene.send(message);
@@ -286,7 +286,7 @@ describe("content codings", () => {
     expectReplay(await scene.send(message), first);
   });
 
-  it("a coded request body reaches the origin as it is, and counts by its bytes", async () => {
+  it("a coded request body reaches the origin unchanged, and is compared by its bytes", async () => {
     const message = { path: "/pay/coded", key: freshKey(), headers: [["Content-Encoding", "gzip"] as const] };
     expectFirstAnswer(await scene.send({ ...message, body: gzipSync(plain) }), 201);
     const [request] = await scene.origin.requests(message.key);
@@ -322,7 +322,7 @@ describe("path variants of a protected path", () => {
   });
 
   it.each(["/pay/thing/", "//pay/thing", "/%70ay/thing;x=1?q=%20%C3%A9&&a"])(
-    "%s reaches the origin as it came",
+    "%s reaches the origin unchanged",
     async (target) => {
       const key = freshKey();
       expectFirstAnswer(await scene.send({ path: target, key }), 201);

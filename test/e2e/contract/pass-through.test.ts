@@ -1,5 +1,5 @@
-// What no route protects passes as if the gateway were not there: any method, size, status and protocol. Nothing is
-// remembered of it, and no object is touched.
+// Unprotected requests pass as if there were no gateway: any method, size, status and protocol. Nothing is stored, and no
+// object is called.
 
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
@@ -56,7 +56,7 @@ it.each([
   expect(Buffer.from(requests[0]?.body?.base64 ?? "", "base64").toString()).toBe(body ?? "");
 });
 
-it("passes what is protected under another method, and a key that comes with it, untouched", async () => {
+it("passes a path that is protected for another method unchanged, with its key", async () => {
   const key = freshKey();
   const message = { method: "PUT", path: "/protected/thing", key, headers: [["Idempotency-Attempt", "7"] as const] };
   for (const { status } of [await scene.send(message), await scene.send(message)]) expect(status).toBe(201);
@@ -67,7 +67,7 @@ it("passes what is protected under another method, and a key that comes with it,
   ]);
 });
 
-it.each([301, 302, 303, 307, 308])("passes %i on and does not follow it", async (status) => {
+it.each([301, 302, 303, 307, 308])("passes a %i on and does not follow it", async (status) => {
   const target = `/open/${freshKey()}`;
   const headers: [string, string][] = [["Location", scene.origin.url + target]];
   const response = await scene.send({ method: "GET", path: "/open/moved", body: null, behave: { status, headers } });
@@ -91,7 +91,7 @@ it.each([
   expect([response.status, response.body.toString()]).toEqual([status, body]);
 });
 
-it("passes the bytes of a content coding on", async () => {
+it("passes coded bytes on without decoding them", async () => {
   const bytes = gzipSync("coded".repeat(100));
   const headers: [string, string][] = [["Content-Encoding", "gzip"]];
   const behave = { status: 200, headers, bodyBase64: bytes.toString("base64") };
@@ -109,7 +109,7 @@ describe("the length of a body", () => {
     expect((await scene.origin.requests(key)).map(({ method }) => method)).toEqual(["HEAD"]);
   });
 
-  it.each(["GET", "PUT"])("passes with the answer to a %s, and a body without one has none", async (method) => {
+  it.each(["GET", "PUT"])("passes with the answer to a %s, and is not added to a body without one", async (method) => {
     const send = (behave: Behaviour): Promise<RawResponse> =>
       scene.send({ method, path: "/open/long", body: method === "GET" ? null : "x", behave });
     for (const bytes of [0, 1, 100_000]) {
@@ -161,7 +161,7 @@ describe("large bodies", () => {
     expect(digestOf(response.body)).toBe(digestOf(Buffer.concat(Array.from({ length: 20 }, () => piece))));
   });
 
-  it("streams an answer: the client has its head before the origin has sent all of it", async () => {
+  it("streams an answer: the client gets its head before the origin has sent the body", async () => {
     const key = freshKey();
     const behave = { status: 200, chunks: ["first, ", "second"], holdBody: 1 };
     const request = scene.open({ method: "GET", path: "/open/stream", key, body: null, behave });
@@ -171,7 +171,7 @@ describe("large bodies", () => {
     expect((await request.response).body.toString()).toBe("first, second");
   });
 
-  it("streams an upload: the origin has its head before the client has sent all of it", async () => {
+  it("streams an upload: the origin gets its head before the client has sent the body", async () => {
     const key = freshKey();
     const request = scene.open({ path: "/open/upload", key, body: null, headers: [["Content-Length", "8"]] });
     await request.sent;
@@ -199,7 +199,7 @@ it("passes a WebSocket, both ways", async () => {
   expect(heard).toEqual(["one", "twö".repeat(1000)]);
 });
 
-it("says that nothing protects a request whose connection to the origin broke", async () => {
+it("says that an unprotected request was not protected when its connection to the origin broke", async () => {
   const response = await scene.send({ path: "/open/broken", behave: { drop: "after-effect" } });
   const { detail } = expectProblem(response, { code: "origin-dropped", status: 502, retryable: false, echo: null });
   expect(detail).toContain("no idempotency key protects it");
@@ -234,7 +234,7 @@ describe("a body where none is expected", () => {
   });
 });
 
-it("touches no object", async () => {
+it("calls no object for an unprotected request", async () => {
   const objects = (): string[] =>
     readdirSync(scene.gateway.stateDir, { recursive: true, encoding: "utf8" }).filter((name) =>
       /[0-9a-f]{64}\.sqlite$/.test(name),

@@ -1,5 +1,5 @@
-// The two problems that are the gateway's own fault: a store that fails, and a configuration that cannot be used. The
-// storage fails truly here: its file is locked, refuses a commit, or is no database any more. And it fails closed.
+// The two problems that are the gateway's own fault: a store that fails, and an invalid configuration. The storage really
+// fails: its file is locked, refuses a commit, or is not a database. The gateway fails closed.
 
 import { readdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -41,7 +41,7 @@ describe("store-unavailable", () => {
   });
   afterAll(() => database.close());
 
-  it("sends nothing when the claim cannot be written, and runs normally as soon as it can", async () => {
+  it("sends nothing when the claim cannot be written, and works again as soon as it can", async () => {
     const message = { path: "/retry/locked", key: freshKey() };
     database.lock();
     try {
@@ -80,12 +80,12 @@ describe("store-unavailable", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("tells nothing of a result that it could not keep, and never runs the operation again where the route holds", async () => {
+  it("does not pass on a result that it could not keep, and never runs the operation again on a route with hold", async () => {
     const message = { path: "/hold/lost", key: freshKey(), behave: { status: 201, body: "a secret" } };
     database.failCommits("completed");
     try {
       const response = await scene.send(message);
-      // The object is reset, and the request, delivered once more, finds its own claim with nobody at work.
+      // The object is reset, and the request, delivered again, finds its own claim without a running attempt.
       expectProblem(response, { code: "in-flight", status: 409, retryable: true, echo: message.key });
       expect(response.body.toString()).not.toContain("secret");
     } finally {
@@ -99,7 +99,7 @@ describe("store-unavailable", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("runs the operation again only after the lock, where the route retries a result that it could not keep", async () => {
+  it("runs the operation again only after the lock, on a route with retry, when it could not keep the result", async () => {
     const message = { path: "/retry/lost", key: freshKey() };
     database.failCommits("completed");
     const inFlight = { code: "in-flight", status: 409, retryable: true, echo: message.key };
@@ -142,7 +142,7 @@ it("store-unavailable: sends nothing when the shard cannot even be opened", asyn
 });
 
 describe("configuration-invalid", () => {
-  it("names every problem in the log alone, and forwards nothing, protected or not", async () => {
+  it("names every problem only in the log, and forwards nothing, protected or not", async () => {
     const gateway = await startGateway(scene.origin.url, { scope: "authorization", retntion: "24h" }, [
       { path: "/payments", lock: "10s" },
       { path: "payments", unknown: "guess", methods: ["GET"] },
@@ -188,7 +188,7 @@ describe("configuration-invalid", () => {
     }
   });
 
-  it("is an error too when there is no route at all", async () => {
+  it("is also an error when there is no route", async () => {
     const gateway = await startGateway(scene.origin.url, {}, []);
     try {
       const path = `/anything/${freshKey()}`;

@@ -11,7 +11,7 @@ import { type Message, type Scene, startScene, until } from "../support/scene.ts
 const LIMIT_BYTES = 1000;
 
 let scene: Scene;
-/** An origin that stops listening, behind routes of its own. */
+/** An origin that stops listening, behind separate routes. */
 let mortal: TestOrigin;
 beforeAll(async () => {
   mortal = await startOrigin();
@@ -43,7 +43,7 @@ describe("key-missing", () => {
     expect((await scene.origin.requests()).filter((request) => request.path === path)).toEqual([]);
   });
 
-  it("names the header that the route asks for, and takes no other", async () => {
+  it("names the header that the route asks for, and accepts no other", async () => {
     const { detail } = expectProblem(await scene.send({ path: "/named/x", key: freshKey() }), missing);
     expect(detail).toContain("X-Request-Key");
   });
@@ -64,7 +64,7 @@ describe("key-invalid", () => {
     expect((await scene.origin.requests()).filter((request) => request.path === path)).toEqual([]);
   });
 
-  it("takes a key of one character and one of 255", async () => {
+  it("accepts a key of one character and one of 255", async () => {
     const path = `/pay/${freshKey()}`;
     for (const key of ["k", "k".repeat(255)]) expectFirstAnswer(await scene.send({ path, key }), 201);
     expect((await scene.origin.requests()).filter((request) => request.path === path)).toHaveLength(2);
@@ -79,7 +79,7 @@ describe("key-reused", () => {
     ["another query", { path: "/pay/reused?x=1" }],
     ["another method", { method: "PATCH" }],
   ] satisfies [string, Partial<Message>][])(
-    "refuses the same key with %s, and tells nothing of the answer",
+    "refuses the same key with %s, and reveals nothing of the answer",
     async (_what, change) => {
       const key = freshKey();
       const message = { path: "/pay/reused", key, body: "one", behave: { status: 200, body: "a secret" } };
@@ -93,7 +93,7 @@ describe("key-reused", () => {
 });
 
 describe("in-flight", () => {
-  it("refuses a duplicate at once while the first runs, and says when to come again", async () => {
+  it("refuses a duplicate at once while the first runs, and says when to retry", async () => {
     const message = { path: "/pay/reject", key: freshKey(), behave: { status: 201, hold: true } };
     const first = scene.send(message);
     await scene.origin.arrived(message.key);
@@ -105,7 +105,7 @@ describe("in-flight", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("refuses a duplicate that has waited for as long as the route waits", async () => {
+  it("refuses a duplicate that has waited as long as the route allows", async () => {
     const message = { path: "/wait/elapsed", key: freshKey(), behave: { status: 201, hold: true } };
     const first = scene.send(message);
     await scene.origin.arrived(message.key);
@@ -164,7 +164,7 @@ describe("response-not-kept", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("promises no expiry of an answer that it does not keep", async () => {
+  it("sends no Idempotency-Expires with an answer that it does not keep", async () => {
     const message = {
       path: "/small/promise",
       key: freshKey(),
@@ -175,7 +175,7 @@ describe("response-not-kept", () => {
     expect(headerValue(first, "idempotency-expires")).toBeNull();
   });
 
-  it("ends the first client's answer when the origin falls silent in the middle of what is not kept", async () => {
+  it("breaks off the first client's answer when the origin stops sending a body that is not kept", async () => {
     const message = { path: "/small/silent", key: freshKey(), timeoutMs: 5_000 };
     const chunks = ["r".repeat(LIMIT_BYTES + 1), "the rest"];
     await scene.origin.behave({ key: message.key }, { status: 200, chunks, holdBody: 1 });
@@ -185,7 +185,7 @@ describe("response-not-kept", () => {
     expectProblem(retry, { code: "response-not-kept", status: 409, retryable: false, echo: message.key });
   });
 
-  it("tells a duplicate so while the first client is still reading", async () => {
+  it("refuses a duplicate while the first client is still reading", async () => {
     const message = { path: `/small/${freshKey()}`, key: freshKey() };
     const chunks = ["r".repeat(LIMIT_BYTES + 1), "the rest"];
     await scene.origin.behave({ key: message.key }, { status: 200, chunks, holdBody: 1 });
@@ -245,7 +245,7 @@ it("origin-unreachable: says that nothing was sent once that is known, and the s
   expect([await mortal.effects(key), await mortal.effects(retried)]).toEqual([1, 1]);
 });
 
-/** After an attempt in doubt on a route that retries: nothing until its lock has ended, then one more attempt. */
+/** After an attempt with an unknown outcome on a route with retry: no call until its lock has ended, then one more attempt. */
 async function attemptsAfterTheLock(message: Message & { readonly key: string }): Promise<readonly (string | null)[]> {
   const early = await scene.send(message);
   expectProblem(early, { code: "in-flight", status: 409, retryable: true, echo: message.key });
@@ -286,7 +286,7 @@ describe.each([
   });
 });
 
-it("breaks a transfer whose body falls silent in the middle, when its first bytes were told already", async () => {
+it("breaks off a transfer whose body stops in the middle, when its first bytes were already sent", async () => {
   const behave = { status: 200, chunks: ["one", "two"], holdBody: 1 };
   const message = { path: "/idle/hold/silent", key: freshKey(), behave };
   const response = await scene.send(message);
@@ -297,7 +297,7 @@ it("breaks a transfer whose body falls silent in the middle, when its first byte
   await scene.origin.release(message.key);
 });
 
-it("tells an error of its own from the same status of the origin", async () => {
+it("distinguishes its own errors from the same status of the origin", async () => {
   const theirs: [string, string][] = [["Content-Type", "application/json"]];
   const message = { path: "/pay/theirs", key: freshKey(), behave: { status: 409, headers: theirs, body: "{}" } };
   const first = await scene.send(message);

@@ -1,6 +1,6 @@
-// Routers differ in what they take for the same path, so a route of the gateway has to protect whatever the origin's router
-// runs its handler for. Proved with Fastify and Express behind the gateway: whichever way a path is written, no handler of a
-// protected route ever runs unprotected.
+// Routers differ in which paths they treat as the same, so a route of the gateway has to protect every path for which the
+// origin's router runs the handler. Tested with Fastify and Express: however a path is spelled, no handler of a protected
+// route ever runs unprotected.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -76,7 +76,7 @@ describe("a handler of a protected route", () => {
     expect(unprotected(keyed)).toEqual([]);
   });
 
-  it("runs protected alone, whichever way its path is written", async () => {
+  it("always runs protected, however its path is spelled", async () => {
     const counts = { ran: 0, missing: 0, odd: 0 };
     const asked = fc.tuple(fc.constantFrom(...origin.routers), oddPath, fc.boolean());
     const property = fc.asyncProperty(fc.array(asked, { minLength: 16, maxLength: 32 }), async (all) => {
@@ -95,7 +95,7 @@ describe("a handler of a protected route", () => {
     expect(Math.min(counts.ran, counts.missing, counts.odd)).toBeGreaterThan(50);
   });
 
-  it("does not run where the path is none of a route's: the request passes to the origin", async () => {
+  it("does not run when the path matches no route: the request passes to the origin", async () => {
     for (const target of ["/v1/order", "/v1/refunds/x", "/v1", "/v1/refunds%2fx", "/v1/carts/1/items/2", "/"]) {
       const { response, runs } = await ask("fastify", target, null);
       expect([target, response?.status, runs]).toEqual([target, 404, []]);

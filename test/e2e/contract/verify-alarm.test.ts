@@ -1,5 +1,5 @@
-// The alarm asks by itself what became of a lost attempt, also after a crash, and ever more rarely. These tests send
-// nothing to the gateway between the loss and what the alarm makes of it; they read its ledger on disk.
+// The alarm asks the origin what became of a lost attempt, also after a crash, and less and less often. These tests send
+// nothing to the gateway between the loss and the alarm's work; they read its ledger on disk.
 
 import { describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -29,7 +29,7 @@ interface Bench extends Scene {
   readonly rows: () => VerificationRows;
 }
 
-/** A gateway of its own: it is killed, and its alarm is nobody else's. */
+/** A separate gateway, because it is killed and its alarm must serve only this test. */
 async function withBench(run: (bench: Bench) => Promise<void>): Promise<void> {
   const origin: TestOrigin = await startOrigin();
   const routes = [{ path: "/*", ...VERIFY, lock: `${LOCK_MS}ms` }];
@@ -59,7 +59,7 @@ const isAsked = (times: number) => (row: VerificationRow) => (row.verifications 
 const isState = (state: string) => (row: VerificationRow) => row.state === state;
 
 describe.concurrent("the alarm", () => {
-  it("learns what became of a lost attempt though nobody comes again", () =>
+  it("finds out what became of a lost attempt although no further request comes", () =>
     withBench(async (bench) => {
       const { origin, rows } = bench;
       const message = { path: "/alone", key: freshKey(), headers: [["Authorization", "Bearer caller"] as const] };
@@ -104,7 +104,7 @@ describe.concurrent("the alarm", () => {
       const message = { path: "/crash", key: freshKey() };
       await tellOf(origin, message.key, { status: 404 });
       await crashDuring(message);
-      // Nobody asks while the lock lasts: the attempt may be at work, and it has no word yet.
+      // No question while the lock lasts, because the attempt may still run.
       const early = await bench.send(message);
       expectProblem(early, { code: "in-flight", status: 409, retryable: true, echo: message.key });
       expect(await questions(origin, message.key)).toEqual([]);

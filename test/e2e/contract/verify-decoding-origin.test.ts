@@ -1,4 +1,4 @@
-// An origin that decodes a path before it looks at it, as some servers and proxies do: a key that is a path to it would make it
+// An origin that decodes a path before it routes it, as some servers and proxies do. A key that decodes to a path would make it
 // answer a question about something else, and that answer would become the operation's.
 
 import { createServer, type Server } from "node:http";
@@ -43,7 +43,7 @@ function portOf(address: string | AddressInfo | null): number {
 }
 
 it.each(["../../x", "..\\..\\x", "%2e%2e/%2e%2e/x", "x?y", "x;y"])(
-  "is never asked for a key that is a path to it: %s",
+  "is never asked about a key that it would read as a path: %s",
   async (key) => {
     const client = clientOf(gateway.url);
     asked.length = 0;
@@ -54,7 +54,7 @@ it.each(["../../x", "..\\..\\x", "%2e%2e/%2e%2e/x", "x?y", "x;y"])(
   },
 );
 
-it("is asked for any other key, by its own path", async () => {
+it("is asked about every other key, each by its own path", async () => {
   const client = clientOf(gateway.url);
   const key = `order:${freshKey()}`;
   asked.length = 0;

@@ -1,4 +1,4 @@
-// How the origin is asked what became of a lost attempt: where, under which key, and as whom.
+// How the origin is asked what became of a lost attempt: at which URL, about which key, and with which credential.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair } from "../../support/http.ts";
@@ -65,11 +65,11 @@ describe("where the origin is asked", () => {
     },
   );
 
-  // An origin that decodes a path before it looks at it would be asked for something else, and its answer be believed.
+  // An origin that decodes a path before it routes it would be asked about something else, and its answer believed.
   it.each([".", "..", "../../x", "a/b", "a\\b", "a?b", "a#b", "a;b", "50%2F%"])(
-    "asks for no key that means something in a path, and holds it instead: %s",
+    "does not ask about a key with a special meaning in a path, and holds it instead: %s",
     async (key) => {
-      // The key is no fresh one, so its caller is.
+      // The key is fixed, so the caller is fresh.
       const message = { path: "/locked/dots", key, headers: [bearer(freshKey())] };
       await loseAnswerForGood(scene, message);
       // The origin would answer 200 to whatever it is asked.
@@ -89,7 +89,7 @@ describe("where the origin is asked", () => {
     expect(asked.at(-1)).toBe(`/find?key=${escaped}&again=${escaped}`);
   });
 
-  it("names a quoted key without its quotes, and repeats it as it came", async () => {
+  it("names a quoted key without its quotes, and echoes it with them", async () => {
     const key = `quoted,"-${freshKey()}`;
     const sent = `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
     await loseAnswer(scene, { path: "/locked/quoted", key: sent }, key);
@@ -100,7 +100,7 @@ describe("where the origin is asked", () => {
     expect(question === undefined ? null : sentHeader(question, "idempotency-key")).toBe(sent);
   });
 
-  it("puts it wherever the template has it", async () => {
+  it("puts the key wherever the template has it", async () => {
     const key = `a&b=c+${freshKey()}`;
     await loseAnswer(scene, { path: "/query/x?own=1", key });
     await scene.origin.behave({ key, path: "/find" }, { status: 200, effect: false, body: "found" });
@@ -111,7 +111,7 @@ describe("where the origin is asked", () => {
     ]);
   });
 
-  it("asks for the key that the origin has seen: that of the step", async () => {
+  it("asks about the key that the origin has seen: the step's", async () => {
     const key = freshKey();
     const step = `${key}:charge`;
     await loseAnswer(scene, { path: "/step/x", key }, step);
@@ -122,7 +122,7 @@ describe("where the origin is asked", () => {
     expect(await scene.origin.requests(key)).toEqual([]);
   });
 
-  it("asks under the header that carried the key", async () => {
+  it("asks with the header that carried the key", async () => {
     const path = `/renamed/${freshKey()}`;
     const key = freshKey();
     const headers: readonly HeaderPair[] = [["X-Request-Key", key]];
@@ -134,7 +134,7 @@ describe("where the origin is asked", () => {
     expect(asked.map((question) => sentHeader(question, "x-request-key"))).toEqual([key]);
   });
 
-  it("asks another API where the template is a URL, and the origin nothing", async () => {
+  it("asks another API, and not the origin, where the template is a URL", async () => {
     const key = freshKey();
     const message = { path: "/elsewhere/x", key, headers: [bearer("caller")] };
     await loseAnswer(scene, message);
@@ -147,8 +147,8 @@ describe("where the origin is asked", () => {
   });
 });
 
-describe("as whom the origin is asked", () => {
-  it("as each caller by himself: the same key of another is another record, and another question", async () => {
+describe("the credential with which the origin is asked", () => {
+  it("is each caller's own: the same key of another caller is a separate record with a separate question", async () => {
     const key = freshKey();
     const caller = (credential: string): Sent => ({ path: "/locked/x", key, headers: [["Authorization", credential]] });
     const callers = ["Bearer alice", "Bearer bob"];
@@ -164,7 +164,7 @@ describe("as whom the origin is asked", () => {
     expect(await attempts(scene.origin, key)).toHaveLength(2);
   });
 
-  it("as the lost one's client, whoever asks and whatever he asks with; the alarm does the same", async () => {
+  it("is the lost attempt's, whichever caller asks; the alarm uses it too", async () => {
     const key = freshKey();
     const headers = (credential: string): readonly HeaderPair[] => [["X-Tenant", "one"], bearer(credential)];
     const message = { path: "/tenant/x", key };
@@ -177,13 +177,13 @@ describe("as whom the origin is asked", () => {
     const asked = await questions(scene.origin, key);
     const credentials = asked.slice(0, 2).map((question) => sentHeader(question, "authorization"));
     expect(credentials).toEqual(["Bearer old", "Bearer old"]);
-    // What the first one's question was is kept, not what was asked last.
+    // The first attempt's question is kept, not the latest one.
     expect(rows.ofId(id).verification).toContain("Bearer old");
     expectGiven(await scene.send({ ...message, headers: headers("new") }), 200, "known");
     expect(rows.ofId(id).verification).toBeNull();
   });
 
-  it("as another caller too where the lost one's credential is not taken any more, whose 404 says nothing", async () => {
+  it("is another caller's if the lost attempt's is no longer accepted, and then a 404 proves nothing", async () => {
     const key = freshKey();
     const headers = (credential: string): readonly HeaderPair[] => [["X-Tenant", "one"], bearer(credential)];
     const message = { path: "/slow-tenant/x", key };

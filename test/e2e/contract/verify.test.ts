@@ -1,6 +1,6 @@
-// `unknown = "verify"`: of an attempt that was lost, the origin itself is asked whether it took effect. What it says is the
-// answer from then on; that it knows of nothing frees the key only once the attempt cannot be at work any more. What the
-// alarm does of it alone stands in verify-alarm.test.ts, how the question is put in verify-question.test.ts.
+// `unknown = "verify"`: the gateway asks the origin whether a lost attempt took effect. The origin's report is the answer from
+// then on; a report of no effect frees the key only once the attempt can no longer run. verify-alarm.test.ts tests the alarm,
+// verify-question.test.ts the form of the question.
 
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -87,7 +87,7 @@ describe("an origin that has acted", () => {
     for (const [name] of headers.slice(2)) expect(sent.has(name.toLowerCase())).toBe(false);
     expect(await attempts(scene.origin, key)).toHaveLength(1);
     expect(await scene.origin.effects(key)).toBe(1);
-    // The question names a credential: it does not outlive the doubt.
+    // The question contains a credential, so it is erased once the outcome is known.
     expect(rows.ofId(id)).toMatchObject({ state: "completed", verification: null, verify_at: null });
   });
 
@@ -155,7 +155,7 @@ describe("an origin that knows of nothing", () => {
     expect(await attempts(scene.origin, message.key)).toHaveLength(1);
   });
 
-  it("frees it once the lock has ended: attempt 2, which is no replay", async () => {
+  it("frees it once the lock has ended: attempt 2 runs and is not a replay", async () => {
     const message = { path: "/brief/absent", key: freshKey() };
     await scene.origin.behave({ key: message.key }, { sequence: [{ drop: "before-read" }, { status: 201 }] });
     await tellOf(scene.origin, message.key, { status: 404 });

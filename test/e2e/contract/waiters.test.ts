@@ -1,5 +1,5 @@
-// Requests that wait for another one's answer, at a real gateway with one shard: what they share when there is no result, how
-// many of them there may be, and what is left of them when their clients have gone.
+// Requests that wait for another request's answer, at a real gateway with one shard: what they share if there is no result,
+// how many there may be, and what is left of them when their clients have gone.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -54,7 +54,7 @@ async function statusOf(reader: StreamReader): Promise<number> {
 const nothingStored = (): Promise<void> =>
   untilTrue(() => bodies.orphans() === 0 && bodies.discarded() === 0, "what was passed on is erased");
 
-describe("those who wait share a refusal", () => {
+describe("waiting duplicates share a refusal", () => {
   it.each<{ name: string; headers: readonly HeaderPair[] }>([
     { name: "known", headers: [["Content-Length", String(3 * MIB)]] },
     { name: "unknown", headers: [] },
@@ -76,7 +76,7 @@ describe("those who wait share a refusal", () => {
     await nothingStored();
   });
 
-  it("as soon as its head is there: a body that trickles holds up neither them nor the key", async () => {
+  it("as soon as its head arrives: a trickling body holds up neither them nor the key", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     const waiting = await openWaiters(key, 5);
     streaming.begin([], 503);
@@ -102,7 +102,7 @@ describe("those who wait share a refusal", () => {
     await nothingStored();
   });
 
-  it("also when it breaks off: that breaks it for each of them, and the key stays free", async () => {
+  it("also when it breaks off: it breaks off for each of them, and the key stays free", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     const waiting = await openWaiters(key, 3);
     streaming.begin([], 503);
@@ -121,14 +121,14 @@ describe("those who wait share a refusal", () => {
     await nothingStored();
   });
 
-  it("which nobody reads on when all of them have left", async () => {
+  it("and the gateway stops reading it when all of them have left", async () => {
     const load = makeLoad(1);
     const { key, first, streaming } = await scene.start("/wait");
     streaming.begin([], 503);
     await streaming.write("x");
     await first.untilText("x");
     first.reset();
-    // Each piece that arrives is a look at who still reads.
+    // Each piece that arrives makes the gateway check for remaining readers.
     const giveUpAt = Date.now() + 15_000;
     while (!streaming.wasCut() && Date.now() < giveUpAt) {
       await streaming.write(load.pieces[0] ?? "").catch(() => undefined);
@@ -140,19 +140,19 @@ describe("those who wait share a refusal", () => {
   });
 });
 
-describe("an answer in doubt that is still on its way", () => {
+describe("an ambiguous answer whose body is still arriving", () => {
   it.each([
     { path: "/brief", size: "its head alone", bytes: 0 },
     { path: "/brief", size: "400 KiB", bytes: 400 * 1024 },
     { path: "/hold", size: "400 KiB", bytes: 400 * 1024 },
-  ])("is told ($path, $size), and cut off before its lock ends: no attempt runs beside it", async ({ path, bytes }) => {
+  ])("is sent ($path, $size), and cut off before its lock ends: no attempt runs beside it", async ({ path, bytes }) => {
     const { key, first, streaming } = await scene.start(path);
     const begunAt = Date.now();
     streaming.begin([], 504);
     if (bytes > 0) await streaming.write("x".repeat(bytes));
     expect(await statusOf(first)).toBe(504);
     await first.untilSize(bytes);
-    // Settled at its head: a duplicate is told so, and does not wait for the body.
+    // Settled by its head: a duplicate gets the outcome and does not wait for the body.
     const duplicate = await scene.read({ path, key });
     expect(problemCode(duplicate)).toBe(path === "/hold" ? "outcome-unknown" : "in-flight");
     // The lock is not renewed for what is passed on, however long that takes.
@@ -178,8 +178,8 @@ describe("an answer in doubt that is still on its way", () => {
   });
 });
 
-describe("those who wait", () => {
-  it("are so many for one key; one more is told to come again, and nobody else's waiting is touched", async () => {
+describe("waiting duplicates", () => {
+  it("are limited for one key: one more is told to retry later, and no other is affected", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     const waiting = await openWaiters(key, MOST_OF_RECORD);
     const refused = await scene.read({ path: "/wait", key });
@@ -198,7 +198,7 @@ describe("those who wait", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("wait no longer than their clients: those who have left give their places back", async () => {
+  it("wait no longer than their clients: those that have left free their places", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     const leaving = await openWaiters(key, MOST_OF_RECORD);
     expect(problemCode(await scene.read({ path: "/wait", key }))).toBe("in-flight");

@@ -3,7 +3,7 @@ import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.
 import { freshKey } from "../../support/http.ts";
 
 // Off Cloudflare a request to the zone's own origin comes back to the gateway: the shortest loop there is.
-describe("the zone's own origin, where there is no zone", () => {
+describe("the zone's own origin, without a zone", () => {
   let gateway: Gateway;
 
   beforeAll(async () => {

@@ -1,5 +1,5 @@
-// A shard that cannot write what it learns of its origin's address, in a real gateway on a real database: the operation took
-// effect, its answer is told, and nobody starts it again. All other bookkeeping stands in test/integration/exchange/bookkeeping.test.ts.
+// A shard that cannot store its origin's address, in a real gateway on a real database: the operation took effect, its answer
+// is sent, and it is not repeated. test/integration/exchange/bookkeeping.test.ts covers all other bookkeeping.
 
 import { expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";

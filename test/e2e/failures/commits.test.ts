@@ -1,5 +1,5 @@
-// Commits are what a first request waits for: one before the origin is called, one before the client is told. Counted on
-// disk, in the log of the running gateway, without a clock.
+// A first request waits for two commits: one before the origin is called, one before the client gets the answer. Counted in
+// the running gateway's write-ahead log.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -13,7 +13,7 @@ let scene: Scene;
 
 beforeAll(async () => {
   scene = await startScene({ shards: 1 }, [{ path: "/*" }]);
-  // What a shard does once: its tables, its alarm, the address of its origin.
+  // A shard's one-time work: its tables, its alarm, the address of its origin.
   for (let warmUp = 0; warmUp < 3; warmUp += 1) await scene.send({ path: "/act", key: freshKey() });
   await quiet();
 });
@@ -43,7 +43,7 @@ async function send(key: string, status: number, body = "{}"): Promise<void> {
   expect(response.status).toBe(status);
 }
 
-it("counts commits at all", async () => {
+it("the log shows commits", async () => {
   expect(await quiet()).toBeGreaterThan(0);
 });
 

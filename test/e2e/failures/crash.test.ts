@@ -1,7 +1,6 @@
-// Crashes: SIGKILL to every process of the gateway, in whatever moment, and a new start on the same state. The alarm
-// alone ends what the crash has cut off: after a restart these tests read the ledger on disk and send nothing, until
-// the state there has changed. The start itself touches no object (it asks for the published policy only), and under
-// both runtimes the alarm needs nobody to wake it.
+// Crashes: SIGKILL to every process of the gateway at any moment, and a restart on the same state. The alarm alone ends the
+// interrupted attempts: after a restart these tests read the ledger on disk and send nothing until its state has changed. The
+// start itself calls no object (it only requests the published policy), and under both runtimes the alarm needs no request.
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -50,13 +49,13 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
     gateway = await gateway.restart();
   }
 
-  /** Starts an attempt, and resolves while the origin works on it. Its client learns nothing: the gateway will die. */
+  /** Starts an attempt, and resolves while the origin works on it. Its client gets no answer, because the gateway is killed. */
   async function startAttempt(path: string, key: string, number = 1): Promise<void> {
     open(gateway.url, { path, key });
     await origin.arrived(key, number);
   }
 
-  /** Sends nothing to the gateway; resolves once no record that is not in `before` is in flight any more. */
+  /** Sends nothing to the gateway. Resolves once no new record (one that is not in `before`) is in flight. */
   function untilAlarmEndsLocks(before: readonly LedgerRow[]): Promise<readonly LedgerRow[]> {
     return until(
       () => newRows(gateway.stateDir, before),
@@ -68,7 +67,7 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
   const works: Behaviour = { status: 201, hold: true };
   const answers: Behaviour = { status: 201, body: "after the crash" };
 
-  it("lets the alarm end the lock with no request at all: retry runs again as attempt 2 with the same key", async () => {
+  it("lets the alarm end the lock without any request: retry runs again as attempt 2 with the same key", async () => {
     const key = freshKey();
     const before = await readLedgers(gateway.stateDir);
     await origin.behave({ key }, { sequence: [works, answers] });
@@ -90,7 +89,7 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
     await origin.release(key);
   });
 
-  it("lets the alarm end the lock with no request at all: hold answers outcome-unknown", async () => {
+  it("lets the alarm end the lock without any request: hold answers outcome-unknown", async () => {
     const key = freshKey();
     const before = await readLedgers(gateway.stateDir);
     await origin.behave({ key }, { sequence: [works, answers] });
@@ -104,7 +103,7 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
     await origin.release(key);
   });
 
-  it("ends the lock at a request just as well, when one comes before the alarm is seen", async () => {
+  it("also ends the lock at a request that comes before the alarm", async () => {
     const [retried, held] = [freshKey(), freshKey()];
     for (const key of [retried, held]) await origin.behave({ key }, { sequence: [works, answers] });
     await startAttempt("/retry", retried);
@@ -121,7 +120,7 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
     await origin.release();
   });
 
-  it("numbers the attempts on through crash after crash, and each waits for the lock of the one before", async () => {
+  it("keeps counting attempts through several crashes, and each waits for the lock of the one before", async () => {
     const key = freshKey();
     const before = await readLedgers(gateway.stateDir);
     await origin.behave({ key }, { sequence: [works, works, works, answers] });
@@ -155,7 +154,7 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
     await origin.release(key);
   });
 
-  it("forgets none of 20 keys in flight, in whatever shard they are", async () => {
+  it("forgets none of 20 keys in flight, in any shard", async () => {
     const retried = Array.from({ length: 10 }, freshKey);
     const held = Array.from({ length: 10 }, freshKey);
     const before = await readLedgers(gateway.stateDir);
@@ -178,7 +177,7 @@ describe.each(few(PROGRAMS))("kill -9 of %s", (_name, start) => {
     await origin.release();
   });
 
-  it("replays what was completed before the crash, also after a second one", async () => {
+  it("replays results from before the crash, also after a second crash", async () => {
     const keys = Array.from({ length: 5 }, freshKey);
     const bodyBase64 = Buffer.from([0, 255, 10, 13]).toString("base64");
     for (const key of keys) {

@@ -21,7 +21,7 @@ afterAll(async () => {
 
 describe("an origin's answer", () => {
   it.each(["destroy", "reset", "deleteAlarm", "toJSON", "inspect", "alarm"])(
-    "that redirects to the shard's own %s is the client's to follow, and touches nothing",
+    "that redirects to the shard's own %s is passed to the client, and calls nothing",
     async (method) => {
       const marker = { path: "/marker", key: freshKey() };
       const first = await scene.send(marker);
@@ -34,7 +34,7 @@ describe("an origin's answer", () => {
     },
   );
 
-  it.each([600, 999])("of the invalid status %d is processed as a 500, kept and replayed", async (status) => {
+  it.each([600, 999])("with the invalid status %d is processed as a 500, kept and replayed", async (status) => {
     const behave = { status, statusText: "Odd", headers: [["X-Own", "1"] satisfies [string, string]], body: "?" };
     const message = { path: "/odd", key: freshKey(), behave };
     const first = await scene.send(message);
@@ -45,7 +45,7 @@ describe("an origin's answer", () => {
     expect(await scene.origin.requests(message.key)).toHaveLength(1);
   });
 
-  it.each([600, 999])("of the invalid status %d is in doubt where a 500 is", async (status) => {
+  it.each([600, 999])("with the invalid status %d is ambiguous where a 500 is", async (status) => {
     const message = { path: "/doubt/x", key: freshKey(), behave: { status, body: "?" } };
     const first = await scene.send(message);
     expect({ status: first.status, body: first.body.toString() }).toEqual({ status: 500, body: "?" });
@@ -54,12 +54,12 @@ describe("an origin's answer", () => {
     expect(await scene.origin.requests(message.key)).toHaveLength(1);
   });
 
-  it.each([600, 999])("of the invalid status %d passes as it came where nothing is protected", async (status) => {
+  it.each([600, 999])("with the invalid status %d passes unchanged on an unprotected path", async (status) => {
     const response = await scene.send({ method: "GET", path: "/odd", body: null, behave: { status, body: "?" } });
     expect({ status: response.status, body: response.body.toString() }).toEqual({ status, body: "?" });
   });
 
-  it("that cannot be stored is given once, and never a reason for a second effect", async () => {
+  it("that cannot be stored is sent once, and never causes a second effect", async () => {
     await scene.send({ path: "/first", key: freshKey() });
     const database = openShardDatabase(scene.gateway);
     const message = { path: "/unstorable", key: freshKey(), behave: { status: 201, body: "once" } };
@@ -76,8 +76,8 @@ describe("an origin's answer", () => {
   });
 });
 
-describe("a request of which no URL can be made", () => {
-  it.each(["[", "a b", "x:99999999", "a%zz"])("with the host %j is refused, and goes nowhere", async (host) => {
+describe("a request without a valid URL", () => {
+  it.each(["[", "a b", "x:99999999", "a%zz"])("with the host %j is refused, and not forwarded", async (host) => {
     const before = (await scene.origin.requests()).length;
     const response = await rawRequest({
       ...endpoint(scene.gateway.url),
@@ -96,8 +96,8 @@ describe("a request of which no URL can be made", () => {
   });
 });
 
-describe("a cookie that a strict reader would drop", () => {
-  it("still tells one caller from another, and from none", async () => {
+describe("a cookie that a strict parser would drop", () => {
+  it("still distinguishes callers from each other, and from a caller without one", async () => {
     const key = freshKey();
     const cookies = ['session={"user":"alice"}', 'session={"user":"bob"}', "other=1"];
     for (const cookie of cookies) {

@@ -1,5 +1,5 @@
-// Clients that are gone before their answer begins, and clients that are slower than the record lives: nothing of a body
-// stays for the sake of one who left, and nothing is taken from one who still reads.
+// Clients that leave before their answer begins, and clients that are slower than the record lives: no body is kept for a
+// client that has left, and none is withdrawn from a client that still reads.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HeaderPair } from "../../support/http.ts";
@@ -70,8 +70,8 @@ describe("A client that is gone before the head", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("does not hold up a body that is too large to keep, however long it is", async () => {
-    // Far beyond what may run ahead of a slow reader, and within less than `idle_timeout`.
+  it("does not delay a body that is too large to keep, however long it is", async () => {
+    // Far more than the buffer for a slow reader, in less than `idle_timeout`.
     const load = makeLoad(16);
     const { key, first, streaming } = await scene.start("/small");
     first.reset();
@@ -99,8 +99,8 @@ describe("A client that is gone before the head", () => {
 });
 
 describe("A replay that has begun", () => {
-  it("outlives its record: a slow reader gets all of it, and then it is erased", async () => {
-    // More than the connections on the way take by themselves.
+  it("outlives its record: a slow reader gets the whole body, and then it is erased", async () => {
+    // More than the network buffers.
     const load = makeLoad(24);
     const { key, first, streaming } = await scene.start("/brief", { digestOnly: true });
     streaming.begin([["Content-Length", String(load.size)]]);
@@ -122,7 +122,7 @@ describe("A replay that has begun", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("does not keep its body from being erased when its reader leaves", async () => {
+  it("does not prevent the erasure of its body when its reader leaves", async () => {
     const load = makeLoad(24);
     const key = await scene.store("/brief", load);
     const slow = scene.open({ path: "/brief", key, paused: true, digestOnly: true });

@@ -25,7 +25,7 @@ describe.runIf(isLong)("a call of five minutes", () => {
   afterAll(() => scene.close());
 
   it(
-    "is completed and kept though its client left in the first second and nobody came for minutes",
+    "is completed and kept although its client left in the first second and no request came for minutes",
     async () => {
       const { origin, gateway } = scene;
       const message = { path: "/long", key: freshKey() };

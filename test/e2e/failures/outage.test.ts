@@ -1,5 +1,5 @@
-// An origin that is down puts in doubt the calls that were in flight when it went, and no more; also where the gateway
-// begins anew while it is down.
+// When an origin goes down, only the calls in flight at that moment have an unknown outcome, also if the gateway restarts
+// during the outage.
 
 import { expect, it } from "vitest";
 import { startOrigin } from "../../support/origin.ts";

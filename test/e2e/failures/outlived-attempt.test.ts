@@ -1,11 +1,11 @@
-// An attempt whose record has expired under it: a body that is too large to keep settles its record when the bound is
-// passed, and may run on for longer than the record is remembered. Its end is no business of the attempt that follows.
+// An attempt that outlives its record: a body that is too large to keep settles its record when the limit is passed, and may
+// continue for longer than the retention. Its end must not affect the attempt that follows.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { isReplay, problemCode, startStreamScene, untilTrue } from "../support/stream-scene.ts";
 
-it("ends without taking the attempt that has followed from those who wait for it", async () => {
+it("ends without disturbing the duplicates that wait for the attempt after it", async () => {
   const scene = await startStreamScene([
     {
       path: "/outlived",
@@ -38,7 +38,7 @@ it("ends without taking the attempt that has followed from those who wait for it
     expect(await first.end).toMatchObject({ complete: true, size: 400_000 });
 
     const waiting = scene.open({ path: "/outlived", key });
-    // Told at once where nobody is known to be at work; whoever has come after it has passed it.
+    // Answered at once when no attempt is known to run; later requests have overtaken it.
     const passed = scene.read({ path: "/outlived", key, body: "another" });
     expect(problemCode(await passed)).toBe("key-reused");
     second.begin([["Content-Length", "6"]], 201);

@@ -1,6 +1,6 @@
-// A store that refuses single statements, as a full one does: what could not be written is never told as if it had been, half
-// a body is never kept as a whole one, and nobody's refusal becomes a second effect. Failing commits and locked files stand
-// in problems-of-the-gateway.test.ts.
+// A store that refuses single statements, like a full disk: an unwritten result is never sent as if it were durable, a partial
+// body is never kept as whole, and no refused statement causes a second effect. problems-of-the-gateway.test.ts covers
+// failing commits and locked files.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
     { path: "/retry", ...TIMES },
     { path: "/hold", unknown: "hold", ...TIMES },
   ]);
-  // There is no database before the first record.
+  // The database does not exist before the first record.
   await succeed("/retry", freshKey());
   store = openStoreFaults(scene.gateway);
 });
@@ -55,7 +55,7 @@ async function expectNotKept(path: string, key: string, status: number): Promise
 }
 
 describe("A claim that cannot be written", () => {
-  it.each(["/retry", "/hold"])("sends nothing, and leaves the key free: %s", async (path) => {
+  it.each(["/retry", "/hold"])("sends nothing, and the key stays free: %s", async (path) => {
     const key = freshKey();
     store.refuse("claims");
     try {
@@ -97,7 +97,7 @@ describe("An end that cannot be written", () => {
     }
   }
 
-  it("is no success for the client; after the lock a retry runs the operation again", async () => {
+  it("is an error for the client; after the lock a retry runs the operation again", async () => {
     const key = freshKey();
     await lose("/retry", key);
     expect(problemCode(await scene.read({ path: "/retry", key }))).toBe("in-flight");
@@ -116,7 +116,7 @@ describe("An end that cannot be written", () => {
     expect(scene.origin.effects(key)).toBe(2);
   });
 
-  it("is no success for the client; after the lock the outcome is unknown where the route holds", async () => {
+  it("is an error for the client; after the lock the outcome is unknown on a route with hold", async () => {
     const key = freshKey();
     await lose("/hold", key);
     expect(problemCode(await scene.read({ path: "/hold", key }))).toBe("in-flight");
@@ -124,7 +124,7 @@ describe("An end that cannot be written", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("is no clean end of a stream that has begun, and nothing of it is ever replayed", async () => {
+  it("breaks off a stream that has begun, and nothing of it is ever replayed", async () => {
     const { key, first, streaming } = await scene.start("/hold");
     streaming.begin([]);
     await streaming.write("told");
@@ -141,8 +141,8 @@ describe("An end that cannot be written", () => {
   });
 });
 
-describe("A response that cannot be stored, where its record can", () => {
-  it("is given to the first client, whole, and told as not kept to all others", async () => {
+describe("A response that cannot be stored although its record can", () => {
+  it("reaches the first client whole, and all others get response-not-kept", async () => {
     const key = freshKey();
     store.refuse("responses");
     try {
@@ -155,7 +155,7 @@ describe("A response that cannot be stored, where its record can", () => {
     await expectNotKept("/retry", key, 201);
   });
 
-  it("ends no stream cleanly, and is told as not kept", async () => {
+  it("breaks off a stream, and retries get response-not-kept", async () => {
     const { key, first, streaming } = await scene.start("/retry");
     streaming.begin([], 202);
     await streaming.write("told");
@@ -182,7 +182,7 @@ describe("A piece of a body that cannot be stored", () => {
     try {
       streaming.begin(headers, 203);
       await streaming.write("FIRST");
-      // The bytes have been taken out of the memory in which they came together, and are nowhere.
+      // The bytes have left the buffer and are stored nowhere.
       await untilTrue(() => store.refused() > 0, "a chunk is refused");
     } finally {
       store.heal();
@@ -190,12 +190,12 @@ describe("A piece of a body that cannot be stored", () => {
     if (rest !== "") await streaming.write(rest);
     await streaming.end();
     const answer = { ...(await first.head), ...(await first.end) };
-    // Its client can tell that this is not what the origin has sent.
+    // The client can see that this is not what the origin has sent.
     expect(answer.complete ? problemCode(answer) : "broken").toMatch(/^(broken|response-not-kept)$/);
     await expectNotKept("/retry", key, 203);
   });
 
-  it("in the middle of a stream breaks it after what was told, and the rest does not count as all", async () => {
+  it("in the middle of a stream breaks it off, and the bytes sent so far never count as the whole", async () => {
     const { key, first, streaming } = await scene.start("/retry");
     streaming.begin([], 203);
     await streaming.write("one;");

@@ -1,5 +1,5 @@
-// `on_store_failure`: what becomes of a request whose record cannot be written. "closed" refuses it; "open" sends it on
-// without protection and says so, but never one that may have been sent already. The storage fails truly here.
+// `on_store_failure`: what happens to a request whose record cannot be written. "closed" refuses it; "open" forwards it
+// without protection and says so, but never if it may have been sent already. The storage really fails.
 
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -39,7 +39,7 @@ function expectUnavailable(response: RawResponse, key: string): void {
   expect(headerValue(response, MARK)).toBeNull();
 }
 
-/** The origin's answer to a request that nothing protected. */
+/** The origin's answer to an unprotected request. */
 function expectUnprotected(response: RawResponse, status: number, key: string): void {
   expectFirstAnswer(response, status);
   const own = response.headers
@@ -50,7 +50,7 @@ function expectUnprotected(response: RawResponse, status: number, key: string): 
 }
 
 describe.each(["closed", "default"])("a claim that cannot be written, on_store_failure: %s", (kind) => {
-  it("is store-unavailable, and the origin hears nothing", async () => {
+  it("is store-unavailable, and the origin is not called", async () => {
     const message = { path: `/${kind}/claim`, key: freshKey() };
     await refused.while("INSERT", async () => expectUnavailable(await scene.send(message), message.key));
     expect(await scene.origin.requests(message.key)).toEqual([]);
@@ -61,14 +61,14 @@ describe.each(["closed", "default"])("a claim that cannot be written, on_store_f
 });
 
 describe("a claim that cannot be written, on_store_failure: open", () => {
-  it("is given an answer of an invalid status as a 500, as any other answer of the gateway's making", async () => {
+  it("answers 500 for an origin's invalid status", async () => {
     const message = { path: "/open/odd", key: freshKey(), behave: { status: 600, body: "?" } };
     const response = await refused.while("INSERT", () => scene.send(message));
     expectUnprotected(response, 500, message.key);
     expect(response.body.toString()).toBe("?");
   });
 
-  it("goes to the origin as it is, without an attempt's number, and its answer is marked", async () => {
+  it("is forwarded unchanged, without an attempt number, and its answer is marked", async () => {
     const key = freshKey();
     const headers: readonly HeaderPair[] = [
       ["Content-Type", "text/plain"],
@@ -110,7 +110,7 @@ describe("a claim that cannot be written, on_store_failure: open", () => {
     expect(sent.get("idempotency-key")).toBe(message.key);
   });
 
-  it("is protected by nothing, as the mark says, until claims can be written again", async () => {
+  it("is unprotected, as the mark says, until claims can be written again", async () => {
     const message = { path: "/open/again", key: freshKey() };
     await refused.while("INSERT", async () => {
       for (let again = 0; again < 2; again += 1) expectUnprotected(await scene.send(message), 201, message.key);
@@ -123,21 +123,21 @@ describe("a claim that cannot be written, on_store_failure: open", () => {
     expect((await scene.origin.requests(message.key)).map(({ attempt }) => attempt)).toEqual([null, null, "1"]);
   });
 
-  it("goes out under the key that the origin knows, and without a body where it has none", async () => {
+  it("is forwarded under the key that the origin knows, and without a body if it has none", async () => {
     const key = freshKey();
     const message = { path: "/open/step/x", key, body: null };
     expectUnprotected(await refused.while("INSERT", () => scene.send(message)), 201, key);
     expect(await scene.origin.requests(`${key}:charge`)).toMatchObject([{ attempt: null, body: { bytes: 0 } }]);
   });
 
-  it("gives a redirect to the client, and follows none", async () => {
+  it("passes a redirect to the client and does not follow it", async () => {
     const message = { path: "/open/redirect", key: freshKey() };
     await scene.origin.behave({ key: message.key }, { status: 307, headers: [["Location", "/open/elsewhere"]] });
     expectUnprotected(await refused.while("INSERT", () => scene.send(message)), 307, message.key);
     expect(await scene.origin.requests(message.key)).toHaveLength(1);
   });
 
-  it("tells that nothing protects it when its answer is lost", async () => {
+  it("says that it was not protected when its answer is lost", async () => {
     const message = { path: "/open/lost", key: freshKey() };
     await scene.origin.behave({ key: message.key }, { drop: "after-effect" });
     const response = await refused.while("INSERT", () => scene.send(message));
@@ -145,7 +145,7 @@ describe("a claim that cannot be written, on_store_failure: open", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("is sent once when it was written and its commit failed: the origin has heard nothing before", async () => {
+  it("is forwarded once when its commit failed: the origin was not called before", async () => {
     const message = { path: "/open/commit", key: freshKey() };
     const database = openShardDatabase(scene.gateway);
     database.failCommits("started");
@@ -170,7 +170,7 @@ describe("a claim that cannot be written, on_store_failure: open", () => {
     },
   );
 
-  it("does not keep a record from being replayed", async () => {
+  it("does not prevent the replay of a record", async () => {
     const message = { path: "/open/held", key: freshKey() };
     const first = await scene.send(message);
     await refused.while("INSERT", async () => expectReplay(await scene.send(message), first));
@@ -212,7 +212,7 @@ async function expectLocked(message: Sent): Promise<void> {
 }
 
 it.each(["/open/normal", "/closed/normal"])(
-  "%s: a protected answer carries no mark, whatever the origin says of itself",
+  "%s: a protected answer carries no mark, even if the origin sends one",
   async (path) => {
     const message = { path, key: freshKey() };
     await scene.origin.behave({ key: message.key }, { status: 201, headers: [["Idempotency-Unprotected", "true"]] });
@@ -224,7 +224,7 @@ it.each(["/open/normal", "/closed/normal"])(
   },
 );
 
-it("sends on what it is told to send on when the shard cannot even be opened, and nothing else", async () => {
+it("forwards only on routes that fail open when the shard cannot even be opened", async () => {
   const routes = [{ path: "/closed/*" }, { path: "/open/*", ...OPEN }];
   let gateway = await startGateway(scene.origin.url, { shards: 1 }, routes);
   await clientOf(gateway.url).send({ path: "/open/before", key: freshKey() });

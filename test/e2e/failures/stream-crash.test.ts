@@ -46,7 +46,7 @@ interface Lost {
   readonly scripted?: Behaviour;
 }
 
-/** An attempt whose origin stands still inside its body, and a gateway that dies there and comes back. */
+/** An attempt whose origin stalls inside its body, and a gateway that is killed there and restarted. */
 async function crashInside({
   path,
   key,
@@ -107,7 +107,7 @@ describe.each(few([false, true]))("kill -9 inside a streamed body (chunked: %s)"
     expect(await origin.effects(key)).toBe(2);
   });
 
-  it("with hold: outcome-unknown, and no byte of the lost body again", async () => {
+  it("with hold: outcome-unknown, and no byte of the lost body is ever sent again", async () => {
     const [path, key] = ["/hold", freshKey()];
     const { lost } = await crashInside({ path, key, chunked, bytes: 8 * MIB, seenBytes: 3 * MIB });
     expect(lost).toMatchObject({ status: 200, complete: false, bytes: 3 * MIB });
@@ -126,7 +126,7 @@ describe.each(few([false, true]))("kill -9 inside a streamed body (chunked: %s)"
     bodies.close();
   });
 
-  it("beyond max_response_body the record was completed before the crash, and what flowed on is erased", async () => {
+  it("beyond max_response_body the record was completed before the crash, and the stored part of the body is erased", async () => {
     const [path, key] = ["/small", freshKey()];
     const { lost } = await crashInside({ path, key, chunked, bytes: 8 * MIB, seenBytes: 4 * MIB });
     expect(lost).toMatchObject({ status: 200, complete: false });
@@ -138,7 +138,7 @@ describe.each(few([false, true]))("kill -9 inside a streamed body (chunked: %s)"
 });
 
 describe("kill -9 inside a large upload", () => {
-  it("erases what has come, and the key is free", async () => {
+  it("erases the uploaded part, and the key is free", async () => {
     const key = freshKey();
     await transfer(gateway.url, { path: "/retry", key: freshKey() });
     const upload = { seed: "lost upload", bytes: 9 * MIB, stopAfterBytes: 6 * MIB };

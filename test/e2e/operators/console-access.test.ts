@@ -1,4 +1,4 @@
-// Who gets into the console, and what nobody gets past: tokens, sessions, forms of other origins, read-only tokens.
+// Access to the console: tokens, sessions, forged forms of other origins, read-only tokens.
 
 import { Agent, createServer, request } from "node:http";
 import type { Browser } from "playwright-core";
@@ -48,7 +48,7 @@ async function session(token = ADMIN_TOKEN, url = scene.gateway.url): Promise<st
   return headers.get("set-cookie")?.split(";")[0] ?? "";
 }
 
-/** The address of an unknown record of this file's own, and the key. */
+/** The address and the key of a record with an unknown outcome. */
 async function unknownRecord(): Promise<{ readonly path: string; readonly key: string }> {
   const key = freshKey();
   await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });
@@ -70,7 +70,7 @@ const formTokenIn = (text: string): string => /name="token" value="([0-9a-f]+)"/
 const RELEASE = { reason: "forged", confirmed: "yes" };
 
 describe("without ADMIN_TOKEN", () => {
-  it("there is nothing, not even a sign that there could be", async () => {
+  it("the console is not found, as if it did not exist", async () => {
     const off = await startOperatorScene({ shards: 1, scope: ["none"] }, [{ path: HOLD }], {});
     const { url } = off.gateway;
     const answers = await Promise.all(
@@ -92,7 +92,7 @@ describe("signing in", () => {
     expect(cookie).not.toContain(ADMIN_TOKEN);
   });
 
-  it("behind a proxy that ends TLS sets a cookie that is this host's alone, and takes no other", async () => {
+  it("behind a proxy that ends TLS sets a cookie for this host only, and accepts no other", async () => {
     const headers = { "X-Forwarded-Proto": "https", Origin: scene.gateway.url };
     const body = new URLSearchParams({ "operator-token": ADMIN_TOKEN });
     const url = `${scene.gateway.url}${CONSOLE}/sign-in`;
@@ -115,7 +115,7 @@ describe("signing in", () => {
     await close();
   });
 
-  it("counts wrong tokens with those of the API, and stops listening to who sends many", async () => {
+  it("counts wrong tokens together with those of the API, and blocks an address that sends many", async () => {
     const address = freshKey();
     const wrong = { form: { "operator-token": "wrong" }, address };
     for (let tries = 0; tries < 5; tries += 1) {
@@ -128,7 +128,7 @@ describe("signing in", () => {
     expect(throttled.text).toContain("Too many wrong tokens");
   });
 
-  it("leads back to where somebody wanted to go, and nowhere else", async () => {
+  it("leads back to the requested console page, and nowhere else", async () => {
     const to = async (next: string) =>
       (await send(`${CONSOLE}/sign-in`, { form: { "operator-token": ADMIN_TOKEN, next } })).headers.get("location");
     expect(await to(`${CONSOLE}/records?key=a`)).toBe(`${CONSOLE}/records?key=a`);
@@ -143,7 +143,7 @@ describe("signing in", () => {
     }
   });
 
-  it("is refused on an unencrypted connection from elsewhere, before the token is looked at", async () => {
+  it("is refused on an unencrypted connection from another machine, before the token is checked", async () => {
     const status = await new Promise<number>((resolve, reject) => {
       const { port } = scene.gateway;
       const headers = {
@@ -170,7 +170,7 @@ describe("signing in", () => {
 });
 
 describe("a session", () => {
-  it("is worth nothing when a character of it is changed", async () => {
+  it("is invalid when one character of it is changed", async () => {
     const cookie = await session(READ_TOKEN);
     expect((await send(BASE, { cookie })).status).toBe(200);
     const [name, role, end, ...rest] = cookie.split(/[=.]/);
@@ -182,7 +182,7 @@ describe("a session", () => {
     for (const one of forged) expect(isSignIn(await send(BASE, { cookie: one }))).toBe(true);
   });
 
-  it("ends with its token, and that of the other token does not", async () => {
+  it("ends when its token changes, and sessions of the other token do not", async () => {
     const old = await startConsoleScene();
     const { url } = old.gateway;
     const [admin, reader] = await Promise.all([session(ADMIN_TOKEN, url), session(READ_TOKEN, url)]);
@@ -195,7 +195,7 @@ describe("a session", () => {
     await old.close();
   });
 
-  it("that has ended while a page is open is told, without losing what stands there", async () => {
+  it("that ends while a page is open is reported, and the page keeps its content", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     await page.context().clearCookies();
@@ -232,7 +232,7 @@ describe("signing out everywhere", () => {
   const areOpen = async (url: string, sessions: readonly string[]): Promise<readonly boolean[]> =>
     Promise.all(sessions.map(async (cookie) => (await send(BASE, { cookie, url })).status === 200));
 
-  it("ends the sessions of every browser, and a restart gives none back; the tokens begin new ones", async () => {
+  it("ends the sessions of every browser, also after a restart, and the tokens can start new ones", async () => {
     await withSessions(async (own, sessions) => {
       const { page, close } = await openConsole(browser, own);
       await signIn(page);
@@ -254,7 +254,7 @@ describe("signing out everywhere", () => {
     });
   });
 
-  it("is for an administrator's own form, or token", async () => {
+  it("needs an administrator's form or token", async () => {
     await withSessions(async (own, sessions) => {
       const { url } = own.gateway;
       const path = `${CONSOLE}/sign-out-everywhere`;
@@ -292,7 +292,7 @@ describe("a forged form", () => {
     await signIn(page);
     await page.goto(path);
     const formToken = await page.locator("#release-form input[name=token]").inputValue();
-    // The worst case: somebody else knows even the form's token.
+    // The worst case: the attacker even knows the form's token.
     const fields = Object.entries({ ...RELEASE, token: formToken }).map(
       ([name, value]) => `<input name="${name}" value="${value}">`,
     );
@@ -339,7 +339,7 @@ describe("a forged form", () => {
 });
 
 describe("the read-only token", () => {
-  it("sees a record, and neither forms nor its response's body, and changes nothing", async () => {
+  it("shows a record without forms and without its response's body, and cannot change anything", async () => {
     const { path, key } = await unknownRecord();
     const { page, close } = await openConsole(browser, scene);
     await signIn(page, READ_TOKEN);

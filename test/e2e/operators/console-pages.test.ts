@@ -1,5 +1,5 @@
-// Every page of the console in a browser: accessible in light, in dark and on a phone, silent in the browser's log, asking
-// nobody but the gateway, current without being loaded again, and unmoved by what keys and responses contain.
+// Every page of the console in a browser: accessible in light, in dark and on a phone, without browser errors, without requests
+// to other hosts, up to date without a reload, and safe whatever keys and responses contain.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -66,7 +66,7 @@ const SETTINGS: Readonly<Record<string, BrowserContextOptions>> = {
 };
 
 describe.each(few(Object.entries(SETTINGS)))("every page %s", (_name, options) => {
-  it("is accessible, fits, and gives the browser nothing to complain of", async () => {
+  it("is accessible, fits the screen, and causes no browser errors", async () => {
     const { page, complaints, close } = await openConsole(browser, scene, options);
     const width = options.viewport?.width ?? 1280;
     const found: unknown[] = [];
@@ -85,7 +85,7 @@ describe.each(few(Object.entries(SETTINGS)))("every page %s", (_name, options) =
 });
 
 describe("a page that is open", () => {
-  it("shows a new unknown record without being loaded again, says it, and keeps the focus where it is", async () => {
+  it("shows and announces a new unknown record without a reload, and keeps the focus", async () => {
     const own = await startConsoleScene();
     const { page, complaints, close } = await openConsole(browser, own);
     await signIn(page);
@@ -106,7 +106,7 @@ describe("a page that is open", () => {
     await own.close();
   });
 
-  it("counts on while a call is in flight, also without a connection", async () => {
+  it("keeps counting while a call is in flight, also without a connection", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     await page.context().setOffline(true);
@@ -118,7 +118,7 @@ describe("a page that is open", () => {
     await close();
   });
 
-  it("asks nothing while it is paused, and says when the connection is lost and when it is back", async () => {
+  it("sends no requests while it is paused, and shows when the connection is lost and restored", async () => {
     const own = await startConsoleScene();
     const { page, close } = await openConsole(browser, own);
     await signIn(page);
@@ -135,7 +135,7 @@ describe("a page that is open", () => {
     await own.close();
   });
 
-  it("says that somebody else was quicker, although the form is there no more", async () => {
+  it("says that another operator was quicker, although the form is gone", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     const key = freshKey();
@@ -156,7 +156,7 @@ describe("a page that is open", () => {
     await close();
   });
 
-  it("leaves alone what somebody is writing", async () => {
+  it("does not overwrite what the operator is typing", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     const key = freshKey();
@@ -222,7 +222,7 @@ describe("what a page says of a record", () => {
     await close();
   });
 
-  it("counts no request as none at all when the counters began after the records", async () => {
+  it("does not report zero requests when the counters began after the records", async () => {
     const own = await startConsoleScene();
     await own.send({ path: HOLD, key: freshKey(), behave: { drop: "after-effect" } });
     await own.gateway.kill9();
@@ -239,8 +239,8 @@ describe("what a page says of a record", () => {
   });
 });
 
-describe("a record that is no more", () => {
-  it("is said to be so while its page is open, and its address is a page that says so", async () => {
+describe("a record that has been erased", () => {
+  it("is reported as erased on its open page and at its address", async () => {
     const { page, close } = await openConsole(browser, scene);
     await signIn(page);
     const key = freshKey();
@@ -258,7 +258,7 @@ describe("a record that is no more", () => {
 });
 
 describe("with an object for each key", () => {
-  it("the overview says that nothing can be listed, and a key is found all the same", async () => {
+  it("the overview says that nothing can be listed, and a key is still found", async () => {
     const own = await startOperatorScene({ shards: "per-key", scope: ["none"] }, [{ path: HOLD, unknown: "hold" }]);
     const key = freshKey();
     await own.send({ path: HOLD, key, behave: { drop: "after-effect" } });
@@ -276,8 +276,8 @@ describe("with an object for each key", () => {
   });
 });
 
-describe("what others write", () => {
-  it("is shown as text: keys, headers, reasons", async () => {
+describe("text from clients and origins", () => {
+  it("is escaped: keys, headers, reasons", async () => {
     const evil = `<script>document.title='owned'</script><img/src=x>'"&amp;`;
     const { page, complaints, close } = await openConsole(browser, scene);
     await signIn(page);
@@ -302,7 +302,7 @@ describe("what others write", () => {
 });
 
 describe("the overview", () => {
-  it("takes less than 30 kB with its style sheet and script, however much there is to show", async () => {
+  it("takes less than 30 kB with its style sheet and script, whatever it shows", async () => {
     const own = await startConsoleScene();
     const many = Array.from({ length: 12 }, freshKey);
     await Promise.all(many.map((key) => own.send({ path: HOLD, key, behave: { drop: "after-effect" } })));

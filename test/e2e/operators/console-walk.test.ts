@@ -1,5 +1,5 @@
-// The console as a new operator meets it: the origin is killed in the middle of a call, its key shows as unknown, a decision
-// is made, and the retry gets it. With a mouse, with the keyboard alone, and without the script.
+// A new operator's way through the console: the origin is killed during a call, its key is shown as unknown, the operator
+// decides, and the retry gets the result. With a mouse, with the keyboard alone, and without the script.
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

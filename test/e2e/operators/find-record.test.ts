@@ -73,7 +73,7 @@ describe.each([
   ["with three", "/other/x"],
   ["with an object for each key", "/single/x"],
 ])("a line of the log of a route %s", (_name, path) => {
-  it("names its record everywhere", async () => {
+  it("finds its record everywhere", async () => {
     const { key, hash } = await exchange(path, ["Bearer one"]);
     expect(hash).toMatch(/^[0-9a-f]{32}$/);
     const [record] = await found(hash);
@@ -89,7 +89,7 @@ describe.each([
     expect(v.parse(summary, JSON.parse(listed.stdout)).id).toBe(id);
   });
 
-  it("names all records of its key, where several callers use it, and what begins with more digits names one", async () => {
+  it("finds all records of a key that several callers use, and a longer prefix finds one", async () => {
     const { key, hash } = await exchange(path, ["Bearer one", "Bearer two"]);
     const both = await found(hash);
     expect(both.map((one) => one.key)).toEqual([key, key]);
@@ -106,7 +106,7 @@ describe.each([
 });
 
 describe("the beginning of an id", () => {
-  it("may have eight digits, where the shard follows from them", async () => {
+  it("may have eight digits if they determine the shard", async () => {
     const { key, hash } = await exchange("/pay/x", ["Bearer one"]);
     expect(await found(hash.slice(0, 8))).toMatchObject([{ key }]);
     expect((await onceway("show", hash.slice(0, 8))).stdout).toContain(key);
@@ -117,13 +117,13 @@ describe("the beginning of an id", () => {
     expect(told).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
   });
 
-  it("is another way to name records than a key, and not one beside it", async () => {
+  it("cannot be combined with a key", async () => {
     expect((await scene.ask("GET", `/records?id=${"0".repeat(32)}&key=a`)).status).toBe(400);
     expect(await found("0".repeat(32))).toEqual([]);
     expect((await onceway("show", "0".repeat(32))).stderr).toContain("There is no record whose ID begins with");
   });
 
-  it("is looked for where a key is not: a key of digits comes first", async () => {
+  it("is searched for only if no key matches: a key of digits comes first", async () => {
     const { hash } = await exchange("/pay/x", ["Bearer one"]);
     await scene.send({ path: "/pay/x", key: hash, headers: [["Authorization", "Bearer one"]] });
     const text = await consoleSearch(hash);

@@ -1,5 +1,4 @@
-// The dashboard and the alert rules ask for what there is: every metric and every label that they name stands in the
-// exposition of a real gateway.
+// The dashboard and the alert rules use only existing metrics: a real gateway exposes every metric and label that they name.
 
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,7 +25,7 @@ describe.each(["dashboard.json", "alerts.yaml"])("%s", (name) => {
     quoted === undefined ? (plain ?? "") : String(JSON.parse(`"${quoted}"`)),
   );
 
-  it("names metrics that there are, with labels that they have", () => {
+  it("uses only existing metrics and labels", () => {
     expect(expressions.length).toBeGreaterThan(8);
     for (const expression of expressions) {
       const named = [...expression.matchAll(/(onceway_[a-z_]+)(?:\{([^}]*)\})?/g)];
@@ -41,7 +40,7 @@ describe.each(["dashboard.json", "alerts.yaml"])("%s", (name) => {
     }
   });
 
-  it("takes the rate of counters alone, before it sums", () => {
+  it("applies rate() only to counters, before any sum", () => {
     for (const expression of expressions) {
       for (const [, metric = ""] of expression.matchAll(/rate\((onceway_[a-z_]+)/g)) {
         expect(metric).toMatch(/_(?:total|bucket|sum|count)$/);
@@ -55,7 +54,7 @@ describe.each(["dashboard.json", "alerts.yaml"])("%s", (name) => {
   });
 });
 
-it("the dashboard is one that Grafana takes: JSON, panels with places that do not overlap, targets with a source", () => {
+it("the dashboard is valid for Grafana: JSON, panels that do not overlap, targets with a source", () => {
   const dashboard: unknown = JSON.parse(read("dashboard.json"));
   expect(dashboard).toMatchObject({ title: "Onceway", schemaVersion: expect.any(Number), panels: expect.any(Array) });
   const places = [...JSON.stringify(dashboard).matchAll(/"gridPos":\{"x":(\d+),"y":(\d+),"w":(\d+),"h":(\d+)\}/g)];

@@ -1,5 +1,5 @@
-// The numbers that operators see, after a known set of requests, with real processes: each is exact, the format is what a
-// collector takes, and nothing of a request shows in the log but what belongs there.
+// The numbers that operators see after a known set of requests, with real processes: each is exact, the format is valid for a
+// collector, and the log contains nothing of a request that does not belong there.
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,7 +47,7 @@ describe("the metrics", () => {
     const path = "/counted/a";
     const send = (more: object = {}): Promise<{ readonly status: number }> => scene.send({ path, key, ...more });
     expect((await send()).status).toBe(201);
-    // Two of the shard, and the rest of the isolate's memory: they are told apart nowhere.
+    // Two replays of the shard, and the rest from the isolate's memory; the metrics do not distinguish them.
     for (let time = 0; time < 5; time += 1) expect((await send()).status).toBe(201);
     expect((await send({ body: "other" })).status).toBe(422);
     expect((await scene.send({ path })).status).toBe(400);
@@ -95,7 +95,7 @@ describe("the metrics", () => {
     expect(sumOf(metrics, "onceway_shard_size_bytes")).toBeGreaterThan(4096);
   });
 
-  it("count what is told without the shard's own decision, too", async () => {
+  it("also count answers that the Worker gives without the shard's decision", async () => {
     await scene.send({ path: "/small/a", key: freshKey() });
     await scene.send({ path: "/optional/a" });
     const key = freshKey();
@@ -110,14 +110,14 @@ describe("the metrics", () => {
     expect(byLabel(metrics, "onceway_requests_total", "/waits/*", "outcome")).toEqual({ first: 1, replay: 1 });
   });
 
-  it("count with an object for each key what Workers answer, and tell nothing of what these objects hold", async () => {
+  it("count with an object for each key what Workers answer, and report nothing of what the objects hold", async () => {
     const own = await startOperatorScene({ shards: "per-key" }, [{ path: "/own/*" }]);
     try {
       const key = freshKey();
       for (let time = 0; time < 4; time += 1) await own.send({ path: "/own/a", key });
       await own.send({ path: "/own/a" });
       const metrics = await scrape(own);
-      // The first two came from the object, which nobody can ask.
+      // The first two came from the object, which cannot be scraped.
       expect(byLabel(metrics, "onceway_requests_total", "/own/*", "outcome")).toEqual({ replay: 2, "key-missing": 1 });
       expect(metrics.filter(({ name }) => /records|size|alarm/.test(name))).toEqual([]);
     } finally {
@@ -125,7 +125,7 @@ describe("the metrics", () => {
     }
   });
 
-  it("count an attempt as lost when its process was killed, and begin at zero with the new one", async () => {
+  it("count an attempt as lost when its process was killed, and start at zero in the new process", async () => {
     const own = await startOperatorScene({ shards: 1, timeout: "500ms", lock: "600ms" }, [
       { path: "/lost/*", unknown: "hold" },
     ]);
@@ -173,7 +173,7 @@ async function recent(cursor: string | null): Promise<Recent> {
 }
 
 describe("the feed of exchanges", () => {
-  it("shows each once, whoever answered it, to who comes back with the cursor", async () => {
+  it("shows each exchange once to a reader that returns with the cursor", async () => {
     let { cursor } = await recent(null);
     const key = freshKey();
     // Counted, and no exchange of the gateway's.
@@ -221,7 +221,7 @@ function logged(route: string): readonly v.InferOutput<typeof lineSchema>[] {
 }
 
 describe("the log", () => {
-  it("has one line for each exchange, with the trace, and nothing of the request", async () => {
+  it("has one line for each exchange, with the trace and without data of the request", async () => {
     const key = freshKey();
     const headers = [
       ["Authorization", SECRET],
@@ -262,7 +262,7 @@ describe("the log", () => {
     ]);
   });
 
-  it("passes no broken trace on, and begins none", async () => {
+  it("does not pass on an invalid trace, and starts none", async () => {
     const key = freshKey();
     const headers = [
       ["traceparent", `00-${"0".repeat(32)}-00f067aa0ba902b7-01`],
@@ -273,7 +273,7 @@ describe("the log", () => {
     expect(request?.headers.filter(([name]) => name.startsWith("trace"))).toEqual([]);
   });
 
-  it("has only what needs a look where a route wants errors alone", async () => {
+  it("has only errors on a route that logs errors only", async () => {
     const key = freshKey();
     await scene.send({ path: "/quiet/b", key });
     await scene.send({ path: "/quiet/b", key: freshKey(), behave: { drop: "after-effect" } });
@@ -283,7 +283,7 @@ describe("the log", () => {
 });
 
 describe("Server-Timing", () => {
-  it("says where the time went, beside the origin's own", async () => {
+  it("shows where the time went, beside the origin's own entries", async () => {
     const key = freshKey();
     const path = "/counted/timing";
     const first = await scene.send({ path, key, behave: { headers: [["Server-Timing", "db;dur=5"]] } });
@@ -296,7 +296,7 @@ describe("Server-Timing", () => {
     expect(headerValue(await scene.send({ path }), "server-timing")).toMatch(/^gateway;dur=\d+$/);
   });
 
-  it("leaves everything as it came where it is off", async () => {
+  it("changes nothing where it is off", async () => {
     const key = freshKey();
     const behave = { headers: [["Server-Timing", "db;dur=5"] as [string, string]] };
     for (let time = 0; time < 3; time += 1) {

@@ -1,5 +1,5 @@
-// Who is no operator changes nothing and learns nothing: every operation of the OpenAPI file, and what is no operation at
-// all, without a token, with a wrong one, with one that may only read, and where operators are not let in.
+// A caller who is not an operator changes nothing and learns nothing: every operation of the OpenAPI file, and unknown
+// operations, without a token, with a wrong one, with a read-only one, and without operator tokens in the configuration.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import * as v from "valibot";
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
 import { operations } from "../support/openapi.ts";
 import { ADMIN_TOKEN, type Ask, askGateway, BASE, type OperatorScene, READ_TOKEN } from "../support/operator-scene.ts";
-import { startOperatorScene, type Told } from "../support/operator-scene.ts";
+import { startOperatorScene, type OperatorAnswer } from "../support/operator-scene.ts";
 
 const SETTINGS = { shards: 2, scope: ["none"] };
 const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
@@ -19,7 +19,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 let scene: OperatorScene;
-/** A record whose outcome nobody knows: all three changes would succeed. */
+/** A record with an unknown outcome, for which all three changes would succeed. */
 let id = "";
 const key = freshKey();
 beforeAll(async () => {
@@ -39,7 +39,7 @@ const STRANGE: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/health"],
 ];
 
-/** All operations, with the record's own id, and what is none. */
+/** All operations with the record's id, and unknown ones. */
 function requests(): readonly (readonly [method: string, path: string, body: unknown])[] {
   return [
     ...operations.map((one) => [one.method, one.path.replace("{id}", id), BODIES[one.id]] as const),
@@ -47,12 +47,12 @@ function requests(): readonly (readonly [method: string, path: string, body: unk
   ];
 }
 
-/** All that an answer tells, but for the time. */
-function tale({ status, headers, text }: Told): string {
+/** Everything that an answer reveals, except the date. */
+function visibleParts({ status, headers, text }: OperatorAnswer): string {
   return JSON.stringify([status, [...headers].filter(([name]) => name !== "date"), text]);
 }
 
-function askPlainly(method: string, path: string, how: Ask): Promise<Told> {
+function askPlainly(method: string, path: string, how: Ask): Promise<OperatorAnswer> {
   return askGateway(scene.gateway.url + BASE + path, method, how);
 }
 
@@ -60,7 +60,7 @@ async function recordNow(): Promise<string> {
   return (await scene.ask("GET", `/records/${id}`)).text;
 }
 
-it("the file tells of changes and bodies that a reader may not have", () => {
+it("the OpenAPI file marks the changes and bodies that a read-only token may not have", () => {
   expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
     "endSessions",
     "responseBody",
@@ -80,18 +80,18 @@ describe("without a valid token", () => {
     ["both at once", `${ADMIN_TOKEN},${READ_TOKEN}`],
   ])("%s: the same answer to everything, and nothing changes", async (_name, token) => {
     const before = await recordNow();
-    const tales = new Set<string>();
+    const answers = new Set<string>();
     for (const [method, path, body] of requests()) {
       const told = await askPlainly(method, path, { token, body });
       expect(told.status).toBe(401);
       expect(told.headers.get("www-authenticate")).toBe("Bearer");
-      tales.add(tale(told));
+      answers.add(visibleParts(told));
     }
-    expect([...tales]).toHaveLength(1);
+    expect([...answers]).toHaveLength(1);
     expect(await recordNow()).toBe(before);
   });
 
-  it("no other way to send a token counts", async () => {
+  it("a token counts only in the Authorization header", async () => {
     for (const headers of [
       { Authorization: `Basic ${btoa(`admin:${ADMIN_TOKEN}`)}` },
       { Authorization: ADMIN_TOKEN },
@@ -112,15 +112,17 @@ describe("with a token that may only read", () => {
     const told = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
     expect(told.status).toBe(one.mayRead ? 200 : 403);
     if (!one.mayRead) {
-      // Nor whether there is such a record.
+      // The answer does not reveal whether the record exists.
       const nowhere = one.path.replace("{id}", "0".repeat(64));
-      expect(tale(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(tale(told));
+      expect(visibleParts(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(
+        visibleParts(told),
+      );
     }
     expect(await recordNow()).toBe(before);
   });
 });
 
-it("who holds a token hears why a request was refused, however much of it was still to come", async () => {
+it("a caller with a token learns why a request was refused, however much of its body was still to come", async () => {
   const body = { reason: "x".repeat(30 << 20) };
   for (const action of ["release", "resolve", "forget"]) {
     const path = `/records/${id}/${action}`;
@@ -129,7 +131,7 @@ it("who holds a token hears why a request was refused, however much of it was st
   }
 });
 
-it("no answer is kept by anybody, guessed at, or open to another site", async () => {
+it("no answer may be cached, sniffed, or read by another site", async () => {
   for (const token of [ADMIN_TOKEN, READ_TOKEN, null]) {
     for (const [method, path] of requests().filter(([name]) => name !== "POST")) {
       const { headers } = await askPlainly(method, path, { token });
@@ -141,7 +143,7 @@ it("no answer is kept by anybody, guessed at, or open to another site", async ()
 });
 
 describe("wrong tokens", () => {
-  it("are not looked at any more after ten from one address, nor is the right one; others are", async () => {
+  it("block an address after ten attempts, even for the right token, and no other address", async () => {
     const address = randomUUID();
     for (let sent = 0; sent < 30; sent += 1) await scene.ask("GET", "/health", { token: null, address });
     for (let sent = 0; sent < 10; sent += 1) {
@@ -157,7 +159,7 @@ describe("wrong tokens", () => {
 
 describe("the operator path", () => {
   it.each(["/", "/health/", "//health", "/%68ealth", "/./health;x", "/records%2f", "/records/x%2f"])(
-    "in another form than its plain one leads nowhere, and never to the origin: %s",
+    "in any form but its plain one is not found, and never reaches the origin: %s",
     async (path) => {
       const before = (await scene.origin.requests()).length;
       for (const method of ["GET", "POST"]) {
@@ -172,7 +174,7 @@ describe("the operator path", () => {
     },
   );
 
-  it("is covered by no route, and covers nothing that only looks like it", async () => {
+  it("is covered by no route, and does not cover paths that only look like it", async () => {
     const covered = await scene.send({ path: `${BASE}/records/${id}/forget`, key: freshKey() });
     expect(covered.status).toBe(401);
     const beside = freshKey();
@@ -181,25 +183,25 @@ describe("the operator path", () => {
   });
 });
 
-it("tokens show nowhere", async () => {
+it("tokens appear neither in the output nor in answers", async () => {
   const published = await (await fetch(`${scene.gateway.url}/.well-known/idempotency`)).text();
   const texts = [scene.gateway.output(), published, (await scene.ask("GET", "/health")).text];
   for (const text of texts) for (const token of [ADMIN_TOKEN, READ_TOKEN]) expect(text).not.toContain(token);
   expect(published).not.toContain("operator");
 });
 
-describe("where operators are not let in", () => {
-  it("there is nothing, whoever asks", async () => {
+describe("without usable operator tokens", () => {
+  it("every operator path is not found, with any token", async () => {
     const off = await startOperatorScene(SETTINGS, ROUTES, {});
     try {
-      const tales = new Set<string>();
+      const answers = new Set<string>();
       for (const token of [ADMIN_TOKEN, null]) {
         for (const [method, path, body] of requests()) {
-          tales.add(tale(await off.ask(method, path, { token, body })));
+          answers.add(visibleParts(await off.ask(method, path, { token, body })));
         }
       }
-      expect([...tales]).toHaveLength(1);
-      expect([...tales][0]).toContain("operator-not-found");
+      expect([...answers]).toHaveLength(1);
+      expect([...answers][0]).toContain("operator-not-found");
       expect(await off.origin.requests()).toEqual([]);
     } finally {
       await off.close();
@@ -210,7 +212,7 @@ describe("where operators are not let in", () => {
     ["a short token", { ADMIN_TOKEN: "opensesame" }],
     ["a token to read and none to change", { READ_TOKEN }],
     ["one token for both", { ADMIN_TOKEN, READ_TOKEN: ADMIN_TOKEN }],
-  ])("because of %s, the gateway says so without showing it, and forwards nothing", async (_name, tokens) => {
+  ])("because of %s, the gateway reports a problem without showing it, and forwards nothing", async (_name, tokens) => {
     const off = await startOperatorScene(SETTINGS, ROUTES, tokens);
     try {
       const told = await askGateway(`${off.gateway.url}/anything`, "GET", { token: null });

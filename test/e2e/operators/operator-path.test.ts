@@ -1,5 +1,5 @@
-// Where operators come in, attacked over raw sockets: no form of their path reaches the origin, which an operator's token may
-// come with, and none that a proxy's rule for the path would miss is answered.
+// Attacks on the operator path over raw sockets: no form of the path reaches the origin, which would leak an operator's token,
+// and no form is answered that a proxy's rule for the path would miss.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -48,8 +48,8 @@ const HOSTS = [
   "",
 ];
 
-describe("a Host header that names no host", () => {
-  it.each(HOSTS)("is 400 for everybody, and nothing is forwarded: %j", async (host) => {
+describe("a Host header that is not a host name", () => {
+  it.each(HOSTS)("is answered 400 for every caller, and nothing is forwarded: %j", async (host) => {
     for (const [method, target] of [
       ["GET", "/"],
       ["POST", "/v1/orders"],
@@ -77,7 +77,7 @@ describe("a Host header that names no host", () => {
     expect(await arrivals()).toEqual([]);
   });
 
-  it("is several of them, whatever they say", async () => {
+  it("is refused when it is repeated, whatever the values", async () => {
     for (const [one, other] of [
       ["api.example", "ops.example"],
       ["api.example", "api.example"],
@@ -97,7 +97,7 @@ describe("a Host header that names no host", () => {
 });
 
 describe("the operator path", () => {
-  it("is there as it is written, and in the form of a proxy", async () => {
+  it("is served in its plain form, and in the absolute form that proxies use", async () => {
     expect((await ask(`${BASE}/health`)).status).toBe(200);
     expect((await ask(`http://other.example${BASE}/health`)).status).toBe(200);
   });
@@ -121,7 +121,7 @@ describe("the operator path", () => {
     "/x%2f..%2f_onceway/health",
     "/x/..;/_onceway/health",
     "http://other.example/x/../_onceway/health",
-  ])("is nowhere else, and no origin hears of it: %s", async (target) => {
+  ])("is not found elsewhere, and reaches no origin: %s", async (target) => {
     for (const method of ["GET", "POST", "OPTIONS"]) {
       const answer = await ask(target, [TOKEN, ["Idempotency-Key", freshKey()]], method);
       expect([answer.status, codeOf(answer)]).toEqual([404, "operator-not-found"]);
@@ -129,7 +129,7 @@ describe("the operator path", () => {
     expect(await arrivals()).toEqual([]);
   });
 
-  it("reaches no origin in any form that can be made of it", async () => {
+  it("reaches no origin in any spelling", async () => {
     await fc.assert(
       fc.asyncProperty(operatorPathForm, async (form) => {
         const answer = await ask(form, [TOKEN, ["Idempotency-Key", freshKey()]], "POST");
@@ -142,7 +142,7 @@ describe("the operator path", () => {
     expect(await arrivals()).toEqual([]);
   });
 
-  it("hides nothing that only looks like it", async () => {
+  it("does not hide paths that only look like it", async () => {
     const without: HeaderPair[] = [];
     for (const path of ["/_oncewayward", "/v2/_onceway/x", "/_once/way"])
       expect((await ask(path, without)).status).toBe(200);
@@ -151,7 +151,7 @@ describe("the operator path", () => {
 });
 
 describe("an operator's token", () => {
-  it("that was sent to another address goes to no origin", async () => {
+  it("that was sent to another path is not forwarded to an origin", async () => {
     for (const token of [ADMIN_TOKEN, READ_TOKEN]) {
       for (const scheme of ["Bearer", "bearer", "Bearer  "]) {
         const headers: HeaderPair[] = [
@@ -170,15 +170,15 @@ describe("an operator's token", () => {
     expect(await arrivals()).toEqual([]);
   });
 
-  it("is not what merely resembles one", async () => {
+  it("is not confused with values that resemble one", async () => {
     const others = [`Bearer ${ADMIN_TOKEN}x`, `Bearer ${ADMIN_TOKEN.slice(1)}`, `Bearer ${"x".repeat(64)}`, "Bearer"];
     for (const other of others) expect((await ask("/x", [["Authorization", other]])).status).toBe(200);
     expect(await arrivals()).toHaveLength(others.length);
   });
 });
 
-describe("a hostname of their own", () => {
-  it("has the operator path and nothing else, and no other host has it", async () => {
+describe("a hostname for operators", () => {
+  it("serves the operator path and nothing else, and no other host serves it", async () => {
     const own = await startOperatorScene({ shards: 1, scope: ["none"], operator_hostname: "ops.example.com" }, [
       { path: "/v1/*" },
     ]);

@@ -1,5 +1,5 @@
-// An operator and a key whose outcome nobody knows, with real processes: the origin is killed in the middle of a call, the
-// list shows what it left, and a decision about it is what every retry gets. Each answer is held against openapi.json.
+// An operator and a key with an unknown outcome, with real processes: the origin is killed during a call, the list shows the
+// record, and every retry gets the operator's decision. Each answer is checked against openapi.json.
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -60,8 +60,8 @@ const RESOLUTION = {
   body: '{"id":"pay_1"}',
 };
 
-describe("a record whose outcome nobody knows", () => {
-  it("is listed, resolved, replayed, and tells its whole story, when its origin was killed in the call", async () => {
+describe("a record whose outcome is unknown", () => {
+  it("is listed, resolved, replayed, and has a complete timeline, when its origin was killed in the call", async () => {
     const doomed = await startOrigin();
     const own = await startOperatorScene({ origin: doomed.url, shards: 4, scope: ["none"] }, [
       { path: "/hold/*", unknown: "hold" },
@@ -131,7 +131,7 @@ describe("a record whose outcome nobody knows", () => {
     });
   });
 
-  it("is given any bytes, and replays them", async () => {
+  it("can be resolved with any bytes, and replays them", async () => {
     const { key, path, id } = await unknownKey();
     const bytes = Buffer.from([0, 255, 128, 10, 13]);
     const response = { status: 203, bodyBase64: bytes.toString("base64") };
@@ -141,7 +141,7 @@ describe("a record whose outcome nobody knows", () => {
 });
 
 describe("a change", () => {
-  it("is refused while an attempt is in flight, and leaves the attempt alone", async () => {
+  it("is refused while an attempt is in flight, and does not affect the attempt", async () => {
     const key = freshKey();
     const message = { path: "/retry/busy", key };
     const first = scene.send({ ...message, behave: { hold: true, status: 201, body: "first" } });
@@ -162,7 +162,7 @@ describe("a change", () => {
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ timeline: [{ verdict: "result" }] });
   });
 
-  it("is refused while an attempt still reads its answer, though that is settled", async () => {
+  it("is refused while an attempt still reads its answer, although the record is settled", async () => {
     const key = freshKey();
     const chunks = ["x".repeat(5000), "y"];
     const first = scene.send({ path: "/large/report", key, behave: { status: 201, chunks, holdBody: 1 } });
@@ -177,7 +177,7 @@ describe("a change", () => {
     }, "its end");
   });
 
-  it("need not wait for a lock that the origin's refusal has ended", async () => {
+  it("does not have to wait for a lock that the origin's refusal has ended", async () => {
     const key = freshKey();
     await scene.send({ path: "/hold/refused", key, behave: { status: 503 } });
     const id = await idOf(key);
@@ -192,7 +192,7 @@ describe("a change", () => {
     expect(forgotten.json).toEqual({ forgotten: true });
   });
 
-  it("never takes the place of a first answer; that can only be forgotten", async () => {
+  it("never replaces a first answer, which can only be forgotten", async () => {
     const message = { path: "/retry/done", key: freshKey() };
     await scene.send(message);
     const id = await idOf(message.key);
@@ -239,7 +239,7 @@ describe("a change", () => {
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown", timeline: [{}] });
   });
 
-  it("takes a megabyte of response, and no more of a request than it needs", async () => {
+  it("accepts a response of a megabyte, and reads no more of a request than it needs", async () => {
     const { key, path, id } = await unknownKey();
     const response = { status: 200, body: "x".repeat(1 << 20) };
     const large = { reason: "x".repeat(5 << 20) };
@@ -295,7 +295,7 @@ describe("the list", () => {
     expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
   });
 
-  it("knows no record by anything but its id", async () => {
+  it("finds a single record only by its id", async () => {
     for (const id of ["0".repeat(64), "x", freshKey()]) {
       expect((await scene.ask("GET", `/records/${id}`)).status).toBe(404);
     }

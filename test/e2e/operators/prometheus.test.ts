@@ -1,5 +1,5 @@
-// What a real Prometheus makes of the metrics: after a known load, `increase()` says what the origin and the client have
-// counted, whatever came first, and whoever restarted in between. The dashboard and the alert rules are read by it, too.
+// A real Prometheus reads the metrics: after a known load, `increase()` equals what the origin and the client have counted,
+// also for the first requests and across restarts. Prometheus also reads the dashboard's queries and the alert rules.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -108,7 +108,7 @@ describe("Prometheus", () => {
     });
   });
 
-  it("counts by increase() what client and origin count, though nothing had come before, and after a crash too", async () => {
+  it("counts with increase() what client and origin count, from the first request on and after a crash", async () => {
     const from = await lastScrape();
     await load(scene);
     const at = await scraped(REQUESTS);
@@ -146,7 +146,7 @@ describe("Prometheus", () => {
     }
   });
 
-  it("reads the alert rules, and every query of the dashboard", async () => {
+  it("accepts the alert rules and every query of the dashboard", async () => {
     expect(promtool("check", "rules", ALERTS)).toContain("9 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>

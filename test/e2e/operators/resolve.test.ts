@@ -1,11 +1,11 @@
-// A response that an operator gives is what every retry gets: what can be seen to be wrong with it is refused, it is shown
-// before it is given, and giving it takes an explicit yes.
+// Every retry gets the response that an operator has entered, so an inconsistent response is refused, it is previewed first,
+// and sending it needs an explicit yes.
 
 import { gzipSync } from "node:zlib";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
-import { type OperatorScene, startOperatorScene, type Told } from "../support/operator-scene.ts";
+import { type OperatorScene, startOperatorScene, type OperatorAnswer } from "../support/operator-scene.ts";
 
 let scene: OperatorScene;
 beforeAll(async () => {
@@ -29,7 +29,7 @@ async function unknownRecord(): Promise<Unknown> {
   return { key, path, id: v.parse(listed, json).records[0].id };
 }
 
-function resolve(id: string, response: object, how: object): Promise<Told> {
+function resolve(id: string, response: object, how: object): Promise<OperatorAnswer> {
   return scene.ask("POST", `/records/${id}/resolve`, { body: { reason: "seen at the bank", response, ...how } });
 }
 
@@ -89,7 +89,7 @@ describe("a response", () => {
     body: '{"id":"pay_88101","name":"Ä"}',
   };
 
-  it("is shown as retries will get it, changing nothing, and they get just that", async () => {
+  it("is previewed without any change, and retries get exactly the preview", async () => {
     const { id, key, path } = await unknownRecord();
     const before = await stateOf(id);
     const { json } = await resolve(id, RESPONSE, { preview: true });
@@ -125,7 +125,7 @@ describe("a response", () => {
     expect(await stateOf(id)).toMatchObject({ state: "unknown" });
   });
 
-  it("is not shown for a record that would not take it", async () => {
+  it("is not previewed for a record that cannot be resolved", async () => {
     expect((await resolve("0".repeat(64), RESPONSE, { preview: true })).status).toBe(404);
     const { id } = await unknownRecord();
     await resolve(id, RESPONSE, { confirm: true });
@@ -143,7 +143,7 @@ describe("a response", () => {
     await running;
   });
 
-  it("is worth a warning where it is strange", async () => {
+  it("gives a warning where it is unusual", async () => {
     const { id } = await unknownRecord();
     const warningsOf = async (response: object): Promise<string> =>
       (await resolve(id, response, { preview: true })).text;

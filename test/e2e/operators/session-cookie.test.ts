@@ -1,5 +1,5 @@
-// The console's session cookie comes with every request that an operator's browser sends to the host. It opens the console, so
-// the origin never gets it, on whatever way a request goes out; and no record depends on it.
+// An operator's browser sends the console's session cookie with every request to the host. It opens the console, so the origin
+// never gets it, however a request is forwarded, and no record depends on it.
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -80,12 +80,12 @@ async function cookiesAt(path: string): Promise<readonly (string | null)[]> {
 }
 
 describe("the console's session", () => {
-  it("opens the console, so it is worth keeping", async () => {
+  it("opens the console, so it is worth protecting", async () => {
     const told = await client.send({ method: "GET", path: BASE, headers: [["Cookie", session]], body: null });
     expect(told.status).toBe(200);
   });
 
-  it("does not go out with a protected call, nor is it stored with its question", async () => {
+  it("is not sent with a protected call, nor stored with its question", async () => {
     const path = `/verify/${freshKey()}`;
     const key = freshKey();
     await origin.behave({ key, path: `/by-key/${key}` }, { status: 503, effect: false });
@@ -114,12 +114,12 @@ describe("the console's session", () => {
     expect(cookies?.map(([, value]) => value)).toEqual([KEPT]);
   });
 
-  it("does not go out through a binding with a key", async () => {
+  it("is not sent through a binding with a key", async () => {
     await client.send({ path: "/bound/pay", key: freshKey(), headers: lines() });
     expect(await cookiesAt("/bound/pay")).toEqual([KEPT]);
   });
 
-  it("does not go out unprotected", async () => {
+  it("is not sent with an unprotected request", async () => {
     const path = `/open/${freshKey()}`;
     await refused.while("INSERT", async () => {
       await client.send({ path, key: freshKey(), headers: lines() });
@@ -127,7 +127,7 @@ describe("the console's session", () => {
     expect(await cookiesAt(path)).toEqual([KEPT]);
   });
 
-  it("does not go out with a WebSocket, which opens all the same", async () => {
+  it("is not sent with a WebSocket, which still opens", async () => {
     const path = `/socket/${freshKey()}`;
     const opened = openRequest({
       ...endpoint(gateway.url),
@@ -146,13 +146,13 @@ describe("the console's session", () => {
     expect(await cookiesAt(path)).toEqual([THEIRS]);
   });
 
-  it("leaves no empty header behind where it came alone", async () => {
+  it("leaves no empty Cookie header when it was the only cookie", async () => {
     const path = `/else/${freshKey()}`;
     await client.send({ method: "GET", path, headers: [["Cookie", session]], body: null });
     expect(await cookiesAt(path)).toEqual([null]);
   });
 
-  it("makes no other caller and no other request of anybody", async () => {
+  it("changes neither the scope nor the fingerprint of a request", async () => {
     for (const path of ["/cookie/x", "/session/x"]) {
       const key = freshKey();
       const headers: HeaderPair[] = [["Cookie", `theme=dark; ${session}`]];

@@ -1,5 +1,5 @@
-// An operator when one shard of four fails: everything that the others hold is shown, by API, console and command line, and
-// the one that is missing is named wherever something of it would stand.
+// An operator when one shard of four fails: API, console and command line show everything that the others hold, and name the
+// failing shard wherever its data is missing.
 
 import type { Browser } from "playwright-core";
 import * as v from "valibot";
@@ -51,7 +51,7 @@ afterAll(async () => {
 async function forget(key: string): Promise<void> {
   const { json } = await scene.ask("GET", `/records?key=${key}`);
   const { records } = v.parse(v.object({ records: v.array(v.object({ id: v.string() })) }), json);
-  // Its lock is long: it stays, resolved, and waits for nobody.
+  // Its lock is long, so the record stays, resolved.
   const body = { confirm: true, reason: "one is enough", response: { status: 201 } };
   await scene.ask("POST", `/records/${records[0]?.id}/resolve`, { body });
 }
@@ -59,7 +59,7 @@ async function forget(key: string): Promise<void> {
 const others = (): readonly string[] => [...keys].filter(([shard]) => shard !== silent[0]).map(([, key]) => key);
 
 describe("while one shard fails", () => {
-  it("/drain counts the others, and names it", async () => {
+  it("/drain counts the other shards, and names the failing one", async () => {
     const { status, json } = await scene.ask("GET", "/drain");
     expect(status).toBe(200);
     const { unknown, silent: named, shards } = v.parse(drainSchema, json);
@@ -67,7 +67,7 @@ describe("while one shard fails", () => {
     expect(shards.map(({ shard }) => shard)).toEqual(["shard-0-of-4", "shard-1-of-4", "shard-3-of-4"]);
   });
 
-  it("/records lists the others in pages of any size, and names it", async () => {
+  it("/records lists the other shards in pages of any size, and names the failing one", async () => {
     for (const limit of [1, 2, 500]) {
       const found: string[] = [];
       const named = new Set<string>();
@@ -84,7 +84,7 @@ describe("while one shard fails", () => {
     }
   });
 
-  it("a key of its own is not said to have no record, and a key of another is found", async () => {
+  it("a key of the failing shard is not reported as missing, and a key of another shard is found", async () => {
     const asked = await scene.ask("GET", `/records?key=${silent[1]}`);
     expect(asked).toMatchObject({ status: 503, json: { code: "store-unavailable" } });
     const [other = ""] = others();
@@ -92,7 +92,7 @@ describe("while one shard fails", () => {
     expect(json).toMatchObject({ records: [{ key: other }], silent: [] });
   });
 
-  it("the command line lists the others, and warns", async () => {
+  it("the command line lists the other shards, and warns", async () => {
     const env = { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
     const { code, stdout, stderr } = await runOnceway(["ls", "--state", "unknown", "--json"], env);
     expect(code).toBe(0);
@@ -104,7 +104,7 @@ describe("while one shard fails", () => {
     expect(stderr).toBe("A shard does not answer, and records there are not listed: shard-2-of-4. Try again later.\n");
   });
 
-  it("the console shows the others and a notice, which goes by itself when the shard is back", async () => {
+  it("the console shows the other shards and a notice, which disappears when the shard is back", async () => {
     const { page, complaints, close } = await openConsole(browser, scene);
     const notice = page.locator("#silent");
     await signIn(page);
@@ -128,7 +128,7 @@ describe("while one shard fails", () => {
   });
 });
 
-it("where no shard answers nothing is told as if it were empty", async () => {
+it("when no shard answers, nothing is shown as empty", async () => {
   const own = await startOperatorScene({ shards: 1, scope: ["none"] }, [{ path: "/act" }]);
   const key = freshKey();
   await own.send({ path: "/act", key });

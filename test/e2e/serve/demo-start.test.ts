@@ -66,7 +66,7 @@ async function stateFolder(): Promise<string> {
   return folder;
 }
 
-it("runs once on a state: a second one says who has it and what to do, and harms nothing", async () => {
+it("runs once per state folder: a second one says who uses it and what to do, and harms nothing", async () => {
   const state = await stateFolder();
   const port = await freePort();
   const first = start(state, port);
@@ -81,7 +81,7 @@ it("runs once on a state: a second one says who has it and what to do, and harms
   expect(second.output()).toContain("stop it, or use another folder: STATE=");
   expect((await clientOf(url).send(message)).body).toEqual(answer.body);
 
-  // With a folder of its own it runs beside the first, on the next free port, and says so.
+  // With its own folder it runs beside the first on the next free port, and says so.
   const third = start(await stateFolder(), port);
   expect(await third.url()).not.toBe(url);
   expect(third.output()).toContain(`Port ${port} is in use. Starting the gateway on `);

@@ -95,7 +95,7 @@ const MARKS: readonly (readonly HeaderPair[])[] = [
   [["CF-Worker-Entrypoint", "Operators"]],
 ];
 
-/** Whatever a stranger tries here, no operator answers, and nothing below their path arrives at the origin. */
+/** Whatever a stranger tries here, no operator API answers, and nothing below its path reaches the origin. */
 async function checkClosed(port: number): Promise<void> {
   await origin.reset();
   const answers: (readonly [string, RawResponse])[] = [];
@@ -125,7 +125,7 @@ describe("operators with a listener of their own", () => {
   });
   afterAll(() => removeGateway(gateway));
 
-  it("come in there, and find nothing else there", async () => {
+  it("reach the operator path there, and nothing else", async () => {
     expect((await ask(operatorPort, `${BASE}/health`)).status).toBe(200);
     await origin.reset();
     for (const target of ["/", "/v1/orders", "/.well-known/idempotency", "/x/../_onceway/health", "/_Onceway/health"]) {
@@ -135,7 +135,7 @@ describe("operators with a listener of their own", () => {
     expect(await origin.requests()).toEqual([]);
   });
 
-  it("come in nowhere else, behind nothing", () => checkClosed(gateway.port));
+  it("reach it on no other port without a proxy", () => checkClosed(gateway.port));
 
   describe.each(KINDS)("behind %s, as src/serve/README.md prints it", (kind) => {
     let proxy: Proxy;
@@ -145,14 +145,14 @@ describe("operators with a listener of their own", () => {
     });
     afterAll(() => proxy.stop());
 
-    it("come in from their own network alone", async () => {
+    it("reach it only from their own network", async () => {
       expect((await ask(proxy.operatorPort, `${BASE}/health`, [], OPERATOR)).status).toBe(200);
       expect((await ask(proxy.operatorPort, `${BASE}/health`)).status).toBe(403);
     });
 
-    it("come in nowhere else", () => checkClosed(proxy.port));
+    it("reach it on no other port", () => checkClosed(proxy.port));
 
-    it("leave clients alone", async () => {
+    it("do not affect clients", async () => {
       const key = freshKey();
       const send = (): Promise<RawResponse> =>
         rawRequest({
@@ -168,7 +168,7 @@ describe("operators with a listener of their own", () => {
       expect(await origin.effects(key)).toBe(1);
     });
 
-    it("is believed by the gateway, and lets no client say which host and scheme were asked for", async () => {
+    it("tells the gateway the requested host and scheme, and drops a client's own claims", async () => {
       const target = `/open/${freshKey()}`;
       await ask(proxy.port, target, [
         ["Host", "api.example.com"],
@@ -187,7 +187,7 @@ describe("operators with a listener of their own", () => {
   });
 });
 
-describe("operators on the port of everybody, behind a proxy's rule for their path", () => {
+describe("operators on the clients' port, behind a proxy's rule for their path", () => {
   let gateway: Gateway;
   beforeAll(async () => {
     gateway = await startGateway();
@@ -204,7 +204,7 @@ describe("operators on the port of everybody, behind a proxy's rule for their pa
       `listen all\n  bind 127.0.0.1:${port}\n  http-request deny if { path_beg /_onceway } !{ src ${OPERATOR}/32 }\n  server gateway 127.0.0.1:${to}\n`,
   };
 
-  it.each(KINDS)("come in from their own network alone: %s", async (kind) => {
+  it.each(KINDS)("reach it only from their own network: %s", async (kind) => {
     const port = await freePort();
     const proxy = await runProxy(kind, RULES[kind](port, gateway.port), port, port);
     try {

@@ -1,4 +1,4 @@
-// What `npm run serve` refuses to run, and what becomes of secrets.
+// What `npm run serve` refuses to run, and how it passes secrets.
 
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ it("refuses a configuration with problems, and names every one", async () => {
   await expect(readdir(stateDir)).rejects.toThrow("ENOENT");
 });
 
-it("refuses what only Cloudflare has", async () => {
+it("refuses bindings that exist only on Cloudflare", async () => {
   const vars = {
     IDEMPOTENCY: {},
     ROUTES: [
@@ -39,7 +39,7 @@ it("refuses what only Cloudflare has", async () => {
   expect(gateway.output()).toMatch(/\n4 problems\n$/);
 });
 
-it("runs one environment, and warns of the bucket that is not there", async () => {
+it("runs one environment, and warns that its bucket does not exist here", async () => {
   const env = {
     local: {
       vars: { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/local" }] },
@@ -57,7 +57,7 @@ it("runs one environment, and warns of the bucket that is not there", async () =
   expect(await policy.text()).toContain("/local");
 });
 
-it("hands secrets to the Worker, and to nobody else: no output, no command line, no file", async () => {
+it("passes secrets only to the Worker: not to output, command line or files", async () => {
   const [fromFile, fromEnvironment] = ['s3cret "quoted" \\ file', "s3cret-environment"];
   const { dir, stateDir, args } = await writeDeployment({
     main: "teller.ts",
@@ -82,7 +82,7 @@ it("hands secrets to the Worker, and to nobody else: no output, no command line,
   expect([gateway.output(), ...commandLines, ...texts].filter((text) => text.includes("s3cret"))).toEqual([]);
 });
 
-it("refuses a secret without a value, and one that would change the configuration unseen", async () => {
+it("refuses a secret without a value, and one that would silently change the configuration", async () => {
   const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/" }] };
   const { dir, args } = await writeDeployment({ vars, secrets: { required: ["ADMIN_TOKEN"] } });
   await writeFile(join(dir, "secrets"), "ROUTES_2=[]\n");
@@ -92,7 +92,7 @@ it("refuses a secret without a value, and one that would change the configuratio
   expect(gateway.output()).toContain("ROUTES_2: is not a secret: write it in wrangler.toml");
 });
 
-it("gives operators a port of their own, when the configuration and the command line both say so", async () => {
+it("gives operators their own port when the configuration and the command line both ask for it", async () => {
   const token = "0123456789abcdef".repeat(4);
   const routes = [{ path: "/v1/pay" }];
   const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9", operator_listener: "own" }, ROUTES: routes };

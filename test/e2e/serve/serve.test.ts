@@ -1,4 +1,4 @@
-// The gateway on plain workerd, as `npm run serve` starts it: what its users rely on when processes end, in whatever way.
+// The gateway on plain workerd, as `npm run serve` starts it: what its users rely on when processes end in any way.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
@@ -27,7 +27,7 @@ function deployment(settings: Readonly<Record<string, string>> = {}): Promise<De
   return writeDeployment({ vars });
 }
 
-it("answers, replays, and says that it is well", async () => {
+it("answers, replays, and reports that it is healthy", async () => {
   const { args } = await deployment();
   const gateway = serve(args);
   const { url } = await gateway.listening();
@@ -46,7 +46,7 @@ it("answers, replays, and says that it is well", async () => {
   expect(await serve(["health", "--port", port]).exited).toBe(1);
 });
 
-it("starts a killed workerd again on the same port, and hold stands: the lost attempt is never made twice", async () => {
+it("restarts a killed workerd on the same port, and with hold the lost attempt is never repeated", async () => {
   const { args, stateDir } = await deployment({ timeout: "1s", lock: `${LOCK_MS}ms` });
   const gateway = serve(args);
   const before = await gateway.listening();
@@ -99,7 +99,7 @@ describe("told to stop in the middle of a call", () => {
     },
   );
 
-  it("cuts off what takes longer than --grace, and says so by its exit code", async () => {
+  it("cuts off calls that take longer than --grace, and reports that by its exit code", async () => {
     const { args } = await deployment();
     const gateway = serve([...args, "--grace", "300ms"]);
     const { url } = await gateway.listening();
@@ -114,7 +114,7 @@ describe("told to stop in the middle of a call", () => {
     await origin.release(call.key);
   });
 
-  it("ends at once when it is told a second time", async () => {
+  it("ends at once at the second signal", async () => {
     const { args } = await deployment();
     const gateway = serve([...args, "--grace", "10m"]);
     const { url } = await gateway.listening();
@@ -131,7 +131,7 @@ describe("told to stop in the middle of a call", () => {
 });
 
 describe("the state directory", () => {
-  it("belongs to one gateway at a time: a second one is refused, and told who has it", async () => {
+  it("belongs to one gateway at a time: a second one is refused, with the id of the first", async () => {
     const { args } = await deployment();
     const first = serve(args);
     const { workerd } = await first.listening();
@@ -161,14 +161,14 @@ describe("the state directory", () => {
   });
 });
 
-it("names an address that is none of this machine", async () => {
+it("names an address that does not belong to this machine", async () => {
   const { args } = await deployment();
   const nowhere = serve([...args, "--host", "192.0.2.1"]);
   expect(await nowhere.exited).toBe(1);
   expect(nowhere.output()).toContain("192.0.2.1 is not an address of this machine");
 });
 
-it("does not try again and again where it cannot start at all", async () => {
+it("does not retry endlessly when it cannot start", async () => {
   const { args } = await deployment();
   const { url } = await serve(args).listening();
   const other = await deployment();

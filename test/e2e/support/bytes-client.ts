@@ -1,5 +1,5 @@
-// A client for large bodies in both directions: it sends and takes them piece by piece and remembers digests, not bytes.
-// Nothing is decoded. One request per connection.
+// A client for large bodies in both directions: it sends and receives them piece by piece and keeps digests, not bytes. It
+// decodes nothing. One request per connection.
 
 import { createHash } from "node:crypto";
 import { type ClientRequest, type IncomingMessage, request as openHttp } from "node:http";
@@ -29,7 +29,7 @@ export interface TransferRequest {
   readonly headers?: readonly HeaderPair[];
   /** A small JSON text when there is none. */
   readonly upload?: Upload;
-  /** How the origin answers this very request; no part of what is asked for. */
+  /** How the origin answers this request; not part of the fingerprint. */
   readonly behave?: Script;
 }
 
@@ -43,7 +43,7 @@ export interface TransferHead {
 export interface Received extends TransferHead {
   readonly bytes: number;
   readonly sha256: string;
-  /** The beginning of the body: what a problem says. */
+  /** The beginning of the body, enough for a problem. */
   readonly text: string;
   /** False: the connection ended before the body did. */
   readonly complete: boolean;

@@ -1,4 +1,4 @@
-// What a shard stores of bodies, read beside the running gateway (or after it was killed), which it disturbs in nothing.
+// What a shard stores of bodies, read beside the running gateway (or after it was killed) without disturbing it.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Gateway } from "../../support/gateway.ts";

@@ -1,4 +1,4 @@
-// An operator in front of the console: a page of a real browser that notes whatever it should not have to complain about.
+// An operator at the console: a page of a real browser that records every error.
 
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { freshKey } from "../../support/http.ts";
@@ -6,7 +6,7 @@ import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "./ope
 
 export const HOLD = "/pay";
 
-/** A console that is asked for nothing it may not show makes no complaint. */
+/** An open console page. A page without defects has no complaints. */
 export interface Operated {
   readonly page: Page;
   /** Errors of scripts, violations of the content security policy, requests to other hosts. */

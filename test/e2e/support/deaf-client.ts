@@ -1,5 +1,5 @@
-// A client that sends everything before it reads anything, as simple ones do (RFC 9112, section 9.6): whatever the answer,
-// and however early it comes, the whole body is written first. When the connection breaks on the way, it has no answer.
+// A client that sends everything before it reads anything, as simple clients do (RFC 9112, section 9.6). It writes the whole
+// body first, however early the answer comes. If the connection breaks meanwhile, it has no answer.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -37,7 +37,7 @@ async function exchange(socket: Socket, request: DeafRequest): Promise<RawRespon
   for (const piece of requestPieces(socket, request)) {
     if (!socket.write(piece)) await once(socket, "drain");
   }
-  // Nothing is read before someone listens.
+  // A socket without a listener reads nothing.
   const parser = createResponseParser("POST");
   const ended = Promise.withResolvers<void>();
   socket.on("data", (bytes) => {

@@ -1,7 +1,6 @@
-// A small model of what clients can see of a key's life, and the run that compares it with a gateway: a sequence of
-// requests over few keys, scopes, bodies and routes, each with what the origin will do if it is asked. The model knows
-// nothing of how the gateway works. Where the clock decides (a lock that ends) it knows an interval, and within that it
-// takes either answer.
+// A small model of what clients can see of a key's life, and the run that compares it with a gateway: a sequence of requests
+// over few keys, scopes, bodies and routes, each with what the origin does if it is called. The model is independent of the
+// gateway's code. Where the clock decides (a lock that ends), it knows an interval in which it accepts either answer.
 //
 //   sent            answered         sent + lock        answered + lock
 //     ├── the claim ──┤                   ├── the lock ends ──┤
@@ -72,7 +71,7 @@ function outcomeNames(): (keyof typeof OUTCOMES)[] {
   ];
 }
 
-/** A key keeps its route, but for a few requests that reuse it on another. */
+/** A key keeps its route, except for a few requests that reuse it on another. */
 export const modelRun: fc.Arbitrary<ModelRun> = fc
   .tuple(
     fc.array(fc.constantFrom<Route>("retry", "hold", "short"), { minLength: 3, maxLength: 3 }),
@@ -104,12 +103,12 @@ interface ModelRecord {
   readonly known: Known;
 }
 
-/** Whether the origin is asked: `either` where only the clock knows. */
+/** Whether the origin is called; `either` if it depends on the clock. */
 type Prediction =
   | { readonly kind: "start" | "in-flight" | "either" | "mismatch" | "outcome-unknown" }
   | { readonly kind: "replay"; readonly status: number; readonly body: string };
 
-/** Plays one run with keys of its own, and compares every answer and every count. */
+/** Plays one run with fresh keys, and compares every answer and every count. */
 export async function playModel(
   run: ModelRun,
   gateway: Gateway,
@@ -126,7 +125,7 @@ export async function playModel(
   }
   for (const [key, count] of effects) expect(await origin.effects(key)).toBe(count);
 
-  /** Those that are over soon; nobody waits for the others. */
+  /** The locks that end soon. The model does not wait for the others. */
   async function passShortLocks(): Promise<void> {
     const ends = [...records.values()].flatMap(({ known }) => (known.state === "locked" ? [known.latestEndMs] : []));
     const soon = ends.filter((end) => end - Date.now() < 2_000);
@@ -247,7 +246,7 @@ function predict(record: ModelRecord | undefined, fingerprint: string, sentAt: n
   }
 }
 
-/** An answer in a few words, so that a difference can be read. */
+/** A short description of an answer, for readable differences. */
 function said(response: RawResponse): string {
   const code = problemCode(response);
   if (code === null) return `${isReplay(response) ? "replay" : "first"} ${response.status} ${response.body.toString()}`;

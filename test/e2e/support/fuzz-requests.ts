@@ -1,5 +1,5 @@
-// Requests as nobody should send them, for the fuzzing of the running gateway: generators of header lines, targets,
-// methods and bodies, and a second opinion on which of them an origin may take for a protected one.
+// Malformed and odd requests for fuzzing the running gateway: generators of header lines, targets, methods and bodies, and an
+// independent check of which of them an origin may read as protected.
 
 import fc from "fast-check";
 import type { HeaderPair } from "../../support/http.ts";
@@ -61,7 +61,7 @@ export const keyValue: fc.Arbitrary<string> = fc.oneof(
   fc.integer({ min: 200, max: 9_000 }).map((length) => "k".repeat(length)),
 );
 
-/** Names that somebody in between gives a meaning to, above all itty-durable and the platform. */
+/** Header names with a meaning for a component in between, above all itty-durable and the platform. */
 const meaningfulName = fc.constantFrom(
   "do-content",
   "do-name",
@@ -228,7 +228,7 @@ export const target: fc.Arbitrary<string> = fc.oneof(
   fc.integer({ min: 1_000, max: 20_000 }).map((length) => `/p/${"x".repeat(length)}`),
 );
 
-/** Of the `Host` header; the first is what a client sends that means well. */
+/** Values of the `Host` header; the first is a well-behaved client's. */
 export const host: fc.Arbitrary<string> = fc.oneof(
   { weight: 6, arbitrary: fc.constant("gateway.example") },
   fc.constantFrom(
@@ -309,9 +309,9 @@ export const body: fc.Arbitrary<FuzzBody> = fc.oneof(
 );
 
 /**
- * Whether some origin takes the path for one below `/p` or `/do`: as it is written, with its escapes decoded, in one go or
+ * Whether some origin reads the path as one below `/p` or `/do`: as it is written, with its escapes decoded, in one go or
  * segment by segment, with slashes merged, dot segments resolved and parameters ignored, whatever the letters' case.
- * Written without a look at the gateway's own rule: wherever this says yes, the request has to have been protected.
+ * Written independently of the gateway's rule: if this returns true, the request must have been protected.
  */
 export function isProtectedPath(url: string): boolean {
   const written = url.split("?", 1)[0] ?? "";
@@ -323,7 +323,7 @@ export function isProtectedPath(url: string): boolean {
   );
 }
 
-/** Whether the path may be taken for a protected one, by whatever origin: it names one, in some place and some encoding. */
+/** Whether any origin may read the path as a protected one: it contains one, at some place and in some encoding. */
 export function resemblesProtectedPath(url: string): boolean {
   const decoded = decodeAscii(decodeAscii(decodeAscii(url.split("?", 1)[0] ?? "")));
   return /(^|[/\\;?#\0])(p|do)([/\\;?#\0]|$)/i.test(decoded);

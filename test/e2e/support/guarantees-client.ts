@@ -1,5 +1,5 @@
-// A client of a protected route, for tests of the guarantees: sends one keyed request over a connection of its own,
-// reads the gateway's problems, and waits for what has a deadline by asking again.
+// A client of a protected route for tests of the guarantees: sends one request with a key over its own connection, reads the
+// gateway's problems, and waits for deadlines by polling.
 
 import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
@@ -52,12 +52,12 @@ export function essence(response: RawResponse): object {
   return { status, statusText, headers: repeated, body: body.toString("base64"), complete };
 }
 
-/** The mark of a replay; and what a first answer that is told as it comes cannot say yet, or says by its framing. */
+/** The mark of a replay, and headers that a streamed first answer does not have yet, or that belong to its framing. */
 const NOT_REPEATED = new Set(["idempotent-replayed", "idempotency-expires", "content-length", "transfer-encoding"]);
 
 const POLL_MS = 50;
 
-/** Asks again until `accept` takes the answer. Throws with the last answer once `withinMs` has passed. */
+/** Retries until `accept` accepts the answer. Throws with the last answer once `withinMs` has passed. */
 export async function until<T>(ask: () => Promise<T>, accept: (answer: T) => boolean, withinMs: number): Promise<T> {
   const giveUpAt = Date.now() + withinMs;
   for (;;) {

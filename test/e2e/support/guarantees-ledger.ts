@@ -1,5 +1,5 @@
-// The shards' ledgers as they lie on disk, read from outside while a gateway runs on them, or after it was killed. It
-// only looks: what it shows is durable, and that it looked wakes no object.
+// The shards' ledgers on disk, read from outside while a gateway runs on them or after it was killed. Read-only: what it shows
+// is durable, and reading wakes no object.
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export type LedgerRow = v.InferOutput<typeof row>;
 /** Every record of every shard under a gateway's state folder. */
 export async function readLedgers(stateDir: string): Promise<readonly LedgerRow[]> {
   const names = await readdir(stateDir, { recursive: true });
-  // Objects of this project only; the runtime keeps databases of its own beside them.
+  // The runtime keeps databases of its own beside those of the shards.
   const ledgers = names.filter((name) => /KeyShard\/[0-9a-f]{64}\.sqlite$/.test(name));
   return ledgers.flatMap((name) => readLedger(join(stateDir, name)));
 }
@@ -21,7 +21,7 @@ export async function readLedgers(stateDir: string): Promise<readonly LedgerRow[
 function readLedger(path: string): readonly LedgerRow[] {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {
-    // An object that has only just begun has no table yet.
+    // An object that has just started has no table yet.
     const tables = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'records'").all();
     if (tables.length === 0) return [];
     return v.parse(v.array(row), database.prepare("SELECT id, state, attempt, locked_until FROM records").all());

@@ -1,5 +1,5 @@
-// A proxy between a client and the gateway that loses answers: the gateway has given one, whole, and the client's
-// connection is reset before, or inside, it. It also notes what went through it, which the origin cannot see.
+// A proxy between a client and the gateway that loses answers: the gateway has sent a whole one, and the client's connection is
+// reset before or inside it. It also records what passed through it, which the origin cannot see.
 
 import { createServer, request as openRequest } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -75,7 +75,7 @@ function ask(port: number, request: IncomingMessage, response: ServerResponse): 
     const { method, url, rawHeaders: headers } = request;
     const asked = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false }, resolve);
     asked.on("error", reject);
-    // Who leaves the proxy leaves the gateway.
+    // A client that leaves the proxy also leaves the gateway.
     response.once("close", () => asked.destroy());
     request.pipe(asked);
   });

@@ -1,5 +1,5 @@
-// The OpenAPI file as tests use it: which operations there are, and whether a response is one of those that an operation
-// may give, with its headers and its schema.
+// The OpenAPI file for tests: its operations, and whether a response is among those of an operation, with its headers and its
+// schema.
 
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -58,7 +58,7 @@ export interface Answer {
   readonly json: unknown;
 }
 
-/** What is wrong with an answer to a request for this path; `null` when it is one that stands in the file. */
+/** What is wrong with an answer to a request for this path; `null` if the file allows it. */
 export function violationOf(method: string, path: string, { status, headers, json }: Answer): string | null {
   const template = Object.keys(document.paths).find((one) => patternOf(one).test(path));
   const found = document.paths[template ?? ""]?.[method.toLowerCase()];
@@ -80,7 +80,7 @@ export function violationOf(method: string, path: string, { status, headers, jso
   return validate(json) ? null : `${found.operationId}: ${ajv.errorsText(validate.errors)}: ${JSON.stringify(json)}`;
 }
 
-/** Of OpenAPI's two kinds of headers: one that need not come. */
+/** Whether a header is optional in OpenAPI. */
 function isOptional(named: Readonly<Record<string, unknown>>): boolean {
   const written = typeof named["$ref"] === "string" ? valueAt(named["$ref"]) : named;
   return v.is(v.object({ required: v.literal(false) }), written);

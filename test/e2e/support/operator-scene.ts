@@ -1,5 +1,5 @@
-// A gateway with tokens for operators, an origin behind it, and a client for the operator API that holds every answer
-// against the OpenAPI file.
+// A gateway with operator tokens, an origin behind it, and a client for the operator API that checks every answer against the
+// OpenAPI file.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -18,11 +18,11 @@ export interface Ask {
   readonly token?: string | null;
   /** JSON. */
   readonly body?: unknown;
-  /** Where it comes from, as Cloudflare would say it. */
+  /** The caller's address, in the header that Cloudflare sets. */
   readonly address?: string;
 }
 
-export interface Told extends Answer {
+export interface OperatorAnswer extends Answer {
   readonly text: string;
 }
 
@@ -30,7 +30,7 @@ export interface OperatorScene extends Client {
   readonly gateway: Gateway;
   readonly origin: TestOrigin;
   /** `path` begins below the operator path. */
-  ask(method: string, path: string, how?: Ask): Promise<Told>;
+  ask(method: string, path: string, how?: Ask): Promise<OperatorAnswer>;
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function startOperatorScene(
     origin,
     async ask(method, path, how = {}) {
       const told = await askGateway(gateway.url + BASE + path, method, how);
-      // Where the API is off there is no operation at all.
+      // If the API is off there are no operations.
       if (tokens["ADMIN_TOKEN"] !== undefined) {
         expect(violationOf(method, path.split("?")[0] ?? "", told)).toBeNull();
       }
@@ -68,7 +68,7 @@ export async function askGateway(
   url: string,
   method: string,
   { token = ADMIN_TOKEN, body, address = randomUUID() }: Ask,
-): Promise<Told> {
+): Promise<OperatorAnswer> {
   const headers = new Headers({ "cf-connecting-ip": address });
   if (token !== null) headers.set("Authorization", `Bearer ${token}`);
   const response = await fetch(url, {

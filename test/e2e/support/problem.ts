@@ -24,7 +24,7 @@ export interface ExpectedProblem {
   readonly echo: string | null;
 }
 
-/** Holds a response against all that a problem promises, and gives its body for what is particular to it. */
+/** Checks a response against everything that a problem promises. Returns its body for further checks. */
 export function expectProblem(response: RawResponse, expected: ExpectedProblem): ProblemBody {
   const { code, status, retryable, echo } = expected;
   const text = response.body.toString();
@@ -58,7 +58,7 @@ export function expectFirstAnswer(response: RawResponse, status: number): void {
   expect(headerValue(response, "content-type")).not.toBe("application/problem+json");
 }
 
-/** The very same answer from the record: status, its text, headers and bytes, marked as a replay. */
+/** Exactly the same answer from the record: status and its text, headers and bytes, marked as a replay. */
 export function expectReplay(response: RawResponse, first: RawResponse, omitted: readonly string[] = []): void {
   expect({ status: response.status, text: textOf(response) }).toEqual({ status: first.status, text: textOf(first) });
   expect(response.statusText).toBe(first.statusText);

@@ -1,5 +1,5 @@
-// Makes the storage of a gateway with one shard refuse statements, from outside and for true: a trigger in the shard's file
-// that the running gateway runs into. The object has to have been used once.
+// Makes the storage of a gateway with one shard really refuse statements, with a trigger that is added to the shard's file
+// beside the running gateway. The object has to have been used once.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Gateway } from "../../support/gateway.ts";

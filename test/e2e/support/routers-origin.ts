@@ -1,5 +1,5 @@
-// An origin whose routes are real routers' own: Fastify and Express, each as it comes and in its other settings. A request
-// names its router in a header. What is told of it is which handlers ran, and with which attempt.
+// An origin with real routers: Fastify and Express, each with its defaults and with other settings. A request names its router
+// in a header. The origin reports which handlers ran, and with which attempt.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import express from "express";

@@ -1,5 +1,5 @@
-// A gateway and the origin behind it, each in its own process, and a client that sends raw HTTP to the one while the
-// effects are counted at the other. One scene serves a whole test file; keys and paths are fresh in every test.
+// The common setup: a gateway and the origin behind it, each in its own process, and a client that sends raw HTTP to the
+// gateway while effects are counted at the origin. One scene serves a whole test file; every test uses fresh keys and paths.
 
 import { rm } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
@@ -17,7 +17,7 @@ export interface Message {
   /** A small JSON text by default; `null` for none. */
   readonly body?: Buffer | string | null;
   readonly chunked?: boolean;
-  /** How the origin answers this very request: it travels with it, and is no part of what is asked for. */
+  /** How the origin answers this request. It is sent in a header, and is not part of the fingerprint. */
   readonly behave?: Script;
   readonly timeoutMs?: number;
 }
@@ -50,7 +50,7 @@ export async function startScene(settings: Settings, routes: Routes): Promise<Sc
   };
 }
 
-/** A gateway alone, on a state of its own. */
+/** A gateway alone, with its own state. */
 export async function startGateway(originUrl: string, settings: Settings, routes: Routes): Promise<Gateway> {
   const vars = { IDEMPOTENCY: { origin: originUrl, ...settings }, ROUTES: routes };
   return startWorkerd({ stateDir: await makeStateDir(), vars });
@@ -83,7 +83,7 @@ export function clientOf(url: string): Client {
   return { open, send: (message) => open(message).response };
 }
 
-/** Asks again and again until there is an answer that is not `null`. */
+/** Polls until there is an answer that is not `null`. */
 export async function until<T>(ask: () => Promise<T | null>, what: string, timeoutMs = 15_000): Promise<T> {
   const giveUpAt = Date.now() + timeoutMs;
   for (;;) {

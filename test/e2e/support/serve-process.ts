@@ -1,5 +1,5 @@
-// `npm run serve` as a user starts it: a process, its output, its exit code, and the workerd that it started. Whatever is
-// still running on a test's own folder at its end is killed, process by process.
+// `npm run serve` as a user starts it: the process, its output, its exit code, and the workerd that it started. Processes that
+// still use a test's folder at the end of the test are killed one by one.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ export interface ServeProcess {
   /** The exit code; null where a signal ended it. */
   readonly exited: Promise<number | null>;
   readonly signal: (signal: NodeJS.Signals) => void;
-  /** Where it listens and which process workerd is, once it has told so for the `times`th time. */
+  /** Its URL and workerd's process id, once it has printed them for the `times`th time. */
   readonly listening: (times?: number) => Promise<Listening>;
 }
 
@@ -43,7 +43,7 @@ export function serve(args: readonly string[], env: Readonly<Record<string, stri
   const exited = new Promise<number | null>((resolve) => {
     child.once("exit", (code, signal) => {
       hasExited = true;
-      // The workerd of one that was killed lives on and holds its output open.
+      // The workerd of a killed supervisor lives on and holds the output open.
       if (signal !== null) resolve(code);
     });
     // All that it printed has been read.
@@ -75,9 +75,9 @@ export function serve(args: readonly string[], env: Readonly<Record<string, stri
   };
 }
 
-/** Kills what still runs on a folder of this test, and erases the folders; for `afterEach`. */
+/** Kills processes that still use a folder of this test, and erases the folders. For `afterEach`. */
 export async function cleanUp(): Promise<void> {
-  // By what stands on their command lines: a workerd whose supervisor is killed while it starts has told nobody its id.
+  // Finds them by their command lines, because a workerd whose supervisor was killed during the start has not printed its id.
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   for (const pid of pids) {
     const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
@@ -95,7 +95,7 @@ export function killNow(pid: number): void {
   }
 }
 
-/** A folder with a `wrangler.toml` as a user writes it; `vars` and whatever else stands in it. */
+/** A folder with a `wrangler.toml` as a user writes it, with `vars` and other tables. */
 export async function writeDeployment(config: Readonly<Record<string, Json>>): Promise<Deployment> {
   const dir = await mkdtemp(join(tmpdir(), "onceway-serve-"));
   folders.add(dir);

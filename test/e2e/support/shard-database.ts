@@ -1,5 +1,5 @@
-// The SQLite file of the one shard of a gateway with `shards = 1`, opened beside the running gateway: to make its
-// storage fail truly, and to see what is stored without asking the gateway. The object has to have been used once.
+// The SQLite file of the only shard of a gateway with `shards = 1`, opened beside the running gateway: to make its storage
+// really fail, and to read what is stored without a request. The object has to have been used once.
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ export function shardFiles({ stateDir }: Pick<Gateway, "stateDir">): readonly st
 }
 
 export interface ShardDatabase {
-  /** From now on nobody else can write; until `unlock`. */
+  /** Locks the file for all other writers, until `unlock`. */
   lock(): void;
   unlock(): void;
   /** From now on no commit succeeds that inserts a record, or brings one into `state`; until `allowCommits`. */

@@ -1,5 +1,5 @@
-// One shard among others that cannot read its own records: their table is gone from its database for as long as the test
-// wants, and each of its statements fails.
+// One shard among others that cannot read its records: the test removes their table from its database for a time, so each
+// statement on it fails.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Gateway } from "../../support/gateway.ts";

@@ -1,5 +1,5 @@
-// A store that refuses: statements on the database of a gateway's one shard that fail for as long as the test wants, as they
-// do on a full disk. The object has to have been used once.
+// A store that refuses statements: on the database of a gateway's only shard they fail for as long as the test wants, like on
+// a full disk. The object has to have been used once.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Gateway } from "../../support/gateway.ts";
@@ -29,7 +29,7 @@ export interface StoreFaults {
 export function openStoreFaults(gateway: Pick<Gateway, "stateDir">): StoreFaults {
   const database = new DatabaseSync(shardFile(gateway), { timeout: 5_000 });
   return {
-    // FAIL ends the statement and leaves what it has done before: the count stays.
+    // FAIL ends the statement without undoing its earlier changes, so the count stays.
     refuse: (what) =>
       database.exec(`
         BEGIN IMMEDIATE;

@@ -1,5 +1,5 @@
-// A client that watches a response while it comes: what has arrived so far, when it pauses, how it ends. It reads at the
-// speed that the test gives it, over a connection of its own.
+// A client that observes a response while it arrives: what has come so far, and how it ends. It reads at the speed that the
+// test sets, over a separate connection.
 
 import { createHash } from "node:crypto";
 import { type IncomingMessage, request as httpRequest } from "node:http";
@@ -10,7 +10,7 @@ export interface StreamRequest {
   readonly key: string;
   readonly headers?: readonly HeaderPair[];
   readonly body?: string;
-  /** Reads nothing of the body until `resume`, beyond what the system takes by itself. */
+  /** Reads nothing of the body until `resume`, apart from what the system buffers. */
   readonly paused?: boolean;
   /** Keeps only count and digest of what it reads. */
   readonly digestOnly?: boolean;

@@ -6,7 +6,7 @@ import { listen } from "../../support/origin-server.ts";
 
 type Header = readonly [name: string, value: string];
 
-/** The answer to one request, in the hands of the test. */
+/** The answer to one request, written by the test. */
 export interface Streaming {
   /** Sends the status line and the headers; chunked, unless there is a `Content-Length` among them. */
   begin(headers: readonly Header[], status?: number): void;

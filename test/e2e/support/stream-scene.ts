@@ -1,4 +1,4 @@
-// A gateway with one shard in front of an origin whose answers the test writes itself, and readers that watch what comes.
+// A gateway with one shard in front of an origin whose answers the test writes, and readers that observe what arrives.
 
 import { createHash, randomBytes } from "node:crypto";
 import type { Gateway, GatewayVars } from "../../support/gateway.ts";
@@ -95,7 +95,7 @@ export interface Load {
   readonly size: number;
 }
 
-/** Bytes that no part of which looks like another, in pieces of a mebibyte. */
+/** Bytes without repeated parts, in pieces of a mebibyte. */
 export function makeLoad(mebibytes: number): Load {
   const pieces = Array.from({ length: mebibytes }, () => randomBytes(MIB));
   const hash = createHash("sha256");

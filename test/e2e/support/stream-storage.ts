@@ -14,7 +14,7 @@ export interface StreamStorage {
   /** The state of every record, newest last. */
   states(): readonly string[];
   lastAttempt(): { readonly lockedUntil: number; readonly attempt: number } | null;
-  /** From now on every statement that stores a chunk succeeds, and the commit that holds it fails; until `allowChunks`. */
+  /** Lets every statement that stores a chunk succeed and its commit fail, until `allowChunks`. */
   failChunkCommits(): void;
   allowChunks(): void;
   close(): void;

@@ -1,5 +1,5 @@
-// The questions that a gateway with one shard has to put to its origin, read from the shard's file beside the running
-// gateway: so a test learns what the alarm has done without a request that would do it.
+// The pending questions of a gateway with one shard, read from the shard's file beside the running gateway. So a test sees
+// what the alarm has done without a request that would do it.
 
 import { DatabaseSync } from "node:sqlite";
 import * as v from "valibot";
@@ -24,7 +24,7 @@ export interface VerificationRows {
   /** The record of an attempt that has not been settled; its question names the key, which has to be plain text. */
   ofKey(key: string): VerificationRow;
   ofId(id: string): VerificationRow;
-  /** Sends nothing to the gateway; resolves when the record is as it should be. */
+  /** Sends nothing to the gateway. Resolves when the record is in the expected state. */
   until(id: string, accept: (row: VerificationRow) => boolean, what: string): Promise<VerificationRow>;
   close(): void;
 }

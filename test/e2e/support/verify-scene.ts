@@ -1,5 +1,5 @@
-// A gateway with one shard whose routes ask the origin what became of a lost attempt, and what the tests of it have in
-// common: an answer that is lost, what the origin says when it is asked, and who has asked.
+// A gateway with one shard whose routes ask the origin what became of a lost attempt, and the common parts of its tests: a lost
+// answer, the origin's report, and the credentials of the questions.
 
 import { expect } from "vitest";
 import type { GatewayVars } from "../../support/gateway.ts";
@@ -11,7 +11,7 @@ import type { Message, Scene } from "./scene.ts";
 export type Sent = Message & { readonly key: string };
 
 export const VERIFY = { unknown: "verify", verify: "/by-key/{key}" };
-/** No lock ends while a test looks. */
+/** No lock ends during a test. */
 export const LOCKED = { ...VERIFY, lock: "10m" };
 export const SETTINGS: GatewayVars["IDEMPOTENCY"] = {
   shards: 1,
@@ -24,7 +24,7 @@ export function lookUpPath(key: string): string {
   return `/by-key/${encodeURIComponent(key)}`;
 }
 
-/** How the origin answers the question for a key. Told again, it is the new answer that counts. */
+/** Sets how the origin answers the question about a key. A later call replaces the answer. */
 export function tellOf(origin: OriginClient, key: string, behaviour: Behaviour): Promise<void> {
   return origin.behave({ key, path: lookUpPath(key) }, { effect: false, ...behaviour });
 }
@@ -52,12 +52,12 @@ export async function loseAnswerForGood(scene: Scene, message: Sent): Promise<vo
   expectProblem(response, { code: "origin-dropped", status: 502, retryable: false, echo: message.key });
 }
 
-/** Nobody knows, and nobody asks: a person has to find out. */
+/** The outcome is unknown and the gateway does not ask: an operator has to decide. */
 export function expectHeld(response: RawResponse, key: string): void {
   expectProblem(response, { code: "outcome-unknown", status: 409, retryable: false, echo: key });
 }
 
-/** Nobody knows yet; whoever comes again may learn it. */
+/** The outcome is not yet known; a later retry may get it. */
 export function expectOpen(response: RawResponse, key: string, mostSeconds: number): void {
   expectProblem(response, { code: "outcome-unknown", status: 409, retryable: true, echo: key });
   expectRetryAfter(response, mostSeconds);

@@ -50,7 +50,7 @@ const responseHeader: fc.Arbitrary<readonly HeaderPair[]> = fc.oneof(
 
 const GZIPPED = gzipSync("coded ".repeat(100)).toString("latin1");
 
-/** Says that the connection ends: one that ended without a word might be taken for the next request meanwhile. */
+/** Announces the end of the connection; otherwise the runtime might reuse it for the next request. */
 const CLOSE: HeaderPair = ["Connection", "close"];
 
 type AnswerContent = Content & Pick<WireAnswer, "after">;

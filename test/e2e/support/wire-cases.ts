@@ -1,5 +1,5 @@
-// Requests of all kinds that HTTP/1.1 knows, each with its answer, for the differential tests: drawn from a seed, so that a run can be
-// had again.
+// Requests of all kinds in HTTP/1.1, each with its answer, for the differential tests. Drawn from a seed, so that a run can be
+// repeated.
 
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";

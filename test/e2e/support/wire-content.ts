@@ -1,4 +1,4 @@
-// What requests and answers of the differential tests are made of: header values and bodies, in each of their framings.
+// The parts of requests and answers in the differential tests: header values and bodies, in each framing.
 
 import fc from "fast-check";
 import type { HeaderPair } from "../../support/http.ts";

@@ -1,5 +1,5 @@
-// What is different between two ways: in what the origin received, and in what the client did. Each difference is one
-// fact, so that a list of those that are allowed can name it; each such allowance has to be of use.
+// The differences between two ways: in what the origin received, and in what the client received. Each difference is one
+// fact, so that the list of allowances can name it. An allowance that no difference needs is an error.
 
 import type { HeaderPair } from "../../support/http.ts";
 import type { Seen, WireCase, WireResponse } from "./wire-ways.ts";
@@ -13,7 +13,7 @@ export interface Difference {
   readonly other: unknown;
 }
 
-/** A difference that is meant, or that nobody can help; the reason is what the docs say of it. */
+/** A difference that is intended or unavoidable. The reason is the text in the docs. */
 export interface Allowance {
   readonly reason: string;
   allows(difference: Difference, of: WireCase): boolean;
@@ -79,7 +79,7 @@ function compare(at: Difference["at"], what: string, one: unknown, other: unknow
 }
 
 export interface Judgement {
-  /** Differences that nothing allows, each with its case. */
+  /** Differences without an allowance, each with its case. */
   readonly defects: readonly { readonly of: WireCase; readonly difference: Difference }[];
   /** Reasons of allowances that no difference has needed. */
   readonly dead: readonly string[];

@@ -1,5 +1,5 @@
-// An origin of raw bytes: it writes down each request as it came over the wire, and answers with the bytes that its case
-// asks for. A request names its case in a header.
+// An origin of raw bytes: it records each request's bytes, and answers with the bytes of its case. A request names its case in
+// a header.
 
 import { createHash } from "node:crypto";
 import { createServer, type Socket } from "node:net";

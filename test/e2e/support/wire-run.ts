@@ -1,5 +1,5 @@
-// Runs cases on several ways and tells what is different. A difference that does not come again is one of timing (the
-// runtime took a connection that was about to end), and none of what is compared here.
+// Runs cases on several ways and reports the differences. A difference that does not occur again is one of timing (the runtime
+// reused a connection that was about to end), and is ignored.
 
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
@@ -20,7 +20,7 @@ export interface Compared {
 
 type Pair = readonly [one: Seen, other: Seen];
 
-/** Each case as often as there are differences that nothing allows, up to three times; the last time counts. */
+/** Repeats cases with differences that are not allowed, up to three times; the last time counts. */
 export async function compareAll(
   cases: readonly WireCase[],
   allowances: readonly Allowance[],
@@ -50,7 +50,7 @@ function renewed(of: WireCase): WireCase {
   return { ...of, id, headers: of.headers.map(([name, value]) => [name, fresh.get(name) ?? value]) };
 }
 
-/** No difference but those that are allowed, and each of these. */
+/** Expects exactly the allowed differences, and each of them. */
 export function expectNoneButAllowed(compared: readonly Compared[], allowances: readonly Allowance[]): void {
   const { defects, dead } = judge(compared, allowances);
   const shown = defects

@@ -1,5 +1,5 @@
-// The three ways to an origin that the differential tests compare: straight, through a Worker that only forwards, and
-// through the gateway. Each has an origin of its own, so that the very same bytes can be sent to all of them.
+// The three ways to an origin that the differential tests compare: directly, through a Worker that only forwards, and through
+// the gateway. Each has its own origin, so that identical bytes can be sent to all of them.
 
 import { fileURLToPath } from "node:url";
 import { type Gateway, type GatewayVars, makeStateDir, startWorkerd } from "../../support/gateway.ts";

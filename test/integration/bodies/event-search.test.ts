@@ -1,4 +1,4 @@
-// What a search for `Last-Event-ID` costs in a real shard, in statements, and whom it holds up: nobody.
+// What a search for `Last-Event-ID` costs in a real shard, in statements, and that it delays no other request.
 
 import { expect, it } from "vitest";
 import { CountedShard } from "../support/counted-shard.ts";
@@ -6,7 +6,7 @@ import { CountedShard } from "../support/counted-shard.ts";
 const CHUNKS = 32;
 const EVENT = "id: 1\ndata: a\n\n";
 
-/** A body of 8 MiB, in events so short that each line counts. Only the last has an id of its own. */
+/** A body of 8 MiB in very short events. Only the last has its own id. */
 const STREAM = `${EVENT.repeat(Math.floor((CHUNKS * 256 * 1024) / EVENT.length) - 1)}id: 2\n\n`;
 
 async function stored(): Promise<{ readonly shard: CountedShard; readonly key: string }> {
@@ -22,7 +22,7 @@ async function stored(): Promise<{ readonly shard: CountedShard; readonly key: s
 const replay = (shard: CountedShard, key: string, id: string): ReturnType<CountedShard["send"]> =>
   shard.send(key, undefined, undefined, { "last-event-id": id });
 
-it("a search reads each chunk once, and the same one again reads none", async () => {
+it("a search reads each chunk once, and repeating it reads none", async () => {
   const { shard, key } = await stored();
   shard.take();
   expect(await replay(shard, key, "2")).toMatchObject({ bytes: 0, isReplay: true });
@@ -33,13 +33,13 @@ it("a search reads each chunk once, and the same one again reads none", async ()
   expect(again).toBeLessThan(5);
 });
 
-it("others are answered while a search goes on", async () => {
+it("other requests are answered during a search", async () => {
   const { shard, key } = await stored();
   const other = crypto.randomUUID();
   await shard.send(other);
   const answered: string[] = [];
   const search = replay(shard, key, "nowhere").then(() => answered.push("search"));
-  // Refused for its body: nothing is written, so there is no disk to wait for.
+  // Refused because of its body: nothing is written, so the answer does not wait for the disk.
   const refusals = Array.from({ length: 3 }, async () => {
     expect(await shard.send(other, "{ }")).toMatchObject({ status: 422 });
     answered.push("other");

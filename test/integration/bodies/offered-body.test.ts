@@ -1,4 +1,4 @@
-// A request's body that is offered to the shard: taken by the one who starts an attempt, and by nobody else.
+// A request's body that is offered to the shard: only the request that starts an attempt uses it.
 
 import { describe, expect, it, vi } from "vitest";
 import { fingerprint } from "../../../src/core/units.ts";
@@ -23,7 +23,7 @@ function offer(bench: ShardBench, head: ExchangeHead, body = BYTES): Offer {
   return { isOver: () => isOver, said: bench.stub.fetch(OFFER_URL, { method: "POST", body: stream }).then(saidBy) };
 }
 
-/** What is held of so many bodies. */
+/** The bytes held of so many bodies. */
 function heldOf(bodies: number): number {
   return bodies * (BYTES.byteLength - SMALL_BYTES);
 }
@@ -57,7 +57,7 @@ describe("a body that is offered", () => {
     await vi.waitUntil(() => attemptMemory.heldBytes === 0);
   });
 
-  it("is taken from each who waits where equal fingerprints do not mean equal bytes", async () => {
+  it("is taken from each waiting request if equal fingerprints do not mean equal bytes", async () => {
     const bench = new ShardBench();
     const { release } = reader(bench);
     const head = headOf({ duplicate: "wait", waitMs: 60_000, sameBytes: false });
@@ -86,7 +86,7 @@ describe("a body that is offered", () => {
     expect(bench.calls).toHaveLength(1);
   });
 
-  it("that is gone waits for its own attempt when it is delivered again, whatever equal fingerprints mean", async () => {
+  it("that is gone waits for its own attempt when its request is delivered again, whatever equal fingerprints mean", async () => {
     const bench = new ShardBench();
     const { bodies, release } = reader(bench);
     const head = headOf({ sameBytes: false });
@@ -94,7 +94,7 @@ describe("a body that is offered", () => {
     await bench.called(1);
     const redelivered = offer(bench, head, new Uint8Array());
     await vi.waitUntil(() => redelivered.isOver());
-    // It is the shard's turn: one that waits has not been answered.
+    // One turn of the shard: a waiting request has not been answered.
     await bench.stored(head.recordId);
     release();
     expect(await first.said).toMatchObject({ status: 201, isReplay: false });
@@ -102,7 +102,7 @@ describe("a body that is offered", () => {
     expect(bodies).toEqual([BYTES]);
   });
 
-  it("that is gone starts nothing, and says so; who needs none is answered without it", async () => {
+  it("that is gone starts no attempt, and says so; a request that needs no body is answered without it", async () => {
     const bench = new ShardBench();
     const head = headOf();
     const gone = offer(bench, head, new Uint8Array());
@@ -113,7 +113,7 @@ describe("a body that is offered", () => {
     expect(await offer(bench, again(head), new Uint8Array()).said).toMatchObject({ status: 201, isReplay: true });
   });
 
-  it("goes to the disk where the memory of the attempts is full, and reaches the origin all the same", async () => {
+  it("goes to the disk when the memory for attempts is full, and still reaches the origin", async () => {
     const bench = new ShardBench();
     const { bodies, release } = reader(bench);
     const attempts = Array.from({ length: 24 }, () => offer(bench, headOf({ lists: { refused: [], ambiguous: [] } })));

@@ -1,4 +1,4 @@
-// Many bodies at once on their way into a bucket that is slow: they wait on the disk, and hold a piece each in memory.
+// Many bodies at once on their way into a slow bucket: they wait on the disk, and each holds one piece in memory.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
@@ -14,10 +14,10 @@ const BODIES = 16;
 const PIECE = new Uint8Array(1 << 20).fill(7);
 const PIECES = PART_BYTES / PIECE.byteLength + 1;
 
-/** A bucket that takes nothing of any part before the test lets it. */
+/** A bucket that accepts no part until the test allows it. */
 class SlowBucket extends FailingBucket {
   readonly #gate = { isOpen: false };
-  /** How many parts stand before it. */
+  /** How many parts are waiting. */
   waiting = 0;
 
   constructor() {

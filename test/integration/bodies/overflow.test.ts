@@ -1,5 +1,5 @@
-// A bucket that fails while a body goes there costs the replay, and nothing else: the client gets every byte, the record says
-// that there was an answer, and what had been begun in the bucket is given up.
+// A bucket that fails during an upload costs only the replay: the client gets every byte, the record says that there was an
+// answer, and the upload is aborted.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -51,7 +51,7 @@ async function withBucket(
   const { config } = read;
   await runInDurableObject<KeyShard, void>(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (instance, state) => {
     const shard = new KeyShard(state, bindings);
-    // The platform's alarm comes to the instance that it knows.
+    // The platform delivers the alarm to the current instance.
     vi.spyOn(instance, "alarm").mockImplementation(() => shard.alarm());
     const handle = createApp(config, {
       callShard: (_route, exchange) =>
@@ -89,7 +89,7 @@ describe("a bucket that fails", () => {
       expect(originCalls()).toBe(1);
       expect(count("SELECT count(*) AS n FROM records WHERE state = 'completed' AND kept = 0")).toBe(1);
 
-      // What was begun is aborted, and nothing of the body is left anywhere.
+      // The upload is aborted, and nothing of the body is left.
       const left = (): number =>
         count(
           "SELECT (SELECT count(*) FROM remote) + (SELECT count(*) FROM chunks) + (SELECT count(*) FROM discarded) AS n",
@@ -100,7 +100,7 @@ describe("a bucket that fails", () => {
     });
   });
 
-  it("keeps the body where it does not fail", async () => {
+  it("keeps the body if it does not fail", async () => {
     await withBucket(null, async ({ bucket, send, originCalls, count }) => {
       expect((await (await send()).arrayBuffer()).byteLength).toBe(BODY.byteLength);
       expect({ completed: bucket.completed.length, aborted: bucket.aborted }).toEqual({ completed: 1, aborted: [] });
@@ -109,7 +109,7 @@ describe("a bucket that fails", () => {
     });
   });
 
-  it("keeps a body that ends with a part, in whole parts", async () => {
+  it("keeps a body that ends exactly with a part, in whole parts", async () => {
     const parts = BODY.subarray(0, 2 * PART_BYTES);
     const sent = Promise.withResolvers<void>();
     const body = (): ReadableStream<Uint8Array> => {
@@ -131,7 +131,7 @@ describe("a bucket that fails", () => {
     await withBucket(null, run, body);
   });
 
-  it("that hangs is given up, and leaves no memory behind", async () => {
+  it("that hangs is given up, and holds no memory", async () => {
     const before = heldBytes();
     await withBucket("hangs", async ({ bucket, send, count }) => {
       expect((await (await send()).arrayBuffer()).byteLength).toBe(BODY.byteLength);

@@ -30,7 +30,7 @@ async function shown(response: Response | null): Promise<unknown> {
 }
 
 describe("a replay that is remembered", () => {
-  it("is the shard's own, with the key as each client sent it, and without the mark", async () => {
+  it("equals the shard's, with the key as each client sent it, and without the internal mark", async () => {
     const memory = new ReplayMemory();
     const given = await shown(await memory.keep(replay("body"), asked(), NOW));
     const again = await shown(memory.find(asked(), NOW + 1));
@@ -39,14 +39,14 @@ describe("a replay that is remembered", () => {
     expect(memory.find(asked({ echo: "k" }), NOW)?.headers.get("idempotency-key")).toBe("k");
   });
 
-  it("has no body where the first had none", async () => {
+  it("has no body if the first answer had none", async () => {
     const memory = new ReplayMemory();
     await memory.keep(replay(null), asked(), NOW);
     expect(memory.find(asked(), NOW)?.body).toBeNull();
     expect(memory.find(asked(), NOW)?.status).toBe(204);
   });
 
-  it("answers nobody else: no other record, and no other request", async () => {
+  it("answers no other record and no other request", async () => {
     const memory = new ReplayMemory();
     await memory.keep(replay("body"), asked(), NOW);
     expect(memory.find(asked({ recordId: "other" }), NOW)).toBeNull();
@@ -64,7 +64,7 @@ describe("a replay that is remembered", () => {
     expect(memory.find(asked(), NOW + forgottenAfterMs)).toBeNull();
   });
 
-  it("gives way to others, the one first that was asked for longest ago", async () => {
+  it("is evicted for others, least recently used first", async () => {
     const memory = new ReplayMemory();
     const body = "b".repeat(SMALL_BODY_BYTES);
     await memory.keep(replay(body), asked({ recordId: "first" }), NOW);
@@ -78,7 +78,7 @@ describe("a replay that is remembered", () => {
   });
 });
 
-it("passes on what no shard has marked", async () => {
+it("answers without the shard's mark are passed on", async () => {
   const memory = new ReplayMemory();
   const first = new Response("body", { headers: { "idempotency-expires": new Date(NOW + 1000).toUTCString() } });
   expect(await memory.keep(first, asked(), NOW)).toBe(first);

@@ -3,33 +3,33 @@ import { bytesBody, RequestBody, streamedBody } from "../../../src/shard/body/re
 
 const nothing = (): void => undefined;
 
-/** A body whose memory tells when it is given back. */
+/** A body that reports when its memory is released. */
 function watched(bytes: Uint8Array): { readonly body: RequestBody; readonly freed: () => number } {
   let freed = 0;
   return { body: new RequestBody({ open: () => bytes, users: 1, free: () => (freed += 1) }), freed: () => freed };
 }
 
 describe("a request's body", () => {
-  it("is used by those who wait, and given back when the last of them needs it no more", () => {
+  it("is shared by waiting requests, and released when the last of them no longer needs it", () => {
     const first = watched(new Uint8Array([1]));
     const own = watched(new Uint8Array([1]));
     const waiting = bytesBody(new Uint8Array([1]));
     own.body.share(first.body);
     waiting.share(first.body);
-    // Once more, after another turn of waiting.
+    // Again, after another wait.
     waiting.share(first.body);
     expect({ first: first.freed(), own: own.freed() }).toEqual({ first: 0, own: 1 });
     first.body.release();
     own.body.release();
     expect(first.freed()).toBe(0);
-    // The attempt after it, which one of those who waited starts.
+    // The next attempt, which one of the waiting requests starts.
     expect(waiting.open(nothing)).toEqual(new Uint8Array([1]));
     waiting.release();
     waiting.release();
     expect(first.freed()).toBe(1);
   });
 
-  it("that is offered is read away for one who waits, cancelled for one who has his answer, and taken once", async () => {
+  it("that is offered is drained for a waiting request, cancelled for an answered one, and taken once", async () => {
     const calls: string[] = [];
     const offered = (): RequestBody =>
       new RequestBody(null, {
@@ -57,7 +57,7 @@ describe("a request's body", () => {
     expect(calls).toEqual(["taken"]);
   });
 
-  it("that flows is cancelled when nobody took it", () => {
+  it("that is streamed is cancelled when no attempt took it", () => {
     let cancelled = 0;
     const rest = {
       read: () => new Promise<never>(nothing),

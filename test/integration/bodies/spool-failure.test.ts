@@ -7,7 +7,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Spool } from "../../../src/shard/body/spool.ts";
 import { Timers } from "../../../src/shard/timers.ts";
 
-/** More would be a loop that goes round for nothing, and lets nobody else come to his turn. */
+/** More turns would be a busy loop that blocks all other work. */
 const MOST_FLUSHES = 10;
 
 async function withFailingSync(run: (spool: Spool) => Promise<void>): Promise<void> {
@@ -36,7 +36,7 @@ describe("a spool whose commits fail", () => {
     });
   });
 
-  it("never gives what it has for the whole body, nor finishes", async () => {
+  it("never passes a part off as the whole body, and never finishes", async () => {
     await withFailingSync(async (spool) => {
       await spool.write(new Uint8Array(10));
       await spool.flush();

@@ -10,11 +10,11 @@ interface Bench {
   readonly spool: Spool;
   readonly ledger: Ledger;
   readonly name: string;
-  /** Lets everything that has been written become durable. */
+  /** Makes everything written durable. */
   readonly commit: () => void;
 }
 
-/** A spool in a fresh object, whose commits the test decides. */
+/** A spool in a fresh object, with commits under the test's control. */
 async function withSpool(
   run: (bench: Bench) => Promise<void>,
   { isOwned = true, length = null }: { readonly isOwned?: boolean; readonly length?: number | null } = {},
@@ -51,7 +51,7 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe("spool", () => {
-  it("shows no byte before it is durable, and no end before that is", async () => {
+  it("shows no byte before it is durable, and no end before the end is durable", async () => {
     await withSpool(async ({ spool, commit }) => {
       const reader = spool.reader(null).getReader();
       const first = reader.read();
@@ -74,7 +74,7 @@ describe("spool", () => {
     });
   });
 
-  it("keeps the last bytes of a body of known length back until its end is durable", async () => {
+  it("holds back the last bytes of a body of known length until its end is durable", async () => {
     await withSpool(
       async ({ spool, commit }) => {
         const reader = spool.reader(6).getReader();
@@ -103,7 +103,7 @@ describe("spool", () => {
     );
   });
 
-  it("hands a body over whole as long as nothing of it is in the ledger", async () => {
+  it("hands over a whole body as long as nothing of it is in the ledger", async () => {
     await withSpool(async ({ spool, ledger, name }) => {
       await spool.write(text("small "));
       await spool.write(text("body"));
@@ -112,7 +112,7 @@ describe("spool", () => {
     });
   });
 
-  it("breaks for a reader that has not read to the end, also where everything is stored", async () => {
+  it("breaks for a reader that has not read to the end, also when everything is stored", async () => {
     await withSpool(async ({ spool, commit }) => {
       const reader = spool.reader(null).getReader();
       await spool.write(text("half"));
@@ -126,7 +126,7 @@ describe("spool", () => {
     });
   });
 
-  it("lets go of a reader that stands still while a body that is not kept runs on", async () => {
+  it("drops a reader that stops reading while a body that is not kept continues", async () => {
     await withSpool(async ({ spool, commit, ledger, name }) => {
       const still = spool.reader(null).getReader();
       const durable = setInterval(commit, 1);
@@ -139,7 +139,7 @@ describe("spool", () => {
         clearInterval(durable);
       }
       await expect(still.read()).rejects.toThrow();
-      // Nothing of it is stored any more.
+      // Nothing of it is stored now.
       expect(ledger.bodies.read(name, 0)).toBeNull();
       expect(ledger.bodies.read(name, 20)).toBeNull();
     });
@@ -163,13 +163,13 @@ describe("spool", () => {
         commit();
         await finished;
       }
-      // What was on its way to a reader comes back with a turn.
+      // Bytes on their way to a reader are returned within a turn.
       await scheduler.wait(1);
       expect(heldBytes()).toBe(before);
     });
   });
 
-  it("holds no memory when it breaks under a reader who has not taken what is there", async () => {
+  it("holds no memory when it breaks while a reader has unread bytes", async () => {
     await withSpool(async ({ spool, commit }) => {
       const before = heldBytes();
       const durable = setInterval(commit, 1);
@@ -185,7 +185,7 @@ describe("spool", () => {
     });
   });
 
-  it("that cannot be written holds nothing when it has ended", async () => {
+  it("holds nothing after its end when it could not be written", async () => {
     await withSpool(
       async ({ spool, ledger, name }) => {
         await spool.write(text("one"));

@@ -1,5 +1,5 @@
-// Those who read stored bodies: what they hold, how long they may stand still, and that a replay which has begun outlives its
-// record, wherever its body lies.
+// Readers of stored bodies: how much memory they hold, how long they may stall, and that a replay which has begun outlives its
+// record, wherever its body is stored.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -23,7 +23,7 @@ interface Bench {
   readonly store: (kind: Kind) => RecordId;
   /** A replay of it. */
   readonly open: (id: RecordId, idleMs?: number) => Promise<ReadableStreamDefaultReader<Uint8Array>>;
-  /** How many chunks there are of the body of this record's last attempt. */
+  /** The number of chunks of the body of this record's last attempt. */
   readonly chunksOf: (id: RecordId) => number;
 }
 
@@ -87,7 +87,7 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
 const KINDS: readonly Kind[] = ["in its row", "in chunks"];
 
 describe.each(KINDS)("a body %s", (kind) => {
-  it("comes back byte for byte, also in small pieces beside many who stand still", async () => {
+  it("is read back byte for byte, also in small pieces beside many stalled readers", async () => {
     await withLedger(async ({ store, open }) => {
       const id = store(kind);
       expect(await readAll(await open(id))).toEqual(BYTES);
@@ -96,7 +96,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     });
   });
 
-  it("is held by 1,000 readers who stand still in less than 40 MiB, of one record or of many", async () => {
+  it("takes less than 40 MiB for 1,000 stalled readers, of one record or of many", async () => {
     await withLedger(async ({ store, open }) => {
       const one = store(kind);
       for (let reader = 0; reader < 500; reader += 1) {
@@ -115,7 +115,7 @@ describe.each(KINDS)("a body %s", (kind) => {
   ])("outlives its record for a replay that has begun when the record %s", async (_what, end) => {
     await withLedger(async ({ ledger, store, open, chunksOf }) => {
       const id = store(kind);
-      // So many hold much, that this one gets its body in several pieces.
+      // Many readers hold so much memory that this one gets its body in several pieces.
       const others = store(kind);
       for (let reader = 0; reader < 200; reader += 1) await open(others);
       const reader = await open(id);
@@ -132,7 +132,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     });
   });
 
-  it("is taken from a reader that takes nothing for too long, and leaves memory and disk", async () => {
+  it("is withdrawn from a reader that reads nothing for too long, and freed in memory and on disk", async () => {
     await withLedger(async ({ ledger, store, open, chunksOf }) => {
       const id = store(kind);
       const still = await open(id, 50);
@@ -146,7 +146,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     });
   });
 
-  it("is not taken from a reader that is slow", async () => {
+  it("is not withdrawn from a slow reader", async () => {
     await withLedger(async ({ store, open }) => {
       const reader = await open(store(kind), 1500);
       const bytes: number[] = [];
@@ -156,7 +156,7 @@ describe.each(KINDS)("a body %s", (kind) => {
         bytes.push(value.byteLength);
         await scheduler.wait(40);
       }
-      // Longer than it may stand still, in all.
+      // Longer in all than one pause may last.
       expect(bytes.length * 40).toBeGreaterThan(1500);
       expect(bytes.reduce((sum, count) => sum + count, 0)).toBe(SIZE);
     });

@@ -1,4 +1,4 @@
-// A large request on its way into a shard: whose fault it is when it cannot be taken in, and what is left of it.
+// A large request on its way into a shard: who is to blame when it cannot be stored, and what is left of it.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -22,7 +22,7 @@ function uploadHead(): ExchangeHead {
 
 type End = "whole" | "breaks" | "stands still";
 
-/** A message whose body comes in so many pieces, and ends like this. */
+/** A message whose body comes in so many pieces, and ends as given. */
 function uploadOf(pieces: number, end: End): ReadableStream<Uint8Array> {
   let left = pieces;
   const read = (): Promise<{ done: false; value: Uint8Array } | { done: true }> => {
@@ -43,7 +43,7 @@ function chunksIn(storage: DurableObjectStorage): number {
 }
 
 describe("an upload", () => {
-  it("that the store refuses is no fault of the client's: it rejects, and nothing of it is held", async () => {
+  it("that the store refuses is not the client's fault: it rejects, and nothing of it is held", async () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
       refuseChunks(storage);
@@ -54,7 +54,7 @@ describe("an upload", () => {
     });
   });
 
-  it("is compared as JSON where the route says so, as the Worker would have compared it", async () => {
+  it("is compared as JSON if the route says so, exactly as in the Worker", async () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
       const { upload } = uploadHead();
@@ -75,7 +75,7 @@ describe("an upload", () => {
     });
   });
 
-  it("that the store refuses makes the call to the shard fail, and never the origin's", async () => {
+  it("that the store refuses fails the call to the shard, and never calls the origin", async () => {
     const bench = new ShardBench();
     await bench.within((_ledger, { storage }) => refuseChunks(storage));
     const body = uploadOf(10, "whole");
@@ -88,7 +88,7 @@ describe("an upload", () => {
     const body = uploadOf(10, "breaks");
     const said = await saidBy(await bench.stub.fetch(UPLOAD_URL, { method: "POST", body }));
     expect(said).toMatchObject({ status: 400, code: "request-invalid" });
-    // By the alarm, which stands at once: the runtime itself may have begun with it.
+    // The alarm is set at once, and the runtime may already have started it.
     await vi.waitUntil(
       async () => {
         await bench.alarm();
@@ -99,7 +99,7 @@ describe("an upload", () => {
     expect(bench.calls).toEqual([]);
   });
 
-  it("that a crash cuts off is erased by the alarm, which stands from its first byte on", async () => {
+  it("that a crash cuts off is erased by the alarm, which is set from its first byte on", async () => {
     const bench = new ShardBench();
     const body = uploadOf((2 * CHUNK_BYTES) / PIECE, "stands still");
     void bench.stub.fetch(UPLOAD_URL, { method: "POST", body }).catch(() => undefined);
@@ -108,7 +108,7 @@ describe("an upload", () => {
     const alarmAt = await bench.alarmAt();
     expect(alarmAt).not.toBeNull();
     await bench.lose();
-    // Nobody ever calls this object again.
+    // No request ever calls this object again.
     expect(await bench.alarmAt()).toBe(alarmAt);
     vi.setSystemTime(alarmAt ?? 0);
     expect(await bench.alarm()).toBe(true);

@@ -1,5 +1,5 @@
-// What may befall the one alarm of a shard: it comes twice, late, for nothing, or never; its work fails. Whatever it is, no
-// attempt is started or ended by it that should not be, and what is due is done in the end.
+// What can happen to a shard's alarm: it comes twice, late, without due work, or never; its work fails. In every case it
+// starts or ends no attempt that it should not, and due work is done in the end.
 
 import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
@@ -84,11 +84,11 @@ describe("an alarm that is delivered twice", () => {
     passTime(2000);
     await bench.deliverAlarm(2);
     expect(bench.calls).toHaveLength(3);
-    // It stands at the next question's time.
+    // The alarm is set to the time of the next question.
     expect(await bench.alarmAt()).toBe(Date.now() + 4000);
   });
 
-  it("asks in its own time, however often duplicates have asked in between", async () => {
+  it("asks at its own times, however often duplicates have asked in between", async () => {
     const [bench, head] = await withLostAttempt("verify");
     bench.origin = () => new Response("not now", { status: 500 });
     passTime(LOCK_MS);
@@ -102,7 +102,7 @@ describe("an alarm that is delivered twice", () => {
     expect(await bench.alarmAt()).toBe(Date.now() + 2000);
   });
 
-  it("erases nothing twice, and nothing that has not expired", async () => {
+  it("erases each expired record once, and no other", async () => {
     const bench = new ShardBench();
     const brief = headOf();
     const [old, kept] = [{ ...brief, policy: { ...brief.policy, retentionMs: durationMs(60_000) } }, headOf()];
@@ -116,7 +116,7 @@ describe("an alarm that is delivered twice", () => {
 });
 
 describe("an alarm that comes late", () => {
-  it("ends a lock as of its own time, and lets a record go that has expired since", async () => {
+  it("ends a lock as of the lock's own end, and erases a record that has expired since", async () => {
     const [bench, head] = await withLostAttempt("hold");
     const end = await lockEnd(bench, head);
     passTime(LOCK_MS + RETENTION_MS - 1);
@@ -127,7 +127,7 @@ describe("an alarm that comes late", () => {
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 1"]);
   });
 
-  it("leaves alone what a request has made of the record before it", async () => {
+  it("does not touch a record that a request has changed before it", async () => {
     const [bench, head] = await withLostAttempt("retry");
     passTime(LOCK_MS + 1);
     const { origin, release } = heldAnswer(() => new Response("second", { status: 201 }));
@@ -143,7 +143,7 @@ describe("an alarm that comes late", () => {
   });
 });
 
-it("an alarm that comes while nothing is due changes nothing, and stands at the next deadline again", async () => {
+it("an alarm that comes when nothing is due changes nothing, and is set to the next deadline again", async () => {
   const [bench, lost] = await withLostAttempt("hold");
   await bench.send(messageOf(headOf()));
   const { origin, release } = heldAnswer(() => new Response("done", { status: 201 }));
@@ -161,7 +161,7 @@ it("an alarm that comes while nothing is due changes nothing, and stands at the 
   expect(await running).toMatchObject({ status: 201, text: "done" });
 });
 
-it("an alarm that nothing is left for is not set", async () => {
+it("no alarm is set when nothing is left to do", async () => {
   const bench = new ShardBench();
   await bench.send(messageOf(headOf()));
   passTime(2 * RETENTION_MS);
@@ -180,14 +180,14 @@ describe("an alarm that the platform has dropped", () => {
     expect(await bench.alarmAt()).toBeNull();
     expect(await bench.stored(head.recordId)).toMatchObject({ state: "started" });
     await bench.send(messageOf(headOf()));
-    // Not at the new claim's own deadline: at what has been due all the time.
+    // Not set to the new claim's deadline, but to the overdue work.
     expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
     expect(await bench.alarm()).toBe(true);
     const state = unknown === "hold" ? "unknown" : "completed";
     await vi.waitFor(async () => expect(await bench.stored(head.recordId)).toMatchObject({ state }));
   });
 
-  it("is set again by an instance that takes it for set, once it is overdue", async () => {
+  it("is set again by an instance that believes it is set, once it is overdue", async () => {
     const [bench, head] = await withLostAttempt("hold");
     await bench.send(messageOf(headOf()));
     expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
@@ -199,7 +199,7 @@ describe("an alarm that the platform has dropped", () => {
     expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown" });
   });
 
-  it("is not needed by the requests of a key: each sees the record as time has left it", async () => {
+  it("is not needed for requests: each sees the record in its state at the present time", async () => {
     const [bench, head] = await withLostAttempt("retry");
     await bench.within((_ledger, { storage }) => storage.deleteAlarm());
     await bench.evict();
@@ -220,19 +220,19 @@ describe("an alarm whose work fails", () => {
   it.each<[string, "hold" | "verify", (record: IdempotencyRecord | null) => void]>([
     ["ends a lock", "hold", (record) => expect(record).toMatchObject({ state: "unknown" })],
     ["asks the origin", "verify", (record) => expect(record).toMatchObject({ state: "completed", status: 201 })],
-  ])("%s later: it sets itself anew", async (_what, unknown, expectDone) => {
+  ])("%s later: it sets itself again", async (_what, unknown, expectDone) => {
     const [bench, head] = await withLostAttempt(unknown);
     passTime(LOCK_MS);
     await refuse(bench, "UPDATE");
     const before = await dump(bench);
     for (let failing = 0; failing < 8; failing += 1) {
-      // More often than the platform would try again by itself.
+      // More often than the platform would retry.
       await bench.deliverAlarm();
       expect(await bench.alarmAt()).toBe(Date.now() + 5000);
       passTime(5000);
     }
     expect(await dump(bench)).toEqual(before);
-    // Asked in vain: what the origin says could not be written, so it is not asked.
+    // The origin is not asked, because its report could not be written.
     expect(bench.calls).toEqual(["POST /act 1"]);
     await allow(bench);
     await bench.deliverAlarm();
@@ -248,7 +248,7 @@ describe("an alarm whose work fails", () => {
     await bench.deliverAlarm();
     expect(await bench.alarmAt()).toBe(Date.now() + 5000);
     expect(await bench.stored(head.recordId)).not.toBeNull();
-    // What has expired is not found, erased or not.
+    // An expired record is not found, whether or not it is erased.
     await allow(bench);
     expect(await bench.alarm()).toBe(true);
     expect(await bench.stored(head.recordId)).toBeNull();

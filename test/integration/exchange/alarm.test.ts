@@ -22,7 +22,7 @@ async function leaveBehind(
     for (const [id, record] of records) ledger.save(id, null, record, record.state === "completed" ? { response } : {});
     await storage.setAlarm(Date.now() + 3_600_000);
   });
-  // A living instance keeps the list of its buckets; a crash forgets it.
+  // A living instance keeps the list of its expiry buckets; a crash loses it.
   await evictDurableObject(stub);
 }
 
@@ -31,7 +31,7 @@ function stored(stub: DurableObjectStub, id: RecordId): Promise<IdempotencyRecor
 }
 
 describe("the alarm of a shard", () => {
-  it("ends the locks of lost attempts, each by its own policy, and leaves the others", async () => {
+  it("ends the locks of lost attempts, each by its own policy, and no others", async () => {
     const stub = freshShard();
     const now = Date.now();
     const [held, retried, running] = [freshId(), freshId(), freshId()];
@@ -48,11 +48,11 @@ describe("the alarm of a shard", () => {
     });
     expect(await stored(stub, retried)).toMatchObject({ state: "failed", retryFrom: lost.attempt.lockedUntil });
     expect(await stored(stub, running)).toMatchObject({ state: "started" });
-    // It stands at the end of the lock that is left.
+    // The alarm is set to the end of the remaining lock.
     expect(await runInDurableObject(stub, (_instance, { storage }) => storage.getAlarm())).toBe(now + 40_000);
   });
 
-  it("erases what has expired, however much there is, and then is not set", async () => {
+  it("erases what has expired, whatever the amount, and then is not set", async () => {
     const stub = freshShard();
     const old = completed(started(epochMs(0)), epochMs(0));
     await leaveBehind(
@@ -66,18 +66,18 @@ describe("the alarm of a shard", () => {
       }));
     expect(await state()).toMatchObject({ records: 1200 });
     await runDurableObjectAlarm(stub);
-    // What is left is due at once, so the platform goes on by itself.
+    // The rest is due at once, so the platform calls the alarm again.
     await vi.waitFor(async () => expect(await state()).toEqual({ records: 0, alarm: null }), { timeout: 5000 });
   });
 
-  it("comes for what can be erased at once, also when the instance has just begun", async () => {
+  it("comes at once for what is due, also when the instance has just started", async () => {
     const stub = freshShard();
     await runInDurableObject(stub, async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
       bodies.append("left by a crash", 0, new Uint8Array([1]));
       bodies.discard("left by a crash");
       await storage.deleteAlarm();
-      // The claim of an instance that does not know yet where its alarm stands.
+      // The claim of an instance that does not yet know when its alarm is due.
       new Alarm(storage, () => new Ledger(storage).nextDeadline()).moveTo(epochMs(Date.now() + 3_600_000));
     });
     // The runtime itself runs it: one that is set for the beginning of time never comes (measured).
@@ -92,7 +92,7 @@ describe("the alarm of a shard", () => {
     expect(await runInDurableObject(stub, (_instance, { storage }) => storage.getAlarm())).toBeNull();
   });
 
-  it("moves only for a sooner deadline, and costs no row otherwise", async () => {
+  it("moves only for an earlier deadline, and costs no row otherwise", async () => {
     await runInDurableObject(freshShard(), async (_instance, { storage }) => {
       const alarm = new Alarm(storage, () => null);
       alarm.moveTo(epochMs(Date.now() + 90_000));
@@ -104,7 +104,7 @@ describe("the alarm of a shard", () => {
     });
   });
 
-  it("is set anew by the first claim of an instance, also when the platform has dropped it", async () => {
+  it("is set again by the first claim of an instance, also when the platform has dropped it", async () => {
     await runInDurableObject(freshShard(), async (_instance, { storage }) => {
       const earliest = epochMs(Date.now() + 20_000);
       new Alarm(storage, () => earliest).moveTo(epochMs(Date.now() + 90_000));
@@ -123,7 +123,7 @@ describe("operator calls", () => {
     expect(await shard.inspect(id)).toMatchObject({ id, record });
   });
 
-  it("are not reached by a request that only looks like one", async () => {
+  it("are not reached by a request that imitates one", async () => {
     const stub = freshShard();
     for (const url of [
       "https://itty-durable.example/do/call/inspect",

@@ -1,5 +1,5 @@
-// Bookkeeping that fails while an operation runs: what is counted, logged or remembered beside it. The operation took effect,
-// so its client hears that, and a retry gets the same answer without a second call.
+// Bookkeeping that fails while an operation runs: counters, logs, caches. The operation took effect, so its client gets the
+// answer, and a retry gets the same answer without a second call.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { afterAll, expect, it, vi } from "vitest";
@@ -56,7 +56,7 @@ interface Seen {
   readonly faults: number;
 }
 
-/** One operation and its retry in a shard of its own, some part of which fails whenever it is used. */
+/** One operation and its retry in a separate shard, one part of which always fails. */
 function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): Promise<Seen> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
@@ -102,7 +102,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       const response = await exchanges.run(each, parts.body, null);
       const isReplay = response.headers.has("Idempotent-Replayed");
       answers.push(`${response.status} ${await response.text()}${isReplay ? " again" : ""}`);
-      // Also the attempt's own end has come by now.
+      // The attempt has ended by now.
       await scheduler.wait(0);
     }
     return { answers, calls, faults };

@@ -1,5 +1,5 @@
-// The Worker's calls to a shard. The platform's own errors cannot be brought about locally, so a namespace stands in for it
-// here whose stubs fail as the documentation says; a lost object in mid-call is a real one.
+// The Worker's calls to a shard. The platform's own errors cannot be caused locally, so a stand-in namespace has stubs that
+// fail as the documentation says. The object that is lost during a call is a real one.
 
 import { env } from "cloudflare:test";
 import { afterAll, describe, expect, it, vi } from "vitest";
@@ -26,7 +26,7 @@ function routeOf(settings: object = {}): Route {
 }
 
 interface Call {
-  /** The stub that was called; each has a number of its own. */
+  /** The number of the called stub. */
   readonly stub: number;
   readonly url: string;
   readonly init: RequestInit;
@@ -40,13 +40,13 @@ interface StandIn {
   readonly stubs: { readonly name: string; readonly options: unknown }[];
 }
 
-/** A namespace whose stubs do these things, one call after the other. */
+/** A namespace whose stubs behave as given, one call after the other. */
 function standIn(...does: readonly (Error | Response)[]): StandIn {
   const calls: Call[] = [];
   const stubs: StandIn["stubs"] = [];
   const namespace = {
     idFromName: (name: string) => ({ name }),
-    // Local workerd has none; on Cloudflare it is part of an object's id.
+    // Local workerd has no jurisdictions; on Cloudflare the jurisdiction is part of an object's id.
     jurisdiction: (jurisdiction: string) => ({
       ...namespace,
       idFromName: (name: string) => ({ name: `${jurisdiction}/${name}` }),
@@ -70,12 +70,12 @@ function standIn(...does: readonly (Error | Response)[]): StandIn {
   return { namespace, calls, stubs };
 }
 
-/** As far as the Worker uses one. */
+/** The part that the Worker uses. */
 function isNamespace(value: object): value is DurableObjectNamespace {
   return "idFromName" in value && "get" in value;
 }
 
-/** As the platform marks its errors. */
+/** The flags with which the platform marks its errors. */
 function failure(marks: {
   readonly overloaded?: boolean;
   readonly retryable?: boolean;
@@ -95,7 +95,7 @@ const exchange = (): ExchangeRequest => ({
 
 describe("a call to a shard that fails", () => {
   it.each([1, 2])(
-    "%i times and then works gives one answer, by a new stub and the same message each time",
+    "%i times and then works gives one answer, with a new stub and the same message each time",
     async (times) => {
       const { namespace, calls, stubs } = standIn(...Array.from({ length: times }, lost), answer());
       const sent = exchange();
@@ -113,13 +113,13 @@ describe("a call to a shard that fails", () => {
     },
   );
 
-  it("three times gives none, and is not tried a fourth time", async () => {
+  it("three times gives no answer, and is not tried a fourth time", async () => {
     const { namespace, calls } = standIn(lost(), lost(), failure({ remote: true }));
     expect(await shardCaller(namespace)(routeOf(), exchange())).toBeNull();
     expect(calls.map(({ stub }) => stub)).toEqual([1, 2, 3]);
   });
 
-  it("because the object is overloaded is never made again: more calls make it worse", async () => {
+  it("because the object is overloaded is not repeated: more calls would make it worse", async () => {
     const overloaded = failure({ overloaded: true, retryable: true });
     for (const before of [[], [lost()], [lost(), lost()]]) {
       const { namespace, calls } = standIn(...before, overloaded, answer());
@@ -131,13 +131,13 @@ describe("a call to a shard that fails", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it.each([409, 500, 503])("is not one that is answered with %i", async (status) => {
+  it.each([409, 500, 503])("is not repeated for an answer of %i", async (status) => {
     const { namespace, calls } = standIn(new Response("told", { status }));
     expect((await shardCaller(namespace)(routeOf(), exchange()))?.status).toBe(status);
     expect(calls).toHaveLength(1);
   });
 
-  it("is not made again where it carried a stream, which can be read only once", async () => {
+  it("is not repeated if it carried a stream, which can be read only once", async () => {
     for (const error of [lost(), failure({ overloaded: true })]) {
       const { namespace, calls } = standIn(error, answer());
       let reads = 0;
@@ -153,7 +153,7 @@ describe("a call to a shard that fails", () => {
 });
 
 it.each([null, "eu", "fedramp-high"] as const)(
-  "goes to an object of the route's jurisdiction: %s",
+  "a call goes to an object of the route's jurisdiction: %s",
   async (jurisdiction) => {
     const { namespace, stubs } = standIn(answer());
     const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
@@ -164,7 +164,7 @@ it.each([null, "eu", "fedramp-high"] as const)(
   },
 );
 
-it("whose object is lost in mid-call is told that the attempt may be at work, and the origin is called once", async () => {
+it("a client whose object is lost during the call is told that the attempt may still run, and the origin is called once", async () => {
   const route = routeOf({ shards: "per-key" });
   const head = headOf({ recordId: await nameRecord(crypto.randomUUID(), [], "") });
   const bench = new ShardBench(shardName(head.recordId, "per-key"));

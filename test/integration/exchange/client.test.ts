@@ -41,7 +41,7 @@ const lost = (): Response => {
 };
 
 describe("onceway/client in a Worker", () => {
-  it("sends the same key and bytes until the whole answer is there", async () => {
+  it("sends the same key and bytes until it has the whole answer", async () => {
     const { send, sent } = scripted([lost, half, () => new Response("first", { status: 201 })]);
     const form = new FormData();
     form.set("amount", "4200");
@@ -52,14 +52,14 @@ describe("onceway/client in a Worker", () => {
     expect(sent[0]?.body).toContain("4200");
   });
 
-  it("ends with an error that says what is known", async () => {
+  it("throws an error that says what is known", async () => {
     const { send } = scripted([lost, () => problemResponse({ code: "outcome-unknown", retryAfterMs: null }, "k")]);
     const end = await send(URL, { method: "POST", body: "{}" }).catch((error: unknown) => error);
     expect(end).toBeInstanceOf(IdempotencyError);
     expect(end).toMatchObject({ outcome: "unknown", tries: 2, problem: { code: "outcome-unknown" } });
   });
 
-  it("refuses a stream, and ends when its caller aborts", async () => {
+  it("refuses a stream, and stops when its caller aborts", async () => {
     const { send, sent } = scripted([]);
     const { readable } = new TransformStream();
     await expect(send(URL, { method: "POST", body: readable })).rejects.toThrow("cannot be sent again");

@@ -1,5 +1,5 @@
-// A clock that goes wrong: backwards between two moments of one attempt, or far ahead while an attempt lives. As long as the
-// lock lasts by the object's own clock there is no second attempt, and when the clock is right again nothing is wedged.
+// A wrong clock: it goes back between two moments of one attempt, or far ahead while an attempt runs. As long as the lock
+// lasts by the object's clock there is no second attempt, and when the clock is right again nothing is stuck.
 
 import { describe, expect, it, vi } from "vitest";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
@@ -73,7 +73,7 @@ describe("a clock that goes back by an hour", () => {
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
   });
 
-  it("before the origin is asked: that it knows of nothing frees the key only after the lock's end", async () => {
+  it("before the origin is asked: its report of no effect frees the key only after the lock's end", async () => {
     const bench = new ShardBench();
     bench.origin = () => Promise.reject(new Error("connection lost"));
     const head = headOf({}, "verify");

@@ -1,5 +1,5 @@
-// One message that a shard gets more than once, since its sender has lost the way to its answer: the attempt that it names
-// runs once, whatever comes between.
+// A message that a shard gets more than once, because its sender has lost the connection to the answer. The attempt that it
+// names runs once, whatever happens in between.
 
 import { describe, expect, it, vi } from "vitest";
 import { type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
@@ -24,8 +24,8 @@ function twoPieces(one: string, other: string, gate: { readonly isOpen: boolean 
 }
 
 /**
- * Another message is a duplicate: it is told to come later. A few of them one after the other, since a message counts only
- * when it has been read: by then those that were sent before have been, too.
+ * Another message is a duplicate and gets in-flight. Sends a few in sequence: when one has been answered, the messages sent
+ * before it have been read too.
  */
 async function expectInFlight(bench: ShardBench, head: ExchangeHead, stub: DurableObjectStub): Promise<void> {
   for (let times = 0; times < 10; times += 1) {
@@ -61,7 +61,7 @@ describe("the same message, delivered again", () => {
     bench.origin = () => new Response(twoPieces("first, ", "second", gate));
     const { stub } = bench;
     const message = messageOf(headOf());
-    // Its headers are told before the end of its body has come.
+    // Its headers are sent before the end of its body has arrived.
     const [first, repeated] = await Promise.all(
       [1, 2].map(() => stub.fetch(EXCHANGE_URL, { method: "POST", body: message })),
     );
@@ -70,7 +70,7 @@ describe("the same message, delivered again", () => {
     expect(bench.calls).toEqual(["POST /act 1"]);
   });
 
-  it("while its attempt is refused at length, gets all of the refusal, and no other attempt starts", async () => {
+  it("while its attempt is refused slowly, gets the whole refusal, and no other attempt starts", async () => {
     const bench = new ShardBench();
     const text = "x".repeat(2 * CHUNK_BYTES);
     const { origin, release } = heldAnswer(() => new Response(text, { status: 503 }));
@@ -109,7 +109,7 @@ describe("the same message, delivered again", () => {
     expect(bench.calls).toHaveLength(1);
   });
 
-  it("after its object was lost in mid-attempt, never starts another: only another message may, after the lock", async () => {
+  it("after its object was lost during the attempt, never starts another: only another message may, after the lock", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Promise(() => undefined);
     const head = headOf();
@@ -128,12 +128,12 @@ describe("the same message, delivered again", () => {
     expect(bench.calls).toHaveLength(1);
     const second = again(head);
     expect(await bench.send(messageOf(second))).toMatchObject({ status: 201, text: "second", isReplay: false });
-    // The first one's message comes late: the record is another attempt's.
+    // The first attempt's message comes late: the record belongs to another attempt.
     expect(await bench.send(messageOf(head))).toMatchObject({ status: 201, text: "second", isReplay: true });
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
   });
 
-  it("after an eviction between two deliveries, finds the attempt lost, and starts no other", async () => {
+  it("after an eviction between two deliveries, reports the attempt as lost, and starts no other", async () => {
     const bench = new ShardBench();
     const head = headOf({}, "hold");
     bench.origin = () => Promise.reject(new Error("connection lost"));

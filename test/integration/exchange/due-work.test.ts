@@ -1,5 +1,5 @@
-// What an alarm costs, and whom it lets wait: what is due is found without a look at what is not, a great loss is worked off
-// in slices, and no question to the origin holds up the alarm, an expired record, or another route's question.
+// What an alarm costs and delays: due work is found without reading the rest, a large loss is handled in slices, and no
+// question to the origin delays the alarm, an expired record, or another route's question.
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -13,10 +13,10 @@ import { standStill } from "../support/standing-clock.ts";
 
 standStill(["error", "warn"]);
 
-/** A shard's object as others have left it, and then in a new instance. */
+/** A shard's object as an earlier instance has left it, then in a new instance. */
 class LeftShard {
   readonly stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-  /** Where the new instance has set the alarm; the platform never delivers it, only the test does. */
+  /** When the new instance's alarm is due. Only the test delivers it, never the platform. */
   alarmAt: number | null = null;
 
   async leave(
@@ -40,7 +40,7 @@ class LeftShard {
     });
   }
 
-  /** Delivers the alarm once, and tells how many rows that has read and written. */
+  /** Delivers the alarm once, and counts the rows read and written. */
   alarm(): Promise<{ readonly read: number; readonly written: number }> {
     return runInDurableObject(this.stub, async (instance, { storage }) => {
       const { sql } = storage;
@@ -90,7 +90,7 @@ function waiting(at = Date.now() + 600_000): Unknown {
 
 describe("an alarm", () => {
   it.each([10, 1000, 10_000])(
-    "reads as many rows for one lock that ends as for one of %i in flight",
+    "reads the same number of rows for a lock that ends, also with %i others in flight",
     async (others) => {
       const shard = new LeftShard();
       const now = Date.now();
@@ -99,7 +99,7 @@ describe("an alarm", () => {
       const lost = (): readonly [RecordId, Started] => [freshId(), started(epochMs(now - LOCK_MS))];
       const ending = [freshId(), started(epochMs(now - LOCK_MS + 1000))] as const;
       await shard.leave([...living, ...doubtful, lost(), ending]);
-      // The first alarm of an instance learns what there is.
+      // The first alarm of an instance reads what is stored.
       await shard.alarm();
       expect(await shard.countOf("unknown")).toBe(others / 2 + 1);
       expect(await shard.alarm()).toEqual({ read: 19, written: 0 });
@@ -109,7 +109,7 @@ describe("an alarm", () => {
     },
   );
 
-  it("finds the one that is due among ten thousand questions, and reads no other", async () => {
+  it("finds the due one among ten thousand questions, and reads no other", async () => {
     const bench = new ShardBench();
     const shard = new LeftShard();
     const asked: string[] = [];
@@ -126,7 +126,7 @@ describe("an alarm", () => {
     expect(asked).toEqual(["/due"]);
   });
 
-  it("ends the locks of 1,000 lost attempts in slices, the oldest first, and comes again at once", async () => {
+  it("ends the locks of 1,000 lost attempts in slices, oldest first, and comes again at once", async () => {
     const shard = new LeftShard();
     const now = Date.now();
     const lost = Array.from({ length: 1000 }, (_, index) => {
@@ -144,7 +144,7 @@ describe("an alarm", () => {
     expect(left?.id).toBe("0699");
   });
 
-  it("reads ahead of nobody: a claim finds the next deadline without a walk through what is in flight", async () => {
+  it("costs a claim no scan: the next deadline is found without reading the records in flight", async () => {
     const shard = new LeftShard();
     const now = Date.now();
     await shard.leave(Array.from({ length: 5000 }, () => [freshId(), started(epochMs(now))] as const));
@@ -166,13 +166,13 @@ describe("an alarm", () => {
       };
       return [next(), next()];
     });
-    // What another instance has left is read once.
+    // The earlier instance's records are read once.
     expect(rows[0]).toBeGreaterThanOrEqual(5000);
     expect(rows[1]).toBe(3);
   });
 });
 
-/** How the origin is asked: where the test sees for which route it was. */
+/** A question that shows the test its route. */
 function questionAt(path: string): string {
   return JSON.stringify({
     origin: { kind: "zone" },
@@ -185,7 +185,7 @@ function questionAt(path: string): string {
 }
 
 describe("a question that is not answered", () => {
-  it("holds up neither the alarm nor what has expired", async () => {
+  it("delays neither the alarm nor the erasure of expired records", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Promise(() => undefined);
     const shard = new LeftShard();
@@ -193,14 +193,14 @@ describe("a question that is not answered", () => {
     const due = [freshId(), waiting(Date.now() - 1), "/a", questionAt("/a")] as const;
     await shard.leave([...Array.from({ length: 1200 }, () => [freshId(), old] as const), due]);
     for (const left of [700, 200, 0]) {
-      // It returns, though the question is at the origin.
+      // The alarm returns although the origin has not answered.
       await shard.alarm();
       expect(await shard.countOf("completed")).toBe(left);
     }
     expect(bench.calls).toHaveLength(1);
   });
 
-  it("does not make the alarm come again and again, and is looked after when its instance may be lost", async () => {
+  it("does not make the alarm come repeatedly, and is checked when its instance may be lost", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Promise(() => undefined);
     const shard = new LeftShard();
@@ -214,7 +214,7 @@ describe("a question that is not answered", () => {
     expect(shard.alarmAt).toBe(now + 5000 + 35_000);
   });
 
-  it("takes no other route's turn, however many wait: at most two of a route are at the origin, and four in all", async () => {
+  it("does not delay other routes: at most two questions of a route are at the origin, and four in all", async () => {
     const bench = new ShardBench();
     const asked: string[] = [];
     bench.origin = (request) => {
@@ -227,14 +227,14 @@ describe("a question that is not answered", () => {
     const hanging = ["/a", "/b"].flatMap((route) =>
       Array.from({ length: 500 }, () => [freshId(), waiting(before), route, questionAt(route)] as const),
     );
-    // Those that are answered have waited for a shorter time than all the others.
+    // The answered ones have waited for a shorter time than all others.
     const well = Array.from(
       { length: 20 },
       () => [freshId(), waiting(before + 1), "/well", questionAt("/well")] as const,
     );
     await shard.leave([...hanging.filter(([, , route]) => route === "/a"), ...well]);
     await shard.alarm();
-    // Each that is answered lets the next go, and none waits for those that hang.
+    // Each answer lets the next question start, and none waits for the hanging ones.
     await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(20), { timeout: 10_000 });
     expect(asked.filter((path) => path === "/a")).toHaveLength(2);
 
@@ -245,7 +245,7 @@ describe("a question that is not answered", () => {
     await vi.waitFor(() => expect(asked.toSorted()).toEqual(["/a", "/a", "/b", "/b"]));
   });
 
-  it("asks those of a route first that have waited longest", async () => {
+  it("is asked in the order of waiting time within its route", async () => {
     const bench = new ShardBench();
     const asked: string[] = [];
     bench.origin = (request) => {
@@ -263,7 +263,7 @@ describe("a question that is not answered", () => {
   });
 });
 
-/** A shard that has lost an attempt whose outcome the origin is to be asked about, when its lock has ended. */
+/** A shard that has lost an attempt under `verify`, after the lock's end. */
 async function withLostAttempt(headers: readonly (readonly [string, string])[] = []) {
   const bench = new ShardBench();
   bench.origin = () => new Promise(() => undefined);
@@ -284,7 +284,7 @@ async function withLostAttempt(headers: readonly (readonly [string, string])[] =
 describe("a question of a duplicate", () => {
   const claimant = [["authorization", "alice"]] as const;
 
-  /** What each caller is told, by his credential; everything else is what the operation itself is answered. */
+  /** The origin's answer to each caller's question, by credential. Other calls get the operation's answer. */
   const telling =
     (answers: Readonly<Record<string, number>>) =>
     (request: Request): Response => {
@@ -293,7 +293,7 @@ describe("a question of a duplicate", () => {
       return new Response(`told to ${who}`, { status: answers[who] ?? 500 });
     };
 
-  it("is asked with the claim's own credential, whoever comes: a colleague's 404 is no answer", async () => {
+  it("is asked with the claim's credential, whichever caller comes: another caller's 404 proves nothing", async () => {
     const { bench, head, by } = await withLostAttempt(claimant);
     bench.origin = telling({ alice: 500, bob: 404 });
     for (let duplicate = 0; duplicate < 3; duplicate += 1) {
@@ -303,7 +303,7 @@ describe("a question of a duplicate", () => {
     expect(bench.calls.filter((call) => call.startsWith("POST"))).toHaveLength(1);
   });
 
-  it("is asked with his own only where the claim's is not taken any more, and then a 404 says nothing", async () => {
+  it("is asked with the caller's own credential only if the claim's is no longer accepted, and then a 404 proves nothing", async () => {
     const { bench, head, by } = await withLostAttempt(claimant);
     bench.origin = telling({ alice: 401, bob: 404 });
     expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 409, code: "outcome-unknown" });
@@ -312,7 +312,7 @@ describe("a question of a duplicate", () => {
   });
 
   it.each([401, 403])(
-    "counts with his own where the claim's is answered %d, and the origin knows of it",
+    "counts with the caller's own where the claim's is answered %d, and the origin reports an effect",
     async (status) => {
       const { bench, head, by } = await withLostAttempt(claimant);
       bench.origin = telling({ alice: status, bob: 200 });
@@ -325,7 +325,7 @@ describe("a question of a duplicate", () => {
     },
   );
 
-  it("lets the next attempt start when the claim's own credential is told 404, whoever asks", async () => {
+  it("lets the next attempt start when the claim's own credential gets 404, whichever caller asks", async () => {
     const { bench, by } = await withLostAttempt(claimant);
     bench.origin = telling({ alice: 404, bob: 404 });
     expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 201, text: "second" });

@@ -1,5 +1,5 @@
-// What an origin says of its answer's length: only what is certain becomes the length of what the client gets, since a body of
-// any other length breaks there.
+// The declared length of an origin's answer: only a reliable one becomes the length for the client, because a body of any
+// other length would break there.
 
 import { describe, expect, it, vi } from "vitest";
 import type { Origin } from "../../../src/config/resolved.ts";
@@ -32,23 +32,23 @@ describe("the length of an origin's answer", () => {
     expect(await lengthOf(NETWORK, {})).toBeNull();
   });
 
-  it("is not known where Transfer-Encoding overrides it (RFC 9112, section 6.3)", async () => {
+  it("is unknown if Transfer-Encoding overrides it (RFC 9112, section 6.3)", async () => {
     expect(await lengthOf(NETWORK, { "content-length": "5", "transfer-encoding": "chunked" })).toBeNull();
   });
 
   it.each(["9007199254740992", "18446744073709551617", "5, 5", "-1", "5.0", "0x5", ""])(
-    "is not known where it is %j, of which nobody can count the bytes",
+    "is unknown if Content-Length is %j, which is invalid or too large to count",
     async (length) => {
       expect(await lengthOf(NETWORK, { "content-length": length })).toBeNull();
     },
   );
 
-  it("is not known of a binding, whose Worker may have put another body under the headers", async () => {
+  it("is unknown for a binding, whose Worker may send another body under the headers", async () => {
     expect(await lengthOf(BINDING, { "content-length": "5" })).toBeNull();
   });
 });
 
-/** A call whose body comes as the test says, and how many timers of the runtime are pending after each of its steps. */
+/** A call whose body comes as the test says, and the number of pending runtime timers after each step. */
 async function pendingIn(
   body: BodyInit,
   headers: Readonly<Record<string, string>>,
@@ -97,7 +97,7 @@ describe("no timer is left behind, since a pending one keeps the object in memor
     ["of a length that was not told", {}],
   ])("when the last byte of a body has come, %s", async (_what, headers) => {
     const counts = await pendingIn("hello", headers, async (outcome) => {
-      // Nobody asks for more than has been told.
+      // The caller reads no more than was sent.
       let left = outcome.length ?? Number.POSITIVE_INFINITY;
       while (left > 0) {
         const piece = await outcome.next();
@@ -124,7 +124,7 @@ describe("no timer is left behind, since a pending one keeps the object in memor
     expect(counts).toEqual({ before: 1, after: 0 });
   });
 
-  it("when nobody needs the rest", async () => {
+  it("when the rest is not needed", async () => {
     const counts = await pendingIn("hello", {}, (outcome) => Promise.resolve(outcome.cancel()));
     expect(counts).toEqual({ before: 1, after: 0 });
   });

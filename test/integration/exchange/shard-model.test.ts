@@ -7,7 +7,7 @@ import { standStill } from "../support/standing-clock.ts";
 describe("a shard in workerd", () => {
   standStill(["warn"]);
 
-  it("answers and remembers as the life cycle says, whatever time, evictions, alarms and losses do between", async () => {
+  it("answers and stores what the life cycle says, through any time steps, evictions, alarms and losses", async () => {
     await fc.assert(
       fc.asyncProperty(shardCommands, (sequence) =>
         fc.asyncModelRun(() => ({ model: { records: new Map() }, real: new ModelShard() }), sequence),

@@ -1,4 +1,4 @@
-// Those who wait cost an object nothing that anybody else needs, and what fails beside an answer never costs the answer.
+// Waiting requests take nothing that others need, and a failure beside an answer never costs the answer.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../src/core/units.ts";
@@ -17,7 +17,7 @@ afterEach(() => {
 const waiting = (changes: Partial<ExchangeHead> = {}): ExchangeHead =>
   headOf({ duplicate: "wait", waitMs: 60_000, ...changes });
 
-/** From now on the platform gives an object so many timers at once, and throws for the next one. */
+/** Limits the number of simultaneous timers: the platform throws for the next one. */
 function limitTimers(most: number): { readonly peak: () => number } {
   const pending = new Set<unknown>();
   let peak = 0;
@@ -40,7 +40,7 @@ function limitTimers(most: number): { readonly peak: () => number } {
 }
 
 describe("duplicates that are abandoned", () => {
-  it("leave nothing behind: after 10,200 of them a stream is stored and kept, on the one timer of the object", async () => {
+  it("leave nothing behind: after 10,200 of them a stream is stored and kept, with the object's single timer", async () => {
     const timers = limitTimers(1);
     await withExchanges(async ({ run, world }) => {
       const answer = Promise.withResolvers<Response>();
@@ -72,7 +72,7 @@ describe("duplicates that are abandoned", () => {
     expect(timers.peak()).toBe(1);
   });
 
-  it("are answered at once, whatever they would have waited for", async () => {
+  it("are answered at once, whatever they were waiting for", async () => {
     await withExchanges(async ({ run, world }) => {
       const answer = Promise.withResolvers<Response>();
       world.origin = () => answer.promise;
@@ -90,7 +90,7 @@ describe("duplicates that are abandoned", () => {
     });
   });
 
-  it("start no attempt when the origin, asked for them, says that the last one is absent", async () => {
+  it("start no attempt when the origin reports that the last one had no effect", async () => {
     await withExchanges(async ({ run, world }) => {
       const head = headOf({}, "verify");
       const question = Promise.withResolvers<Response>();
@@ -110,13 +110,13 @@ describe("duplicates that are abandoned", () => {
       question.resolve(new Response(null, { status: 404 }));
       await scheduler.wait(1);
       expect(acts).toBe(1);
-      // One who is still there starts it.
+      // A client that is still there starts it.
       expect(await saidBy(await run(again(head)))).toMatchObject({ code: "origin-dropped" });
       expect(acts).toBe(2);
     });
   });
 
-  it("start no attempt when they are woken and have left before they go on", async () => {
+  it("start no attempt when they leave after they are woken and before they continue", async () => {
     await withExchanges(async ({ run, world }) => {
       const head = headOf({}, "verify");
       const question = Promise.withResolvers<Response>();
@@ -129,7 +129,7 @@ describe("duplicates that are abandoned", () => {
       vi.useFakeTimers({ toFake: ["Date"] });
       expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
       vi.setSystemTime(Date.now() + LOCK_MS);
-      // It says that the client has gone before anybody has heard of it.
+      // The signal says that the client has gone before the gateway has noticed.
       const caller = new AbortController();
       let hasLeft = false;
       Object.defineProperty(caller.signal, "aborted", { get: () => hasLeft });
@@ -143,7 +143,7 @@ describe("duplicates that are abandoned", () => {
 });
 
 describe("duplicates that wait", () => {
-  it("share the word that the origin cannot be reached: one try for all of them, each with its own echo", async () => {
+  it("share the news that the origin is unreachable: one try for all of them, each with its own key echoed", async () => {
     await withExchanges(async ({ run, world }) => {
       const gate = Promise.withResolvers<boolean>();
       let tries = 0;
@@ -172,7 +172,7 @@ describe("duplicates that wait", () => {
     });
   });
 
-  it("are so many in one object, and no more", async () => {
+  it("are limited in one object", async () => {
     await withExchanges(async ({ run, world }) => {
       const answer = Promise.withResolvers<null>();
       world.origin = () => answer.promise.then(() => new Response("done", { status: 201 }));
@@ -213,7 +213,7 @@ function endless(status: number, cancelled: () => void): Response {
   return new Response(body, { status });
 }
 
-describe("an answer in doubt that is still on its way", () => {
+describe("an ambiguous answer whose body is still arriving", () => {
   it.each(["hold", "retry"] as const)(
     "is cut off before the next attempt begins, however late its timer, also where an operator lets that in (%s)",
     async (unknown) => {
@@ -229,7 +229,7 @@ describe("an answer in doubt that is still on its way", () => {
         expect(first.status).toBe(504);
         if (unknown === "hold") {
           expect(await saidBy(await run(again(head)))).toMatchObject({ code: "outcome-unknown" });
-          // It says nothing any more that the record would listen to, so a decision need not wait for its body.
+          // Its body can no longer change the record, so a decision need not wait for it.
           const release = { type: "release", by: "test", reason: "test" } as const;
           expect(steps.change(head.recordId, release, null)).toBeNull();
         }
@@ -248,12 +248,12 @@ describe("an answer in doubt that is still on its way", () => {
   );
 });
 
-it("an operator's response is never mixed with the answer in doubt of the same attempt", async () => {
+it("an operator's response is never mixed with the ambiguous answer of the same attempt", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   await withExchanges(async ({ run, world, steps, ledger }) => {
     world.origin = () => Promise.resolve(new Response(new Uint8Array(600_000).fill(1), { status: 504 }));
     const head = headOf({}, "hold");
-    // Both clients stand still, where the isolate holds so much that they are given small pieces.
+    // Both clients stop reading while the isolate holds so much that they get small pieces.
     const release = holdBytes(new Uint8Array(16 << 20));
     const first = await run(head);
     const bytes = new Uint8Array(200_000).fill(2);
@@ -270,7 +270,7 @@ it("an operator's response is never mixed with the answer in doubt of the same a
   });
 });
 
-it.each([503, 504])("a %i that cannot be noted in its record does not go on: its call is ended", async (status) => {
+it.each([503, 504])("a %i that cannot be stored in its record ends its call", async (status) => {
   vi.spyOn(console, "error").mockReturnValue();
   await withExchanges(async ({ run, world }) => {
     let isCancelled = false;
@@ -283,7 +283,7 @@ it.each([503, 504])("a %i that cannot be noted in its record does not go on: its
   });
 });
 
-it("a result too large to keep is noted as such, also where the store fails once", async () => {
+it("a result too large to keep is recorded as such, also when the store fails once", async () => {
   vi.spyOn(console, "error").mockReturnValue();
   await withExchanges(async ({ run, world }) => {
     world.origin = () => {
@@ -299,8 +299,8 @@ it("a result too large to keep is noted as such, also where the store fails once
   });
 });
 
-describe("an answer is neither lost nor left out of its record", () => {
-  /** A short answer, and a stream; each is told, and replayed. */
+describe("an answer is sent and stored in its record", () => {
+  /** A short answer and a stream: each is sent, and replayed. */
   async function expectKept(...[setAlarm]: Parameters<typeof withExchanges> extends [unknown, ...infer R] ? R : never) {
     vi.spyOn(console, "error").mockReturnValue();
     vi.spyOn(console, "warn").mockReturnValue();
@@ -316,7 +316,7 @@ describe("an answer is neither lost nor left out of its record", () => {
     }, setAlarm);
   }
 
-  /** What is counted and told can fail in every way. */
+  /** Makes counting and reporting fail in every way. */
   function failing<T extends object>(target: T, name: keyof T): void {
     Object.defineProperty(target, name, {
       value: () => {
@@ -327,7 +327,7 @@ describe("an answer is neither lost nor left out of its record", () => {
 
   it("when counting fails", () => expectKept());
 
-  it("when the platform has no timer left", async () => {
+  it("when the platform refuses more timers", async () => {
     vi.stubGlobal("setTimeout", () => {
       throw new Error("QuotaExceededError: too many timers");
     });

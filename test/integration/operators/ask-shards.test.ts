@@ -1,11 +1,11 @@
-// A shard that hangs keeps an operator waiting for a bounded time, and keeps back no other's answer.
+// A shard that hangs delays an operator for a bounded time, and withholds no other shard's answer.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { askShards, SILENT_AFTER_MS } from "../../../src/operator/ask-shards.ts";
 import { shardStub } from "../../../src/shard/call-shard.ts";
 
-it("is told as silent after a few seconds, beside the answers of the others", async () => {
+it("a silent shard is reported after a few seconds, with the answers of the others", async () => {
   const places = Array.from({ length: 3 }, () => ({
     name: crypto.randomUUID(),
     jurisdiction: null,
@@ -14,7 +14,7 @@ it("is told as silent after a few seconds, beside the answers of the others", as
   const [one, hanging, other] = places;
   if (one === undefined || hanging === undefined || other === undefined) throw new Error("three places");
   const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
-  // As long as this runs, the object takes no call.
+  // While this runs, the object accepts no call.
   const blocked = runInDurableObject(shardStub(env.KEY_SHARD, hanging), (_instance, state) =>
     state.blockConcurrencyWhile(() => isOver),
   );

@@ -9,7 +9,7 @@ const NOW = 1_795_000_000_000;
 const GENERATION = "0123456789abcdef".repeat(2);
 
 describe("a session of the console", () => {
-  it("tells the role until it ends, and not a moment longer", async () => {
+  it("gives its role until it ends, and not a moment longer", async () => {
     const value = await beginSession("reader", TOKENS, GENERATION, NOW);
     expect(await readSession(value, TOKENS, NOW + SESSION_MS - 1)).toMatchObject({
       role: "reader",
@@ -18,7 +18,7 @@ describe("a session of the console", () => {
     expect(await readSession(value, TOKENS, NOW + SESSION_MS)).toBeNull();
   });
 
-  it("has a form token of its own, which is no session", async () => {
+  it("has its own form token, which is not a session", async () => {
     const [one, other] = await Promise.all([
       beginSession("admin", TOKENS, GENERATION, NOW),
       beginSession("admin", TOKENS, GENERATION, NOW),
@@ -32,7 +32,7 @@ describe("a session of the console", () => {
     expect(await readSession(`${claims}.${tokens[0] ?? ""}`, TOKENS, NOW)).toBeNull();
   });
 
-  it("ends when its token changes or is no more", async () => {
+  it("ends when its token is changed or removed", async () => {
     const admin = await beginSession("admin", TOKENS, GENERATION, NOW);
     const reader = await beginSession("reader", TOKENS, GENERATION, NOW);
     expect(await readSession(admin, { ...TOKENS, admin: "b".repeat(32) }, NOW)).toBeNull();
@@ -48,7 +48,7 @@ describe("a session of the console", () => {
 describe("the generation of sessions", () => {
   const operators = () => operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()));
 
-  it("is the same until all are ended, and never again", async () => {
+  it("stays the same until all sessions are ended, and never returns", async () => {
     const one = operators();
     const generation = await one.sessions();
     expect(await one.sessions()).toBe(generation);
@@ -56,7 +56,7 @@ describe("the generation of sessions", () => {
     expect(await one.sessions()).not.toBe(generation);
   });
 
-  it("is another one in each object: where the configuration names another, ended sessions do not come back", async () => {
+  it("differs from object to object: when the configuration names another object, ended sessions stay ended", async () => {
     const [one, other] = [await operators().sessions(), await operators().sessions()];
     expect(one).toMatch(/^[0-9a-f]{32}$/);
     expect(other).not.toBe(one);

@@ -1,4 +1,4 @@
-// The operator API's routes and openapi.json are the same; tokens, and how wrong ones are counted.
+// The operator API's routes match openapi.json; tokens, and how wrong ones are counted.
 
 import { describe, expect, it } from "vitest";
 import openapi from "../../../src/operator/openapi.json";
@@ -12,14 +12,14 @@ import { version } from "../../../package.json";
 
 const tokens = { admin: "a".repeat(32), read: "r".repeat(32) };
 
-it("every route of the code stands in the file, and every operation of the file is a route", () => {
+it("every route of the code is in the OpenAPI file, and every operation of the file is a route", () => {
   const namespace = env.KEY_SHARD;
   const shards = new ShardPlaces([]).counting;
   const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
   const reader = new TrafficReader({ namespace, shards, ...nothing });
   const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
   const routes = app.routes
-    // What looks at the token, before all of them.
+    // The token check runs before all routes.
     .filter(({ method }) => method !== "ALL")
     .map(({ method, path }) => `${method} ${path.replaceAll(/:([a-z]+)/g, "{$1}")}`);
   const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
@@ -32,7 +32,7 @@ it("every route of the code stands in the file, and every operation of the file 
 describe("tokens", () => {
   const auth = (): OperatorAuth => new OperatorAuth(tokens);
 
-  it("say who may change and who may read", async () => {
+  it("decide who may change and who may read", async () => {
     const one = auth();
     expect(await one.admitToken(tokens.admin, "a", 0)).toEqual({ kind: "admitted", role: "admin" });
     expect(await one.admitToken(tokens.read, "a", 0)).toEqual({ kind: "admitted", role: "reader" });
@@ -43,7 +43,7 @@ describe("tokens", () => {
   });
 
   it.each(["", "a".repeat(31), "a".repeat(33), "A".repeat(32), "r".repeat(31), "ä".repeat(32)])(
-    "are compared as a whole: %s",
+    "are compared in full: %s",
     async (token) => {
       expect(await auth().admitToken(token, "a", 0)).toMatchObject({ kind: "refused" });
     },
@@ -53,7 +53,7 @@ describe("tokens", () => {
     for (let time = 0; time < times; time += 1) await one.admitToken("wrong", address, now);
   }
 
-  it("are looked at again a minute after the first wrong one", async () => {
+  it("are checked again a minute after the first wrong one", async () => {
     const one = auth();
     await fail(one, "a", 1000);
     expect(await one.admitToken(tokens.admin, "a", 60_999)).toEqual({
@@ -79,7 +79,7 @@ describe("tokens", () => {
     expect(kind).toBe(isSame ? "refused" : "admitted");
   });
 
-  it("are counted for a bounded number of addresses, those that failed last", async () => {
+  it("are counted for a bounded number of addresses, the latest to fail", async () => {
     const one = auth();
     await fail(one, "first", 0);
     for (let number = 0; number < 1000; number += 1) await one.admitToken("wrong", `address ${number}`, 0);

@@ -1,4 +1,4 @@
-// An operator's look at a shard, and changes, while attempts live, die and come late.
+// An operator's views and changes of a shard while attempts run, are lost and finish late.
 
 import { env } from "cloudflare:test";
 import { expect, it } from "vitest";
@@ -27,7 +27,7 @@ class OperatedBench extends ShardBench {
     return (await this.stub.fetch(CHANGE_URL, { method: "POST", body: message })).json();
   }
 
-  /** As if so much time had passed for what is stored. */
+  /** Ages the stored records by so much. */
   age(id: RecordId, ms: number): Promise<void> {
     return this.within((ledger) => {
       const entry = ledger.find(id);
@@ -42,7 +42,7 @@ class OperatedBench extends ShardBench {
 const by = { by: "admin", reason: "because" };
 const COUNTS = { inFlight: 0, failed: 0, unknown: 0 };
 
-it("a lost attempt is shown as lost and can be decided about, before any alarm has come", async () => {
+it("a lost attempt is shown as lost and can be changed before any alarm has come", async () => {
   const bench = new OperatedBench();
   const head = headOf({}, "hold");
   bench.origin = heldAnswer(() => new Response()).origin;
@@ -74,11 +74,11 @@ it("a lost attempt is shown as lost and can be decided about, before any alarm h
     },
   });
   expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 200, text: "\u0001\u0002", isReplay: true });
-  // What was erased later is looked for by the alarm.
+  // The alarm later looks for what was left to erase.
   expect(await bench.alarmAt()).not.toBeNull();
 });
 
-it("a living attempt whose lock is late is shown in flight, and no change touches it", async () => {
+it("a running attempt with an overdue lock renewal is shown in flight, and cannot be changed", async () => {
   const bench = new OperatedBench();
   const held = heldAnswer(() => new Response("late", { status: 201 }));
   bench.origin = held.origin;
@@ -103,7 +103,7 @@ it("a living attempt whose lock is late is shown in flight, and no change touche
   expect(await bench.operator.inspect(recordId)).toMatchObject({ timeline: [{ verdict: "result", status: 201 }] });
 });
 
-it("a record that is forgotten takes its body along, and the next request is a first one", async () => {
+it("forget also erases the body, and the next request is a first one", async () => {
   const bench = new OperatedBench();
   const large = "x".repeat(600_000);
   bench.origin = () => new Response(large, { status: 201 });
@@ -121,7 +121,7 @@ it("a record that is forgotten takes its body along, and the next request is a f
   expect(bench.calls).toHaveLength(2);
 });
 
-it("a response that is given takes the place of what a lost attempt had stored, which goes", async () => {
+it("resolve replaces the stored part of a lost attempt's body, which is erased", async () => {
   const bench = new OperatedBench();
   const head = headOf({}, "hold");
   bench.origin = heldAnswer(() => new Response()).origin;
@@ -129,7 +129,7 @@ it("a response that is given takes the place of what a lost attempt had stored, 
   await bench.called(1);
   await bench.lose();
   await sent;
-  // As if it had been lost in the middle of a long response.
+  // Simulates a loss in the middle of a long response.
   await bench.within((ledger) => ledger.bodies.append(head.attemptId, 0, new Uint8Array(1000)));
   await bench.age(head.recordId, 60_000);
   await bench.evict();
@@ -140,7 +140,7 @@ it("a response that is given takes the place of what a lost attempt had stored, 
   expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 200, text: "", isReplay: true });
 });
 
-it("counts what waits for somebody, as time has left it", async () => {
+it("counts the records that need a decision, locks that have ended included", async () => {
   const bench = new OperatedBench();
   bench.origin = () => new Response(null, { status: 503 });
   await bench.send(messageOf(headOf()));
@@ -154,7 +154,7 @@ it("counts what waits for somebody, as time has left it", async () => {
   expect(counts.bytes).toBeGreaterThan(4096);
 });
 
-it("a record has the route of its latest attempt, also when its key was used under another one before", async () => {
+it("a record has the route of its latest attempt, also when its key was used on another route before", async () => {
   const bench = new OperatedBench();
   const head = headOf({ route: "/old" });
   bench.origin = (_request, number) => new Response(null, { status: number === 1 ? 503 : 201 });
@@ -168,7 +168,7 @@ it("a record has the route of its latest attempt, also when its key was used und
   });
 });
 
-it("a lost attempt that is resolved before any alarm has come leaves nothing of its body behind", async () => {
+it("resolving a lost attempt before any alarm leaves nothing of its body behind", async () => {
   const bench = new OperatedBench();
   bench.origin = () => {
     const { readable, writable } = new IdentityTransformStream();

@@ -1,4 +1,4 @@
-// The list over all shards: every record once, however they lie in the shards, whatever the size of the pages.
+// The list over all shards: every record once, however they are spread over shards, in pages of any size.
 
 import { describe, expect, it } from "vitest";
 import { type Ask, listRecords } from "../../../src/operator/list.ts";
@@ -7,7 +7,7 @@ import { started } from "../support/records.ts";
 
 const SECTIONS = ["open", "completed"] as const;
 
-/** Shards with so many records in each section; they tell the order in which they were asked, and how many at once. */
+/** Shards with so many records in each section. They record in which order they were asked, and how many at once. */
 function shards(counts: readonly (readonly [open: number, completed: number])[], limit: number) {
   const asked: string[] = [];
   const now = { running: 0, most: 0 };
@@ -83,7 +83,7 @@ describe("the list over all shards", () => {
     for (const limit of [1, 2, 3, 4, 7, 500]) expect(await readAll(counts, limit)).toEqual(whole);
   });
 
-  it("goes on without a silent shard, names it, and asks it no second time", async () => {
+  it("continues without a silent shard, names it, and does not ask it again", async () => {
     const { places, ask, asked } = shards(
       Array.from({ length: 6 }, () => [1, 1] as const),
       500,
@@ -101,7 +101,7 @@ describe("the list over all shards", () => {
     expect(asked.filter((name) => name.endsWith("shard-4-of-6"))).toEqual([]);
   });
 
-  it("asks one shard where that is enough, and never more than sixteen at a time", async () => {
+  it("asks one shard if that is enough, and never more than sixteen at a time", async () => {
     const full = shards(
       Array.from({ length: 64 }, () => [9, 9] as const),
       9,

@@ -1,5 +1,5 @@
-// The counters of all shards as one: they only rise, whichever shard leaves memory, and nothing that a shard tells is told twice
-// or lost on its way. Real objects that are evicted, hang and fail.
+// The counters of all shards as one: they only rise, whichever shard leaves memory, and no count is added twice or lost in
+// transit. Real objects that are evicted, hang and fail.
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
@@ -23,10 +23,10 @@ const REPORT: ExchangeReport = {
 };
 
 interface Bench {
-  /** The first of them adds up. */
+  /** The first of them collects the counts. */
   readonly places: readonly [ShardPlace, ShardPlace, ShardPlace];
   readonly reader: TrafficReader;
-  /** What goes on after an answer. */
+  /** Work that continues after an answer. */
   readonly waits: Promise<unknown>[];
 }
 
@@ -45,7 +45,7 @@ function bench(): Bench {
   return { places, reader, waits };
 }
 
-/** Has a shard count so many requests. */
+/** Makes a shard count so many requests. */
 async function count(place: ShardPlace, times: number): Promise<void> {
   const traffic = new Traffic();
   for (let time = 0; time < times; time += 1) traffic.exchange(REPORT, Date.now());
@@ -61,7 +61,7 @@ async function scraped({ reader }: Bench): Promise<readonly number[]> {
 }
 
 describe("the counters of all shards", () => {
-  it("are there before any has counted", async () => {
+  it("exist before any shard has counted", async () => {
     const one = bench();
     const metrics = parseExposition(await one.reader.metrics());
     expect(
@@ -70,7 +70,7 @@ describe("the counters of all shards", () => {
     expect(metrics.every(({ labels, value }) => !("route" in labels) || value === 0)).toBe(true);
   });
 
-  it("never fall when a shard leaves memory, and lose no more than it had not told", async () => {
+  it("never fall when a shard leaves memory, and lose only what it had not yet sent", async () => {
     const one = bench();
     const [first, second, third] = one.places;
     await count(first, 5);
@@ -84,7 +84,7 @@ describe("the counters of all shards", () => {
     expect(await scraped(one)).toEqual([115, 115]);
   });
 
-  it("begin at zero when the one that adds up has left memory, with all series, and count what comes from then on", async () => {
+  it("start at zero with all series when the collecting object has left memory, and count from then on", async () => {
     const one = bench();
     const [first, second] = one.places;
     await count(second, 100);
@@ -95,21 +95,21 @@ describe("the counters of all shards", () => {
     expect(await scraped(one)).toEqual([2, 2]);
   });
 
-  it("are the same for all who scrape, also at once", async () => {
+  it("are the same for all scrapers, also at the same time", async () => {
     const one = bench();
     for (const place of one.places) await count(place, 10);
     await Promise.all([one.reader.metrics(), one.reader.metrics()]);
     expect(await scraped(one)).toEqual([30, 30]);
   });
 
-  it("have with the next scrape what a shard told too late, and what the first one did not take", async () => {
+  it("include at the next scrape what a shard sent too late, and what the first scrape did not take", async () => {
     const one = bench();
     const [first, second, third] = one.places;
     await count(first, 1);
     await count(second, 10);
     await count(third, 100);
     const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
-    // As long as these run, the objects take no call.
+    // While these run, the objects accept no call.
     const block = (place: ShardPlace): Promise<null> =>
       runInDurableObject(shardStub(env.KEY_SHARD, place), (_instance, state) =>
         state.blockConcurrencyWhile(() => isOver),

@@ -1,5 +1,5 @@
-// What a shard says of its exchanges, in workerd: data points (the platform's own dataset does nothing locally, so one that
-// remembers stands in), how late its alarm came, and calls that may have been queued.
+// What a shard reports about its exchanges, in workerd: data points (the platform's dataset does nothing locally, so a
+// recording stand-in replaces it), how late its alarm came, and calls that may have been queued.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
@@ -48,7 +48,7 @@ describe("a dataset that is bound", () => {
     });
   });
 
-  it.each(["a dataset", "no dataset at all"])("harms no exchange when it fails: %s", async (what) => {
+  it.each(["a dataset", "no dataset at all"])("disturbs no exchange when it fails: %s", async (what) => {
     const calls: string[] = [];
     vi.stubGlobal("fetch", ({ method }: Request) => {
       calls.push(method);
@@ -69,13 +69,13 @@ describe("a dataset that is bound", () => {
     });
   });
 
-  it("gets no longer index than it takes", () => {
+  it("gets no index longer than it accepts", () => {
     expect(dataPointOf({ ...REPORT, route: `/${"a".repeat(200)}` }, null, "worker").indexes[0]).toHaveLength(96);
   });
 });
 
 describe("the numbers of a shard", () => {
-  it("say how late alarms came: the last one, and the latest", async () => {
+  it("show how late the alarms came: the last one, and the worst", async () => {
     await runInDurableObject(env.KEY_SHARD.getByName(crypto.randomUUID()), async (instance) => {
       if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
       const now = Date.now();
@@ -90,7 +90,7 @@ describe("the numbers of a shard", () => {
     });
   });
 
-  it("count an attempt as crowded when six others run, and not before", async () => {
+  it("count an attempt as queued when six others run, and not before", async () => {
     const bench = new ShardBench();
     const held = heldAnswer(() => new Response("{}"));
     bench.origin = held.origin;
@@ -106,7 +106,7 @@ describe("the numbers of a shard", () => {
 });
 
 describe("a trace", () => {
-  it("has a span for each attempt, also where one request leads to two", async () => {
+  it("has a span for each attempt, also when one request leads to two", async () => {
     const bench = new ShardBench();
     const parents: (string | null)[] = [];
     const held = heldAnswer(() => new Response("busy", { status: 503 }));
@@ -118,7 +118,7 @@ describe("a trace", () => {
     const head = headOf({ telemetry: { log: "none", serverTiming: false, trace } });
     const first = bench.send(messageOf(head));
     await bench.called(1);
-    // Delivered once more, it waits for itself; its next attempt is another one.
+    // Delivered again, the message waits for its own attempt; the next attempt is a separate one.
     const second = bench.send(messageOf(head));
     held.release();
     await Promise.all([first, second]);
@@ -142,7 +142,7 @@ describe("what an isolate has counted", () => {
     return { traffic, waits, flusher: new TrafficFlusher({ shard, traffic, waitUntil }) };
   }
 
-  it("reaches a shard in one call, however much it is", async () => {
+  it("reaches a shard in one call, whatever its size", async () => {
     const name = crypto.randomUUID();
     const { traffic, flusher, waits } = isolate(name);
     for (let time = 0; time < 500; time += 1) {

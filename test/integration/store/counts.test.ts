@@ -1,5 +1,5 @@
-// The regression guard: what each kind of exchange costs, in exact operations. The numbers stand in one table,
-// test/support/operation-counts.ts; whoever makes one grow has to say so there.
+// Regression test: what each kind of exchange costs, in exact operations. The numbers are in one table,
+// test/support/operation-counts.ts; a change that makes one grow has to update it.
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs, type RecordId } from "../../../src/core/units.ts";
@@ -57,7 +57,7 @@ describe("the operations of", () => {
     expect(shard.take()).toEqual(COUNTS.tables);
   });
 
-  it("the first request of an object that has just begun", async () => {
+  it("the first request of a new instance", async () => {
     const shard = await begun();
     await shard.restart();
     const [{ status }, counts] = await cost(shard, crypto.randomUUID());
@@ -65,9 +65,9 @@ describe("the operations of", () => {
     expect(counts).toEqual(COUNTS.firstOfInstance);
   });
 
-  it("a first request and a replay where a whole retention of records is alive", async () => {
+  it("a first request and a replay among the live records of a whole retention", async () => {
     const shard = await begun();
-    // Each in a bucket of its own, and none in that of what comes now, whatever time it is.
+    // Each in a separate expiry bucket, and none in the present one, at any time of day.
     const width = 3 * HOUR_MS;
     const boundary = Math.floor(Date.now() / width) * width;
     await store(
@@ -100,7 +100,7 @@ describe("the operations of", () => {
     expect((await first).status).toBe(201);
   });
 
-  it("another request with the same key", async () => {
+  it("a different request with the same key", async () => {
     const shard = await begun();
     const key = crypto.randomUUID();
     await shard.send(key);
@@ -131,12 +131,12 @@ describe("the operations of", () => {
     expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: false, bytes: MIB }, COUNTS.firstMebibyte]);
     expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: true, bytes: MIB }, COUNTS.replayMebibyte]);
     await shard.within((_ledger, { sql }) => {
-      // As if a day had passed.
+      // Simulates that a day has passed.
       sql.exec("UPDATE records SET bucket = 1, expires_at = 1 WHERE chunks > 0");
     });
     shard.take();
     await shard.alarm();
-    // What is left is due at once, so the platform goes on by itself.
+    // The rest is due at once, so the platform calls the alarm again.
     await vi.waitFor(async () => expect(await chunksIn(shard)).toEqual([]), { timeout: 5000 });
     expect(shard.take().rowsWritten).toBe(COUNTS.erasedMebibyte.rowsWritten);
   });

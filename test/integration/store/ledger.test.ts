@@ -8,7 +8,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 import type { Sql } from "../../../src/shard/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
-/** Runs in a fresh object, so that its counts are its own. */
+/** Runs in a fresh object, so that its counts start at zero. */
 function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage, storage: DurableObjectStorage) => T): Promise<T> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, (_instance, state) =>
@@ -43,7 +43,7 @@ function chunksIn(sql: SqlStorage): number {
 }
 
 describe("ledger", () => {
-  it("gives back every kind of record as it was saved", async () => {
+  it("reads back every kind of record as it was saved", async () => {
     await inLedger((ledger) => {
       const claim = started();
       const others: readonly IdempotencyRecord[] = [
@@ -69,7 +69,7 @@ describe("ledger", () => {
     });
   });
 
-  it("gives back a response byte for byte, its headers in order and repeated", async () => {
+  it("reads back a response byte for byte, with its headers in order and repeated", async () => {
     await inLedger((ledger) => {
       const id = freshId();
       const record = completed(started());
@@ -78,7 +78,7 @@ describe("ledger", () => {
     });
   });
 
-  it("knows the chunks of a body that lies outside its record's row, and gives them up with the record", async () => {
+  it("finds the chunks of a body outside its record's row, and erases them with the record", async () => {
     await inLedger((ledger, sql) => {
       const id = freshId();
       const claim = started();
@@ -122,7 +122,7 @@ describe("ledger", () => {
     });
   });
 
-  it("erases no body that somebody holds, and calls as soon as nobody does", async () => {
+  it("erases no body in use, and reports as soon as it is free", async () => {
     await inLedger((_ledger, sql, storage) => {
       let calls = 0;
       const { bodies } = new Ledger(storage, null, (afterMs) => (calls += Number(afterMs === 0)));
@@ -144,7 +144,7 @@ describe("ledger", () => {
     });
   });
 
-  it("erases after a crash what an upload has left behind", async () => {
+  it("erases what an upload has left behind after a crash", async () => {
     await inLedger((ledger, sql, storage) => {
       ledger.bodies.lend("attempt/request");
       ledger.bodies.append("attempt/request", 0, new Uint8Array(10));
@@ -155,7 +155,7 @@ describe("ledger", () => {
     });
   });
 
-  it("forgets how to ask the origin, a credential with it, as soon as there is nothing to ask", async () => {
+  it("erases the question to the origin, with its credential, as soon as there is nothing to ask", async () => {
     await inLedger((ledger, sql) => {
       const id = freshId();
       const claim: Started = { ...started(), policy: { ...policy, unknown: "verify" } };
@@ -166,7 +166,7 @@ describe("ledger", () => {
     });
   });
 
-  it("stores only the bytes of a view, not of the buffer that it looks into", async () => {
+  it("stores only the bytes of a view, not its whole buffer", async () => {
     await inLedger((ledger) => {
       const id = freshId();
       const record = completed(started());
@@ -176,7 +176,7 @@ describe("ledger", () => {
     });
   });
 
-  it("finds a record in whatever bucket it lies, also in an instance that begins with it", async () => {
+  it("finds a record in any expiry bucket, also as the first access of an instance", async () => {
     const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
     await runInDurableObject(stub, (_instance, { storage }) => {
       const ids = Array.from({ length: 400 }, (_, index) => {
@@ -191,7 +191,7 @@ describe("ledger", () => {
     });
   });
 
-  it("finds a record among ten thousand buckets, by statements that the platform takes", async () => {
+  it("finds a record among ten thousand expiry buckets, with statements that the platform accepts", async () => {
     await inLedger((_ledger, _sql, storage) => {
       const texts: string[] = [];
       const sql: Sql = {
@@ -213,7 +213,7 @@ describe("ledger", () => {
     });
   });
 
-  it("has no more buckets for the briefest retention than seconds have passed", async () => {
+  it("has at most one expiry bucket per second for the shortest retention", async () => {
     await inLedger((ledger) => {
       const brief = { ...policy, lockMs: durationMs(1), retentionMs: durationMs(2) };
       for (let ms = 0; ms < 3000; ms += 1) {
@@ -221,12 +221,12 @@ describe("ledger", () => {
         const claim: Started = { ...started(at), policy: brief };
         ledger.buckets.add(bucketOf({ ...completed(claim, at), policy: brief }));
       }
-      // And that of what is in flight.
+      // Plus the one of the records in flight.
       expect(ledger.buckets.all.size).toBeLessThanOrEqual(3 + 1 + 1);
     });
   });
 
-  it("writes three rows for a key's whole life: claim, answer, erasure", async () => {
+  it("writes three rows over a key's whole life: claim, answer, erasure", async () => {
     await inLedger((_ledger, _sql, storage) => {
       const counted = counting(storage.sql);
       const ledger = new Ledger({ sql: counted.sql, transactionSync: (run) => storage.transactionSync(run) });
@@ -241,7 +241,7 @@ describe("ledger", () => {
     });
   });
 
-  it("lists as in flight what is started, and nothing else", async () => {
+  it("lists only started records as in flight", async () => {
     await inLedger((ledger) => {
       const [one, two] = [freshId(), freshId()];
       const claim = started();
@@ -252,7 +252,7 @@ describe("ledger", () => {
     });
   });
 
-  it("erases in slices, oldest buckets only, and never before a record has expired", async () => {
+  it("erases in slices, oldest expiry buckets first, and never before a record has expired", async () => {
     await inLedger((ledger) => {
       const ids = Array.from({ length: 25 }, () => freshId());
       const record = completed(started());
@@ -266,7 +266,7 @@ describe("ledger", () => {
     });
   });
 
-  it("erases few large bodies in a slice, since SQLite reads all that it frees", async () => {
+  it("erases few large bodies in a slice, because SQLite reads everything that it frees", async () => {
     await inLedger((ledger) => {
       const body = { kind: "inline", bytes: new Uint8Array(CHUNK_BYTES) } as const;
       const record = completed(started());
@@ -280,7 +280,7 @@ describe("ledger", () => {
     });
   });
 
-  it("tells the earliest lock's end or bucket's end as the next deadline", async () => {
+  it("gives the earliest end of a lock or an expiry bucket as the next deadline", async () => {
     await inLedger((ledger) => {
       expect(ledger.nextDeadline()).toBeNull();
       ledger.save(freshId(), null, completed(started()), { response });
@@ -291,12 +291,12 @@ describe("ledger", () => {
     });
   });
 
-  it("refuses to read a record in a state that it does not know", async () => {
+  it("refuses to read a record in an unknown state", async () => {
     await inLedger((ledger, sql, storage) => {
       const id = freshId();
       ledger.save(id, null, started());
       sql.exec("UPDATE records SET state = 'odd' WHERE id = ?", id);
-      // Another instance, which has not written it itself.
+      // Another instance, which has not written the record.
       expect(() => new Ledger(storage).find(id)).toThrow("unknown state: odd");
     });
   });

@@ -24,7 +24,7 @@ function afterLaterCode<T>(run: (reopen: () => Ledger, sql: SqlStorage) => T): P
   });
 }
 
-it("keeps, finds and erases records on the schema of a later version, and leaves that schema alone", async () => {
+it("keeps, finds and erases records on the schema of a later version, and does not change that schema", async () => {
   await afterLaterCode((reopen, sql) => {
     const schema = (): unknown => sql.exec("SELECT name, sql FROM sqlite_schema ORDER BY name").toArray();
     const steps = (): unknown => sql.exec("SELECT step FROM migrations").toArray();
@@ -45,7 +45,7 @@ it("keeps, finds and erases records on the schema of a later version, and leaves
   });
 });
 
-it("takes a record of a kind that only a later version knows neither for none nor for another", async () => {
+it("treats a record of a kind that only a later version knows neither as absent nor as another kind", async () => {
   await afterLaterCode((reopen, sql) => {
     const ledger = reopen();
     const [known, later, guarded] = [freshId(), freshId(), freshId()];
@@ -66,7 +66,7 @@ const LATER = [
 ];
 
 it.each([0, 1, 2])(
-  "takes the steps that a ledger with %i of the later ones lacks, once, and keeps its records",
+  "runs the missing steps of a ledger with %i of the later ones, once, and keeps its records",
   (taken) => {
     const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
     return runInDurableObject(stub, (_instance, { storage }) => {

@@ -1,5 +1,5 @@
-// No statement of a shard gets dearer as its records grow in number: SQLite's own plan of every one of them shows that it
-// goes by a key. A new statement in src/shard that nothing here runs fails the first test.
+// No statement of a shard gets more expensive with the number of records: SQLite's plan of each statement shows that it uses
+// a key. A new statement in src/shard that nothing here runs fails the first test.
 
 /// <reference types="vite/types/importMeta.d.ts" />
 
@@ -15,7 +15,7 @@ interface Ran {
   readonly bindings: readonly SqlStorageValue[];
 }
 
-/** What a scan may be, and why it costs no more however many records there are. */
+/** Allowed scans, and why their cost does not grow with the number of records. */
 const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // As many rows as the schema has steps.
   [/^SELECT count\(\*\) AS done FROM migrations$/, "SCAN migrations"],
@@ -31,7 +31,7 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
 
 const SCHEMA = /^(?:CREATE|ALTER) /;
 
-/** Everything that the ledger ever asks of its database. */
+/** Every use that the ledger makes of its database. */
 async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise<void> {
   const sql = {
     exec<T extends Record<string, SqlStorageValue>>(
@@ -105,7 +105,7 @@ const sources: Readonly<Record<string, string>> = import.meta.glob("../../src/sh
   eager: true,
 });
 
-/** The statements that stand in the sources, each as a pattern: what is put into its text may be anything. */
+/** The statements in the sources, each as a pattern with any text for its interpolations. */
 function statementsInSources(): readonly RegExp[] {
   return Object.values(sources).flatMap((source) =>
     [...source.matchAll(/(["`])((?:WITH|SELECT|INSERT|UPDATE|DELETE)\s[^"`]*)/g)].map(([, , text = ""]) => {
@@ -115,7 +115,7 @@ function statementsInSources(): readonly RegExp[] {
   );
 }
 
-it("every statement in src/shard is among those that are looked at", async () => {
+it("every statement in src/shard is among the checked ones", async () => {
   const ran: Ran[] = [];
   await inShard((storage) => runEverything(storage, ran));
   const statements = statementsInSources();
@@ -123,7 +123,7 @@ it("every statement in src/shard is among those that are looked at", async () =>
   expect(statements.filter((pattern) => !ran.some(({ query }) => pattern.test(query)))).toEqual([]);
 });
 
-it("no statement goes through a table", async () => {
+it("no statement scans a table", async () => {
   const scans = await inShard(async (storage) => {
     const ran: Ran[] = [];
     await runEverything(storage, ran);

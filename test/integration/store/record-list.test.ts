@@ -1,4 +1,4 @@
-// The list of a shard's records: each once, in pages of any size, as time has left them, and with bounded work per call.
+// The list of a shard's records: each once, in pages of any size, in its present state, with bounded work per call.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
@@ -18,7 +18,7 @@ const ALL: Omit<ListQuery, "section"> = {
   limit: 500,
 };
 
-/** As a shard without a living attempt sees them. */
+/** The records as a shard without running attempts sees them. */
 function seeAt(now: EpochMs): (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord | null {
   return (_id, record) => step(record, { type: "tick" }, record.policy, now).record;
 }
@@ -48,7 +48,7 @@ function read(list: RecordList, query: Partial<ListQuery>, now: EpochMs, limit =
 const idOf = (number: number, hash = "a"): RecordId =>
   recordId(hash.repeat(32) + number.toString(16).padStart(32, "0"));
 
-/** Some of each state, in several buckets; those that begin with an even number have the route `/even`. */
+/** Records of each state in several expiry buckets. Those whose id begins with an even number have the route `/even`. */
 function fill(ledger: Ledger): void {
   for (let number = 0; number < 40; number += 1) {
     const at = epochMs(NOW - (number % 5) * 4 * HOUR_MS);
@@ -72,7 +72,7 @@ function fill(ledger: Ledger): void {
   }
 }
 
-it("shows every record once, whatever the size of its pages, what is open first", () =>
+it("shows every record once in pages of any size, open records first", () =>
   inShard((ledger, list) => {
     fill(ledger);
     const whole = read(list, {}, NOW).map(({ id }) => id);
@@ -99,7 +99,7 @@ it("filters by state, route and age", () =>
     expect(old).toEqual(Array.from({ length: 8 }, () => startedBefore));
   }));
 
-it("finds the records of a key by what their ids begin with, and no others", () =>
+it("finds the records of a key by the beginning of their ids, and no others", () =>
   inShard((ledger, list) => {
     fill(ledger);
     ledger.save(idOf(1, "b"), null, started(), { label: { key: "mine", route: "/" } });
@@ -111,7 +111,7 @@ it("finds the records of a key by what their ids begin with, and no others", () 
       [idOf(2, "b"), "mine"],
     ]);
     expect(read(list, { section: "key", keyHash: "d".repeat(32) }, NOW)).toEqual([]);
-    // By less than half of an id, and by all of it, which is one record's alone.
+    // By less than half of an id, and by a whole id, which names one record.
     expect(read(list, { section: "key", keyHash: "b".repeat(8) }, NOW, 1)).toHaveLength(2);
     for (const id of [idOf(1, "b"), idOf(2, "b"), idOf(3, "c")]) {
       expect(read(list, { section: "key", keyHash: id }, NOW, 1).map((one) => one.id)).toEqual([id]);
@@ -124,7 +124,7 @@ it("finds the records of a key by what their ids begin with, and no others", () 
     }
   }));
 
-it("shows records as time has left them: a lock that has passed, and nothing that has expired", () =>
+it("shows records in their present state: locks that have ended as ended, and no expired records", () =>
   inShard((ledger, list) => {
     const claim = started();
     ledger.save(idOf(1), null, claim);
@@ -139,7 +139,7 @@ it("shows records as time has left them: a lock that has passed, and nothing tha
     expect(states(later(lockedUntil, policy.retentionMs))).toEqual([]);
   }));
 
-it("looks at a bounded number of rows in one call, and goes on from there in the next", () =>
+it("reads a bounded number of rows in one call, and continues from there in the next", () =>
   inShard((ledger, list) => {
     const ROWS = 4500;
     for (let number = 0; number < ROWS; number += 1) {
@@ -152,12 +152,12 @@ it("looks at a bounded number of rows in one call, and goes on from there in the
     expect(first.next).toMatch(new RegExp(`${idOf(3999)}$`));
     const second = list.page({ ...query, after: first.next }, seeAt(NOW), NOW);
     expect(second).toMatchObject({ records: [{ id: idOf(ROWS - 1), route: "/last" }], next: null });
-    // Also where it is the state that does not fit.
+    // Also if only the state does not match.
     const none = list.page({ ...ALL, section: "completed", states: ["started"], limit: 10 }, seeAt(NOW), NOW);
     expect(none).toMatchObject({ records: [], next: expect.stringMatching(new RegExp(`${idOf(3999)}$`)) });
   }));
 
-it("goes on where it stood when the bucket in which it stood has expired meanwhile", () =>
+it("continues at its position when the expiry bucket there has expired meanwhile", () =>
   inShard((ledger, list) => {
     const short = { ...policy, retentionMs: durationMs(8 * HOUR_MS) };
     for (const [number, record] of [started(), { ...started(), policy: short }].entries()) {
@@ -170,7 +170,7 @@ it("goes on where it stood when the bucket in which it stood has expired meanwhi
     expect([...first.records, ...rest.records].map(({ id }) => id)).toEqual([idOf(0), idOf(1)]);
   }));
 
-it("counts what is open up to a bound, and says so when it has stopped there", () =>
+it("counts open records up to a bound, and says so when it has stopped there", () =>
   inShard((ledger, list) => {
     const claim = started(NOW);
     const end = { attemptId: claim.attempt.id, reason: { kind: "dropped" } } as const;
@@ -184,7 +184,7 @@ it("counts what is open up to a bound, and says so when it has stopped there", (
     expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED - 1, unknown: 1, atLeast: [] });
     for (let more = 0; more < 5; more += 1) add(MOST_COUNTED + more, failed);
     expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED, unknown: 1, atLeast: ["failed"] });
-    // What has expired is not counted, erased or not.
+    // Expired records are not counted, whether or not they are erased.
     const after = later(NOW, durationMs(10 * 24 * HOUR_MS));
     expect(list.countOpen(after)).toEqual({ failed: 0, unknown: 0, atLeast: [] });
   }));

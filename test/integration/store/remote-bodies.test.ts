@@ -34,7 +34,7 @@ function partOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return readable;
 }
 
-/** The real bucket, but for what stands in its place. */
+/** The real bucket with some methods replaced. */
 function bucketWith(instead: Partial<R2Bucket>): R2Bucket {
   const real = env.BODIES;
   return {
@@ -54,7 +54,7 @@ async function isStored(name: string): Promise<boolean> {
 }
 
 describe("bodies in the bucket", () => {
-  it("come back as they went, from any byte on", async () => {
+  it("are read back unchanged, from any byte on", async () => {
     await inLedger(async (ledger) => {
       const name = crypto.randomUUID();
       await store(ledger, name);
@@ -67,7 +67,7 @@ describe("bodies in the bucket", () => {
     });
   });
 
-  it("are known by the record that keeps them, and erased with it", async () => {
+  it("are found through their record, and erased with it", async () => {
     await inLedger(async (ledger) => {
       const id = freshId();
       const claim = started();
@@ -108,13 +108,13 @@ describe("bodies in the bucket", () => {
         await restarted.remote.eraseOne();
         expect(await isStored(claim.attempt.id)).toBe(false);
         expect(restarted.remote.eraseAt()).toBeNull();
-        // What was half uploaded cannot be completed any more.
+        // The incomplete upload can no longer be completed.
         if (!complete) await expect(upload?.complete()).rejects.toThrow();
       });
     }
   });
 
-  it("are aborted again until they are, when the bucket fails at that", async () => {
+  it("are aborted again until that succeeds, when the bucket fails", async () => {
     let failures = 1;
     const bucket = bucketWith({
       resumeMultipartUpload: (key, id) => {
@@ -130,7 +130,7 @@ describe("bodies in the bucket", () => {
       ledger.remote.discard(name);
       await ledger.remote.eraseOne();
       expect(ledger.remote.eraseAt()).not.toBeNull();
-      // Another instance, which makes no pause.
+      // Another instance, which does not pause.
       const restarted = again();
       await restarted.remote.eraseOne();
       expect(restarted.remote.eraseAt()).toBeNull();
@@ -138,7 +138,7 @@ describe("bodies in the bucket", () => {
     }, bucket);
   });
 
-  it("are aborted when they begin only after they were given up, whether or not their row is gone", async () => {
+  it("are aborted when their upload begins only after it was given up, whether or not their row is gone", async () => {
     for (const erased of [true, false]) {
       const held = Promise.withResolvers<void>();
       const bucket = bucketWith({
@@ -162,7 +162,7 @@ describe("bodies in the bucket", () => {
     }
   });
 
-  it("are not begun where no bucket is bound", async () => {
+  it("are not uploaded without a bound bucket", async () => {
     const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
     await runInDurableObject(stub, async (_instance, { storage }) => {
       expect(await new Ledger(storage).remote.begin("x")).toBeNull();

@@ -1,6 +1,5 @@
-// The whole gateway in front of one real shard whose every operation is counted: the Worker's calls to it, its statements
-// and their rows, its alarms, and the calls to the origin. The object's own storage is what counts, so nothing that the
-// gateway does goes by it.
+// The whole gateway in front of one real shard whose every operation is counted: the Worker's calls to it, its statements and
+// their rows, its alarms, and the calls to the origin. The counters wrap the object's storage, so they miss nothing.
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
@@ -12,7 +11,7 @@ import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import type { OperationCounts } from "../../support/operation-counts.ts";
 
-/** Where the test's own `fetch` answers. Nobody can be connected to here. */
+/** An address that the test's `fetch` answers. No connection to it is possible. */
 const ORIGIN = "http://192.0.2.1:9";
 const ORIGIN_ADDRESS = "192.0.2.1:9";
 
@@ -71,7 +70,7 @@ export class CountedShard {
     });
   }
 
-  /** From now on everything is counted. What an object does once in its life is done before. */
+  /** Starts counting, after the object's one-time work. */
   async begin(): Promise<void> {
     await this.send(crypto.randomUUID());
     await runInDurableObject(this.#stub, (_instance, { storage }) => {
@@ -83,7 +82,7 @@ export class CountedShard {
     this.take();
   }
 
-  /** The memory of the object is gone; the next one is counted from its first request on. */
+  /** Evicts the object; the next instance is counted from its first request on. */
   async restart(): Promise<void> {
     await evictDurableObject(this.#stub);
     await this.#countStorage();
@@ -124,7 +123,7 @@ export class CountedShard {
     });
   }
 
-  /** What has been counted since it was last asked for. */
+  /** The counts since the last call. */
   take(): OperationCounts {
     const cursors = this.#cursors;
     const counts = {

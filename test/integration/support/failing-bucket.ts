@@ -1,4 +1,4 @@
-// A bucket that fails where the test says, and remembers what became of what was begun in it. The real one never fails.
+// A bucket that fails where the test says, and records what happened to each upload. The real one never fails.
 
 export type Failure = "begin" | "first part" | "second part" | "complete" | "hangs" | null;
 
@@ -46,7 +46,7 @@ export class FailingBucket {
     this.deleted.push(key);
   }
 
-  /** Fails as a call over a network does: not at once. */
+  /** Fails asynchronously, like a call over a network. */
   async #unless(failure: Failure): Promise<void> {
     await scheduler.wait(1);
     if (this.#failure === failure) throw new Error("the bucket is not there");

@@ -1,5 +1,5 @@
-// The exchanges of one shard on the storage of a real object, with the rest of the world in the hands of the test: when the
-// origin answers, whether it can be reached, when a client leaves.
+// The exchanges of one shard on the storage of a real object, with everything else under the test's control: when the origin
+// answers, whether it is reachable, when a client leaves.
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/core/units.ts";
@@ -16,7 +16,7 @@ import { bytesBody } from "../../../src/shard/body/request-body.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 
-/** Calls over the network go nowhere: whether they could is asked, and answered by the test. */
+/** Network calls go nowhere. The test answers whether the origin is reachable. */
 class HeldReachability extends Reachability {
   readonly #asked: () => Promise<boolean>;
 

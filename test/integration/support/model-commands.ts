@@ -1,5 +1,5 @@
-// What may happen to a shard, as commands that a model of it follows: the model is the life cycle itself, one record each,
-// and every answer and every stored record has to be what it says.
+// Everything that can happen to a shard, as commands that a model follows: the model is the life cycle itself, one record per
+// key, and every answer and every stored record has to match it.
 
 import fc from "fast-check";
 import { expect, vi } from "vitest";
@@ -18,7 +18,7 @@ import {
   RETENTION_MS,
 } from "./model-shard.ts";
 
-/** What the model remembers of one record: the record itself, and what a replay has to say. */
+/** The model's state of one record: the record itself, and the content of a replay. */
 interface Remembered {
   readonly record: IdempotencyRecord | null;
   readonly text: string;
@@ -39,7 +39,7 @@ function policyOf(unknown: Policy["unknown"]): Policy {
 
 const now = (): ReturnType<typeof epochMs> => epochMs(Date.now());
 
-/** What one request does to the model, and what its client hears. `null`: the attempt is lost, and nobody hears anything. */
+/** Applies one request to the model and returns its client's answer. `null`: the attempt is lost, and there is no answer. */
 function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour | null): string | null {
   const known = model.records.get(ask.record) ?? NONE;
   const event = { type: "request", fingerprint: fingerprint(ask.print), attemptId: attempt } as const;
@@ -82,7 +82,7 @@ function answered(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behavio
   return isLost ? "502 origin-dropped" : `first ${status} ${text}`;
 }
 
-/** The record as time has left it: the ledger may still hold one that has expired. */
+/** The record in its present state. The ledger may still hold an expired one. */
 function asOfNow(record: IdempotencyRecord | null): IdempotencyRecord | null {
   return step(record, { type: "tick" }, policyOf("retry"), now()).record;
 }
@@ -130,7 +130,7 @@ class Request implements ShardCommand {
     const before = model.records.get(this.#ask.record)?.record ?? null;
     const said = await Promise.all(attempts.map((attempt) => shard.ask(this.#ask, attempt)));
     const starts = shard.calls.length > 0;
-    // Whichever came first starts, and it is one.
+    // The first to arrive starts an attempt, and no other does.
     const first = starts ? attempts.find((id) => said.some((one) => one.endsWith(`/${id}`))) : undefined;
     const record = await shard.stored(this.#ask.record);
     const owner = first ?? (starts ? record?.attempt.id : undefined) ?? attempts[0] ?? freshAttempt();
@@ -254,7 +254,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   duplicate: fc.constantFrom("reject", "wait"),
 });
 const behaviour = fc.constantFrom<Behaviour>(201, 201, 404, 500, 503, 429, 502, 504, "drops", "is cut short");
-/** After a refusal it would depend on the moment who of those that came together tries again. */
+/** After a refusal, it depends on timing which of several simultaneous requests tries again. */
 const lastBehaviour = behaviour.filter((what) => what !== 503 && what !== 429);
 const passing: fc.Arbitrary<Passing> = fc.oneof(
   fc.record({ by: fc.integer({ min: 0, max: 3 }) }),

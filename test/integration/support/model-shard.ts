@@ -1,4 +1,4 @@
-// A real shard in workerd under the clock, the origin and the mishaps of a test: what a model of it is compared with.
+// A real shard in workerd with a clock, an origin and faults under the test's control, for comparison with a model.
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
@@ -35,7 +35,7 @@ export class ModelShard {
   /** Whether the origin never answers. */
   #isSilent = false;
 
-  /** Another one each time: a stub to an object that was lost stays broken. */
+  /** A new stub each time, because a stub to a lost object stays broken. */
   get #stub(): DurableObjectStub {
     return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name));
   }
@@ -52,7 +52,7 @@ export class ModelShard {
     return `${response.headers.has("Idempotent-Replayed") ? "replay" : "first"} ${response.status} ${text}`;
   }
 
-  /** Asks, and the object is gone with all its memory before the origin has answered. `null` when nobody hears anything. */
+  /** Sends a request and loses the object before the origin answers. `null` if there is no answer. */
   async askAndLose(ask: Ask, attempt: AttemptId): Promise<Said | null> {
     this.#isSilent = true;
     this.calls = [];
@@ -63,13 +63,13 @@ export class ModelShard {
     this.#isSilent = false;
     if (this.calls.length > 0) {
       await runInDurableObject(this.#stub, (_instance, state) => state.abort("lost")).catch(() => undefined);
-      // The first to come afterwards may still hear of it.
+      // The first request afterwards may still get the error.
       await this.alarmAt().catch(() => null);
     }
     return said;
   }
 
-  /** Puts a record in the place of another, as an instance that is gone has left it. */
+  /** Replaces a record, as if a lost instance had left it. */
   async leave(record: RecordId, left: IdempotencyRecord): Promise<void> {
     await runInDurableObject(this.#stub, async (_instance, { storage }) => {
       const ledger = new Ledger(storage);
@@ -137,12 +137,12 @@ export class ModelShard {
     }
   }
 
-  /** The memory of the object is gone; nothing was under way. */
+  /** Evicts the idle object. */
   async evict(): Promise<void> {
     await evictDurableObject(this.#stub);
   }
 
-  /** Tells whether an alarm was set. */
+  /** Returns whether an alarm was set. */
   alarm(): Promise<boolean> {
     return runDurableObjectAlarm(this.#stub);
   }

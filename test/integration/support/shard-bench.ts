@@ -1,5 +1,5 @@
-// A real shard in workerd, with an origin in the hands of the test: messages go to it as the Worker sends them, also the
-// same one more than once, and the object can be lost in between.
+// A real shard in workerd, with an origin under the test's control. The test sends messages as the Worker does, also the same
+// one more than once, and can lose the object in between.
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
@@ -39,7 +39,7 @@ export class ShardBench {
     });
   }
 
-  /** Another one each time: a stub to an object that was lost stays broken. */
+  /** A new stub each time, because a stub to a lost object stays broken. */
   get stub(): DurableObjectStub {
     return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name));
   }
@@ -57,14 +57,14 @@ export class ShardBench {
     }
   }
 
-  /** The object is gone, with all that it was doing. */
+  /** Loses the object, with everything that it was doing. */
   async lose(): Promise<void> {
     await this.within((_ledger, state) => state.abort("lost by the test")).catch(() => undefined);
-    // The first to come afterwards may still hear of it.
+    // The first request afterwards may still get the error.
     await this.alarmAt().catch(() => null);
   }
 
-  /** The memory of the object is gone; nothing was under way. */
+  /** Evicts the idle object. */
   evict(): Promise<void> {
     return evictDurableObject(this.stub);
   }
@@ -81,12 +81,12 @@ export class ShardBench {
     return this.within((_ledger, { storage }) => storage.getAlarm());
   }
 
-  /** Runs the alarm that is set, and tells whether one was. */
+  /** Runs the alarm if one is set. Returns whether one was. */
   alarm(): Promise<boolean> {
     return runDurableObjectAlarm(this.stub);
   }
 
-  /** As the platform would call it, set or not, and more than once where it delivers it again. */
+  /** Calls the alarm as the platform would, set or not, also repeatedly. */
   deliverAlarm(times = 1): Promise<void> {
     return runInDurableObject(this.stub, async (instance) => {
       await Promise.all(Array.from({ length: times }, () => Promise.resolve(instance.alarm?.())));
@@ -106,7 +106,7 @@ export async function saidBy(response: Response): Promise<Said> {
   };
 }
 
-/** What the Worker would say of a request; with a record and an attempt of its own, unless told otherwise. */
+/** The Worker's head for a request, with a fresh record and attempt by default. */
 export function headOf(
   changes: Partial<ExchangeHead> = {},
   unknown: ExchangeHead["policy"]["unknown"] = "retry",

@@ -1,12 +1,12 @@
-// Time that stands still, also in the objects: they share the isolate with the tests.
+// A stopped clock, also in the objects, which share the isolate with the tests.
 
 import { afterAll, afterEach, beforeEach, vi } from "vitest";
 
-/** In the tests of the file, or of the `describe` that calls it, time passes only as they say; timers run on. */
+/** In the tests of the calling file or `describe`, time passes only when they say so. Timers keep running. */
 export function standStill(silenced: readonly ("warn" | "error")[] = []): void {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ["Date"] });
-    // What the gateway logs of what a test does to it is no news.
+    // The gateway logs the faults that a test causes; here that is noise.
     for (const level of silenced) vi.spyOn(console, level).mockImplementation(() => undefined);
   });
   afterEach(() => {

@@ -22,7 +22,7 @@ const counts = {
 };
 
 describe("dollars per million", () => {
-  it("are those of requests, rows and duration", () => {
+  it("are the sum of requests, rows and duration", () => {
     // 0.30 + 0.15; 3 rows written and 20 read; 0.1 s of 128 MB at 12.50 per million GB-s.
     const { requests, rows, duration, total } = dollarsPerMillion(usageOf(counts, 0.1));
     expect(requests).toBeCloseTo(0.45, 10);
@@ -31,24 +31,24 @@ describe("dollars per million", () => {
     expect(total).toBeCloseTo(3.63, 10);
   });
 
-  it("are none for nothing, and add up", () => {
+  it("are zero for nothing, and add up", () => {
     expect(dollarsPerMillion(NO_USAGE).total).toBe(0);
     const usage = usageOf(counts, 1);
     expect(dollarsPerMillion(add(usage, usage)).total).toBeCloseTo(2 * dollarsPerMillion(usage).total, 10);
   });
 
-  it("of an alarm are two rows and a request", () => {
+  it("for an alarm are two rows and a request", () => {
     expect(dollarsPerMillion(alarmUsage(1)).total).toBeCloseTo(2.15, 10);
   });
 });
 
 describe("the duration that an exchange pays", () => {
-  it("is its own when it is alone, and a share of it when others overlap", () => {
+  it("is its own when it is alone, and a share when others overlap", () => {
     expect(shareOfSeconds(0.3, 1)).toBe(0.3);
     expect(shareOfSeconds(0.3, 6)).toBeCloseTo(0.05, 10);
   });
 
-  it("is shared by no fewer than one, and by as many as are there when they are many", () => {
+  it("is shared by at least one exchange, and by all that overlap when there are many", () => {
     expect(exchangesAtOnce(0, 64, 0.3)).toBe(1);
     expect(exchangesAtOnce(0.01, 64, 0.3)).toBeCloseTo(1, 3);
     expect(exchangesAtOnce(6400, 64, 1)).toBeCloseTo(100, 6);
@@ -61,7 +61,7 @@ describe("the duration that an exchange pays", () => {
   });
 });
 
-it("an alarm comes for each first request when they are rare, and for few of many", () => {
+it("an alarm comes for each first request when they are rare, and for few of them when there are many", () => {
   expect(alarmsPerFirst(0, 64, 40)).toBe(1);
   expect(alarmsPerFirst(64, 64, 40)).toBeCloseTo(1 / 41, 10);
 });

@@ -1,5 +1,5 @@
-// The checker's rules for what operators decide, for what the origin says when it is asked, for those who wait or stand
-// still, for a bucket and for bodies that only flow through: each takes a good history and finds the bad one.
+// The checker's rules for operators' decisions, for the origin's reports, for waiting and stalled clients, for a bucket and
+// for streamed request bodies: each accepts a good history and finds the violation in a bad one.
 
 import { describe, expect, it } from "vitest";
 import type { Exchange, HistoryEvent } from "../../chaos/history.ts";
@@ -33,7 +33,7 @@ const FIRST = "G2 first answer wins";
 const BYTES = "G2 every byte";
 const WEDGED = "G8 nothing wedges";
 
-/** An attempt on a route that holds, whose connection was lost after it had acted. Its lock ends at 1500. */
+/** An attempt on a route with hold, whose connection was lost after it had acted. Its lock ends at 1500. */
 const lost = came(1, "q1", 20, LOST);
 const doubt = asked("q1", 0, 40, problem("origin-dropped", 502));
 const begun = [doubt, lost, acted(lost)] as const;
@@ -43,7 +43,7 @@ describe("an operator's resolve", () => {
   const resolve = decided(-1, "resolve", 2_000);
   const settled = asked("q9", 9_000, 9_010, given(resolve), CALM);
 
-  it("is the answer from then on", () => {
+  it("provides the answer from then on", () => {
     expectGood(story(...begun, resolve, settled));
     expectBad(story(...begun, resolve, unknown), FIRST);
     expectBad(story(...begun, resolve, asked("q2", 3_000, 3_010, replayed(lost)), settled), FIRST);
@@ -51,18 +51,18 @@ describe("an operator's resolve", () => {
     expectBad(story(...begun, resolve, asked("q2", 2_990, 3_030, LEFT), second, settled), FIRST);
   });
 
-  it("is it from a client's hearing on, where the operator's own answer was lost", () => {
+  it("provides it from its first replay on if the operator's own answer was lost", () => {
     const silent = { ...resolve, outcome: "lost" } as const;
     expectGood(story(...begun, silent, unknown));
     expectBad(story(...begun, silent, asked("q2", 3_000, 3_010, given(silent)), unknown), FIRST);
   });
 
-  it("ends with an operator's forget, and with its retention", () => {
+  it("ends with an operator's forget, and with the retention", () => {
     const next = came(2, "q2", 5_000, { attempt: 1 });
     const later = [asked("q2", 4_990, 5_030, told(next)), next, acted(next)] as const;
     const last = asked("q9", 9_000, 9_010, replayed(next), CALM);
     expectGood(story(...begun, resolve, decided(-2, "forget", 4_000), ...later, last));
-    // For half a minute an isolate may remember what it has replayed, if that is small.
+    // An isolate may remember a small replay for half a minute.
     const remembered = asked("q3", 6_000, 6_010, given(resolve));
     const large = asked("q3", 6_000, 6_010, given(resolve, { bytes: 10_000 }));
     expectGood(story(...begun, resolve, decided(-2, "forget", 4_000), ...later, remembered, last));
@@ -78,11 +78,11 @@ describe("an operator's resolve", () => {
     ["other bytes", { body: "other" }],
     ["another body", { sha256: "another" }],
     ["no word that it is a replay", { replayed: false }],
-  ])("is given to the byte: finds %s", (_name, wrong) => {
+  ])("is replayed byte for byte: finds %s", (_name, wrong) => {
     expectBad(story(...begun, resolve, asked("q2", 3_000, 3_010, given(resolve, wrong)), settled), BYTES);
   });
 
-  it("never takes the place of an answer", () => {
+  it("never replaces an answer", () => {
     const first = came(1, "q1", 20);
     const answered = [asked("q1", 0, 40, told(first)), first, acted(first)] as const;
     const last = asked("q9", 9_000, 9_010, replayed(first), CALM);
@@ -94,14 +94,14 @@ describe("an operator's resolve", () => {
 });
 
 describe("an operator's release", () => {
-  /** The second attempt on a route that holds. */
+  /** The second attempt on a route with hold. */
   function secondAt(at: number, ...between: History): History {
     const second = came(2, "q2", at);
     const last = asked("q9", at + 5_000, at + 5_010, replayed(second), CALM);
     return story(...begun, ...between, asked("q2", at - 10, at + 30, told(second)), second, acted(second), last);
   }
 
-  it("lets another attempt in, with a higher number", () => {
+  it("allows another attempt, with a higher number", () => {
     expectBad(secondAt(5_000), TWO);
     expectBad(secondAt(5_000), EFFECT);
     expectGood(secondAt(5_000, decided(-1, "release", 2_000)));
@@ -111,7 +111,7 @@ describe("an operator's release", () => {
     expectBad(bad, "G3 claim before call");
   });
 
-  it("begins the retention anew, also before the lock has ended", () => {
+  it("restarts the retention, also before the lock has ended", () => {
     const anew = (releasedAt: number): History => {
       const again = came(2, "q2", 20_400, { attempt: 1 });
       const last = asked("q9", 25_000, 25_010, replayed(again), CALM);
@@ -121,7 +121,7 @@ describe("an operator's release", () => {
     expectBad(anew(600), "G3 claim before call");
   });
 
-  it("lets none in that was refused, that came before, or before the lock has ended", () => {
+  it("allows no attempt if it was refused, if it came after the attempt, or before the lock has ended", () => {
     expectBad(secondAt(5_000, decided(-1, "release", 2_000, { outcome: "refused" })), TWO);
     expectBad(secondAt(5_000, decided(-1, "release", 6_000)), TWO);
     expectBad(secondAt(1_400, decided(-1, "release", 500)), TWO);
@@ -131,7 +131,7 @@ describe("an operator's release", () => {
 describe("an operator's forget", () => {
   const forget = decided(-1, "forget", 2_000);
 
-  it("lets a first attempt in, and none before the lost one's lock has ended", () => {
+  it("allows a first attempt, but none before the lost one's lock has ended", () => {
     const next = came(2, "q2", 5_000, { attempt: 1 });
     const last = asked("q9", 9_000, 9_010, replayed(next), CALM);
     const rest = [asked("q2", 4_990, 5_030, told(next)), next, acted(next), last] as const;
@@ -142,19 +142,19 @@ describe("an operator's forget", () => {
     expectBad(bad, TWO);
   });
 
-  it("leaves nothing that counts on", () => {
+  it("restarts the attempt numbers", () => {
     const next = came(2, "q2", 5_000, { attempt: 2 });
     const bad = story(...begun, forget, asked("q2", 4_990, 5_030, told(next)), next);
     expectBad(bad, "forget begins anew");
-    // Another attempt may have been claimed that never came to the origin.
+    // Another attempt may have been claimed that never reached the origin.
     const unseen = asked("q3", 3_000, 3_010, problem("origin-unreachable", 502));
     const last = asked("q9", 9_000, 9_010, replayed(next), CALM);
     expectGood(story(...begun, forget, unseen, asked("q2", 4_990, 5_030, told(next)), next, acted(next), last));
   });
 });
 
-describe("what operators are told", () => {
-  it("is true", () => {
+describe("the answers that operators get", () => {
+  it("are true", () => {
     const RULE = "honest problems";
     expectGood(story(...begun, decided(-1, "forget", 100, { outcome: "refused", retryAfterMs: 2_000 }), unknown));
     expectBad(story(...begun, decided(-1, "forget", 100, { outcome: "refused", retryAfterMs: 3_000 }), unknown), RULE);
@@ -189,7 +189,7 @@ describe("verify", () => {
     expectGood(second(questioned(2, 2_000), acted(gone, 2_500)));
   });
 
-  it("gives retries what it found", () => {
+  it("replays what the origin reported", () => {
     const found = questioned(2, 2_000, { effect: "e1" });
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
     const heard = asked("q2", 1_990, 2_030, given(found), VERIFY);
@@ -205,7 +205,7 @@ describe("verify", () => {
     expectBad(story(...open, found, heard, asked("q3", 2_990, 3_010, LEFT, VERIFY), again, last), FIRST);
   });
 
-  it("lets what it found expire, also when it was found before the lock would have ended", () => {
+  it("lets the reported answer expire, also when it was reported before the lock would have ended", () => {
     const found = questioned(2, 200, { effect: "e1" });
     const heard = asked("q2", 190, 230, given(found), VERIFY);
     const anew = (at: number): History => {
@@ -218,7 +218,7 @@ describe("verify", () => {
     expectBad(anew(15_100), TWO);
   });
 
-  it("finds a question that goes on, whatever it is answered", () => {
+  it("finds a question that does not end, whatever the origin answers", () => {
     const found = questioned(2, 2_000, { effect: "e1" });
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
     for (const mode of ["trickle", "hang"]) {
@@ -229,7 +229,7 @@ describe("verify", () => {
     }
   });
 
-  it("finds outcome-unknown that does not say when to come again, and a key that stays unknown", () => {
+  it("finds outcome-unknown without Retry-After, and a key that stays unknown", () => {
     const bare = asked("q2", 3_000, 3_010, problem("outcome-unknown"), VERIFY);
     const found = questioned(2, 4_000, { effect: "e1" });
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
@@ -256,7 +256,7 @@ describe("a body that outgrows the ledger", () => {
   });
 });
 
-describe("those who wait", () => {
+describe("waiting duplicates", () => {
   const WAIT = { path: "/retry-wait" };
   const large = { ...WAIT, status: 503, step: "refuse", headAt: 600, lastAt: 650, closedAt: 651, bytes: 500_000 };
   const refused = came(1, "q1", 20, large);
@@ -277,7 +277,7 @@ describe("those who wait", () => {
     expectGood(next(300, 670, { bytes: 2_000_000 }));
   });
 
-  it("do not wait for a refusal's body: it is settled at its head", () => {
+  it("do not wait for a refusal's body, because the head settles it", () => {
     const slow = { ...refused, lastAt: 1_200, closedAt: 1_201 };
     const second = came(2, "q2", 680, WAIT);
     const last = asked("q9", 9_000, 9_010, replayed(second), { ...WAIT, ...CALM });
@@ -285,7 +285,7 @@ describe("those who wait", () => {
     expectBad(story(passed, slow, asked("q2", 300, 710, told(second), WAIT), second, last), "shared refusals");
   });
 
-  it("are told in time that they have to come again", () => {
+  it("get in-flight in time", () => {
     const flying = (endAt: number): Exchange => asked("q2", 100, endAt, problem("in-flight"), WAIT);
     const second = came(2, "q3", 5_000, WAIT);
     const rest = [asked("q3", 4_990, 5_030, told(second), WAIT), second] as const;
@@ -295,12 +295,12 @@ describe("those who wait", () => {
   });
 });
 
-describe("a client that stands still", () => {
+describe("a client that stops reading", () => {
   const first = came(1, "q1", 20);
   const rest = [asked("q1", 0, 40, told(first)), first, acted(first)] as const;
   const last = asked("q9", 9_000, 9_010, replayed(first), CALM);
 
-  it("may be let go after idle_timeout, and not before", () => {
+  it("may be disconnected after idle_timeout, and not before", () => {
     const broken = replayed(first, { complete: false, body: "prefix" });
     const stood = (stalledMs: number): Exchange => asked("q2", 100, 2_110, broken, { stalledMs });
     expectGood(story(...rest, stood(2_000), last));
@@ -321,7 +321,7 @@ describe("a bucket", () => {
     expectBad(story(...rest, outage("bucket-fails", 5_000, 5_100), last), "honest problems");
   });
 
-  it("excuses nothing on a route without one", () => {
+  it("is no excuse on a route without one", () => {
     const { meta } = sortHistory(story(...rest, last));
     expect(Object.values(meta.policies).every(({ hasBucket }) => hasBucket)).toBe(true);
     const plain = Object.fromEntries(
@@ -337,20 +337,20 @@ describe("a bucket", () => {
   });
 });
 
-describe("bodies that only flow through", () => {
+describe("streamed request bodies", () => {
   const NONE = { path: "/none" };
   const cut = asked("q1", 0, 10, LEFT, { ...NONE, partial: true, bytes: 2_000_000 });
   const begunThere = came(1, "q1", 5, { ...LOST, ...NONE, step: "none", bodySha256: null });
   const last = asked("q9", 9_000, 9_010, problem("outcome-unknown"), { ...NONE, ...CALM });
 
-  it("may be cut by their client, and are then never taken for whole", () => {
+  it("may be cut by their client, and then never count as whole", () => {
     expectGood(story(cut, begunThere, last));
     expectBad(story({ ...cut, path: "/hold" }, { ...begunThere, path: "/hold" }, last), "G3 claim before call");
     expectBad(story(cut, { ...begunThere, bodySha256: "asked" }, last), "G3 claim before call");
     expectBad(story({ ...cut, bytes: 2_000 }, begunThere, last), "G3 claim before call");
   });
 
-  it("arrive as they were sent, as all bodies do", () => {
+  it("arrive unchanged, as all bodies do", () => {
     const first = came(1, "q1", 20, { bodySha256: "another" });
     const history = story(
       asked("q1", 0, 40, told(first)),
@@ -362,8 +362,8 @@ describe("bodies that only flow through", () => {
   });
 });
 
-describe("G7 with answers that were given", () => {
-  it("finds one of another key or scope", () => {
+describe("G7 with answers from resolve", () => {
+  it("finds an answer of another key or scope", () => {
     const resolve = decided(-1, "resolve", 2_000, { scope: BOB });
     const stolen = asked("q2", 3_000, 3_010, given(resolve), { scope: ANN });
     const bobs = asked("q3", 9_000, 9_010, given(resolve), { scope: BOB, ...CALM });

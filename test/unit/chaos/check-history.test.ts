@@ -1,4 +1,4 @@
-// The checker itself: each rule takes a history that keeps the guarantee, and finds the one made by hand that breaks it.
+// The checker: each rule accepts a history that keeps the guarantee, and finds the violation in a hand-made one.
 
 import { describe, expect, it } from "vitest";
 import { checkHistory } from "../../chaos/checker/check-history.ts";
@@ -26,19 +26,19 @@ type History = readonly HistoryEvent[];
 const RETRY = { path: "/retry" };
 const CALM = { calm: true };
 
-/** A first request and its answer; what follows is each test's own. */
+/** A first request and its answer; each test adds the rest. */
 const first = came(1, "q1", 20);
 const begun = [asked("q1", 0, 40, told(first)), first, acted(first)] as const;
 const settled = asked("q9", 9_000, 9_010, replayed(first), CALM);
 const GOOD = story(...begun, settled);
 
-/** An attempt whose connection was lost; the gateway says so at once. */
+/** An attempt whose connection was lost, which the gateway reports at once. */
 const lost = came(1, "q1", 20, LOST);
 const doubt = asked("q1", 0, 40, problem("origin-dropped", 502));
 const lostRetry = came(1, "q1", 20, { ...LOST, ...RETRY });
 const doubtRetry = asked("q1", 0, 40, problem("origin-dropped", 502), RETRY);
 
-/** The second attempt on a route that tries again; the lock is 1500 ms from the first request's time 0 on. */
+/** The second attempt on a route with retry. The lock lasts 1500 ms from the first request at time 0. */
 function secondTry(at: number, more: Partial<Arrival> = {}): History {
   const second = came(2, "q2", at, { ...RETRY, ...more });
   const retry = asked("q2", at - 10, at + 30, told(second), RETRY);
@@ -47,12 +47,12 @@ function secondTry(at: number, more: Partial<Arrival> = {}): History {
 }
 
 describe("the checker", () => {
-  it("takes a history in which everything is in order", () => {
+  it("accepts a history without violations", () => {
     expectGood(GOOD);
     expectGood(secondTry(1_510));
   });
 
-  it("knows no history without its beginning", () => {
+  it("refuses a history without its meta line", () => {
     expect(() => checkHistory(GOOD.slice(1))).toThrow("meta");
   });
 });
@@ -66,7 +66,7 @@ describe("G1 one at a time", () => {
     expectBad(bad, "G1 one at a time");
   });
 
-  it("takes the next one that crosses the end of the one before", () => {
+  it("accepts a next attempt that crosses the end of the one before", () => {
     const crossing = { ...slow, closedAt: 1_550 };
     const second = came(2, "q2", 1_510, RETRY);
     const last = asked("q9", 5_000, 5_010, replayed(second), { ...RETRY, ...CALM });
@@ -81,21 +81,21 @@ describe("G2 first answer wins", () => {
     expectBad(story(...begun, asked("q2", 4_990, 5_030, told(second)), second, settled), "G2 first answer wins");
   });
 
-  it("finds a call to the origin after the answer, whatever the client heard", () => {
+  it("finds a call to the origin after the answer, whatever the client got", () => {
     expectBad(story(...begun, asked("q2", 4_990, 5_030, LEFT), second, settled), "G2 first answer wins");
   });
 
-  it("takes both once the retention is over", () => {
+  it("accepts both once the retention is over", () => {
     const late = came(2, "q2", 21_000, { attempt: 1 });
     const last = asked("q9", 22_000, 22_010, replayed(late), CALM);
     expectGood(story(...begun, asked("q2", 20_990, 21_030, told(late)), late, acted(late), last));
   });
 
-  it.each(["in-flight", "outcome-unknown", "origin-timeout"])("finds %s in place of the answer", (code) => {
+  it.each(["in-flight", "outcome-unknown", "origin-timeout"])("finds %s instead of the answer", (code) => {
     expectBad(story(...begun, asked("q2", 100, 110, problem(code)), settled), "G2 first answer wins");
   });
 
-  it("finds a replay that breaks off, and takes it where the gateway was killed or the client left", () => {
+  it("finds a replay that breaks off, and accepts it if the gateway was killed or the client left", () => {
     const broken = replayed(first, { complete: false, body: "prefix" });
     expectBad(story(...begun, asked("q2", 100, 110, broken), settled), "G2 first answer wins");
     expectGood(story(...begun, asked("q2", 100, 110, broken), outage("killed", 105, 200), settled));
@@ -114,12 +114,12 @@ describe("G2 first answer wins", () => {
     expectBad(story(...begun, asked("q2", 100, 110, replayed(first, wrong)), settled), "G2 every byte");
   });
 
-  it("finds a broken body that passes for a whole one", () => {
+  it("finds a broken body that is passed off as whole", () => {
     const cut = came(1, "q1", 20, { lastAt: null, sha256: null, step: "cut" });
     expectBad(story(asked("q1", 0, 40, told(cut)), cut), "G2 every byte");
   });
 
-  it("finds a replay after its end, and an end that does not fit the retention", () => {
+  it("finds a replay after its expiry, and an expiry that does not fit the retention", () => {
     const fits = 20_030;
     expectGood(story(...begun, asked("q2", 19_000, 19_010, replayed(first, { expiresAt: fits })), settled));
     const late = asked("q2", 21_100, 21_110, replayed(first, { expiresAt: fits }));
@@ -137,7 +137,7 @@ describe("G3 claim before call", () => {
     expectGood(secondTry(1_510, { attempt: 3 }));
   });
 
-  it("finds a request that did not come whole, that nobody sent, or that was another", () => {
+  it("finds a forwarded request that was incomplete, that no client sent, or that was changed", () => {
     const partial = asked("q1", 0, 40, LEFT, { partial: true });
     expectBad(story(partial, first, settled), "G3 claim before call");
     expectBad(story(...begun, came(2, "q77", 9_500, { attempt: 2 }), settled), "G3 claim before call");
@@ -152,7 +152,7 @@ describe("G3 claim before call", () => {
 });
 
 describe("G4 durable before told", () => {
-  it("finds an answer that a crash took back", () => {
+  it("finds an answer that was lost in a crash", () => {
     const second = came(2, "q2", 2_000, RETRY);
     const told1 = came(1, "q1", 20, RETRY);
     const crash = outage("killed", 41, 300);
@@ -160,7 +160,7 @@ describe("G4 durable before told", () => {
     expectBad(story(asked("q1", 0, 40, told(told1), RETRY), told1, crash, again, second), "G4 durable before told");
   });
 
-  it("takes an answer that nobody had when the gateway was killed", () => {
+  it("accepts the loss of an answer that no client had when the gateway was killed", () => {
     const unheard = came(1, "q1", 20, RETRY);
     const second = came(2, "q2", 2_000, RETRY);
     const crash = outage("killed", 35, 300);
@@ -178,7 +178,7 @@ describe("G5 the client may leave", () => {
     expectGood(story(left, first, asked("q2", 900, 910, replayed(first)), settled));
   });
 
-  it("says nothing where the machine was too busy, or the origin slow", () => {
+  it("accepts the loss if the machine was too busy, or the origin slow", () => {
     const unknown = asked("q2", 2_900, 2_910, problem("outcome-unknown"), CALM);
     expectGood(story(left, first, outage("lag", 10, 300), unknown));
     const slow = came(1, "q1", 20, { headAt: 700, lastAt: 705, closedAt: 706 });
@@ -189,7 +189,7 @@ describe("G5 the client may leave", () => {
 describe("G6 never two by guess", () => {
   const RULE = "G6 never two by guess";
 
-  it("finds a next attempt before the lock's end, and takes one after a refusal", () => {
+  it("finds a next attempt before the lock's end, and accepts one after a refusal", () => {
     expectBad(secondTry(1_490), RULE);
     const refused = came(1, "q1", 20, { ...RETRY, status: 503, step: "refuse" });
     const second = came(2, "q2", 60, RETRY);
@@ -198,7 +198,7 @@ describe("G6 never two by guess", () => {
     expectGood(story(passedOn, refused, asked("q2", 50, 80, told(second), RETRY), second, last));
   });
 
-  it("takes the next attempt while the body of a refusal still comes, but finds it before there is a head", () => {
+  it("accepts the next attempt while the body of a refusal still arrives, but finds one before its head", () => {
     const trickling = came(1, "q1", 20, {
       ...RETRY,
       status: 503,
@@ -224,7 +224,7 @@ describe("G6 never two by guess", () => {
     expectGood(story(doubt, lost, acted(lost), last));
   });
 
-  it("finds an attempt after somebody was told that the outcome is unknown", () => {
+  it("finds an attempt after a client got outcome-unknown", () => {
     const told409 = asked("q2", 100, 110, problem("outcome-unknown"));
     const second = came(2, "q3", 5_000);
     expectBad(story(doubt, told409, asked("q3", 4_990, 5_030, told(second)), second), RULE);
@@ -234,7 +234,7 @@ describe("G6 never two by guess", () => {
 describe("G7 nobody else's answer", () => {
   const RULE = "G7 nobody else's answer";
 
-  it("finds the answer of another scope, another key, or of nobody", () => {
+  it("finds the answer of another scope or another key, and one that the origin never sent", () => {
     const bobs = came(2, "q2", 100, { scope: BOB, attempt: 1 });
     const asBob = asked("q2", 90, 130, told(bobs), { scope: BOB });
     const bobSettled = asked("q8", 9_000, 9_010, replayed(bobs), { scope: BOB, ...CALM });
@@ -257,7 +257,7 @@ describe("G7 nobody else's answer", () => {
 describe("G8 nothing wedges", () => {
   const RULE = "G8 nothing wedges";
 
-  it("finds a connection that was lost while the gateway ran, and one without any answer", () => {
+  it("finds a connection that was lost while the gateway ran, and one without an answer", () => {
     expectBad(story(...begun, asked("q2", 100, 110, BROKEN), settled), RULE);
     expectBad(story(...begun, asked("q2", 100, 15_100, { kind: "none", why: "patience" }), settled), RULE);
     expectGood(story(...begun, asked("q2", 100, 110, BROKEN), outage("killed", 90, 200), settled));
@@ -265,13 +265,13 @@ describe("G8 nothing wedges", () => {
     expectGood(story(asked("q1", 0, 40, BROKEN), cut, asked("q9", 9_000, 9_010, problem("outcome-unknown"), CALM)));
   });
 
-  it("finds in-flight when every lock has ended", () => {
+  it("finds in-flight after every lock has ended", () => {
     const unknown = asked("q9", 9_000, 9_010, problem("outcome-unknown"), CALM);
     expectBad(story(doubt, lost, asked("q2", 4_000, 4_010, problem("in-flight")), unknown), RULE);
     expectGood(story(doubt, lost, asked("q2", 1_400, 1_410, problem("in-flight")), unknown));
   });
 
-  it("takes a lock that a stopped gateway has renewed", () => {
+  it("accepts a lock that a stopped gateway has renewed", () => {
     const slow = came(1, "q1", 20, { ...LOST, step: "stall", closedAt: 1_000 });
     const stop = outage("stopped", 500, 3_000);
     const unknown = asked("q9", 9_000, 9_010, problem("outcome-unknown"), CALM);
@@ -279,14 +279,14 @@ describe("G8 nothing wedges", () => {
     expectGood(story(asked("q1", 0, 3_010, problem("origin-timeout", 504)), slow, stop, flying, unknown));
   });
 
-  it("finds a key that is never settled, that settles too late, or that nobody asked for", () => {
+  it("finds a key that is never settled, is settled too late, or was not requested in the final phase", () => {
     const flying = asked("q8", 9_000, 9_010, problem("in-flight"), CALM);
     expectBad(story(...begun, flying), RULE);
     expectBad(story(doubt, lost, flying, asked("q9", 19_000, 19_010, problem("outcome-unknown"), CALM)), RULE);
     expectBad(story(...begun), RULE);
   });
 
-  it("counts anew from an attempt that ran into its own deadline, and from no other", () => {
+  it("restarts the time to settle at an attempt that timed out, and at no other", () => {
     const calm = { ...RETRY, ...CALM };
     const slow = came(2, "q8", 9_010, { ...RETRY, ...LOST, step: "stall", closedAt: 9_810 });
     const late = came(3, "q9", 20_020, RETRY);
@@ -306,7 +306,7 @@ describe("G8 nothing wedges", () => {
     expectGood(until(18_000, "origin-timeout", 504));
   });
 
-  it("finds what is overdue on the disk, bodies that nobody owns, and a gateway that died", () => {
+  it("finds overdue records on the disk, bodies without a record, and a gateway that died", () => {
     for (const wrong of [{ overdue: 1 }, { orphans: 1 }, { strays: ["a"] }, { unread: 1 }]) {
       expectBad(
         [...GOOD, { type: "ledger", at: 0, records: 1, overdue: 0, orphans: 0, strays: [], unread: 0, ...wrong }],
@@ -325,7 +325,7 @@ describe("the mismatch", () => {
   const RULE = "mismatch";
   const other = { print: "other" };
 
-  it("finds another request that is answered, or forwarded, under a key in use", () => {
+  it("finds a different request that is answered or forwarded under a key in use", () => {
     expectGood(story(...begun, asked("q2", 100, 110, problem("key-reused", 422), other), settled));
     expectBad(story(...begun, asked("q2", 100, 110, replayed(first), other), settled), RULE);
     expectBad(story(...begun, asked("q2", 100, 110, problem("in-flight"), other), settled), RULE);
@@ -333,7 +333,7 @@ describe("the mismatch", () => {
     expectBad(story(...begun, asked("q2", 90, 130, told(second), other), second, settled), RULE);
   });
 
-  it("finds a retry that is taken for another request", () => {
+  it("finds a retry that is refused as a different request", () => {
     expectBad(story(...begun, asked("q2", 100, 110, problem("key-reused", 422)), settled), RULE);
   });
 });
@@ -353,17 +353,17 @@ describe("the gateway's problems", () => {
     expectBad(story(asked("q2", 1, 30, answer), ...begun, settled), RULE);
   });
 
-  it("finds an origin that was unreachable, and yet reached", () => {
+  it("finds origin-unreachable although the origin was reached", () => {
     expectBad(story(asked("q1", 0, 40, problem("origin-unreachable", 502)), lost), RULE);
   });
 
-  it("finds an answer that was called lost, and yet arrived", () => {
+  it("finds origin-dropped and origin-timeout although the answer arrived", () => {
     for (const code of ["origin-dropped", "origin-timeout"]) {
       expectBad(story(asked("q1", 0, 40, problem(code, 502)), first), RULE);
     }
   });
 
-  it("finds outcome-unknown where the route tries again", () => {
+  it("finds outcome-unknown on a route with retry", () => {
     const unknown = asked("q2", 100, 110, problem("outcome-unknown"), RETRY);
     expectBad(story(doubtRetry, lostRetry, unknown), RULE);
   });

@@ -1,4 +1,4 @@
-// Histories made by hand: one key, told in a few lines. Times are milliseconds from the story's beginning.
+// Hand-made histories of one key in a few lines. Times are milliseconds from the start of the history.
 
 import type {
   Answer,
@@ -19,7 +19,7 @@ export const KEY = "k";
 export const ANN = "Bearer ann";
 export const BOB = "Bearer bob";
 
-/** The events, with what every history has: a beginning, and a look at a disk on which nothing is overdue. */
+/** The events, plus what every history has: a meta line, and a look at a disk on which nothing is overdue. */
 export function story(...events: readonly HistoryEvent[]): readonly HistoryEvent[] {
   const meta = { seed: "s", seconds: 1, startedAt: 0, policies: POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
   return [
@@ -41,7 +41,7 @@ export function asked(
   return { type: "exchange", id, ...call, ...way, sentAt, endAt, ending, ...more };
 }
 
-/** At the origin: it came for a request, acted at once, and answered whole 10 ms later. */
+/** An arrival at the origin, which acted at once and sent its whole answer within 10 ms. */
 export function came(seq: number, request: string, at: number, more: Partial<Arrival> = {}): Arrival {
   return {
     type: "arrival",
@@ -69,7 +69,7 @@ export function came(seq: number, request: string, at: number, more: Partial<Arr
   };
 }
 
-/** What is left out of an arrival whose connection was lost before anything was answered. */
+/** The fields of an arrival whose connection was lost before any answer. */
 export const LOST = {
   step: "act-reset",
   status: null,
@@ -85,7 +85,7 @@ export function acted(arrival: Arrival, at = arrival.at): Effect {
   return { type: "effect", id: `e${seq}-${at}`, arrival: seq, key, scope, at };
 }
 
-/** The origin's answer to an arrival, as the gateway has to give it. */
+/** The origin's answer to an arrival, as a client has to get it. */
 export function told(arrival: Arrival, more: Partial<Answer> = {}): Answer {
   const { seq, request, key, scope, bytes } = arrival;
   return {
@@ -118,7 +118,7 @@ export function problem(code: string, status = 409, more: Partial<Answer> = {}):
   return told(came(0, "", 0), { ...none, status, code, retryAfterMs: code === "in-flight" ? 1_000 : null, ...more });
 }
 
-/** The origin was asked, and said at once that it knows of no effect; with `effect`, that it does. */
+/** The origin was asked, and reported at once that there is no effect, or the given `effect`. */
 export function questioned(seq: number, at: number, more: Partial<Question> = {}): Question {
   const effect = more.effect ?? null;
   return {
@@ -154,7 +154,7 @@ export function decided(
   return { type: "decision", seq, key: KEY, scope: ANN, action, ...when, ...response, ...more };
 }
 
-/** A replay of what a question or a decision gave. */
+/** A replay of the answer that a question or a decision provided. */
 export function given(
   { seq, scope, status, headers, sha256 }: Question | Decision,
   more: Partial<Answer> = {},

@@ -47,7 +47,7 @@ describe("check-config", () => {
     expect(stdout).toMatch(/wrangler\.toml: fine, 4 protected routes in 1 environment\n$/);
   });
 
-  it("names every problem on a line of its own and exits with 1", async () => {
+  it("names every problem on its own line and exits with 1", async () => {
     const sound = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
     const file = write(
       "bad.toml",
@@ -63,7 +63,7 @@ describe("check-config", () => {
     ]);
   });
 
-  it("warns, and does not fail, where a route that asks the origin shares its records among credentials", async () => {
+  it("warns, and does not fail, if a route that asks the origin shares its records among credentials", async () => {
     const sound = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
     const route = 'path = "/v1/tenants"\nunknown = "verify"\nverify = "/v1/by-key/{key}"\nscope = ["header:x-tenant"]';
     const file = write("warning.toml", `${sound}\n[[vars.ROUTES]]\n${route}\n`);
@@ -75,7 +75,7 @@ describe("check-config", () => {
     expect(JSON.parse(json)).toMatchObject({ ok: true, problems: [], warnings: [{ path: "ROUTES[4].scope" }] });
   });
 
-  it("checks one environment alone with --env", async () => {
+  it("checks only one environment with --env", async () => {
     const sound = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
     const file = write("env.toml", `${sound}\n[env.staging.vars.IDEMPOTENCY]\nlok = 1\n[env.prod]\n`);
     const all = await run("check-config.ts", file);
@@ -87,7 +87,7 @@ describe("check-config", () => {
     expect([all.code, staging.code, unknown.code]).toEqual([1, 1, 2]);
   });
 
-  it("says where the TOML is broken", async () => {
+  it("says where the TOML is invalid", async () => {
     const file = write("syntax.toml", 'name = "x"\n[vars\n');
     const { code, stderr } = await run("check-config.ts", file);
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-// The command line before it talks to anybody: help, usage, what is missing.
+// The command line before it contacts a gateway: help, usage, missing options.
 
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ describe("onceway", () => {
     },
   );
 
-  it("prints no colours where nobody looks", async () => {
+  it("prints no colours without a terminal", async () => {
     const { stdout } = await runOnceway(["check"]);
     expect(stdout).not.toContain("\u001b");
   });
@@ -85,7 +85,7 @@ describe("wrong usage exits with 2 and says what to write", () => {
     expect(stderr).toContain(reason);
   });
 
-  it("says that nobody can be reached", async () => {
+  it("says that the gateway is unreachable", async () => {
     const { code, stderr } = await runOnceway(["show", ID], {
       ONCEWAY_URL: "http://127.0.0.1:9",
       ONCEWAY_TOKEN: "t".repeat(32),

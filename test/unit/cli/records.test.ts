@@ -1,4 +1,4 @@
-// How records and exchanges look: pure functions, given the time, the width and the paint.
+// How records and exchanges are printed: pure functions of the data, the time, the width and the colours.
 
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
@@ -54,14 +54,14 @@ const detail: RecordDetail = {
 const narrow: Look = { ...plainLook, width: 80 };
 
 describe("recordsTable", () => {
-  it("has one line for each record where the terminal is wide, the whole id included", () => {
+  it("has one line for each record on a wide terminal, with the whole id", () => {
     expect(recordsTable([summary], NOW, plainLook).split("\n")).toEqual([
       "STATE    STATUS  TRIES  BEGAN   ROUTE           KEY                                   ID",
       `unknown          1      5m ago  /v1/payments/*  8e03978e-40d5-43e8-bc93-6894a57f9324  ${ID}`,
     ]);
   });
 
-  it("puts ids on lines of their own where there is no room, and never cuts one", () => {
+  it("puts ids on their own lines if there is no room, and never cuts one", () => {
     const long = { ...summary, route: `/v1/${"long/".repeat(20)}`, key: "k".repeat(255) };
     const lines = recordsTable([summary, long], NOW, narrow).split("\n");
     expect(lines).toHaveLength(5);
@@ -70,7 +70,7 @@ describe("recordsTable", () => {
     expect(lines[3]).toMatch(/^unknown .* \/v1\/long\/.*… +k+…$/);
   });
 
-  it("keeps its columns where the state is painted", () => {
+  it("keeps its columns with a coloured state", () => {
     const painted: Look = { ...plainLook, paint: (style, text) => `<${style}>${text}</>` };
     const [, line] = recordsTable([summary], NOW, painted).split("\n");
     expect(line).toMatch(/^<red>unknown<\/> {10}1 /);
@@ -78,7 +78,7 @@ describe("recordsTable", () => {
 });
 
 describe("recordText", () => {
-  it("tells the history in the order of time, and what to do about an unknown outcome", () => {
+  it("shows the timeline in order, and what to do about an unknown outcome", () => {
     const text = recordText(detail, NOW, plainLook);
     expect(text).toContain(
       [
@@ -95,7 +95,7 @@ describe("recordText", () => {
     expect(text).toContain(`npx onceway resolve ${ID} --status 201`);
   });
 
-  it("shows a response by its status, size and headers, and advises nothing", () => {
+  it("shows a response by its status, size and headers, without advice", () => {
     const response = {
       status: 201,
       statusText: "Created",
@@ -121,7 +121,7 @@ describe("exchangeLine", () => {
     originMs: 10.2,
   };
 
-  it("tells how long the origin took, where it was called", () => {
+  it("shows how long the origin took, if it was called", () => {
     expect(exchangeLine(exchange, plainLook)).toBe(
       `08:30:00.123  first                  201  #1  12 ms (origin 10 ms)      /v1/payments/*  ${ID}`,
     );
@@ -141,11 +141,11 @@ describe("exchangeLine", () => {
 });
 
 describe("text from outside", () => {
-  it("cannot steer the terminal", () => {
+  it("cannot control the terminal", () => {
     expect(printable("a\u001b[2Jb\u009bc\u202ed\r")).toBe("a\\u{1b}[2Jb\\u{9b}c\\u{202e}d\\u{d}");
   });
 
-  it("is shortened with a sign", () => {
+  it("is shortened with an ellipsis", () => {
     expect([shorten("abcd", 4), shorten("abcde", 4)]).toEqual(["abcd", "abc…"]);
   });
 });
@@ -160,7 +160,7 @@ describe("times", () => {
     [86_400_000, "1d"],
   ])("%i ms are %s", (ms, text) => expect(roughDuration(ms)).toBe(text));
 
-  it("are told from now", () => {
+  it("are relative to now", () => {
     expect(fromNow("2026-11-21T08:34:59.000Z", NOW)).toBe("1s ago");
     expect(fromNow("2026-11-21T08:36:00.000Z", NOW)).toBe("in 1m");
   });

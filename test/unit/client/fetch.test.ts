@@ -71,7 +71,7 @@ async function failure(promise: Promise<unknown>): Promise<IdempotencyError> {
 }
 
 describe("the request", () => {
-  it("carries a key of its own, new for each operation", async () => {
+  it("carries a new key for each operation", async () => {
     const { send, sent } = scene([CREATED]);
     await send();
     await send();
@@ -79,7 +79,7 @@ describe("the request", () => {
     expect(sent[1]?.key).not.toBe(sent[0]?.key);
   });
 
-  it("carries the caller's key where one is given", async () => {
+  it("carries the caller's key if one is given", async () => {
     const { send, sent } = scene(["lost", CREATED]);
     await send({ headers: { "idempotency-key": '"order-7"' } });
     expect(sent.map(({ key }) => key)).toEqual(['"order-7"', '"order-7"']);
@@ -110,7 +110,7 @@ describe("the request", () => {
     expect([await response.text(), ...bodies]).toEqual(["done", "abc", "abc"]);
   });
 
-  it("is refused where its body is a stream, before anything is sent", async () => {
+  it("is refused before anything is sent if its body is a stream", async () => {
     const { send, sent } = scene([CREATED]);
     await expect(send({ body: new Blob(["x"]).stream(), duplex: "half" })).rejects.toThrow(
       /stream, which cannot be sent again/,
@@ -120,7 +120,7 @@ describe("the request", () => {
 });
 
 describe("the answer", () => {
-  it("is the operation's own, unread, whatever its status", async () => {
+  it("is the operation's answer, unread, whatever its status", async () => {
     const { send, sent } = scene([() => new Response("no such account", { status: 404 })]);
     const response = await send();
     expect([response.status, await response.text(), sent.length]).toEqual([404, "no such account", 1]);
@@ -132,7 +132,7 @@ describe("the answer", () => {
     expect([await response.text(), sent.length]).toEqual(['{"id":1}', 2]);
   });
 
-  it("comes with its headers when the caller streams", async () => {
+  it("is returned at its headers when the caller streams", async () => {
     const { send, sent } = scene(["half"], { streaming: true });
     const response = await send();
     await expect(response.text()).rejects.toThrow("terminated");
@@ -141,7 +141,7 @@ describe("the answer", () => {
 });
 
 describe("the time", () => {
-  it("waits as long as Retry-After asks, and half a first pause of jitter", async () => {
+  it("waits as long as Retry-After asks, plus half a first pause of jitter", async () => {
     const { send, elapsedMs } = scene([IN_FLIGHT, CREATED]);
     await send();
     expect(elapsedMs()).toBe(4000 + 250);
@@ -153,13 +153,13 @@ describe("the time", () => {
     expect(elapsedMs()).toBe(3000 + 250);
   });
 
-  it("is not spent on a pause that would end too late", async () => {
+  it("ends early if the next pause would end too late", async () => {
     const { send, elapsedMs } = scene([{ code: "in-flight", retryAfterMs: 60_000 }], { totalMs: 50_000 });
     expect(await failure(send())).toMatchObject({ reason: "time", outcome: "unknown", tries: 1 });
     expect(elapsedMs()).toBe(0);
   });
 
-  it("ends the last request too", async () => {
+  it("also ends the last request", async () => {
     const { send, elapsedMs } = scene(["hang"], { tryMs: 30_000, totalMs: 40_000 });
     expect(await failure(send())).toMatchObject({ outcome: "unknown", tries: 2 });
     expect(elapsedMs()).toBe(40_000);
@@ -177,37 +177,37 @@ describe("giving up", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("waits for an outcome that the origin is asked for", async () => {
+  it("waits for an outcome about which the origin is asked", async () => {
     const { send, sent } = scene([{ code: "outcome-unknown", retryAfterMs: 1000 }, CREATED]);
     expect((await send()).status).toBe(201);
     expect(sent).toHaveLength(2);
   });
 
-  it("says that nothing happened when every try says so", async () => {
+  it("reports that nothing happened if every try says so", async () => {
     const error = await failure(scene([REFUSED, { code: "origin-unreachable" }, REFUSED], { tries: 3 }).send());
     expect(error).toMatchObject({ outcome: "did-not-happen", reason: "tries", tries: 3 });
     expect(error.response?.status).toBe(503);
   });
 
-  it("stays in doubt when one try was lost", async () => {
+  it("reports an unknown outcome if one try was lost", async () => {
     const error = await failure(scene(["lost", REFUSED], { tries: 3 }).send());
     expect(error).toMatchObject({ outcome: "unknown", tries: 3 });
   });
 
-  it("names the cause when the last try was lost", async () => {
+  it("names the cause if the last try was lost", async () => {
     const error = await failure(scene(["lost"], { tries: 2 }).send());
     expect(error).toMatchObject({ outcome: "unknown", response: null, problem: null });
     expect(error.cause).toEqual(new TypeError("fetch failed"));
   });
 
-  it("says that it happened when only its response was not kept", async () => {
+  it("reports that the operation happened if only its response was not kept", async () => {
     const error = await failure(scene(["lost", { code: "response-not-kept", originalStatus: 201 }]).send());
     expect(error).toMatchObject({ outcome: "happened", reason: "final", problem: { originalStatus: 201 } });
   });
 });
 
 describe("the caller's signal", () => {
-  it("ends it with its own reason, before, during a request and during a pause", async () => {
+  it("aborts with its own reason: before the start, during a request and during a pause", async () => {
     for (const steps of [["hang"], [IN_FLIGHT]] as const) {
       const { send, sent } = scene(steps);
       const controller = new AbortController();
@@ -224,7 +224,7 @@ describe("the caller's signal", () => {
   });
 });
 
-describe("an option that makes no sense", () => {
+describe("an invalid option", () => {
   it.each([
     { tries: 0 },
     { tries: 1.5 },
@@ -237,12 +237,12 @@ describe("an option that makes no sense", () => {
   });
 });
 
-describe("whatever the answers", () => {
+describe("any sequence of answers", () => {
   const step = fc.constantFrom<Step>("lost", "half", "hang", REFUSED, IN_FLIGHT, HELD, CREATED, {
     code: "origin-unreachable",
   });
 
-  it("ends in bounds, with one key, and claims nothing that a lost try leaves open", async () => {
+  it("ends within its bounds, with one key, and claims nothing that a lost try leaves open", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 8 }),

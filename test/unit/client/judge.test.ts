@@ -14,7 +14,7 @@ const ORIGINS: Answer = {
   isUnprotected: false,
 };
 
-/** The client knows each code of the gateway, and no other: the two assign both ways. */
+/** The client knows exactly the gateway's codes: the two types are assignable both ways. */
 const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode> = {
   "key-missing": "key-missing",
   "key-invalid": "key-invalid",
@@ -73,7 +73,7 @@ describe("the gateway's own problems, as the gateway writes them", () => {
     expect(parseProblem(text)?.originalStatus).toBe(402);
   });
 
-  it("obey X-Should-Retry and stay in doubt where the code is not known yet", () => {
+  it("with an unknown code are retried as X-Should-Retry says, and leave the outcome open", () => {
     const problem = { code: "new", status: 409, title: "", detail: "", retryable: false, originalStatus: null };
     expect(judge({ ...ORIGINS, status: 409, problem, shouldRetry: true })).toEqual({
       kind: "unanswered",
@@ -91,7 +91,7 @@ describe("the gateway's own problems, as the gateway writes them", () => {
     '{"type":"about:blank","code":"in-flight","status":409}',
     '{"type":"/.well-known/idempotency#in-flight","code":"key-reused","status":409}',
     '{"type":"/.well-known/idempotency#in-flight","code":"in-flight","status":"409"}',
-  ])("are told from the origin's: %s", (text) => {
+  ])("are distinguished from the origin's: %s", (text) => {
     expect(parseProblem(text)).toBeNull();
   });
 });
@@ -101,23 +101,20 @@ describe("the origin's answers", () => {
     expect(judge({ ...ORIGINS, status })).toEqual({ kind: "answered" });
   });
 
-  it.each([425, 429, 503, 521, 523, 525, 526, 530])(
-    "%i says that nothing happened, and may be tried again",
-    (status) => {
-      expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "did-not-happen" });
-    },
-  );
+  it.each([425, 429, 503, 521, 523, 525, 526, 530])("%i means that nothing happened, and may be retried", (status) => {
+    expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "did-not-happen" });
+  });
 
-  it.each(BUILT_IN.ambiguous)("%i leaves it open, and may be tried again", (status) => {
+  it.each(BUILT_IN.ambiguous)("%i leaves the outcome open, and may be retried", (status) => {
     expect(judge({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "unknown" });
   });
 
-  it("leave it open where the route has other statuses for refusals", () => {
+  it("leave the outcome open if the route has other statuses for refusals", () => {
     expect(judge({ ...ORIGINS, status: 503 }, [429])).toMatchObject({ again: true, outcome: "unknown" });
     expect(judge({ ...ORIGINS, status: 418 }, [418])).toMatchObject({ again: true, outcome: "did-not-happen" });
   });
 
-  it("prove nothing where the gateway does not repeat the key", () => {
+  it("prove nothing if the gateway does not echo the key", () => {
     expect(judge({ ...ORIGINS, status: 503, isProtected: false })).toMatchObject({ again: true, outcome: "unknown" });
   });
 
@@ -125,18 +122,18 @@ describe("the origin's answers", () => {
     expect(judge({ ...ORIGINS, status: 503, isKept: true })).toEqual({ kind: "answered" });
   });
 
-  it("are never asked for again where the gateway failed open", () => {
+  it("are never retried if the gateway failed open", () => {
     expect(judge({ ...ORIGINS, status: 502, isUnprotected: true })).toEqual({ kind: "answered" });
   });
 
-  it("are tried again or not as X-Should-Retry says", () => {
+  it("are retried or not as X-Should-Retry says", () => {
     expect(judge({ ...ORIGINS, status: 503, shouldRetry: false })).toEqual({ kind: "answered" });
     expect(judge({ ...ORIGINS, status: 500, shouldRetry: true })).toMatchObject({ again: true, outcome: "unknown" });
   });
 });
 
 describe("what is known after several tries", () => {
-  it("stays in doubt until an answer ends it", () => {
+  it("stays open until an answer settles it", () => {
     expect(combine("unknown", "did-not-happen")).toBe("unknown");
     expect(combine("unknown", "happened")).toBe("happened");
     expect(combine("did-not-happen", "did-not-happen")).toBe("did-not-happen");

@@ -23,7 +23,7 @@ describe("Retry-After", () => {
     expect(parseRetryAfter(value, NOW)).toBe(ms);
   });
 
-  it("reads any date that HTTP writes", () => {
+  it("reads every HTTP date format", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10 ** 9 }), (seconds) => {
         const date = new Date(NOW + seconds * 1000).toUTCString();
@@ -34,12 +34,12 @@ describe("Retry-After", () => {
 });
 
 describe("the pause before the next try", () => {
-  it("doubles its bound up to the largest", () => {
+  it("doubles its bound up to the maximum", () => {
     const bounds = [1, 2, 3, 4, 5, 6, 7].map((tries) => pauseMs(BACKOFF, tries, null, 1));
     expect(bounds).toEqual([500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
   });
 
-  it("has full jitter: anything from nothing to its bound", () => {
+  it("has full jitter: anything from zero to its bound", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2000 }), chance, (tries, random) => {
         const ms = pauseMs(BACKOFF, tries, null, random);
@@ -49,7 +49,7 @@ describe("the pause before the next try", () => {
     );
   });
 
-  it("is never shorter than Retry-After, and at most a first pause longer", () => {
+  it("is never shorter than Retry-After, and at most one first pause longer", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.nat(100_000), chance, (tries, retryAfterMs, random) => {
         const extra = pauseMs(BACKOFF, tries, retryAfterMs, random) - retryAfterMs;

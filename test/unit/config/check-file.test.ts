@@ -19,7 +19,7 @@ function problems(toml: string): readonly string[] {
 }
 
 describe("a file", () => {
-  it("that is sound has a configuration for each environment", () => {
+  it("without problems has a configuration for each environment", () => {
     const checked = checkWranglerConfig(
       parse(`${SOUND}${ROUTES}[env.staging]\n${SHARD}vars.ROUTES_A = [{ path = "/a" }, { path = "/b" }]\n`),
     );
@@ -88,7 +88,7 @@ describe("an environment", () => {
 });
 
 describe("bindings that an origin may name", () => {
-  it.each(["services", "mtls_certificates", "vpc_services", "vpc_networks"])("%s", (kind) => {
+  it.each(["services", "mtls_certificates", "vpc_services", "vpc_networks"])("include %s", (kind) => {
     expect(
       problems(
         `${SOUND}${kind} = [{ binding = "API" }]\nvars.ROUTES = [{ path = "/a", origin = { binding = "API" } }]`,
@@ -96,7 +96,7 @@ describe("bindings that an origin may name", () => {
     ).toEqual([]);
   });
 
-  it.each(["kv_namespaces", "dispatch_namespaces"])("not %s", (kind) => {
+  it.each(["kv_namespaces", "dispatch_namespaces"])("do not include %s", (kind) => {
     const file = `${SOUND}${kind} = [{ binding = "API" }]\nvars.ROUTES = [{ path = "/a", origin = { binding = "API" } }]`;
     expect(problems(file)).toEqual([
       expect.stringContaining('no service, mTLS certificate or VPC service binding "API"'),
@@ -104,7 +104,7 @@ describe("bindings that an origin may name", () => {
   });
 });
 
-describe("what a gateway needs besides", () => {
+describe("what else a gateway needs", () => {
   it("is all named at once", () => {
     expect(problems(ROUTES)).toEqual([
       'durable_objects.bindings: there is no binding "KEY_SHARD", so no record can be kept: ' +
@@ -161,7 +161,7 @@ describe("a variable", () => {
     expect(problems(`${SOUND}${fill("vars.ROUTES", 5_120 - frame)}`)).toEqual([]);
   });
 
-  it("holds no byte more", () => {
+  it("holds not one byte more", () => {
     expect(problems(`${SOUND}${fill("vars.ROUTES", 5_121 - frame)}`)).toEqual([
       "ROUTES: is 5121 bytes as JSON, more than the platform's 5120: write some of its routes as [[vars.ROUTES_2]]",
     ]);

@@ -22,31 +22,31 @@ describe("lock, timeout, retention and wait", () => {
     expect(problemOf(settings)).toBe(message);
   });
 
-  it("touch at no millisecond", () => {
+  it("may not be equal to the millisecond", () => {
     expect(
       routeOf({ timeout: "39999ms", retention: "40001ms", duplicate: "wait", wait: "39999ms" }).rules.policy.lockMs,
     ).toBe(40_000);
   });
 
-  it("do not concern wait where no duplicate waits", () => {
+  it("ignore wait if no duplicate waits", () => {
     expect(routeOf({ wait: "60s" }).rules.waitMs).toBe(60_000);
   });
 
-  it("say where the value in force was written", () => {
+  it("say where the effective value was written", () => {
     const env = { IDEMPOTENCY: { lock: "35s" }, ROUTES: [PAYMENTS, { path: "/v1/reports", timeout: "2m" }] };
     expect(lines(env)).toEqual([
       'ROUTES[1].lock: must exceed timeout (2m), but 35s (from IDEMPOTENCY) is in force: write lock = "130s"',
     ]);
   });
 
-  it("are a problem of the defaults once, not of every route", () => {
+  it("are one problem of the defaults, not one of every route", () => {
     const env = { IDEMPOTENCY: { timeout: "50s" }, ROUTES: [PAYMENTS, { path: "/v1/orders" }] };
     expect(lines(env)).toEqual([
       'IDEMPOTENCY.lock: must exceed timeout (50s), but 40s (the default) is in force: write lock = "60s"',
     ]);
   });
 
-  it("are no problem of defaults that every route overrides", () => {
+  it("are not a problem of defaults that every route overrides", () => {
     expect(
       configOf({ IDEMPOTENCY: { timeout: "50s" }, ROUTES: [{ ...PAYMENTS, lock: "60s" }] }).routes[0]?.rules.policy
         .lockMs,
@@ -81,20 +81,20 @@ describe("refused and ambiguous", () => {
     expect(problemOf(settings)).toBe(message);
   });
 
-  it("are moved by writing both", () => {
+  it("can be swapped by writing both lists", () => {
     expect(settingsOf({ refused: [502], ambiguous: [504] })).toMatchObject({ refused: [502], ambiguous: [504] });
   });
 });
 
 describe("key_format", () => {
-  it("has no least length above the greatest", () => {
+  it("has no minimum length above the maximum", () => {
     expect(problemOf({ key_format: { min: 9, max: 8 } })).toBe(
       "key_format.min: must not exceed max (8): write min = 8 or less, or max = 9 or more",
     );
     expect(routeOf({ key_format: { min: 8, max: 8 } }).keyFormat).toEqual({ pattern: null, min: 8, max: 8 });
   });
 
-  it("leaves room for the name of a step, since the origin takes no longer key than the gateway", () => {
+  it("leaves room for the name of a step, since the origin accepts no longer key than the gateway", () => {
     const advice = "must not exceed 248, because the origin gets <key>:charge, and a key has at most 255 characters";
     expect(problemOf({ forward_key: "charge", key_format: { max: 249 } })).toBe(
       `key_format.max: ${advice}: write max = 248 or less`,
@@ -112,12 +112,12 @@ describe("bindings", () => {
   // A stub that is callable under every name, as the platform's are.
   const binding: object = new Proxy({}, { get: () => () => null });
 
-  it("serve as origins where they exist", () => {
+  it("serve as origins if they exist", () => {
     const config = configOf({ API: binding, IDEMPOTENCY: { origin: { binding: "API" } }, ROUTES: [PAYMENTS] });
     expect(config.routes[0]?.origin).toEqual({ kind: "binding", binding: "API" });
   });
 
-  it.each([[undefined], [null], ["https://api.example.com"], [7]])("must exist: %j is none", (value) => {
+  it.each([[undefined], [null], ["https://api.example.com"], [7]])("must exist: %j is not a binding", (value) => {
     const env = { API: value, IDEMPOTENCY: { origin: { binding: "API" } }, ROUTES: [PAYMENTS, { path: "/v1/orders" }] };
     expect(lines(env)).toEqual([
       'IDEMPOTENCY.origin.binding: there is no service, mTLS certificate or VPC service binding "API": ' +
@@ -138,20 +138,20 @@ describe("routes that shadow each other", () => {
     ]);
   });
 
-  it("are found for one method of several", () => {
+  it("are found if they share one of several methods", () => {
     const routes = [{ path: "/v1/*", methods: ["POST"] }, { path: "/v1/payments" }];
     expect(lines({ ROUTES: routes })).toEqual([
       'ROUTES[1].path: never gets a POST, because ROUTES[0] ("/v1/*") catches it first: write this route before, or leave POST out of its methods',
     ]);
   });
 
-  it("may be several together", () => {
+  it("may be several routes together", () => {
     expect(lines({ ROUTES: [{ path: "/a" }, { path: "/a/:x" }, { path: "/a/:y?" }] })).toEqual([
       'ROUTES[2].path: never gets a POST or PATCH, because ROUTES[0] ("/a") and ROUTES[1] ("/a/:x") catch it first: write this route before, or remove it',
     ]);
   });
 
-  it("are none where the methods differ", () => {
+  it("do not occur if the methods differ", () => {
     const routes = [{ path: "/v1/*", methods: ["PUT"] }, { path: "/v1/payments" }];
     expect(configOf({ ROUTES: routes }).routes).toHaveLength(2);
   });

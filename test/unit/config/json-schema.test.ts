@@ -32,12 +32,12 @@ describe("the JSON Schema", () => {
     expect(file.definitions.route.required).toEqual(["path"]);
   });
 
-  it("leaves out no setting that has a default", () => {
+  it("contains every setting that has a default", () => {
     const withoutDefault = Object.keys(settingsEntries).filter((name) => !Object.hasOwn(BUILT_IN, name));
     expect(withoutDefault).toEqual(["origin", "location_hint", "jurisdiction", "verify"]);
   });
 
-  it("needs no other file: an editor that cannot load one would check nothing", () => {
+  it("refers to no other file, because an editor that cannot load one would check nothing", () => {
     const text = readFileSync(FILE, "utf8");
     const references = [...text.matchAll(/"\$ref": "([^"]*)"/g)].map((match) => match[1]);
     expect(new Set(references)).toEqual(

@@ -1,4 +1,4 @@
-// Where operators come in, and with which secrets.
+// Where operators have access, and with which secrets.
 
 import { describe, expect, it } from "vitest";
 
@@ -15,7 +15,7 @@ const env = (operator_path?: unknown, more: Readonly<Record<string, unknown>> = 
 describe("operator_hostname and operator_listener", () => {
   const read = (settings: Readonly<Record<string, unknown>>) => ({ IDEMPOTENCY: settings, ROUTES: [PAYMENTS] });
 
-  it("leave operators on every host, where clients come in, unless they are written", () => {
+  it("serve operators on every host and on the clients' port by default", () => {
     expect(configOf(read({}))).toMatchObject({ operatorHostname: null, operatorListener: "shared" });
     const written = { operator_hostname: "ops.example.com", operator_listener: "own" };
     expect(configOf(read(written))).toMatchObject({ operatorHostname: "ops.example.com", operatorListener: "own" });
@@ -34,7 +34,7 @@ describe("operator_hostname and operator_listener", () => {
     expect(problems.map(({ path }) => path)).toEqual(["IDEMPOTENCY.operator_hostname"]);
   });
 
-  it("each names its own problem, and no route has them", () => {
+  it("each names its own problem, and are not settings of a route", () => {
     const wrong = { operator_path: "ops", operator_hostname: "x:1", operator_listener: "mine" };
     expect(problemsOf(read(wrong)).map(({ path }) => path)).toEqual(
       Object.keys(wrong).map((name) => `IDEMPOTENCY.${name}`),
@@ -71,20 +71,17 @@ describe("operator_path", () => {
     expect(problemsOf(env(path)).map((one) => one.path)).toEqual(["IDEMPOTENCY.operator_path"]);
   });
 
-  it("is the gateway's and no route's", () => {
+  it("is a setting of the gateway and not of a route", () => {
     const problems = problemsOf({ ROUTES: [{ ...PAYMENTS, operator_path: "/ops" }] });
     expect(problems).toEqual([
       { path: "ROUTES[0].operator_path", message: expect.stringContaining("[vars.IDEMPOTENCY]") },
     ]);
   });
 
-  it.each(["/_onceway", "/_onceway/x", "/_onceway/*"])(
-    "lets no request reach the route %s, which is a problem",
-    (path) => {
-      expect(problemsOf({ ROUTES: [{ path }] }).map((one) => one.path)).toEqual(["ROUTES[0].path"]);
-      expect(configOf(env("/ops", { ROUTES: [{ path }] })).routes).toHaveLength(1);
-    },
-  );
+  it.each(["/_onceway", "/_onceway/x", "/_onceway/*"])("makes the route %s unreachable, which is a problem", (path) => {
+    expect(problemsOf({ ROUTES: [{ path }] }).map((one) => one.path)).toEqual(["ROUTES[0].path"]);
+    expect(configOf(env("/ops", { ROUTES: [{ path }] })).routes).toHaveLength(1);
+  });
 
   it("may be covered by a wide route", () => {
     expect(configOf({ ROUTES: [{ path: "/*" }] }).routes).toHaveLength(1);
@@ -100,7 +97,7 @@ describe("trust_forwarded", () => {
     expect([plain.trustForwarded, plain.routes[0]?.trustForwarded]).toEqual([false, false]);
   });
 
-  it("is the gateway's and no route's, and each faulty setting is named", () => {
+  it("is a setting of the gateway and not of a route, and each invalid setting is named", () => {
     expect(problemsOf({ ROUTES: [{ ...PAYMENTS, trust_forwarded: true }] })).toEqual([
       { path: "ROUTES[0].trust_forwarded", message: expect.stringContaining("[vars.IDEMPOTENCY]") },
     ]);
@@ -117,7 +114,7 @@ describe("tokens", () => {
   const ADMIN_TOKEN = "secret-of-an-admin-0123456789abc";
   const READ_TOKEN = "secret-of-a-reader-0123456789abc";
 
-  it("are read, one or both, or none", () => {
+  it("are read: one, both or none", () => {
     expect(readConfig(env())).toMatchObject({ tokens: null });
     expect(readConfig(env(undefined, { ADMIN_TOKEN }))).toMatchObject({ tokens: { admin: ADMIN_TOKEN, read: null } });
     const both = readConfig(env(undefined, { ADMIN_TOKEN, READ_TOKEN }));
@@ -139,7 +136,7 @@ describe("tokens", () => {
     expect(JSON.stringify(problems)).not.toContain("secret-of");
   });
 
-  it("do not belong in a file", () => {
+  it("must not be in a configuration file", () => {
     const [top] = checkWranglerConfig({ vars: env(undefined, { ADMIN_TOKEN, READ_TOKEN }) });
     const found = (top?.problems ?? []).filter(({ path }) => path.endsWith("_TOKEN"));
     expect(found.map(({ path }) => path)).toEqual(["ADMIN_TOKEN", "READ_TOKEN"]);

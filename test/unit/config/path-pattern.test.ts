@@ -66,7 +66,7 @@ describe("a path pattern", () => {
     ["/:a{[^/]+}?", 'cannot hold "/" or ":": write two routes'],
     ["/:a{[0-9]+}/a+b", '"a+b" cannot follow an expression'],
     ["/@1", 'must not hold "@" or "#" before a digit'],
-    // Counterexamples that random tests found: the two routers part ways after an expression that may match a slash.
+    // Counterexamples from random tests: the two routers differ after an expression that may match a slash.
     ["/:e{[a-z]+/[a-z]+}/", "may match slashes, so it stands only at the end"],
     ["/:x{.+}/b/:p", "may match slashes, so it stands only at the end"],
     ["/:x{.+}/*", "may match slashes, so it stands only at the end"],
@@ -77,7 +77,7 @@ describe("a path pattern", () => {
   });
 });
 
-describe("a pattern covers another", () => {
+describe("a pattern that covers another", () => {
   it.each([
     ["/*", "/"],
     ["/*", "/a/b"],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { configOf, PAYMENTS, pathsOf, problemsOf, routeOf } from "./support.ts";
 
 describe("variables", () => {
-  it("hold defaults, which a route overrides member by member", () => {
+  it("hold defaults, which a route overrides setting by setting", () => {
     const config = configOf({
       IDEMPOTENCY: { origin: "https://a.example", timeout: "10s", refused: [503], shards: 8, location_hint: "weur" },
       ROUTES: [
@@ -33,7 +33,7 @@ describe("variables", () => {
     });
   });
 
-  it("replace a table as a whole", () => {
+  it("replace a whole table", () => {
     const route = routeOf({ key_format: { max: 9 } }, { IDEMPOTENCY: { key_format: { pattern: "^a", min: 5 } } });
     expect(route.keyFormat).toEqual({ pattern: null, min: 1, max: 9 });
   });
@@ -57,12 +57,12 @@ describe("variables", () => {
     ]);
   });
 
-  it("may be JSON text, as the dashboard makes them", () => {
+  it("may be JSON text, as the dashboard stores them", () => {
     const config = configOf({ IDEMPOTENCY: '{"timeout":"5s"}', ROUTES: '[{"path":"/v1/payments"}]' });
     expect(config.routes[0]?.rules.timeoutMs).toBe(5_000);
   });
 
-  it("that are broken JSON text are problems", () => {
+  it("with invalid JSON text are problems", () => {
     const problems = problemsOf({ IDEMPOTENCY: "{", ROUTES: "[" });
     expect(problems.map(({ path }) => path)).toEqual(["IDEMPOTENCY", "ROUTES"]);
     for (const { message } of problems) expect(message).toMatch(/^is text that is not JSON \(.+\): write valid JSON/);
@@ -81,7 +81,7 @@ describe("variables", () => {
   });
 
   it.each([[{}], [{ ROUTES: [] }], [{ ROUTES: "[]", IDEMPOTENCY: {} }]])(
-    "that protect nothing are a problem: %j",
+    "without any route are a problem: %j",
     (env) => {
       expect(problemsOf(env)).toEqual([{ path: "ROUTES", message: expect.stringContaining("no route is protected") }]);
     },
@@ -106,7 +106,7 @@ describe("routes", () => {
     expect(pathsOf({ ROUTES: [{ pth: "/v1" }] })).toEqual(["ROUTES[0].pth"]);
   });
 
-  it("alone have a path", () => {
+  it("are the only place for a path", () => {
     const env = { IDEMPOTENCY: { path: "/v1" }, ROUTES: [PAYMENTS] };
     expect(problemsOf(env)).toEqual([
       { path: "IDEMPOTENCY.path", message: expect.stringContaining("write it in [[vars.ROUTES]]") },
@@ -138,7 +138,7 @@ describe("problems", () => {
     ]);
   });
 
-  it("leave the variables as they were", () => {
+  it("do not change the variables", () => {
     const env = Object.freeze({
       ROUTES: Object.freeze([Object.freeze({ path: "/v1", scope: Object.freeze(["ip"]) })]),
     });

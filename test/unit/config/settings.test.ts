@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { problemOf, settingsOf } from "./support.ts";
 
 describe("defaults", () => {
-  it("exist for everything but the path", () => {
+  it("exist for every setting but the path", () => {
     expect(settingsOf({})).toEqual({
       name: "ROUTES[0]",
       path: "/v1/payments",
@@ -226,11 +226,11 @@ describe("unknown settings", () => {
     expect(problemOf({ [written]: "1h" })).toBe(`${written}: unknown setting; did you mean "${meant}"?`);
   });
 
-  it("list the known names where none is near", () => {
+  it("list the known names if none is similar", () => {
     expect(problemOf({ colour: "red" })).toContain("unknown setting: remove it, or write one of path, origin, shards");
   });
 
-  it("are all found within tables, beside other problems", () => {
+  it("are all found within tables, together with other problems", () => {
     expect(problemOf({ fingerprint: { bodi: "json" } })).toContain(
       'fingerprint.bodi: unknown setting; did you mean "body"',
     );

@@ -10,7 +10,7 @@ const pathsOf = (settings: Readonly<Record<string, unknown>>): readonly string[]
 
 describe("a route that asks the origin with its client's credential", () => {
   it.each([[["header:x-tenant"]], [["header:x-tenant", "ip"]], [["ip"]], [["none"]], [["header:monkey"]]])(
-    "is warned of where its scope names no credential: %j",
+    "gets a warning if its scope has no credential: %j",
     (scope) => {
       expect(pathsOf({ ...VERIFY, scope })).toEqual(["ROUTES[0].scope"]);
     },
@@ -27,7 +27,7 @@ describe("a route that asks the origin with its client's credential", () => {
     expect(pathsOf({ ...VERIFY, scope })).toEqual([]);
   });
 
-  it("is fine by default, and where nobody is asked", () => {
+  it("gets no warning by default, or if the origin is not asked", () => {
     expect(pathsOf(VERIFY)).toEqual([]);
     expect(pathsOf({ unknown: "hold", scope: ["header:x-tenant"] })).toEqual([]);
   });

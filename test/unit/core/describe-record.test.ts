@@ -1,4 +1,4 @@
-// What is said of a record, over all states and what can have led to them: each made by the life cycle itself.
+// The description of a record in every state and with every history that leads to it, each made by the life cycle itself.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ interface Lived {
   readonly policy: Policy;
 }
 
-/** The record as time has left it, as an operator sees it. */
+/** The record in its present state, as an operator sees it. */
 function live(unknown: Policy["unknown"], now: number, events: Events): Lived | null {
   const policy = { ...POLICY, unknown };
   let record: IdempotencyRecord | null = null;
@@ -392,15 +392,15 @@ describe("a record", () => {
 
 const CHANGES: readonly Change[] = ["release", "resolve", "forget"];
 
-/** What a change makes of a record, but for when it is erased; `null` where the life cycle refuses it. */
+/** The record after a change, without its time of erasure; `null` if the life cycle refuses the change. */
 function changed({ record, policy }: Lived, change: Change, now: number): string | null {
   const event: LifeCycleEvent = change === "resolve" ? { type: change, status: 200, ...by } : { type: change, ...by };
   const { reply, record: after } = step(record, event, policy, epochMs(now));
   return reply.type === "unchangeable" ? null : JSON.stringify({ ...after, expiresAt: 0 });
 }
 
-describe("what is offered", () => {
-  it("is what the life cycle allows and what changes something, after any history", () => {
+describe("the offered changes", () => {
+  it("are those that the life cycle allows and that change something, after any history", () => {
     const ids = fc.constantFrom("a", "b", "c");
     const reasons = fc.constantFrom<EndReason>({ kind: "timed-out" }, { kind: "status", status: 503 });
     const events = fc.oneof(
@@ -433,7 +433,7 @@ describe("what is offered", () => {
           const before = JSON.stringify({ ...lived.record, expiresAt: 0 });
           const useful = CHANGES.filter((change) => ![null, before].includes(changed(lived, change, now)));
           expect(changes.toSorted()).toEqual(useful.toSorted());
-          // What is said of a retry is what a retry gets.
+          // The description of a retry matches what a retry gets.
           const { reply } = step(lived.record, request("next"), lived.policy, epochMs(now));
           const says = {
             start: /starts attempt \d+\.$/,

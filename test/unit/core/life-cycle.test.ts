@@ -11,7 +11,7 @@ function request(id: string): LifeCycleEvent {
   return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id) };
 }
 
-/** Plays events at times relative to T0 and gives the reply's type and the record's state after each. */
+/** Plays events at times relative to T0. Returns the reply's type and the record's state after each. */
 function tell(
   unknown: Policy["unknown"],
   ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]
@@ -31,7 +31,7 @@ const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a")
 const tick: LifeCycleEvent = { type: "tick" };
 
 describe("the arrows of the state machine (src/core/README.md)", () => {
-  it("replays a result until it expires, and starts anew from then on", () => {
+  it("replays a result until it expires, and then starts again", () => {
     expect(
       tell(
         "hold",
@@ -43,7 +43,7 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     ).toEqual(["start → started", "settled → completed", "replay → completed", "start → started"]);
   });
 
-  it("says that a result was too large to keep", () => {
+  it("reports that a result was too large to keep", () => {
     expect(tell("retry", [0, request("a")], [5, { ...result, kept: false }], [6, request("b")])).toEqual([
       "start → started",
       "settled → completed",
@@ -118,7 +118,7 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     ]);
   });
 
-  it("takes the same attempt's claim, sent twice, for a duplicate", () => {
+  it("treats the same attempt's second claim as a duplicate", () => {
     expect(tell("retry", [0, request("a")], [1, request("a")])).toEqual(["start → started", "in-flight → started"]);
   });
 
@@ -138,7 +138,7 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     askedAt: epochMs(T0 + askedAt),
   });
 
-  it("takes what the origin says for the result, also while the lock lasts", () => {
+  it("accepts the origin's report as the result, also while the lock lasts", () => {
     expect(
       tell("verify", [0, request("a")], [1, ambiguous], [2, verify], [3, result], [4, request("b")], [5, absent(5)]),
     ).toEqual([
@@ -151,7 +151,7 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     ]);
   });
 
-  it("starts again when the origin knows of nothing, but only if it was asked after the lock had ended", () => {
+  it("starts again when the origin reports no effect, but only if it was asked after the lock had ended", () => {
     const until = [0, request("a")] as const;
     expect(
       tell(

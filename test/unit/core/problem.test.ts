@@ -8,7 +8,7 @@ describe("describeProblem", () => {
     expect([-5, 0, 1, 1000, 1001].map(after)).toEqual([1, 1, 1, 1, 2]);
   });
 
-  it("calls a doubtful end retryable where a retry leads on", () => {
+  it("calls an ambiguous end retryable if a retry can settle it", () => {
     for (const code of ["origin-dropped", "origin-timeout"] as const) {
       expect(describeProblem({ code, unknown: "retry", retryAfterMs: 0 }).retryable).toBe(true);
       expect(describeProblem({ code, unknown: "verify", retryAfterMs: 0 }).retryable).toBe(true);
@@ -17,13 +17,13 @@ describe("describeProblem", () => {
     expect(describeProblem({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }).retryable).toBe(false);
   });
 
-  it("calls an unknown outcome retryable where the origin is asked about it", () => {
+  it("calls an unknown outcome retryable if the origin is asked about it", () => {
     expect(describeProblem({ code: "outcome-unknown", retryAfterMs: null }).retryable).toBe(false);
     const asked = describeProblem({ code: "outcome-unknown", retryAfterMs: 1500 });
     expect(asked).toMatchObject({ status: 409, retryable: true, retryAfterSeconds: 2 });
   });
 
-  it("calls a refused change retryable where waiting for a lock helps, and not where an answer stands", () => {
+  it("calls a refused change retryable if waiting for a lock helps, and not if the record has its answer", () => {
     const locked = describeProblem({ code: "change-refused", why: "in-flight", retryAfterMs: 1500 });
     expect(locked).toMatchObject({ status: 409, retryable: true, retryAfterSeconds: 2 });
     const settled = describeProblem({ code: "change-refused", why: "completed" });

@@ -16,7 +16,7 @@ describe("an answer to the question whether an attempt took effect", () => {
     [500, "open", "open"],
     [600, "open", "open"],
     [null, "open", "open"],
-  ])("%s says to the attempt's own client %s, to another %s", (status, claim, another) => {
+  ])("%s means %s for the attempt's own client, %s for another", (status, claim, another) => {
     expect(findingOf(status, "claim")).toBe(claim);
     expect(findingOf(status, "another")).toBe(another);
   });
@@ -25,7 +25,7 @@ describe("an answer to the question whether an attempt took effect", () => {
     for (let status = 0; status <= 999; status += 1) expect(findingOf(status, "another")).not.toBe("absent");
   });
 
-  it("lets another caller ask only where the claim's credential could not", () => {
+  it("lets another caller ask only if the claim's credential could not", () => {
     expect((["done", "absent", "rejected", "open", null] as const).map(hasSecondChance)).toEqual([
       false,
       false,
@@ -37,16 +37,16 @@ describe("an answer to the question whether an attempt took effect", () => {
 });
 
 it.each([".", "..", "../../x", "/", "a/b", "a\\b", "a?b", "a#b", "a;v=1", "%2e%2e", "100%"])(
-  "%s means something in a path, so the origin is not asked for it there",
+  "%s has a meaning in a path, so the origin is not asked about it there",
   (key) => expect(isPlainInPath(key)).toBe(false),
 );
 
 it.each(["8e03978e-40d5-43dd-bc93-6894a57f9324", "order:1", "a.b", "...", "key==", "a+b", "~!$&'()*,@|<>^`{}[]\""])(
-  "%s means nothing in a path",
+  "%s has no meaning in a path",
   (key) => expect(isPlainInPath(key)).toBe(true),
 );
 
-it("a key that means nothing in a path is one segment of it, however often it is decoded", () => {
+it("a key without a meaning in a path is one segment of it, however often it is decoded", () => {
   fc.assert(
     fc.property(
       fc.string({

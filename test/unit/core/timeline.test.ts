@@ -8,7 +8,7 @@ import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/u
 const LOCK_MS = 40;
 const RETENTION_MS = 1000;
 
-/** The timeline after these events, each a line; `at` counts from 0. */
+/** The timeline after these events, one line each; `at` counts from 0. */
 function tell(
   unknown: Policy["unknown"],
   upTo: number,
@@ -66,7 +66,7 @@ const tick: LifeCycleEvent = { type: "tick" };
 const by = { by: "admin", reason: "asked the bank" };
 
 describe("the timeline of a record", () => {
-  it("is its attempt, running, lost or with its result", () => {
+  it("has its attempt: running, lost or with its result", () => {
     expect(tell("hold", 1, [0, request("a")])).toEqual(["1: 0- runs"]);
     expect(tell("hold", LOCK_MS, [0, request("a")])).toEqual(["1: 0-40 lost"]);
     expect(tell("hold", 9, [0, request("a")], [5, result("a")])).toEqual(["1: 0-5 result 201"]);
@@ -87,13 +87,13 @@ describe("the timeline of a record", () => {
     ).toEqual(["1: 0-5 refused 503", "2: 6-9 ambiguous timed-out", "3: 46-50 result 201"]);
   });
 
-  it("has a lost attempt end with its lock, whoever noticed and when", () => {
+  it("ends a lost attempt with its lock, whenever the loss was noticed", () => {
     const expected = ["1: 0-40 lost", "2: 90- runs"];
     expect(tell("retry", 91, [0, request("a")], [90, request("b")])).toEqual(expected);
     expect(tell("retry", 91, [0, request("a")], [41, tick], [60, tick], [90, request("b")])).toEqual(expected);
   });
 
-  it("keeps a late result beside what was thought before", () => {
+  it("keeps a late result beside the earlier verdict", () => {
     expect(tell("hold", 99, [0, request("a")], [41, tick], [60, result("a")])).toEqual([
       "1: 0-40 lost",
       "1: 0-60 result 201",
@@ -101,7 +101,7 @@ describe("the timeline of a record", () => {
     expect(tell("hold", 99, [0, request("a")], [60, result("a")])).toEqual(["1: 0-60 result 201"]);
   });
 
-  it("tells what the origin answered when it was asked", () => {
+  it("shows what the origin answered when it was asked", () => {
     expect(tell("verify", 99, [0, request("a")], [41, tick], [60, result("a", true)])).toEqual([
       "1: 0-40 lost",
       "1: asked, done at 60",
@@ -123,20 +123,20 @@ describe("the timeline of a record", () => {
     ).toEqual(["1: 0-5 ambiguous timed-out", "resolve by admin at 50: asked the bank"]);
   });
 
-  it("tells that an attempt was lost before what was decided about it, when nobody had looked in between", () => {
+  it("shows the loss of an attempt before the decision about it, also if it was noticed only then", () => {
     expect(tell("hold", 99, [0, request("a")], [LOCK_MS, { type: "release", ...by }])).toEqual([
       "1: 0-40 lost",
       "release by admin at 40: asked the bank",
     ]);
   });
 
-  it("is not that of a record with the same name that has expired", () => {
+  it("does not contain events of an expired record with the same name", () => {
     expect(
       tell("retry", 5000, [0, request("a")], [5, refused("a")], [2000, request("b")], [2001, result("b")]),
     ).toEqual(["1: 2000-2001 result 201"]);
   });
 
-  it("keeps the latest fifty happenings of a key that is tried for ever", () => {
+  it("keeps the latest fifty events of a key that is retried endlessly", () => {
     const tries = Array.from({ length: 80 }, (_, n) => [
       [2 * n, request(`${n}`)] as const,
       [2 * n + 1, refused(`${n}`)] as const,
@@ -175,7 +175,7 @@ describe("an operator's change", () => {
     }
   });
 
-  it("lets no other attempt in while one may be at work in the origin", () => {
+  it("allows no other attempt while one may still run at the origin", () => {
     const record = after([0, request("a")], [5, ambiguous("a")]);
     expect(step(record, { type: "forget", ...by }, policy, epochMs(39)).reply.type).toBe("unchangeable");
     expect(step(record, { type: "forget", ...by }, policy, epochMs(40)).record).toBeNull();
@@ -184,19 +184,19 @@ describe("an operator's change", () => {
     expect(step(released, request("b"), policy, epochMs(40)).reply.type).toBe("start");
   });
 
-  it("lets none in by way of a response either, which may be given at once", () => {
+  it("allows none through resolve either, which may be done at once", () => {
     const resolved = after([0, request("a")], [5, ambiguous("a")], [6, { type: "resolve", status: 200, ...by }]);
     const forget = { type: "forget", ...by } as const;
     expect(step(resolved, forget, policy, epochMs(39)).reply).toEqual({ type: "unchangeable", why: "in-flight" });
     expect(step(resolved, forget, policy, epochMs(40)).record).toBeNull();
-    // Nobody is at work any more who has said that nothing was done, or what.
+    // The attempt is over: the origin has said whether it acted.
     const refusedOne = after([0, request("a")], [5, refused("a")], [6, { type: "resolve", status: 200, ...by }]);
     for (const record of [refusedOne, after([0, request("a")], [5, result("a")])]) {
       expect(step(record, forget, policy, epochMs(7)).record).toBeNull();
     }
   });
 
-  it("leaves the first answer the answer: a completed record can only be forgotten", () => {
+  it("never changes the first answer: a completed record can only be forgotten", () => {
     const record = after([0, request("a")], [5, result("a")]);
     for (const change of changes.slice(0, 2)) {
       expect(step(record, change, policy, epochMs(6)).reply).toEqual({ type: "unchangeable", why: "completed" });
@@ -204,7 +204,7 @@ describe("an operator's change", () => {
     expect(step(record, { type: "forget", ...by }, policy, epochMs(6)).record).toBeNull();
   });
 
-  it("that resolves a record has its response replayed from then on, and the late attempt changes nothing", () => {
+  it("that resolves a record makes its response the replay, and the late attempt changes nothing", () => {
     const record = after([0, request("a")], [5, ambiguous("a")], [6, { type: "resolve", status: 200, ...by }]);
     expect(step(record, request("b"), policy, epochMs(7)).reply.type).toBe("replay");
     expect(step(record, result("a"), policy, epochMs(7)).reply.type).toBe("superseded");

@@ -4,15 +4,15 @@ import { finalStatus, judge } from "../../../src/core/verdict.ts";
 const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
 
 describe("judge", () => {
-  it.each([200, 201, 204, 301, 304, 400, 404, 409, 422, 500, 501, 505])("takes %d for a result", (status) => {
+  it.each([200, 201, 204, 301, 304, 400, 404, 409, 422, 500, 501, 505])("treats %d as a result", (status) => {
     expect(judge({ kind: "answered", status }, lists)).toBe("result");
   });
 
-  it.each([425, 429, 503])("takes %d for a refusal", (status) => {
+  it.each([425, 429, 503])("treats %d as a refusal", (status) => {
     expect(judge({ kind: "answered", status }, lists)).toBe("refused");
   });
 
-  it.each([408, 502, 504])("takes %d for ambiguous", (status) => {
+  it.each([408, 502, 504])("treats %d as ambiguous", (status) => {
     expect(judge({ kind: "answered", status }, lists)).toBe("ambiguous");
   });
 
@@ -20,7 +20,7 @@ describe("judge", () => {
     expect(judge({ kind: "answered", status: 503 }, { refused: [503], ambiguous: [503] })).toBe("ambiguous");
   });
 
-  it("takes nothing but a failed connection for unsent", () => {
+  it("treats only a failed connection as unsent", () => {
     expect(judge({ kind: "unreachable" }, lists)).toBe("refused");
     expect(judge({ kind: "dropped" }, lists)).toBe("ambiguous");
     expect(judge({ kind: "timed-out" }, lists)).toBe("ambiguous");

@@ -5,21 +5,21 @@ import { WORST_JSON } from "../../support/worst-json.ts";
 
 const encoder = new TextEncoder();
 
-/** Refused at a glance, or before the end. */
+/** Refused at once, or before the end. */
 const WITHOUT_FORM = new Set(["brackets only", "one long number", "numbers that grow"]);
 
 describe("the canonical form of a mebibyte of JSON", () => {
-  it.each(Object.entries(WORST_JSON))("pauses again and again: %s", (kind, text) => {
+  it.each(Object.entries(WORST_JSON))("pauses repeatedly: %s", (kind, text) => {
     const body = encoder.encode(text);
     expect(body.byteLength).toBeGreaterThan((1 << 20) - 1000);
     expect(body.byteLength).toBeLessThanOrEqual(1 << 20);
     const { result, pauses } = counted(canonicalJson(body));
     expect(result === null).toBe(WITHOUT_FORM.has(kind));
-    // To find that it is UTF-8, and at least after each 16 KiB (and the token that ends there) that are read.
+    // Once for the UTF-8 check, and at least after every 16 KiB read (and the token that ends there).
     expect(pauses).toBeGreaterThanOrEqual(result === null ? 3 : 3 + 63);
   });
 
-  it("pauses while a hundred thousand members are put in order, for each of the passes that this takes", () => {
+  it("pauses while a hundred thousand members are sorted, in each pass", () => {
     const pausesOf = (text: string): number => counted(canonicalJson(encoder.encode(text))).pauses;
     const disordered = WORST_JSON["one object, names in no order"] ?? "";
     const ordered = new TextDecoder().decode(finish(canonicalJson(encoder.encode(disordered))) ?? undefined);
@@ -27,7 +27,7 @@ describe("the canonical form of a mebibyte of JSON", () => {
     expect(pausesOf(disordered)).toBeGreaterThan(pausesOf(ordered) + 100);
   });
 
-  it("takes a body of a few kilobytes at once", () => {
+  it("handles a body of a few kilobytes without a pause", () => {
     const order = {
       id: "ord_1",
       amount: 12.5,

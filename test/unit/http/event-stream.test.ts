@@ -4,14 +4,14 @@ import { EventSearch } from "../../../src/http/event-stream.ts";
 
 const encoder = new TextEncoder();
 
-/** Where the bytes after the event begin, in a stream that comes as these pieces. */
+/** The offset of the bytes after the event, in a stream that comes in these pieces. */
 function offsetIn(id: string, ...pieces: readonly (string | Uint8Array)[]): number | null {
   const search = new EventSearch(id);
   for (const piece of pieces) search.feed(typeof piece === "string" ? encoder.encode(piece) : piece);
   return search.offset;
 }
 
-/** What a reader that comes back would get; `null` when it begins anew. */
+/** What a returning reader would get; `null` if it starts from the beginning. */
 function restAfter(id: string, stream: string): string | null {
   const offset = offsetIn(id, stream);
   return offset === null ? null : new TextDecoder().decode(encoder.encode(stream).subarray(offset));
@@ -23,7 +23,7 @@ describe("EventSearch", () => {
     expect(restAfter("2", "id: 1\ndata: a\n\nid: 2\ndata: b\n\n")).toBe("");
   });
 
-  it("finds nothing where no event has the id", () => {
+  it("finds nothing if no event has the id", () => {
     expect(offsetIn("3", "id: 1\ndata: a\n\nid: 2\ndata: b\n\n")).toBeNull();
     expect(offsetIn("1", "")).toBeNull();
     expect(offsetIn("1", "data: a\n\n")).toBeNull();
@@ -33,7 +33,7 @@ describe("EventSearch", () => {
     expect(offsetIn("1", "idx: 1\ndata: a\n\n")).toBeNull();
   });
 
-  it("does not take a part of an id for the whole", () => {
+  it("does not match a part of an id", () => {
     expect(restAfter("1", "id: 11\ndata: a\n\nid: 1\ndata: b\n\nx")).toBe("x");
     expect(offsetIn("11", "id: 1\ndata: a\n\n")).toBeNull();
   });
@@ -48,16 +48,16 @@ describe("EventSearch", () => {
     expect(restAfter("2", stream)).toBe("");
   });
 
-  it("takes line ends of several kinds in one stream", () => {
+  it("accepts different line ends in one stream", () => {
     expect(restAfter("1", "id: 1\r\ndata: a\r\rid: 2\ndata: b\n\r\n")).toBe("id: 2\ndata: b\n\r\n");
     expect(restAfter("2", "id: 1\r\ndata: a\r\rid: 2\ndata: b\n\r\nx")).toBe("x");
   });
 
-  it("goes past the LF of a CRLF that is cut between two pieces", () => {
+  it("skips the LF of a CRLF that is cut between two pieces", () => {
     expect(offsetIn("1", "id: 1\r\ndata: a\r\n\r", "\nid: 2\r\n")).toBe(18);
   });
 
-  it("does not go past a line end that begins a later piece", () => {
+  it("does not skip a line end that begins a later piece", () => {
     // Found by the property below: the event ends with a CR, and the piece after next begins with a LF.
     expect(offsetIn("1", "id: 1\rdata: a\r\rdata: b", "\n\n")).toBe(15);
   });
@@ -68,19 +68,19 @@ describe("EventSearch", () => {
     expect(offsetIn("1", "id: 1\ndata: a\n", "\n")).toBe(15);
   });
 
-  it("finds an id that comes after the data, and takes the last of several in one event", () => {
+  it("finds an id after the data, and uses the last of several in one event", () => {
     expect(restAfter("1", "data: a\nid: 1\n\nrest")).toBe("rest");
     expect(restAfter("2", "id: 1\nid: 2\ndata: a\n\nrest")).toBe("rest");
     expect(offsetIn("1", "id: 1\nid: 2\ndata: a\n\nrest")).toBeNull();
   });
 
-  it("takes away one space after the colon, and no more", () => {
+  it("removes exactly one space after the colon", () => {
     expect(restAfter("1", "id:1\ndata: a\n\nrest")).toBe("rest");
     expect(restAfter(" 1", "id:  1\ndata: a\n\nrest")).toBe("rest");
     expect(restAfter("a:b", "id: a:b\ndata: a\n\nrest")).toBe("rest");
   });
 
-  it("passes over comments and fields of other names", () => {
+  it("skips comments and other fields", () => {
     expect(restAfter("1", ": id: 2\nid: 1\n: ping\nretry: 5\nevent: e\ndata: a\n\n: id: 2\nrest")).toBe(
       ": id: 2\nrest",
     );
@@ -88,23 +88,23 @@ describe("EventSearch", () => {
     expect(offsetIn(" 2", ": id: 2\nid: 1\ndata: a\n\n")).toBeNull();
   });
 
-  it("counts an event that has an id and no data: the reader has taken its id", () => {
+  it("counts an event with an id and no data, because the reader has stored its id", () => {
     expect(restAfter("1", "id: 1\n\nid: 2\ndata: b\n\n")).toBe("id: 2\ndata: b\n\n");
   });
 
-  it("never goes past an event that the reader may not have seen, where several have one id", () => {
+  it("never skips an event that the reader may not have seen, if several have one id", () => {
     expect(restAfter("1", "id: 1\ndata: a\n\nid: 1\ndata: b\n\nid: 2\ndata: c\n\n")).toBe(
       "id: 1\ndata: b\n\nid: 2\ndata: c\n\n",
     );
   });
 
-  it("never goes past events without an id that follow the event with it", () => {
+  it("never skips events without an id that follow the event with it", () => {
     expect(restAfter("1", "id: 1\ndata: a\n\ndata: b\n\ndata: c\n\nid: 2\ndata: d\n\n")).toBe(
       "data: b\n\ndata: c\n\nid: 2\ndata: d\n\n",
     );
   });
 
-  it.each(["id\n", "id:\n", "id: \n"])("takes %j for an empty id, which ends the one before", (line) => {
+  it.each(["id\n", "id:\n", "id: \n"])("reads %j as an empty id, which ends the one before", (line) => {
     const stream = `id: 1\ndata: a\n\n${line}data: b\n\ndata: c\n\n`;
     expect(restAfter("1", stream)).toBe(`${line}data: b\n\ndata: c\n\n`);
   });
@@ -118,7 +118,7 @@ describe("EventSearch", () => {
     expect(restAfter("1", `id: 1\nid: ${"2".repeat(1000)}\0\ndata: a\n\nrest`)).toBe("rest");
   });
 
-  it("says when no more bytes can change what it found", () => {
+  it("reports when no further bytes can change the result", () => {
     const search = new EventSearch("1");
     search.feed(encoder.encode("id: 1\r\n\r"));
     expect([search.offset, search.isDone]).toEqual([8, false]);
@@ -126,7 +126,7 @@ describe("EventSearch", () => {
     expect([search.offset, search.isDone]).toEqual([9, true]);
   });
 
-  it("passes over one byte order mark at the beginning, and takes any other for a part of its line", () => {
+  it("skips one byte order mark at the beginning, and treats any other as part of its line", () => {
     expect(restAfter("1", "\uFEFFid: 1\ndata: a\n\nrest")).toBe("rest");
     expect(offsetIn("1", "\uFEFF\uFEFFid: 1\ndata: a\n\n")).toBeNull();
     expect(offsetIn("1", "data: a\n\n\uFEFFid: 1\ndata: b\n\n")).toBeNull();
@@ -188,7 +188,7 @@ describe("EventSearch", () => {
     );
   });
 
-  it("agrees with a reader of the whole text: it stands after the first event that leaves the id behind", () => {
+  it("agrees with a parser of the whole text: the offset is after the first event with the id", () => {
     fc.assert(
       fc.property(stream, fc.constantFrom("1", "2", "12", "", " ", "1é", "1\0", "\uFEFF"), (bytes, id) => {
         expect(offsetIn(id, bytes)).toBe(wholeTextOffset(id, bytes));
@@ -198,7 +198,7 @@ describe("EventSearch", () => {
   });
 });
 
-/** The same by the letter of the standard, over the decoded text: each `\r\n`, `\n` or `\r` ends a line. */
+/** The standard's algorithm on the decoded text: each `\r\n`, `\n` or `\r` ends a line. */
 function wholeTextOffset(id: string, bytes: Uint8Array): number | null {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   let at = 0;

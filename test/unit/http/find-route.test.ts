@@ -46,7 +46,7 @@ describe("routeFinder", () => {
     expect(found([route], path)).toBeNull();
   });
 
-  it("takes the first of those that match a plain path, however strict the others are", () => {
+  it("picks the first route that matches a plain path, however strict the others are", () => {
     const routes = [{ path: "/v1/orders/*", key: "optional" }, { path: "/v1/*" }];
     expect(found(routes, "/v1/orders/x")).toBe("/v1/orders/*");
   });
@@ -59,13 +59,13 @@ describe("routeFinder", () => {
       { path: "/open/*", ...lax },
       { path: "/v1/orders", ...strict },
     ];
-    // As written it is one below /open; an origin that decodes first takes it for the other.
+    // As written it is below /open; an origin that decodes first reads it as the other path.
     expect(found(routes, "/open/..%2fv1/orders")).toBe("/v1/orders");
     expect(found(routes.toReversed(), "/open/..%2fv1/orders")).toBe("/v1/orders");
     expect(found(routes, "/open/..%2fv1/x")).toBe("/open/*");
   });
 
-  it("takes letters' case for what tells two routes apart where nothing else does", () => {
+  it("compares case if nothing else distinguishes two routes", () => {
     const routes = [{ path: "/v1/Orders", key: "optional" }, "/v1/orders"];
     expect([found(routes, "/v1/Orders"), found(routes, "/v1/orders"), found(routes, "/v1/ORDERS")]).toEqual([
       "/v1/Orders",
@@ -74,14 +74,14 @@ describe("routeFinder", () => {
     ]);
   });
 
-  it("takes a name in either case although another route spells the same name otherwise", () => {
+  it("matches a name in either case although another route spells it differently", () => {
     const routes = ["/v1/Orders", "/v2/users/:id/orders", "/v2/Users/:id/drafts"];
     for (const path of ["/v1/Orders", "/v1/orders", "/V1/ORDERS"]) expect(found(routes, path)).toBe("/v1/Orders");
     for (const path of ["/v2/users/1/orders", "/V2/Users/1/Orders"]) expect(found(routes, path)).toBe(routes[1]);
     for (const path of ["/v2/Users/1/drafts", "/v2/users/1/DRAFTS"]) expect(found(routes, path)).toBe(routes[2]);
   });
 
-  it("compares no path that is odd and too long, but long plain ones", () => {
+  it("refuses to compare an odd path that is too long, but compares long plain ones", () => {
     expect(found(["/v1/*"], `/v1/${"x".repeat(20_000)}`)).toBe("/v1/*");
     expect(found(["/v1/*"], `/v1/${"%41".repeat(3_000)}`)).toBe("too-long");
     expect(found(["/v1/*"], `/v1/${"%41".repeat(3_000)}`, "GET")).toBeNull();

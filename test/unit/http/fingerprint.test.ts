@@ -10,7 +10,7 @@ const of = (text: string, compare: "bytes" | "json" | "none" = "json"): Promise<
 const canonicalOf = (body: Uint8Array): Uint8Array | null => finish(canonicalJson(body));
 
 describe("the fingerprint of JSON", () => {
-  it("is the same whatever the order of members, white space and spelling of numbers and strings", async () => {
+  it("ignores the order of members, white space and the spelling of numbers and strings", async () => {
     expect(await of(String.raw`{"b":1.0,"a":"\u0041"}`)).toBe(await of(`{ "a": "A", "b": 1 }`));
   });
 
@@ -21,7 +21,7 @@ describe("the fingerprint of JSON", () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
-  it("compares bytes where numbers exceed a double's precision, so that two amounts never become one", async () => {
+  it("compares bytes if numbers exceed a double's precision, so that two amounts never become one", async () => {
     expect(await of(`{"amount":9007199254740993}`)).not.toBe(await of(`{"amount":9007199254740992}`));
     expect(await of(`{"amount":0.1000000000000000055}`)).not.toBe(await of(`{"amount":0.1}`));
     expect(await of(`{"amount":1e-400}`)).not.toBe(await of(`{"amount":0}`));
@@ -30,14 +30,14 @@ describe("the fingerprint of JSON", () => {
     expect(await of(`[1.2345678e-320]`)).not.toBe(await of(`[1.2345679e-320]`));
   });
 
-  it("knows each spelling of a number that a double holds, to its last digit", async () => {
+  it("recognises each spelling of a number that a double holds exactly", async () => {
     expect(await of(`[0.30000000000000004]`)).toBe(await of(`[30000000000000004e-17]`));
     expect(await of(`[9007199254740992]`)).toBe(await of(`[9007199254740992.0]`));
     expect(await of(`[5e-324]`)).toBe(await of(`[0.5e-323]`));
     expect(await of(`[-0.0, 1e21, 1e-7]`)).toBe(await of(`[0, 1000000000000000000000, 0.0000001]`));
   });
 
-  it("compares bytes where a member is repeated, of which readers may take either", async () => {
+  it("compares bytes if a member is repeated, since parsers may use either", async () => {
     expect(await of(`{"amount":9,"amount":2}`)).not.toBe(await of(`{"amount":1,"amount":2}`));
     expect(canonicalOf(bytes(`[{"a":1,"\\u0061":2}]`))).toBeNull();
     expect(canonicalOf(bytes(String.raw`{"a":"\":","b":{"__proto__":1,"":"x:"}}`))).not.toBeNull();
@@ -51,7 +51,7 @@ describe("the fingerprint of JSON", () => {
     expect(Object.values(JSON.parse(form))).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  it("compares bytes where a text or its canonical form is too large, or nested too deep", () => {
+  it("compares bytes if a text or its canonical form is too large or nested too deeply", () => {
     const ofSize = (size: number): Uint8Array => bytes(`"${"a".repeat(size - 2)}"`);
     expect(canonicalOf(ofSize(MAX_JSON_BYTES))).toHaveLength(MAX_JSON_BYTES);
     expect(canonicalOf(ofSize(MAX_JSON_BYTES + 1))).toBeNull();
@@ -67,7 +67,7 @@ describe("the fingerprint of JSON", () => {
     expect(canonicalOf(bytes(`1.${"0".repeat(1023)}`))).toBeNull();
   });
 
-  it("reads each name as it is written, whatever names were read before", async () => {
+  it("reads each name correctly, whatever names were read before", async () => {
     // The platform's parser, once it has seen the first, takes the others for it (V8 13.6).
     const texts = [String.raw`{"A":1,"\\":2}`, String.raw`{"A":1,"\n":2}`, String.raw`{"A":1,"\u0061":2}`];
     const all = await Promise.all(texts.map((text) => of(text)));
@@ -75,12 +75,12 @@ describe("the fingerprint of JSON", () => {
     expect(all[2]).toBe(await of(`{"A":1,"a":2}`));
   });
 
-  it("compares bytes where there is no JSON, and never equals a JSON text", () => {
+  it("compares bytes if a body is not JSON, and never equals a JSON text", () => {
     for (const text of ["", "{", "\u{feff}{}", "\u0000"]) expect(canonicalOf(bytes(text))).toBeNull();
     expect(canonicalOf(new Uint8Array([0x22, 0xff, 0x22]))).toBeNull();
   });
 
-  it("takes trailing zeros and exponents for the numbers that they are", async () => {
+  it("reads trailing zeros and exponents as equal numbers", async () => {
     expect(await of(`{"n":100000000000000000000}`)).toBe(await of(`{"n":1e20}`));
   });
 });

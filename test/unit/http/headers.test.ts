@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { type HeaderPairs, requestHeaders, responseHeaders } from "../../../src/http/headers.ts";
 
-/** What goes to the origin on a route that reads the key and `more`. */
+/** The headers forwarded to the origin on a route that reads the key and `more`. */
 function sent(headers: Headers, more: readonly string[] = []): HeaderPairs {
   return requestHeaders(headers, new Set(), new Set(["idempotency-key", ...more]));
 }
 
 describe("headers", () => {
-  it("drops what belongs to the connection, and what the connection names", () => {
+  it("drops the headers of the connection, and those that Connection names", () => {
     const headers = new Headers({
       Connection: "keep-alive, X-Hop",
       "Keep-Alive": "timeout=5",
@@ -19,7 +19,7 @@ describe("headers", () => {
     expect(responseHeaders(headers)).toEqual([["x-end", "2"]]);
   });
 
-  it("lets no Connection header take the key away from the origin", () => {
+  it("keeps the key even if Connection names its header", () => {
     const headers = new Headers({ Connection: "idempotency-key", "Idempotency-Key": "k" });
     expect(sent(headers)).toEqual([["idempotency-key", "k"]]);
   });
@@ -42,7 +42,7 @@ describe("headers", () => {
     expect(sent(new Headers({ Connection: `close, ${name}`, [name]: "v" }))).toEqual([[name, "v"]]);
   });
 
-  it("lets no Connection header take away what the route reads, whatever its name", () => {
+  it("keeps every header that the route reads even if Connection names it", () => {
     expect(sent(new Headers({ Connection: "x-hop", "x-hop": "v" }), ["x-hop"])).toEqual([["x-hop", "v"]]);
   });
 
@@ -57,7 +57,7 @@ describe("headers", () => {
     expect(sent(new Headers({ [name]: "v" }))).toEqual([]);
   });
 
-  it("drops what such a server takes for another header of the request, and no other name with an underscore", () => {
+  it("drops names that such a server reads as another header of the request, and no others with an underscore", () => {
     const headers = new Headers({ "x-acme-user": "alice", x_acme_user: "mallory", api_key: "k" });
     expect(sent(headers)).toEqual([
       ["api_key", "k"],
@@ -72,7 +72,7 @@ describe("headers", () => {
     ]);
   });
 
-  it("drops an attempt's number that a client made up", () => {
+  it("drops an attempt number sent by a client", () => {
     expect(sent(new Headers({ "Idempotency-Attempt": "9", A: "1" }))).toEqual([["a", "1"]]);
   });
 

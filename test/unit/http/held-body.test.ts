@@ -1,4 +1,4 @@
-// What requests hold of their bodies, and that nobody who is stopped where he stands holds it for ever.
+// How much memory requests hold of their bodies, and that a request that is stopped at any point releases it.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type BytesRead, readHeld, type BodyReader, SMALL_BYTES } from "../../../src/http/body.ts";
@@ -10,7 +10,7 @@ const LIMIT = 1 << 20;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A body of so many pieces, each of its number; then it ends, or stands still. */
+/** A body of so many pieces, each filled with its number. Then it ends or stalls. */
 function bodyOf(pieces: number, end: "ends" | "stands still" | "breaks" = "ends"): BodyReader {
   let number = 0;
   return {
@@ -37,7 +37,7 @@ async function numbersIn(rest: BodyReader, pieces: number): Promise<readonly (nu
 const oneTo = (last: number): readonly number[] => Array.from({ length: last }, (_, index) => index + 1);
 
 describe("a body that is read into memory", () => {
-  it("counts beyond its first bytes until it is freed, once", async () => {
+  it("is counted beyond its first bytes until it is freed, once", async () => {
     const budget = new ByteBudget(LIMIT, 60_000);
     const held = await readHeld(bodyOf(10), LIMIT, budget);
     expect(budget.heldBytes).toBe(10 * PIECE - SMALL_BYTES);
@@ -48,12 +48,12 @@ describe("a body that is read into memory", () => {
     expect({ held: budget.heldBytes, bytes: held.body.bytes.byteLength }).toEqual({ held: 0, bytes: 0 });
   });
 
-  it("that is small counts nothing, and is read although there is no room", async () => {
+  it("that is small is not counted, and is read although there is no room", async () => {
     const held = await readHeld(bodyOf(2), LIMIT, new ByteBudget(0, 60_000));
     expect(held.kind).toBe("whole");
   });
 
-  it("for which there is no room flows from its first byte, and gives back what has been read again", async () => {
+  it("for which there is no room is streamed from its first byte, and returns the bytes that were read", async () => {
     const budget = new ByteBudget(5 * PIECE, 60_000);
     const held = await readHeld(bodyOf(20), LIMIT, budget);
     if (held.kind !== "over") throw new Error(held.kind);
@@ -62,7 +62,7 @@ describe("a body that is read into memory", () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it("that comes too slowly flows, and nothing of it is lost", async () => {
+  it("that comes too slowly is streamed, and nothing of it is lost", async () => {
     const budget = new ByteBudget(LIMIT, 60_000);
     const reading = readHeld(bodyOf(5, "stands still"), LIMIT, budget);
     await vi.advanceTimersByTimeAsync(11_000);
@@ -72,7 +72,7 @@ describe("a body that is read into memory", () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it("that breaks off, or is not wanted, counts no more", async () => {
+  it("that breaks off or is cancelled is no longer counted", async () => {
     const budget = new ByteBudget(LIMIT, 60_000);
     await expect(readHeld(bodyOf(5, "breaks"), LIMIT, budget)).rejects.toThrow("broke off");
     expect(budget.heldBytes).toBe(0);
@@ -83,7 +83,7 @@ describe("a body that is read into memory", () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it("of a request that was stopped counts until nobody can hold it any more, and not a second time when it is given back", async () => {
+  it("of a stopped request is counted until it can no longer be held, and not a second time when it is returned", async () => {
     const budget = new ByteBudget(10 * PIECE, 60_000);
     const stopped = await readHeld(bodyOf(11), LIMIT, budget);
     expect((await readHeld(bodyOf(11), LIMIT, budget)).kind).toBe("over");

@@ -20,7 +20,7 @@ describe("parseKey", () => {
     expect(parse(String.raw`"a\"b\\c"`)).toBe(String.raw`key a"b\c`);
   });
 
-  it("ignores parameters, which say nothing of the key", () => {
+  it("ignores parameters, which are not part of the key", () => {
     expect(parse('"a";v=1')).toBe("key a");
     expect(parse(`"a"${";p".repeat(2046)}`)).toBe("key a");
   });
@@ -45,15 +45,15 @@ describe("parseKey", () => {
     expect(parse(value)).toBe("invalid");
   });
 
-  it("takes 255 characters", () => {
+  it("accepts 255 characters", () => {
     expect(parse("k".repeat(255))).toBe(`key ${"k".repeat(255)}`);
   });
 
-  it("knows an absent key from an empty one", () => {
+  it("distinguishes an absent key from an empty one", () => {
     expect(parse(null)).toBe("absent");
   });
 
-  it("holds a key to the route's format", () => {
+  it("checks a key against the route's format", () => {
     const format = { pattern: "^[0-9a-f-]{8}$", min: 8, max: 8 };
     expect(parse("0123abcd", format)).toBe("key 0123abcd");
     expect(parse("0123abcX", format)).toBe("invalid");
@@ -62,7 +62,7 @@ describe("parseKey", () => {
     expect(parse("x0123abcdx", { pattern: "[0-9a-f]{8}|y", min: 1, max: 20 })).toBe("invalid");
   });
 
-  it("takes the key from an alias, and refuses two that disagree", () => {
+  it("reads the key from an alias, and refuses two different ones", () => {
     const names = ["Idempotency-Key", "X-Request-Id"];
     const read = (headers: Record<string, string>): string => {
       const parsed = parseKey(new Headers(headers), names, FORMAT);

@@ -9,14 +9,14 @@ describe("Last-Event-ID", () => {
     expect(lastEventId(Buffer.from(id).toString("latin1"))).toBe(id);
   });
 
-  it("is taken as it is where it is no UTF-8, and absent where it is", () => {
+  it("is kept unchanged if it is not UTF-8, and is absent if the header is", () => {
     expect(lastEventId("gr\xfcn")).toBe("gr\xfcn");
     expect(lastEventId(null)).toBeNull();
   });
 });
 
-describe("the search for an event, in a large body", () => {
-  /** How many times a byte is looked at in a search that finds nothing. */
+describe("the search for an event in a large body", () => {
+  /** How often each byte is read in a search that finds nothing. */
   function looks(text: string, pieceBytes: number): number {
     const bytes = encoder.encode(text);
     const search = new EventSearch("nowhere");
@@ -50,7 +50,7 @@ describe("the search for an event, in a large body", () => {
     for (const pieceBytes of [1 << 18, 1000, 1]) expect(looks(text, pieceBytes)).toBeLessThanOrEqual(4 * text.length);
   });
 
-  it("decodes nothing: an id is compared as the bytes that it is", () => {
+  it("compares ids as bytes, without decoding", () => {
     const decode = vi.spyOn(TextDecoder.prototype, "decode");
     looks("\ufeffid: grün\n\nid\n\ndata\n\n".repeat(100), 1 << 18);
     expect(decode).not.toHaveBeenCalled();

@@ -14,11 +14,11 @@ function valuesOf(headers: Record<string, string>, parts: readonly ScopePart[], 
 }
 
 describe("readScope", () => {
-  it("tells an absent credential from an empty one", () => {
+  it("distinguishes an absent credential from an empty one", () => {
     expect(valuesOf({}, [header])).not.toEqual(valuesOf({ authorization: "" }, [header]));
   });
 
-  it("never takes a cookie's value for a header's", () => {
+  it("never confuses a cookie's value with a header's", () => {
     const asHeader = valuesOf({ authorization: "a" }, [header]);
     const asCookie = valuesOf({ cookie: "session=a" }, [cookie]);
     expect(asHeader).not.toEqual(asCookie);
@@ -52,7 +52,7 @@ describe("readScope", () => {
     "session=abc,theme=dark",
     "x=1; theme=dark, session=abc",
     "session=abc, session=def",
-    // What some servers take for the same cookie.
+    // Names that some servers read as the same cookie.
     "session =abc",
     "session\t=abc",
     "x=1; session",
@@ -65,13 +65,13 @@ describe("readScope", () => {
   });
 
   it.each(["theme=dark", "sessions=abc", "xsession=abc", "theme=a,b", "theme=a, mode=b", "SESSION=abc", "%=1", ""])(
-    "finds no cookie of the name in what is none: %s",
+    "finds no cookie of the name in: %s",
     (sent) => {
       expect(valuesOf({ cookie: sent }, [cookie])).toEqual(["cookie:session", null]);
     },
   );
 
-  it("never takes a request with the cookie for one without, wherever its lines are broken", () => {
+  it("never treats a request with the cookie as one without, however its lines are broken", () => {
     const other = fc.stringMatching(/^[a-z]{1,5}=[a-z0-9]{0,5}$/).filter((pair) => !pair.startsWith("session="));
     const separator = fc.constantFrom("; ", ";", ", ", ",");
     fc.assert(
@@ -94,12 +94,12 @@ describe("readScope", () => {
     );
   });
 
-  it("reads cookies up to 16 KiB, and refuses what is longer before it looks at any", () => {
+  it("reads cookies up to 16 KiB, and refuses longer headers before it parses them", () => {
     const cookies = (length: number): Headers => new Headers({ cookie: `session=a; b=${"%".repeat(length - 13)}` });
     const scope: readonly ScopePart[] = [{ kind: "cookie", name: "session" }];
     expect(readScope(cookies(16 * 1024), "host", scope)).toEqual({ values: ["cookie:session", "a"] });
     expect(readScope(cookies(16 * 1024 + 1), "host", scope)).toHaveProperty("problem");
-    // Where no cookie tells callers apart, none is looked at.
+    // If no cookie is part of the scope, none is parsed.
     expect(readScope(cookies(100_000), "host", [{ kind: "ip" }])).toEqual({ values: ["ip", null] });
   });
 
@@ -107,7 +107,7 @@ describe("readScope", () => {
     expect(valuesOf({ "cf-connecting-ip": "2001:db8::1" }, [{ kind: "ip" }])).toEqual(["ip", "2001:db8::1"]);
   });
 
-  it("tells hosts apart where it is asked to", () => {
+  it("distinguishes hosts if the scope says so", () => {
     expect(valuesOf({}, [{ kind: "host" }], "a.example.com")).not.toEqual(
       valuesOf({}, [{ kind: "host" }], "b.example.com"),
     );

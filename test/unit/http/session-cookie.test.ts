@@ -31,9 +31,9 @@ describe("a Cookie header without the console's session", () => {
     "a",
     ";;",
     "a=1;onceway",
-  ])("is the same where there is none: %j", (cookies) => expect(withoutSessionCookie(cookies)).toBe(cookies));
+  ])("is unchanged if there is no session: %j", (cookies) => expect(withoutSessionCookie(cookies)).toBe(cookies));
 
-  it("keeps every other cookie byte for byte, wherever the session stands", () => {
+  it("keeps every other cookie byte for byte, wherever the session is", () => {
     const cookie = fc.stringMatching(/^[a-z]{1,6}=[!-+\--:<-~]{0,12}$/).filter((text) => !text.startsWith("onceway="));
     fc.assert(
       fc.property(
@@ -49,7 +49,7 @@ describe("a Cookie header without the console's session", () => {
     );
   });
 
-  it("leaves a request alone that has none, and all else of one that has", async () => {
+  it("leaves a request without a session unchanged, and everything else of one that has it", async () => {
     const plain = new Request("https://api.example/", { headers: { Cookie: "a=1" } });
     expect(withoutSession(plain)).toBe(plain);
     const headers = { Cookie: `onceway=${SESSION}; a=1`, "X-Other": "yes" };

@@ -10,17 +10,17 @@ describe("strictestRoute", () => {
     ["an unknown outcome that is held", { unknown: "hold" }, { ...VERIFY }],
     ["an unknown outcome that is asked about", { ...VERIFY }, { unknown: "retry" }],
     ["failing closed", { unknown: "retry" }, { unknown: "retry", on_store_failure: "open" }],
-  ])("prefers %s, in whatever order", (_what, strict, lax) => {
+  ])("prefers %s, in either order", (_what, strict, lax) => {
     const [one, other] = [routeOf(strict), routeOf(lax)];
     expect(strictestRoute([one, other])).toBe(one);
     expect(strictestRoute([other, one])).toBe(one);
   });
 
-  it("prefers the first of equals", () => {
+  it("prefers the first of equally strict routes", () => {
     const [one, other] = [routeOf({ retention: "1h" }), routeOf({ retention: "2h" })];
     expect(strictestRoute([one, other])).toBe(one);
     expect(strictestRoute([other, one])).toBe(other);
   });
 
-  it("is none of none", () => expect(strictestRoute([])).toBeNull());
+  it("is null without routes", () => expect(strictestRoute([])).toBeNull());
 });

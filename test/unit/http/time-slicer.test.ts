@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TimeSlicer } from "../../../src/http/time-slicer.ts";
 
-/** Work of some slices, which says what it does. */
+/** Work of several slices that logs what it does. */
 function* work(name: string, slices: number, said: string[]): Generator<undefined, string> {
   for (let slice = 1; slice < slices; slice++) {
     said.push(`${name}${slice}`);
@@ -11,11 +11,11 @@ function* work(name: string, slices: number, said: string[]): Generator<undefine
   return name;
 }
 
-/** Time that passes only when everybody pauses, and pauses that some never come back from. */
+/** Time that passes only when all work pauses, and pauses that never end. */
 class Clock {
   time = 0;
   readonly #pauses: { readonly at: number; readonly resume: () => void }[] = [];
-  /** Whoever pauses next is never seen again. */
+  /** The next work that pauses never continues. */
   losesNext = false;
 
   readonly now = (): number => this.time;
@@ -25,7 +25,7 @@ class Clock {
       this.losesNext = false;
     });
 
-  /** Runs until nobody pauses. */
+  /** Runs until no work pauses. */
   async run(): Promise<void> {
     for (;;) {
       await new Promise((resolve) => {
@@ -59,18 +59,18 @@ describe("work in slices", () => {
     expect(said).toEqual(["a1", "a2", "a3", "a4"]);
   });
 
-  it("is done one at a time, so that only one holds what it has half done", async () => {
+  it("runs one at a time, so that only one holds a partial result", async () => {
     const clock = new Clock();
     const slicer = new TimeSlicer(clock);
     const said: string[] = [];
     const all = ["a", "b", "c"].map((name) => slicer.run(work(name, 3, said)));
     await clock.run();
     expect(await Promise.all(all)).toEqual(["a", "b", "c"]);
-    // The first slice of each tells whether there is more to do.
+    // The first slice of each shows whether there is more to do.
     expect(said).toEqual(["a1", "b1", "c1", "a2", "a3", "b2", "b3", "c2", "c3"]);
   });
 
-  it("waits for nobody when one slice is all", async () => {
+  it("does not wait when one slice is enough", async () => {
     const clock = new Clock();
     const slicer = new TimeSlicer(clock);
     const said: string[] = [];
@@ -80,7 +80,7 @@ describe("work in slices", () => {
     await long;
   });
 
-  it("goes on when the one at work is never seen again: its client left, and the runtime dropped it", async () => {
+  it("continues when the runtime has dropped the running work because its client left", async () => {
     const clock = new Clock();
     const slicer = new TimeSlicer(clock);
     const said: string[] = [];
@@ -93,7 +93,7 @@ describe("work in slices", () => {
     expect(clock.time).toBeLessThanOrEqual(120);
   });
 
-  it("goes on when the one at work fails", async () => {
+  it("continues when the running work fails", async () => {
     const clock = new Clock();
     const slicer = new TimeSlicer(clock);
     const failing = (function* fail(): Generator<undefined, string> {

@@ -16,7 +16,7 @@ describe("durations of the console", () => {
     expect(formatDuration(ms)).toBe(text);
   });
 
-  it("are told against now", () => {
+  it("are relative to now", () => {
     expect(relative("for", 1000, 5000)).toBe("4 s");
     expect(relative("ago", 1000, 5000)).toBe("4 s ago");
     expect(relative("in", 5000, 1000)).toBe("in 4 s");
@@ -25,7 +25,7 @@ describe("durations of the console", () => {
 });
 
 describe("rates by route", () => {
-  it("count as replays what the first answer answered, and as conflicts what the key's record refused", () => {
+  it("count replayed answers as replays, and refusals by the key's record as conflicts", () => {
     const count = (route: string, outcome: string, times: number) => ({ route, outcome, count: times });
     expect(
       ratesOf([

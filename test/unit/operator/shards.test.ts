@@ -9,7 +9,7 @@ function placesOf(...routes: readonly object[]): ShardPlaces {
   return new ShardPlaces(read.config.routes);
 }
 
-it("operators see the shards of each number and of each jurisdiction once, under names of their own", () => {
+it("operators see the shards of each shard count and jurisdiction once, under separate names", () => {
   const places = placesOf(
     { path: "/a" },
     { path: "/b" },

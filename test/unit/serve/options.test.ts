@@ -19,7 +19,7 @@ describe("the command line of serve", () => {
     });
   });
 
-  it("takes each of its options", () => {
+  it("accepts each of its options", () => {
     const args = ["--config", "a.toml", "--env", "local", "--state", "/s", "--host", "[::1]", "--port", "0"];
     const operators = ["--operator-port", "8788", "--operator-host", "[::]"];
     const more = [...operators, "--secrets", ".dev.vars", "--secret", "A", "--secret", "B", "--grace", "2m"];

@@ -23,7 +23,7 @@ const ORIGIN = `vars.IDEMPOTENCY.origin = "http://127.0.0.1:3000"\n`;
 const ROUTE = `[[vars.ROUTES]]\npath = "/v1/pay"\n`;
 
 describe("a wrangler.toml off Cloudflare", () => {
-  it("gives what workerd needs", () => {
+  it("yields what workerd needs", () => {
     expect(hosted(`${ORIGIN}secrets.required = ["ADMIN_TOKEN"]\n${ROUTE}`)).toEqual({
       main: "/etc/onceway/src/worker.ts",
       compatibility: { date: "2026-10-01", flags: ["enable_request_signal"] },
@@ -54,12 +54,12 @@ describe("a wrangler.toml off Cloudflare", () => {
     expect(paths).toEqual(isRight ? [] : ["IDEMPOTENCY.operator_listener"]);
   });
 
-  it("takes no client's word for its address", () => {
+  it("ignores a client's own claim about its address", () => {
     const { problems } = hosted(`${ORIGIN}${ROUTE}scope = ["header:x-tenant", "ip"]\n`);
     expect(problems).toMatchObject([{ path: "ROUTES[0].scope", message: expect.stringContaining("x-real-ip") }]);
   });
 
-  it("warns of bindings that are not there, and of nothing that an environment does not inherit", () => {
+  it("warns of bindings that do not exist here, but not of those that an environment does not inherit", () => {
     const lists = `r2_buckets = [{ binding = "BODIES", bucket_name = "b" }]\nqueues.producers = [{ binding = "Q", queue = "q" }]\n`;
     const text = `${lists}triggers.crons = ["* * * * *"]\n${ORIGIN}${ROUTE}
 [env.local]

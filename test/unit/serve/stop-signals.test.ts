@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 import { stopSignals } from "../../../src/serve/stop-signals.ts";
 
-it.each(["SIGTERM", "SIGINT", "SIGHUP"])("%s asks to finish, and one that comes later to end at once", (signal) => {
+it.each(["SIGTERM", "SIGINT", "SIGHUP"])("the first %s asks to finish, a later one to end at once", (signal) => {
   const source = new EventEmitter();
   let nowMs = 5_000;
   const { drain, end } = stopSignals(source, () => nowMs);
@@ -16,7 +16,7 @@ it.each(["SIGTERM", "SIGINT", "SIGHUP"])("%s asks to finish, and one that comes 
   expect(end.aborted).toBe(true);
 });
 
-it("takes a signal that npm and the terminal both send for one request", () => {
+it("treats a signal that npm and the terminal both send as one request", () => {
   const source = new EventEmitter();
   let nowMs = 0;
   const { end } = stopSignals(source, () => nowMs);

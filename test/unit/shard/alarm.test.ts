@@ -1,5 +1,5 @@
-// The alarm's times, with a storage that only notes them: what the platform makes of them is shown in workerd
-// (test/integration/exchange/alarm.test.ts).
+// The alarm's times, with a storage that only records them. test/integration/exchange/alarm.test.ts shows what the platform
+// does with them.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EpochMs, epochMs } from "../../../src/core/units.ts";
@@ -41,7 +41,7 @@ describe("the alarm", () => {
     expect(set).toEqual([100]);
   });
 
-  it("is set anew when it has not come for two minutes, as if it had been dropped", () => {
+  it("is set again when it has not come for two minutes, as if it had been dropped", () => {
     const { alarm, set } = alarmWith(() => at(10));
     alarm.moveTo(at(10));
     vi.setSystemTime(NOW + 120_000);

@@ -6,7 +6,7 @@ const encoder = new TextEncoder();
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** A body of one event a chunk, with the ids 0, 1, 2 …; says which of its chunks are read. */
+/** A body with one event per chunk and the ids 0, 1, 2 … It records which chunks are read. */
 function bodyOf(name: string, chunks: number, reads: string[], chunkBytes = CHUNK_BYTES): SearchedBody {
   return {
     name,
@@ -19,14 +19,14 @@ function bodyOf(name: string, chunks: number, reads: string[], chunkBytes = CHUN
   };
 }
 
-/** After the event of a chunk, which is the last byte of that. */
+/** The offset after a chunk's event, which is the end of the chunk. */
 const after = (chunk: number, chunkBytes = CHUNK_BYTES): BodyPosition => ({
   bytes: (chunk + 1) * chunkBytes,
   chunk,
   before: chunk * chunkBytes,
 });
 
-/** Pauses that are counted, and end when they are told to. */
+/** Counted pauses that end when the test says so. */
 class Pauses {
   count = 0;
   #resume: () => void = () => undefined;
@@ -38,7 +38,7 @@ class Pauses {
     });
   };
 
-  /** Lets the search go on for so many turns. */
+  /** Lets the search continue for so many turns. */
   async turns(times: number): Promise<void> {
     for (let turn = 0; turn < times; turn++) {
       this.#resume();
@@ -67,7 +67,7 @@ describe("the search for an event in a stored body", () => {
     expect(pauses.count).toBe(4);
   });
 
-  it("reads several small chunks a turn, and says in which of them the reader goes on", async () => {
+  it("reads several small chunks per turn, and says in which of them the reader continues", async () => {
     const { offsets, pauses, reads } = setUp();
     const found = offsets.find(bodyOf("a", 1000, reads, 20), "70", null);
     expect(reads).toHaveLength(32);
@@ -77,7 +77,7 @@ describe("the search for an event in a stored body", () => {
     expect(pauses.count).toBe(3);
   });
 
-  it("goes on behind a line end of two bytes that lie in two chunks", async () => {
+  it("continues behind a two-byte line end that is split between two chunks", async () => {
     const offsets = new EventOffsets(() => Promise.resolve());
     const chunks = ["id: 1\r\n\r", "\nid: 2\r\n\r", "x"].map((chunk) => encoder.encode(chunk));
     const body = { name: "a", chunks: 3, read: (chunk: number): Uint8Array | null => chunks[chunk] ?? null };
@@ -85,7 +85,7 @@ describe("the search for an event in a stored body", () => {
     expect(await offsets.find(body, "2", null)).toEqual({ bytes: 17, chunk: 2, before: 17 });
   });
 
-  it("reads nothing for one who asks again, whether it was found or not", async () => {
+  it("reads nothing for a repeated request, whether the id was found or not", async () => {
     const { offsets, pauses, reads } = setUp();
     const all = ["1", "nowhere"].map((id) => offsets.find(bodyOf("a", 4, reads), id, null));
     await pauses.turns(9);
@@ -98,7 +98,7 @@ describe("the search for an event in a stored body", () => {
     expect({ reads: reads.length, pauses: pauses.count }).toEqual(before);
   });
 
-  it("goes on where it stopped when the body has grown", async () => {
+  it("continues where it stopped when the body has grown", async () => {
     const { offsets, pauses, reads } = setUp();
     const first = offsets.find(bodyOf("a", 2, reads), "4", null);
     await pauses.turns(3);
@@ -109,7 +109,7 @@ describe("the search for an event in a stored body", () => {
     expect(reads).toEqual(["a0", "a1", "a2", "a3", "a4"]);
   });
 
-  it("is one search for all who ask the same meanwhile", async () => {
+  it("is shared by all requests for the same id", async () => {
     const { offsets, pauses, reads } = setUp();
     const all = Array.from({ length: 50 }, () => offsets.find(bodyOf("a", 5, reads), "2", null));
     await pauses.turns(9);
@@ -117,7 +117,7 @@ describe("the search for an event in a stored body", () => {
     expect(reads).toEqual(["a0", "a1", "a2"]);
   });
 
-  it("gives each body its turn, however many ids are looked for in another", async () => {
+  it("gives each body its turn, however many ids are searched for in another", async () => {
     const { offsets, pauses, reads } = setUp();
     for (let id = 0; id < 8; id++) void offsets.find(bodyOf("a", 100, reads), `no ${id}`, null);
     const other = offsets.find(bodyOf("b", 3, reads), "2", null);
@@ -126,7 +126,7 @@ describe("the search for an event in a stored body", () => {
     expect(reads.join(" ")).toBe("a0 a1 b0 a0 b1 a0 b2 a0");
   });
 
-  it("is not made when too many wait: eight in a body, 64 in all; the client gets the stream from its first byte", async () => {
+  it("is skipped when too many wait, eight in a body or 64 in all: the client gets the stream from its first byte", async () => {
     const { offsets, pauses, reads } = setUp();
     const searches = (body: string, many: number): Promise<BodyPosition>[] =>
       Array.from({ length: many }, (_, index) => offsets.find(bodyOf(body, 2, reads), `0${index}`, null));
@@ -161,7 +161,7 @@ describe("the search for an event in a stored body", () => {
     expect(reads).toHaveLength(5);
   });
 
-  it("ends where the body is gone or cannot be read, and others go on", async () => {
+  it("ends if the body is gone or cannot be read, and others continue", async () => {
     const { offsets, pauses, reads } = setUp();
     const logged = vi.spyOn(console, "error").mockReturnValue();
     const gone = offsets.find({ name: "gone", chunks: 3, read: () => null }, "1", null);
@@ -176,7 +176,7 @@ describe("the search for an event in a stored body", () => {
     logged.mockRestore();
   });
 
-  it("breaks off when it cannot pause, rather than to stop everybody", async () => {
+  it("breaks off if it cannot pause, instead of blocking everything", async () => {
     const logged = vi.spyOn(console, "error").mockReturnValue();
     const reads: string[] = [];
     const offsets = new EventOffsets(() => Promise.reject(new Error("no timer")));
@@ -187,7 +187,7 @@ describe("the search for an event in a stored body", () => {
     logged.mockRestore();
   });
 
-  it("remembers the 256 asked for last, and none with a very long id", async () => {
+  it("remembers the latest 256, and none with a very long id", async () => {
     const { offsets, pauses, reads } = setUp();
     const ask = async (id: string): Promise<number> => {
       const before = reads.length;

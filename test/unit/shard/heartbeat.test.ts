@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 it.each([1, 20_000, 24_000, 25_000, 25_001, 30_000, 49_999, 60_000, 1_800_000])(
-  "a lock that is renewed every %i ms is renewed in time, and its object never forgotten",
+  "a lock that is renewed every %i ms is renewed in time, and its object is never evicted",
   (everyMs) => {
     const begunAt = performance.now();
     const beats: number[] = [];

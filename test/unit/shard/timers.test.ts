@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe("timers", () => {
-  it("do each thing at its time, once, on one timer of the runtime", () => {
+  it("run each task at its time, once, with one timer of the runtime", () => {
     const timers = new Timers();
     const done: string[] = [];
     timers.set(300, () => done.push("late"));
@@ -25,7 +25,7 @@ describe("timers", () => {
     expect(done).toEqual(["soon", "then", "late"]);
   });
 
-  it("leave no timer behind when nothing is due, which would keep the object in memory", () => {
+  it("leave no timer when nothing is due, because it would keep the object in memory", () => {
     const timers = new Timers();
     const one = timers.set(100, () => undefined);
     const other = timers.set(200, () => undefined);
@@ -37,7 +37,7 @@ describe("timers", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("can be put off, for a while and for ever, and set again when they were done", () => {
+  it("can be postponed, cancelled, and set again after they have run", () => {
     const timers = new Timers();
     let times = 0;
     const due = timers.set(100, () => {
@@ -57,7 +57,7 @@ describe("timers", () => {
     expect(times).toBe(2);
   });
 
-  it("do what is due sooner than all that was set before, also when nothing was looked at for long", () => {
+  it("run a task that is due before all earlier ones, also after a long pause", () => {
     const timers = new Timers();
     const done: string[] = [];
     timers.set(5000, () => done.push("late"));
@@ -69,7 +69,7 @@ describe("timers", () => {
     expect(done).toEqual(["soon", "late"]);
   });
 
-  it("may set and cancel others while they are done", () => {
+  it("may set and cancel others while they run", () => {
     const timers = new Timers();
     const done: string[] = [];
     timers.set(100, () => {
@@ -83,8 +83,8 @@ describe("timers", () => {
   });
 });
 
-describe("timers of thousands who wait", () => {
-  it("take one timer of the runtime, and come each at its time", () => {
+describe("timers of thousands of waiters", () => {
+  it("use one timer of the runtime, and each runs at its time", () => {
     const timers = new Timers();
     let done = 0;
     const dues = Array.from({ length: 10_000 }, (_, index) => timers.set(1000 + index, () => (done += 1)));
@@ -95,7 +95,7 @@ describe("timers of thousands who wait", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("go on when one's work fails", () => {
+  it("continue when one task fails", () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     const timers = new Timers();
     const done: string[] = [];
@@ -110,7 +110,7 @@ describe("timers of thousands who wait", () => {
     log.mockRestore();
   });
 
-  it("never throw when the platform has no timer left, and go on with the next that is set", () => {
+  it("never throw when the platform refuses more timers, and continue with the next that is set", () => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     const timers = new Timers();
     const done: string[] = [];
@@ -125,7 +125,7 @@ describe("timers of thousands who wait", () => {
     log.mockRestore();
   });
 
-  it("end a wait for a promise, and leave nothing behind of one that was not needed", async () => {
+  it("end a wait for a promise, and leave nothing behind if they were not needed", async () => {
     const timers = new Timers();
     const late = timers.firstOf(new Promise<string>(() => undefined), 100);
     const early = timers.firstOf(Promise.resolve("early"), 1_000_000);
@@ -136,7 +136,7 @@ describe("timers of thousands who wait", () => {
   });
 });
 
-describe("the times of many, set, moved and cancelled in any order", () => {
+describe("many timers, set, moved and cancelled in any order", () => {
   const steps = fc.array(
     fc.oneof(
       fc.record({ type: fc.constant("set" as const), afterMs: fc.nat(40) }),
@@ -151,7 +151,7 @@ describe("the times of many, set, moved and cancelled in any order", () => {
     { maxLength: 60 },
   );
 
-  it("are kept, each", () => {
+  it("each run at their time", () => {
     fc.assert(
       fc.property(steps, (taken) => {
         const timers = new Timers();

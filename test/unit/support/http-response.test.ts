@@ -32,19 +32,19 @@ describe("the raw response parser", () => {
     ]);
   });
 
-  it("knows a chunked body without its end mark as incomplete", () => {
+  it("treats a chunked body without its end mark as incomplete", () => {
     const response = parse(CHUNKED.slice(0, CHUNKED.indexOf("0\r\nTrailer")), 1000, "POST", true);
     expect(response).toMatchObject({ complete: false });
     expect(response?.body.toString()).toBe("hello\r\n world!");
   });
 
-  it.each([1, 1000])("knows a body shorter than its length as incomplete, in pieces of %i", (pieceBytes) => {
+  it.each([1, 1000])("treats a body shorter than its length as incomplete, in pieces of %i", (pieceBytes) => {
     const response = parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", pieceBytes, "POST", true);
     expect(response?.complete).toBe(false);
     expect(response?.body.toString()).toBe("hell");
   });
 
-  it("takes a body without framing as complete only once the connection has ended", () => {
+  it("treats a body without framing as complete only once the connection has ended", () => {
     const wire = "HTTP/1.1 200 OK\r\n\r\nall of it";
     expect(parse(wire, 4)?.complete).toBe(false);
     expect(parse(wire, 4, "POST", true)).toMatchObject({ complete: true, body: Buffer.from("all of it") });
@@ -59,7 +59,7 @@ describe("the raw response parser", () => {
     expect(parse(wire, 1000, method)).toMatchObject({ complete: true, body: Buffer.alloc(0) });
   });
 
-  it("passes over interim responses and lists them", () => {
+  it("skips interim responses and lists them", () => {
     const wire =
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 201 \r\nContent-Length: 2\r\n\r\nok";
     expect(parse(wire, 1)).toMatchObject({ status: 201, statusText: "", interim: [100, 103], body: Buffer.from("ok") });

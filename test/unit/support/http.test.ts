@@ -16,7 +16,7 @@ describe("the raw request", () => {
     );
   });
 
-  it("adds nothing at all when bare", () => {
+  it("adds nothing when bare", () => {
     expect(requestBytes({ ...base, bare: true, body: "hi" }).toString()).toBe("POST /a b?%zz HTTP/1.1\r\n\r\nhi");
   });
 

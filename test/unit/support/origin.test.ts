@@ -5,7 +5,7 @@ import type { HeaderPair, RawRequest, RawResponse } from "../../support/http.ts"
 import { startOrigin } from "../../support/origin.ts";
 import type { Behaviour, Script, TestOrigin } from "../../support/origin.ts";
 
-/** How a client sees a connection that ends before the answer. */
+/** The client's error when a connection ends before the answer. */
 const LOST = /ECONNRESET|connection ended/;
 
 let origin: TestOrigin;
@@ -46,7 +46,7 @@ describe("what the origin records", () => {
     expect(entry?.body).toEqual({ bytes: 3, sha256, base64: body.toString("base64") });
   });
 
-  it("knows a quoted key and a bare one as the same", async () => {
+  it("treats a quoted and a bare key as the same", async () => {
     const key = freshKey();
     await send(`"${key}"`, null);
     expect(await origin.requests(key)).toHaveLength(1);
@@ -61,7 +61,7 @@ describe("what the origin records", () => {
     expect(await origin.effects(key)).toBe(2);
   });
 
-  it("counts no effect for an unscripted GET, nor where the script says so", async () => {
+  it("counts no effect for an unscripted GET, or if the script says so", async () => {
     const key = freshKey();
     await send(key, null, { method: "GET" });
     await send(key, { status: 503, effect: false });
@@ -71,7 +71,7 @@ describe("what the origin records", () => {
 });
 
 describe("scripted answers", () => {
-  it("sends status text, headers in order and repeated, and binary bodies as told", async () => {
+  it("sends status text, ordered and repeated headers, and binary bodies as scripted", async () => {
     const bodyBase64 = Buffer.from([0, 200, 13, 10]).toString("base64");
     const headers: [string, string][] = [
       ["Set-Cookie", "a=1"],
@@ -84,7 +84,7 @@ describe("scripted answers", () => {
     expect(response.body).toEqual(Buffer.from(bodyBase64, "base64"));
   });
 
-  it("sends chunks as chunks, and with a length where told", async () => {
+  it("sends chunks as chunks, and with a length if scripted", async () => {
     const chunks = ["ab", { text: "cd", pauseMs: 5 }, { base64: "ZWY=" }];
     const chunked = await send(freshKey(), { chunks });
     expect(chunked.body.toString()).toBe("abcdef");
@@ -116,7 +116,7 @@ describe("scripted answers", () => {
     ]);
   });
 
-  it("answers 599 without an effect where a script cannot be read", async () => {
+  it("answers 599 without an effect if a script is invalid", async () => {
     const key = freshKey();
     const response = await send(key, null, { headers: [["x-behave", '{"stauts":200}']] });
     expect(response.status).toBe(599);
@@ -137,7 +137,7 @@ describe("faults", () => {
     expect(await origin.requests(key)).toMatchObject([{ answeredAtMs: null }]);
   });
 
-  it("drops after reading without an effect where told", async () => {
+  it("drops after reading, without an effect if scripted", async () => {
     const key = freshKey();
     await expect(send(key, { drop: "after-read", effect: false })).rejects.toThrow(LOST);
     expect(await origin.effects(key)).toBe(0);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { freePort, untilAnswers, untilRefused } from "../../support/ports.ts";
 import { spawnGroup } from "../../support/process-group.ts";
 
-/** A leader whose child listens; both ignore SIGTERM where told. */
+/** A leader whose child listens. Both ignore SIGTERM if asked to. */
 function serverScript(port: number, stubborn: boolean): string {
   const ignore = stubborn ? `process.on("SIGTERM", () => {});` : "";
   const server = `${ignore}require("http").createServer((_, r) => r.end()).listen(${port}, "127.0.0.1")`;
@@ -25,7 +25,7 @@ describe("a process group", () => {
     expect(group.hasExited()).toBe(true);
   });
 
-  it("kills what does not heed SIGTERM", async () => {
+  it("kills processes that ignore SIGTERM", async () => {
     const port = await freePort();
     const group = await spawnGroup(process.execPath, ["-e", serverScript(port, true)], surroundings);
     await ready(port);

@@ -1,4 +1,4 @@
-// What is passed on of a trace (W3C Trace Context), and what Server-Timing says.
+// What the gateway forwards of a trace (W3C Trace Context), and what Server-Timing contains.
 
 import { describe, expect, it } from "vitest";
 import { serverTiming } from "../../../src/traffic/server-timing.ts";
@@ -33,11 +33,11 @@ describe("traceparent", () => {
     `00-${TRACE}-${PARENT}`,
     `00-${TRACE}-${PARENT}-1`,
     `00-${TRACE}-${PARENT}-01, 00-${TRACE}-${PARENT}-01`,
-  ])("takes %s for none", (value) => {
+  ])("ignores %s", (value) => {
     expect(parseTraceparent(value)).toBeNull();
   });
 
-  it("names the attempt as the parent: half of its random id", () => {
+  it("names the attempt as the parent, by half of its random id", () => {
     const attempt = "c2b48d6e-3f5a-4a9c-8d1e-0f1a2b3c4d5e";
     expect(spanIdOf(attempt)).toBe("8d1e0f1a2b3c4d5e");
     const made = traceparentOf({ traceId: TRACE, flags: "01" }, attempt);

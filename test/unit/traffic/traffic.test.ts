@@ -1,4 +1,4 @@
-// The counters by themselves: sums, minutes and the ring of exchanges, and what an isolate hands over.
+// The counters alone: sums, minutes, the ring of exchanges, and what an isolate hands over.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ function countOf(traffic: Traffic, outcome: Outcome, now: number): readonly numb
 }
 
 describe("Histogram", () => {
-  it("counts a value in the first bucket whose bound it does not exceed", () => {
+  it("counts a value in the first bin whose bound it does not exceed", () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e6, noNaN: true }), (ms) => {
         const histogram = new Histogram();
@@ -34,7 +34,7 @@ describe("Histogram", () => {
 });
 
 describe("Traffic", () => {
-  it("takes from the gateway's time what the origin and others took, and never more than there was", () => {
+  it("subtracts the time of the origin and of waiting from the gateway's time, never below zero", () => {
     const traffic = new Traffic();
     traffic.exchange(report({ durationMs: 130, originMs: 20, waitedMs: 100 }), NOW);
     traffic.exchange(report({ durationMs: 1, originMs: 2 }), NOW);
@@ -42,13 +42,13 @@ describe("Traffic", () => {
     expect(traffic.numbers[0]?.origin.sumMs).toBe(22);
   });
 
-  it("counts no latency of an origin to which nothing was sent", () => {
+  it("counts no latency for an origin to which nothing was sent", () => {
     const traffic = new Traffic();
     traffic.exchange(report({ outcome: "origin-unreachable" }), NOW);
     expect(traffic.numbers[0]?.origin.sumMs).toBe(0);
   });
 
-  it("has the present minute last, and forgets what is an hour old", () => {
+  it("has the present minute last, and drops what is an hour old", () => {
     const traffic = new Traffic();
     traffic.exchange(report(), NOW);
     traffic.exchange(report(), NOW + MINUTE_MS);
@@ -59,7 +59,7 @@ describe("Traffic", () => {
     expect(traffic.outcomes(NOW + 61 * MINUTE_MS)).toMatchObject([{ route: "/a", outcome: "first", count: 3 }]);
   });
 
-  it("agrees with a plain list of what came, minute by minute, whatever the steps of the clock", () => {
+  it("agrees with a plain list of events, minute by minute, whatever the steps of the clock", () => {
     const step = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3 }), fc.integer({ min: 55, max: 65 }));
     const exchange = fc.record({ minutes: step, outcome: fc.constantFrom(...OUTCOMES) });
     fc.assert(
@@ -84,7 +84,7 @@ describe("Traffic", () => {
     );
   });
 
-  it("hands over all that it has, once, and it arrives as it was", () => {
+  it("hands over everything once, unchanged", () => {
     const isolate = new Traffic();
     isolate.exchange(report({ outcome: "replay", originMs: null }), NOW);
     isolate.passed("/a", NOW);
@@ -99,7 +99,7 @@ describe("Traffic", () => {
     expect(isolate.recent(-1, NOW)).toEqual([]);
   });
 
-  it("remembers the last hundred exchanges, in order, after a moment and up to another", () => {
+  it("remembers the last hundred exchanges in order, between two times", () => {
     const traffic = new Traffic();
     for (let number = 0; number < 130; number += 1) traffic.exchange(report({ at: number }), NOW + number);
     expect(traffic.recent(-1, Number.POSITIVE_INFINITY).map(({ at }) => at)).toEqual(

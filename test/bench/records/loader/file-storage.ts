@@ -1,5 +1,5 @@
-// A shard's SQLite file as the ledger's storage, while no gateway has it open. The only place in the loader where something
-// is called what it is not: it has all that the ledger uses of a storage, and no more.
+// A shard's SQLite file as the ledger's storage, while no gateway has it open. It has exactly the members of a storage that the
+// ledger uses, so only this file of the loader casts types.
 
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { LedgerStorage } from "../../../../src/shard/store/ledger.ts";
@@ -12,7 +12,7 @@ export class FileStorage {
   constructor(file: string) {
     this.#database = new DatabaseSync(file);
     this.#statements = new Statements(this.#database);
-    // A process that is killed loses nothing by this; only a machine that stops would.
+    // A killed process loses nothing; only a machine that stops would.
     this.#database.exec("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144");
   }
 
@@ -42,7 +42,7 @@ export class FileStorage {
     if (!isQuery(query)) return cursor([], Number(statement.run(...bound(values)).changes));
     const rows = statement.all(...bound(values));
     for (const row of rows) {
-      // The platform gives blobs as buffers.
+      // The platform returns blobs as buffers.
       for (const [name, value] of Object.entries(row)) {
         if (value instanceof Uint8Array) Object.assign(row, { [name]: new Uint8Array(value).buffer });
       }

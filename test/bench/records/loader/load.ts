@@ -1,5 +1,5 @@
-// Fills the file of one shard with completed records, by the shard's own ledger: copies of one that the gateway itself has
-// stored, each with an id and an attempt of its own. A process of its own, told what to do by messages.
+// Fills the file of one shard with completed records, through the shard's own ledger: copies of a record that the gateway has
+// stored, each with its own id and attempt. A separate process that gets its jobs as messages.
 
 import { hash, randomUUID } from "node:crypto";
 import { attemptId, epochMs, recordId } from "../../../../src/core/units.ts";
@@ -20,13 +20,13 @@ export interface Load {
   readonly bodyBytes?: number;
   /** How long ago they were completed. */
   readonly ageMs: number;
-  /** Whether one in `RARE` has another route, and one in `RARE` has an outcome that nobody knows. */
+  /** Whether one in `RARE` has another route, and one in `RARE` an unknown outcome. */
   readonly isMixed?: boolean;
 }
 
 const RARE = 500;
 
-/** In one transaction: what is lost at most when the loader is stopped, and done again. */
+/** Records per transaction: at most so many are lost, and loaded again, when the loader is stopped. */
 const AT_ONCE = 20_000;
 
 export type LoaderMessage = { readonly loaded: number } | { readonly done: true };
@@ -69,7 +69,7 @@ function load(
         ledger.save(recordId(id), before, copy, { response, label });
       }
     };
-    // Those may be there from before.
+    // They may exist from an earlier run.
     storage.transaction(() => ids.forEach((id) => save(id, ledger.find(recordId(id)))));
     for (let at = from; at < to; at += AT_ONCE) {
       const end = Math.min(to, at + AT_ONCE);
