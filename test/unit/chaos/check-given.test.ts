@@ -247,12 +247,12 @@ describe("a body that outgrows the ledger", () => {
     const SMALL = { path: "/hold-small", bytes: 250_000 };
     const large = came(1, "q1", 20, SMALL);
     const crash = outage("killed", 700, 900);
-    const doubt = asked("q2", 2_500, 2_510, problem("outcome-unknown"), { path: "/hold-small" });
+    const late = asked("q2", 2_500, 2_510, problem("outcome-unknown"), { path: "/hold-small" });
     const unsettled = asked("q9", 9_000, 9_010, problem("outcome-unknown"), { path: "/hold-small", ...CALM });
     const cut = { ...told(large), complete: false, body: "prefix" } as const;
-    expectGood(story(asked("q1", 0, 705, cut, { path: "/hold-small" }), large, acted(large), crash, doubt, unsettled));
+    expectGood(story(asked("q1", 0, 705, cut, { path: "/hold-small" }), large, acted(large), crash, late, unsettled));
     const whole = asked("q1", 0, 600, told(large), { path: "/hold-small" });
-    expectBad(story(whole, large, acted(large), crash, doubt, unsettled), "G4 durable before told");
+    expectBad(story(whole, large, acted(large), crash, late, unsettled), "G4 durable before told");
   });
 });
 
