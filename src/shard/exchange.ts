@@ -14,10 +14,9 @@ import type { ExchangeSpan, ExchangeReporter } from "../traffic/exchange-reporte
 import type { Alarm } from "./alarm.ts";
 import { type Body, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
-import { START } from "./body/body-position.ts";
 import type { Patience } from "./body/byte-pipe.ts";
 import { POLL_MS, refuse, type ExchangeAnswer } from "./attempt-settlement.ts";
-import { EventOffsets } from "./body/event-offsets.ts";
+import { EventOffsets, START } from "./body/event-offsets.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { type AttemptInFlight, AttemptsInFlight } from "./attempts-in-flight.ts";
