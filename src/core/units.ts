@@ -16,10 +16,16 @@ export type Fingerprint = string & { readonly [unit]: "Fingerprint" };
 export type AttemptId = string & { readonly [unit]: "AttemptId" };
 
 /**
- * The name of one record: 128 bits of the SHA-256 of its key, then 128 of that of its key and scope, in hexadecimal. So the
+ * The name of one record: 128 bits of the SHA-256 of its key, then 128 bits of that of its key and scope, in hexadecimal. So the
  * records of one key stand together, and a record's name tells its shard.
  */
 export type RecordId = string & { readonly [unit]: "RecordId" };
+
+/** The hexadecimal digits of a key's hash: 128 bits, so nobody finds two keys, or two scopes of one key, that share them. */
+export const KEY_HASH_DIGITS = 32;
+
+/** What stands for the key in logs: the first half of a record's name, or of any text that begins with it. */
+export const keyHashOf = (id: string): string => id.slice(0, KEY_HASH_DIGITS);
 
 export const epochMs = (value: number): EpochMs => value as EpochMs;
 export const durationMs = (value: number): DurationMs => value as DurationMs;

@@ -18,15 +18,13 @@ import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { forwardedFor, hostForScope } from "./forwarded.ts";
 import { declaredLength, ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
-import { LOOP_HEADER, loopMark } from "./loop.ts";
 import { type ExchangeRequest, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
-import { originUrl } from "./origin-url.ts";
-import type { Fetcher } from "./pass-through.ts";
+import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
+import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import { nameRecord } from "./record-name.ts";
 import type { ReplayMemory } from "./replay-memory.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
-import { forwardUnprotected } from "./unprotected.ts";
 
 /** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
 export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | null>;

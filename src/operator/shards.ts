@@ -3,7 +3,7 @@
 
 import type { Route } from "../config/resolved.ts";
 import { shardSet } from "../config/shard-set.ts";
-import { KEY_HASH_DIGITS } from "../http/record-name.ts";
+import { KEY_HASH_DIGITS } from "../core/units.ts";
 import { shardName, type ShardPlace } from "../shard/shard-place.ts";
 
 type Group = Pick<Route, "shards" | "jurisdiction" | "locationHint">;

@@ -2,8 +2,7 @@
 
 import { describeRecord } from "../core/describe-record.ts";
 import type { Happening } from "../core/timeline.ts";
-import { type EpochMs, recordId } from "../core/units.ts";
-import { keyHashOf } from "../http/record-name.ts";
+import { type EpochMs, keyHashOf } from "../core/units.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
 import type { EndReason } from "../core/verdict.ts";
@@ -40,7 +39,7 @@ export function viewExchange(report: ExchangeReport): object {
   return {
     at: new Date(at).toISOString(),
     route,
-    keyHash: id === null ? null : keyHashOf(recordId(id)),
+    keyHash: id === null ? null : keyHashOf(id),
     recordId: id,
     outcome,
     status,

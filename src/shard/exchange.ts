@@ -9,8 +9,7 @@ import { type AttemptId, attemptId, earliest, epochMs, type EpochMs, type Record
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
-import { timed, waited } from "../traffic/timing.ts";
-import type { ExchangeSpan, ExchangeReporter } from "../traffic/exchange-reporter.ts";
+import { type ExchangeReporter, type ExchangeSpan, timed, waited } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
 import { type Body, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";

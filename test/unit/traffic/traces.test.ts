@@ -1,7 +1,7 @@
 // What is passed on of a trace (W3C Trace Context), and what Server-Timing says.
 
 import { describe, expect, it } from "vitest";
-import { serverTiming } from "../../../src/traffic/server-timing.ts";
+import { serverTiming } from "../../../src/traffic/exchange-reporter.ts";
 import { parseTraceparent, spanIdOf, traceparentOf } from "../../../src/traffic/trace-context.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
