@@ -120,11 +120,11 @@ const TIMING_HEADER = "server-timing";
 function addServerTiming({ headers }: Response, report: ExchangeReport): void {
   const { outcome } = report;
   // What the origin said of the first exchange does not hold for this one.
-  if (outcome === "replay" || outcome === "attached") headers.set(TIMING_HEADER, serverTiming(report));
-  else headers.append(TIMING_HEADER, serverTiming(report));
+  if (outcome === "replay" || outcome === "attached") headers.set(TIMING_HEADER, serverTimingValue(report));
+  else headers.append(TIMING_HEADER, serverTimingValue(report));
 }
 
-export function serverTiming({ outcome, durationMs, originMs, waitedMs }: ExchangeReport): string {
+export function serverTimingValue({ outcome, durationMs, originMs, waitedMs }: ExchangeReport): string {
   const origin = originMs === null ? "" : `origin;dur=${Math.round(originMs)}, `;
   const wait = waitedMs === 0 ? "" : `wait;dur=${Math.round(waitedMs)}, `;
   const gatewayMs = Math.max(0, durationMs - (originMs ?? 0) - waitedMs);
