@@ -5,7 +5,7 @@
 import type { Config, ConfigProblem } from "./config/resolved.ts";
 import { routeFinder } from "./http/find-route.ts";
 import { hostname, isHost } from "./http/host.ts";
-import { hasLooped } from "./http/loop.ts";
+import { hasLooped } from "./http/origin.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
 import { type Passing, passThrough } from "./http/pass-through.ts";
 import { plainestPath } from "./http/path.ts";

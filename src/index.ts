@@ -10,7 +10,7 @@ import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
 import { shardCaller, shardStub } from "./shard/call-shard.ts";
-import { datasetIn } from "./traffic/data-point.ts";
+import { bindingIn } from "./shard/bindings.ts";
 import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
 import { originTarget } from "./shard/origin-call.ts";
 import { Traffic } from "./traffic/traffic.ts";
@@ -57,7 +57,7 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
   const ports = {
     callShard: shardCaller(namespace),
     target: (origin: Origin) => originTarget(origin, bindings),
-    reporter: new ExchangeReporter("worker", traffic, datasetIn(bindings), () => flusher.counted()),
+    reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
   };
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
 }

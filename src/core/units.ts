@@ -21,6 +21,12 @@ export type AttemptId = string & { readonly [unit]: "AttemptId" };
  */
 export type RecordId = string & { readonly [unit]: "RecordId" };
 
+/** The hexadecimal digits of a key's hash: 128 bits, so nobody finds two keys, or two scopes of one key, that share them. */
+export const KEY_HASH_DIGITS = 32;
+
+/** What stands for the key in logs: the first half of a record's name, or of any text that begins with it. */
+export const keyHashOf = (id: string): string => id.slice(0, KEY_HASH_DIGITS);
+
 export const epochMs = (value: number): EpochMs => value as EpochMs;
 export const durationMs = (value: number): DurationMs => value as DurationMs;
 export const fingerprint = (value: string): Fingerprint => value as Fingerprint;

@@ -1,7 +1,8 @@
 // Reads a body into memory, up to a bound, and not one piece further.
 
+import { type BodyReader, ByteReader, type NextPiece } from "./body-reader.ts";
 import { type ByteBudget, freeBytes, type Lease } from "./byte-budget.ts";
-import { firstOf } from "./patience.ts";
+import { firstOf } from "./first-of.ts";
 
 export type BoundedBody =
   | { readonly kind: "whole"; readonly body: HeldBody }
@@ -13,14 +14,6 @@ export interface HeldBody {
   readonly bytes: Uint8Array;
   /** To be called when nobody needs it any more. Often, too. */
   free(): void;
-}
-
-export type BytesRead = { readonly done: false; readonly value: Uint8Array } | { readonly done: true };
-
-/** A body that is read piece by piece; a piece is valid until the next one is read. */
-export interface BodyReader {
-  read(): Promise<BytesRead>;
-  cancel(): Promise<void>;
 }
 
 const EMPTY = new Uint8Array(0);
@@ -59,12 +52,13 @@ export async function readHeld(reader: BodyReader, limitBytes: number, budget: B
   const pieces = new HeldPieces(budget.lease(begun));
   try {
     for (;;) {
-      const reading = reader.read();
+      const reading = reader.next();
       const isSmall = pieces.size <= SMALL_BYTES;
       const piece = isSmall ? await reading : await firstOf(reading, begun + READ_MS - Date.now());
       if (piece === null) return over(pieces, reader, reading);
-      if (piece.done) return { kind: "whole", body: pieces.join() };
-      const isHeld = pieces.add(piece.value);
+      if (piece.kind === "whole") return { kind: "whole", body: pieces.join() };
+      const isHeld = pieces.add(piece.bytes);
+      piece.release();
       if (!isHeld || pieces.size > limitBytes) return over(pieces, reader, null);
     }
   } catch (error) {
@@ -73,8 +67,8 @@ export async function readHeld(reader: BodyReader, limitBytes: number, budget: B
   }
 }
 
-function over(pieces: HeldPieces, rest: BodyReader, reading: Promise<BytesRead> | null): BoundedBody {
-  // Whoever reads on hears of it.
+function over(pieces: HeldPieces, rest: BodyReader, reading: Promise<NextPiece> | null): BoundedBody {
+  // A rejection is for the reader that goes on with it.
   reading?.catch(() => undefined);
   return { kind: "over", readBytes: pieces.size, rest: new PiecesFirst(pieces, rest, reading) };
 }
@@ -130,59 +124,26 @@ function countedBytes(size: number): number {
 class PiecesFirst implements BodyReader {
   readonly #pieces: HeldPieces;
   readonly #rest: BodyReader;
-  /** What is being read of the rest. */
-  #reading: Promise<BytesRead> | null;
-  #last: Uint8Array | null = null;
+  /** The piece of the rest that has been asked for already. */
+  #reading: Promise<NextPiece> | null;
 
-  constructor(pieces: HeldPieces, rest: BodyReader, reading: Promise<BytesRead> | null) {
+  constructor(pieces: HeldPieces, rest: BodyReader, reading: Promise<NextPiece> | null) {
     this.#pieces = pieces;
     this.#rest = rest;
     this.#reading = reading;
   }
 
-  async read(): Promise<BytesRead> {
-    if (this.#last !== null) freeBytes(this.#last);
-    this.#last = this.#pieces.shift();
-    if (this.#last !== null) return { done: false, value: this.#last };
-    const reading = this.#reading ?? this.#rest.read();
+  async next(): Promise<NextPiece> {
+    const bytes = this.#pieces.shift();
+    if (bytes !== null) return { kind: "bytes", bytes, release: () => freeBytes(bytes) };
+    const reading = this.#reading ?? this.#rest.next();
     this.#reading = null;
     return reading;
   }
 
-  async cancel(): Promise<void> {
+  cancel(): void {
     this.#pieces.free();
-    await this.#rest.cancel();
-  }
-}
-
-/** The first view is small, since most bodies are; the next ones are not. The runtime's own pieces are 4 KiB. */
-const FIRST_VIEW_BYTES = 4096;
-const VIEW_BYTES = 64 * 1024;
-
-/** Reads what has come of a body, up to the size of a view that grows with the body. A piece is valid until the next read. */
-export class ByteReader implements BodyReader {
-  readonly #reader: ReadableStreamBYOBReader;
-  /** Comes back with the bytes and is used again: a body makes no garbage of its size. */
-  #buffer: ArrayBufferLike;
-  #wasFull = false;
-
-  /** `expectedBytes` is how much will come at most, where that is known. */
-  constructor(stream: ReadableStream<Uint8Array>, expectedBytes = FIRST_VIEW_BYTES) {
-    this.#reader = stream.getReader({ mode: "byob" });
-    this.#buffer = new ArrayBuffer(Math.max(1, Math.min(expectedBytes, VIEW_BYTES)));
-  }
-
-  async read(): Promise<BytesRead> {
-    if (this.#wasFull && this.#buffer.byteLength < VIEW_BYTES) this.#buffer = new ArrayBuffer(VIEW_BYTES);
-    const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer));
-    if (done) return { done };
-    this.#buffer = value.buffer;
-    this.#wasFull = value.byteLength === value.buffer.byteLength;
-    return { done, value };
-  }
-
-  async cancel(): Promise<void> {
-    await this.#reader.cancel();
+    this.#rest.cancel();
   }
 }
 

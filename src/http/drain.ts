@@ -1,44 +1,42 @@
-// An answer that is given before the request's body has been read. HTTP lets a client send everything before it reads, and
-// such a client loses an answer after which its connection is closed (RFC 9112, section 9.6). So the answer goes out at
+// An answer that is sent before the request's body has been read. HTTP lets a client send its whole body before it reads, and
+// such a client loses an answer whose connection is closed right after it (RFC 9112, section 9.6). So the answer is sent at
 // once, but it ends only when the rest of the body has been taken off the wire, within bounds.
 
-import type { BodyReader } from "./body.ts";
-import { firstOf } from "./patience.ts";
+import { type BodyReader, WHOLE } from "./body-reader.ts";
+import { firstOf } from "./first-of.ts";
+import { declaredLength } from "./headers.ts";
 
-/** As much as the platform lets a request have on most plans; who sends more has to lose the connection. */
+/** The largest request body that the platform takes on most plans; a client that sends more loses the connection. */
 const MOST_BYTES = 100 << 20;
 const MOST_MS = 30_000;
 
-/** A client that sends nothing for so long is not sending: it waits, and it has its answer. */
+/** A client that sends nothing for so long has stopped sending: it waits, and it has its answer. */
 const IDLE_MS = 2000;
 
 /** Reads what is left of a body and throws it away; gives up when that takes too long or is too much. Never rejects. */
 export async function drain(rest: BodyReader): Promise<void> {
   const until = Date.now() + MOST_MS;
   for (let left = MOST_BYTES; left > 0 && Date.now() < until;) {
-    const piece = await firstOf(
-      rest.read().catch(() => END),
-      IDLE_MS,
-    );
+    // A body that has broken off has nothing left to read.
+    const reading = rest.next().catch(() => WHOLE);
+    const piece = await firstOf(reading, IDLE_MS);
     if (piece === null) break;
-    if (piece.done) return;
-    left -= piece.value.byteLength;
+    if (piece.kind === "whole") return;
+    left -= piece.bytes.byteLength;
+    piece.release();
   }
-  await rest.cancel().catch(ignore);
+  rest.cancel();
 }
 
-const END = { done: true } as const;
-
-/** The response, told at once, but not ended before `taken` resolves. One without a body is held back whole. */
+/** The response, sent at once, but not ended before `taken` resolves. One without a body is held back whole. */
 export async function endAfter(response: Response, taken: Promise<void>): Promise<Response> {
   if (response.body === null) {
     await taken;
     return response;
   }
   const { status, statusText, headers } = response;
-  const length = headers.get("content-length");
-  const { readable, writable } =
-    length === null ? new IdentityTransformStream() : new FixedLengthStream(Number(length));
+  const length = declaredLength(headers);
+  const { readable, writable } = length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
   void pass(response.body, writable, taken);
   return new Response(readable, { status, statusText, headers, encodeBody: "manual" });
 }
@@ -53,10 +51,6 @@ async function pass(
     await taken;
     await writable.close();
   } catch {
-    // Whichever side broke, `pipeTo` has broken the other.
+    // Whichever side broke, `pipeTo` has broken the other side too.
   }
-}
-
-function ignore(): void {
-  // Nothing more can be read of it anyway.
 }

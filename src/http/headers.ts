@@ -117,3 +117,9 @@ export function responseHeaders(headers: Headers): HeaderPairs {
   const named = namedByConnection(headers);
   return endToEnd(headers, (name) => named.has(name) || GATEWAY_HEADERS.has(name));
 }
+
+/** What `Content-Length` says; `null` where there is none, or no number. The sender may have more or fewer bytes. */
+export function declaredLength(headers: Headers): number | null {
+  const value = headers.get("content-length");
+  return value !== null && /^\d+$/.test(value) ? Number(value) : null;
+}

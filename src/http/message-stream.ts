@@ -1,13 +1,13 @@
 // A message whose body follows as a stream: what the Worker sends of a large request, and what the shard reads first.
 
-import type { BytesRead, BodyReader } from "./body.ts";
+import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "./body-reader.ts";
 import { freeBytes } from "./byte-budget.ts";
 import { drain } from "./drain.ts";
 import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } from "./message.ts";
 
 /**
  * A message as a stream: the encoded beginning, then the rest of the body in frames. A frame is its length (32 bits,
- * big-endian) and so many bytes; one without bytes is the end. It has to be said: between a Worker and an object a
+ * big-endian) and so many bytes; one without bytes is the end. The end has to be sent: between a Worker and an object a
  * stream that broke off looks like one that ended (measured), and half a body must never pass for a whole one.
  */
 export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader): StreamedMessage {
@@ -17,25 +17,26 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader)
     await writer.write(encodeMessage({ head, body: NONE }));
     if (body.byteLength > 0) await sendFrame(writer, body);
     for (;;) {
-      const piece = await rest.read();
-      if (piece.done) break;
-      await sendFrame(writer, piece.value);
+      const piece = await rest.next();
+      if (piece.kind === "whole") break;
+      await sendFrame(writer, piece.bytes);
+      piece.release();
     }
     await sendFrame(writer, NONE);
     await writer.close();
   };
   const taken = send().catch(async (error: unknown) => {
-    // Either the body broke off, and the receiver sees that its end is missing, or he wants no more of it.
+    // Either the body broke off, and the receiver sees that its end is missing, or the receiver wants no more of it.
     await writer.abort(error).catch(() => undefined);
     await drain(rest);
   });
   return { stream: readable, taken };
 }
 
-/** As many bytes as are offered at a time. */
+/** How many bytes are offered at a time. */
 const FRAME_BYTES = 64 * 1024;
 
-/** A whole message whose body the receiver takes only if he needs it. One whose body has been given back ends with its head. */
+/** A whole message whose body the receiver takes only if it is needed. Where the body's memory has been given back, it ends with its head. */
 export function offerMessage({ head, body }: ExchangeMessage): StreamedMessage {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
@@ -57,7 +58,7 @@ export interface StreamedMessage {
   readonly taken: Promise<void>;
 }
 
-/** Most heads fit; it grows with the frames. */
+/** Most heads fit. The view grows with the frames. */
 const FIRST_VIEW_BYTES = 4096;
 
 const NONE = new Uint8Array();
@@ -72,7 +73,7 @@ async function sendFrame(writer: WritableStreamDefaultWriter<Uint8Array>, bytes:
 /** Reads a streamed message: first its head, then its body, frame by frame. */
 export class MessageReader implements BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
-  /** Comes back with the bytes and is used again. */
+  /** Comes back with the bytes, and is used again for the next frame. */
   #view = new ArrayBuffer(FIRST_VIEW_BYTES);
 
   constructor(stream: ReadableStream<Uint8Array>) {
@@ -85,14 +86,18 @@ export class MessageReader implements BodyReader {
   }
 
   /** Rejects when the body has broken off. */
-  async read(): Promise<BytesRead> {
+  async next(): Promise<NextPiece> {
     const length = await this.#length();
-    return length === 0 ? { done: true } : { done: false, value: await this.#exactly(length) };
+    return length === 0 ? WHOLE : lentPiece(await this.#exactly(length));
   }
 
-  async cancel(): Promise<void> {
-    await this.#reader.cancel();
-    freeBytes(new Uint8Array(this.#view));
+  cancel(): void {
+    const free = (): void => freeBytes(new Uint8Array(this.#view));
+    // Where it has broken off, or a read is under way, there is no view to free.
+    this.#reader
+      .cancel()
+      .then(free)
+      .catch(() => undefined);
   }
 
   async #length(): Promise<number> {

@@ -8,7 +8,7 @@ import type { Policy } from "../core/record.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
-import type { BodyReader } from "./body.ts";
+import type { BodyReader } from "./body-reader.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 

@@ -1,11 +1,12 @@
-// Forwards a request that no route protects: streams it to the origin and back unchanged, whatever its method, size or protocol,
-// WebSocket upgrades included. It stores nothing and calls no Durable Object.
+// What goes to the origin without a record. A request that no route protects is streamed to the origin and back unchanged,
+// whatever its method, size or protocol, WebSocket upgrades included: it stores nothing and calls no Durable Object.
 
 import type { Origin } from "../config/resolved.ts";
+import { finalStatus } from "../core/verdict.ts";
 import { forwardedFor } from "./forwarded.ts";
-import { ATTEMPT_HEADER } from "./headers.ts";
-import { LOOP_HEADER, loopMark } from "./loop.ts";
-import { originUrl } from "./origin-url.ts";
+import { ATTEMPT_HEADER, ECHO_HEADER, responseHeaders, UNPROTECTED_HEADER } from "./headers.ts";
+import type { ExchangeMessage } from "./message.ts";
+import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import { problemResponse } from "./problem-response.ts";
 
 /** Answers requests: the network, or a service binding. */
@@ -66,4 +67,31 @@ function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwar
   for (const [name, value] of forwarded.set) headers.set(name, value);
   const loop = loopMark(origin, request.headers);
   if (loop !== null) headers.set(LOOP_HEADER, loop);
+}
+
+/**
+ * What a route with `on_store_failure = "open"` does when the record cannot be reached: the request goes to the origin as if no
+ * route protected it, and the answer says so. A retry may take effect once more; the operator chose that.
+ */
+export async function forwardUnprotected({ head, body }: ExchangeMessage, target: Fetcher | null): Promise<Response> {
+  if (target === null) return problemResponse({ code: "origin-unreachable" }, head.echo);
+  console.error({ message: "record unreachable, request forwarded UNPROTECTED", record: head.recordId });
+  const { method, url, headers, hasBody } = head.call;
+  try {
+    const request = new Request(url, {
+      method,
+      headers: headers.map(([name, value]) => [name, value]),
+      redirect: "manual",
+      ...(hasBody ? { body } : {}),
+    });
+    const response = await target.fetch(request, { redirect: "manual", encodeResponseBody: "manual" });
+    const { statusText } = response;
+    const status = finalStatus(response.status);
+    const pairs = responseHeaders(response.headers).map(([name, value]) => [name, value]);
+    const marked = [...pairs, [ECHO_HEADER, head.echo], [UNPROTECTED_HEADER, "true"]];
+    return new Response(response.body, { status, statusText, headers: marked, encodeBody: "manual" });
+  } catch (error) {
+    console.error({ message: "unprotected call failed", reason: String(error) });
+    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.echo);
+  }
 }

@@ -8,23 +8,22 @@ import { isPlainInPath } from "../core/question.ts";
 import { attemptId } from "../core/units.ts";
 import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import type { ExchangeSpan, Telemetry, ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { type BoundedBody, ByteReader, readBounded, readSmall, type BodyReader, SMALL_BYTES } from "./body.ts";
+import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
+import { type BodyReader, ByteReader } from "./body-reader.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { drain, endAfter } from "./drain.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { forwardedFor, hostForScope } from "./forwarded.ts";
-import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
+import { declaredLength, ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import { parseKey } from "./key.ts";
-import { LOOP_HEADER, loopMark } from "./loop.ts";
 import { type ExchangeRequest, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
-import { originUrl } from "./origin-url.ts";
-import type { Fetcher } from "./pass-through.ts";
+import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
+import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import { nameRecord } from "./record-name.ts";
 import type { ReplayMemory } from "./replay-memory.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
-import { forwardUnprotected } from "./unprotected.ts";
 
 /** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
 export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | null>;
@@ -155,11 +154,6 @@ function isGone({ body: { buffer } }: ExchangeRequest): boolean {
 
 function telemetryOf(headers: Headers, { log, serverTiming }: Route): Telemetry {
   return { log, serverTiming, trace: parseTraceparent(headers.get(TRACEPARENT_HEADER)) };
-}
-
-function declaredLength(headers: Headers): number | null {
-  const value = headers.get("content-length");
-  return value !== null && /^\d+$/.test(value) ? Number(value) : null;
 }
 
 async function exchangeRequestFor(

@@ -2,11 +2,8 @@
 // and their shard; the second half depends on the key, its scope and the set of objects. Both are digests, so that no key
 // appears in a log or in the name of an object.
 
-import { type RecordId, recordId } from "../core/units.ts";
+import { keyHashOf, type RecordId, recordId } from "../core/units.ts";
 import { digest } from "./digest.ts";
-
-/** 128 bits: enough that nobody can find two keys, or two scopes of one key, with the same digits. */
-export const KEY_HASH_DIGITS = 32;
 
 /**
  * The name of the record of `key` in the scope with these values. `shardSet` names the set of objects that keeps it. Another set
@@ -14,15 +11,10 @@ export const KEY_HASH_DIGITS = 32;
  */
 export async function nameRecord(key: string, scope: readonly (string | null)[], shardSet: string): Promise<RecordId> {
   const [ofKey, ofRecord] = await Promise.all([keyHash(key), digest([key, ...scope, shardSet])]);
-  return recordId(ofKey + ofRecord.slice(0, KEY_HASH_DIGITS));
+  return recordId(ofKey + keyHashOf(ofRecord));
 }
 
 /** The first half of the names of all records of a key. It replaces the key in logs. */
 export async function keyHash(key: string): Promise<string> {
-  return (await digest([key])).slice(0, KEY_HASH_DIGITS);
-}
-
-/** The key hash that a record's name begins with. */
-export function keyHashOf(id: RecordId): string {
-  return id.slice(0, KEY_HASH_DIGITS);
+  return keyHashOf(await digest([key]));
 }

@@ -2,9 +2,9 @@
 
 import type { Route } from "../config/resolved.ts";
 import type { OperatorEvent } from "../core/events.ts";
-import type { RecordId } from "../core/units.ts";
+import { keyHashOf, type RecordId } from "../core/units.ts";
 import { encodeMessage } from "../http/message.ts";
-import { keyHash, keyHashOf } from "../http/record-name.ts";
+import { keyHash } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";

@@ -2,7 +2,7 @@
 // different objects.
 
 import { type Route, shardSet } from "../config/resolved.ts";
-import { KEY_HASH_DIGITS } from "../http/record-name.ts";
+import { KEY_HASH_DIGITS } from "../core/units.ts";
 import { shardName, type ShardPlace } from "../shard/shard-place.ts";
 
 type Group = Pick<Route, "shards" | "jurisdiction" | "locationHint">;

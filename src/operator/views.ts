@@ -3,8 +3,7 @@
 
 import { describeRecord } from "../core/describe-record.ts";
 import type { Happening } from "../core/timeline.ts";
-import { type EpochMs, recordId } from "../core/units.ts";
-import { keyHashOf } from "../http/record-name.ts";
+import { type EpochMs, keyHashOf } from "../core/units.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
 import type { ExchangeView } from "./gateway-schema.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
@@ -53,7 +52,7 @@ export function viewExchange(report: ExchangeReport): ExchangeView {
   return {
     at: isoTime(at),
     route,
-    keyHash: id === null ? null : keyHashOf(recordId(id)),
+    keyHash: id === null ? null : keyHashOf(id),
     recordId: id,
     outcome,
     status,

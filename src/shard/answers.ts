@@ -4,7 +4,7 @@
 import type { Completed } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { freeBytes } from "../http/byte-budget.ts";
-import { ByteReader } from "../http/body.ts";
+import { ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
 import { EventSearch } from "../http/event-stream.ts";
 import {
   ECHO_HEADER,
@@ -17,9 +17,8 @@ import {
 import type { ExchangeHead } from "../http/message.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./store/bodies.ts";
-import { type BodyPosition, START } from "./body/body-position.ts";
-import { bytePipe, type Patience, type Piece } from "./body/byte-pipe.ts";
-import type { EventOffsets } from "./body/event-offsets.ts";
+import { bytePipe, type Patience } from "./body/byte-pipe.ts";
+import { type BodyPosition, type EventOffsets, START } from "./body/event-offsets.ts";
 import { heldPiece, isFair } from "./body/read-memory.ts";
 import type { RemoteBodies } from "./store/remote-bodies.ts";
 import type { FoundBody, FoundResponse, RowBody } from "./store/response-rows.ts";
@@ -161,24 +160,10 @@ export async function storedBytes(
       return storedStream(bodies, body, from, () => bodies.release(body.name), patience);
     case "remote": {
       const stream = await remote.open(body.name, from.bytes);
-      return stream === null ? null : remoteStream(stream, body.size - from.bytes, patience);
+      // Piped, so that a reader that stands still is let go. R2's stream has no length of its own.
+      return stream === null ? null : bytePipe(new ByteReader(stream), body.size - from.bytes, patience).readable;
     }
   }
-}
-
-/** By hand, so that a reader that stands still is let go. The bucket's stream has no length of its own. */
-function remoteStream(
-  stream: ReadableStream<Uint8Array>,
-  length: number,
-  patience: Patience,
-): ReadableStream<Uint8Array> {
-  const reader = new ByteReader(stream);
-  const next = async (): Promise<Piece | null> => {
-    const piece = await reader.read();
-    return piece.done ? null : { bytes: piece.value, release: () => undefined };
-  };
-  const close = (): void => void reader.cancel().catch(() => undefined);
-  return bytePipe({ next, close }, length, patience).readable;
 }
 
 /** Up to here the runtime may hold an answer until its client has taken it. */
@@ -202,12 +187,12 @@ export async function wholeBody(
     }
   }
   let left: Uint8Array | null = bytes;
-  const next = (): Piece | null => {
-    const piece = left === null ? null : heldPiece(left);
+  const next = (): Promise<NextPiece> => {
+    const piece = left === null ? WHOLE : heldPiece(left);
     left = null;
-    return piece;
+    return Promise.resolve(piece);
   };
-  return bytePipe({ next, close: () => undefined }, bytes.byteLength, patience).readable;
+  return bytePipe({ next, cancel: () => undefined }, bytes.byteLength, patience).readable;
 }
 
 function replayable({ headers }: ResponseHead, { omitHeaders }: ExchangeHead): HeaderPairs {

@@ -205,6 +205,7 @@ export class Attempt {
           return;
         }
         await spool.write(piece.bytes);
+        piece.release();
         const isTooLarge = spool.bytes > this.#head.maxResponseBodyBytes;
         if (isTooLarge && this.#overflow === null) await this.#outgrow(response, spool);
       }

@@ -3,9 +3,9 @@
 
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
+import { firstOf } from "../http/first-of.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
 import { type ExchangeRequest, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
-import { firstOf } from "../http/patience.ts";
 import type { CallShard } from "../http/protect.ts";
 import { type ShardPlace, shardName } from "./shard-place.ts";
 

@@ -9,15 +9,13 @@ import { type AttemptId, attemptId, earliest, epochMs, type EpochMs, type Record
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
-import { timed, waited } from "../traffic/timing.ts";
-import type { ExchangeSpan, ExchangeReporter } from "../traffic/exchange-reporter.ts";
+import { type ExchangeReporter, type ExchangeSpan, timed, waited } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
 import { type Body, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
-import { START } from "./body/body-position.ts";
 import type { Patience } from "./body/byte-pipe.ts";
 import { POLL_MS, refuse, type ExchangeAnswer } from "./attempt-settlement.ts";
-import { EventOffsets } from "./body/event-offsets.ts";
+import { EventOffsets, START } from "./body/event-offsets.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { type AttemptInFlight, AttemptsInFlight } from "./attempts-in-flight.ts";

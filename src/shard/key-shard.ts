@@ -9,7 +9,7 @@ import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { Alarm, AlarmLag } from "./alarm.ts";
-import { datasetIn } from "../traffic/data-point.ts";
+import { bindingIn } from "./bindings.ts";
 import { doDueWork } from "./due-work.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchange.ts";
@@ -55,7 +55,9 @@ export class KeyShard extends ittyDurable() {
     super(state, {});
     const { storage } = state;
     this.#waitUntil = (promise) => state.waitUntil(promise);
-    this.#ledger = new Ledger(storage, bucketIn(env), (afterMs) => this.#alarm.moveTo(epochMs(Date.now() + afterMs)));
+    this.#ledger = new Ledger(storage, bindingIn(env, "BODIES"), (afterMs) =>
+      this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
+    );
     this.#alarm = new Alarm(storage, () => this.#exchanges.nextDeadline());
     const timers = new Timers();
     this.#exchanges = new Exchanges({
@@ -67,7 +69,7 @@ export class KeyShard extends ittyDurable() {
       waitUntil: this.#waitUntil,
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
-      reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, datasetIn(env)),
+      reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, bindingIn(env, "METRICS")),
     });
     this.#operator = new OperatorCalls({
       kept: storage.kv,
@@ -186,20 +188,5 @@ export class KeyShard extends ittyDurable() {
 
 /** Some request to the object by itself; there is none where its namespace is bound under another name. */
 async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {
-  const namespace = env["KEY_SHARD"];
-  if (isNamespace(namespace)) await namespace.get(id).fetch(ALIVE_URL);
-}
-
-function isNamespace(value: unknown): value is DurableObjectNamespace {
-  return typeof value === "object" && value !== null;
-}
-
-/** The bucket for bodies that are too large for the ledger, where one is bound. */
-function bucketIn(env: Readonly<Record<string, unknown>>): R2Bucket | null {
-  const bucket = env["BODIES"];
-  return isBucket(bucket) ? bucket : null;
-}
-
-function isBucket(value: unknown): value is R2Bucket {
-  return typeof value === "object" && value !== null;
+  await bindingIn(env, "KEY_SHARD")?.get(id).fetch(ALIVE_URL);
 }

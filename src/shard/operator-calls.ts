@@ -9,7 +9,7 @@ import { decodeMessage } from "../http/message.ts";
 import type { RouteNumbers } from "../traffic/route-counters.ts";
 import type { AlarmNumbers } from "./alarm.ts";
 import { type ResponseHead, storedBytes } from "./answers.ts";
-import { START } from "./body/body-position.ts";
+import { START } from "./body/event-offsets.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./store/record-list.ts";

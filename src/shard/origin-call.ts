@@ -1,33 +1,34 @@
-// One call to the origin, to its end. Built from parts, never from a client's request, so that
-// nothing that the client does reaches it. Both deadlines are enforced here: an attempt never outlives them unseen.
+// One call to the origin, to its end. It is built from parts, never from a client's request, so that nothing that the client
+// does reaches it. Every deadline of the call is enforced here.
 
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt } from "../core/record.ts";
 import { type AttemptEnd, type BrokenOff, finalStatus } from "../core/verdict.ts";
-import { ByteReader } from "../http/body.ts";
-import { ATTEMPT_HEADER, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
+import { joinBytes } from "../http/body.ts";
+import { type BodyReader, ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
+import { ATTEMPT_HEADER, declaredLength, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
+import { bindingIn } from "./bindings.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import type { Reachability } from "./reachability.ts";
 import type { Due, Timers } from "./timers.ts";
 
-/** What the origin answered, as far as it has come. */
-export interface OriginResponse {
+/** A piece of the origin's body, or how the body ended. */
+export type BodyPiece = NextPiece<BrokenOff>;
+
+/**
+ * What the origin answered. Its body is read from it, and never rejects: a body that breaks off says how. `cancel` ends the call.
+ */
+export interface OriginResponse extends BodyReader<BrokenOff> {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderPairs;
-  /** The length of its body; `null` when nothing certain is known: a binding's Worker may say anything. */
+  /** The length of its body; `null` where it is not certain: a binding's Worker may declare anything. */
   readonly length: number | null;
-  /** The next piece of the body, valid until the one after it. Never rejects: a body that breaks off says so. */
-  next(): Promise<BodyPiece>;
-  /** Ends the call, when nobody needs the rest. */
-  cancel(): void;
 }
-
-export type BodyPiece = { readonly kind: "bytes"; readonly bytes: Uint8Array } | { readonly kind: "whole" } | BrokenOff;
 
 export type OriginOutcome = OriginResponse | Exclude<AttemptEnd, { kind: "answered" }>;
 
@@ -41,11 +42,11 @@ export interface OriginRequest {
   /** Until the response's headers, and between two pieces of its body. */
   readonly timeoutMs: number;
   readonly idleTimeoutMs: number;
-  /** Until the last byte of its body; `null`: as long as it comes. */
+  /** Until the last byte of its body; `null` for no limit. */
   readonly totalMs: number | null;
 }
 
-/** What goes to the origin: the client's request, and which attempt it is. */
+/** What goes to the origin: the client's request, with the number of the attempt. */
 export function originRequest(head: ExchangeHead, body: RequestBody, attempt: Attempt): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
   const { timeoutMs, idleTimeoutMs } = head;
@@ -53,7 +54,7 @@ export function originRequest(head: ExchangeHead, body: RequestBody, attempt: At
   return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs: null };
 }
 
-/** The attempt as the parent of what the origin does; nothing where the request is part of no trace. */
+/** Names the attempt as the parent of what the origin does. Empty where the request is part of no trace. */
 function traceHeaders({ telemetry: { trace } }: ExchangeHead, { id }: Attempt): HeaderPairs {
   return trace === null ? [] : [[TRACEPARENT_HEADER, traceparentOf(trace, id)]];
 }
@@ -83,7 +84,7 @@ export async function callOrigin(
     console.warn({ message: "origin call failed", timedOut: deadline.passed, reason: String(error) });
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
-  // Within stands the call and nothing else: whatever throws here is taken for a call that broke.
+  // Nothing but the call may stand in here: anything that throws is taken for a call that broke.
   let response;
   try {
     response = await target.fetch(requestOf(call, deadline), OPTIONS);
@@ -95,7 +96,7 @@ export async function callOrigin(
   return originResponse(response, call, deadline, broken);
 }
 
-/** How a call ends that broke, and what is done about it. */
+/** Ends a call that broke, and says how it ended. */
 type Broken = (error: unknown) => BrokenOff;
 
 function originResponse(
@@ -117,19 +118,19 @@ function originResponse(
     deadline.restart(idleTimeoutMs);
     let piece;
     try {
-      piece = await reader.read();
+      piece = await reader.next();
     } catch (error) {
       return broken(error);
     }
     deadline.pause();
-    if (piece.done) {
+    if (piece.kind === "whole") {
       deadline.end();
-      return WHOLE;
+      return piece;
     }
-    if (left !== null) left -= piece.value.byteLength;
-    // What has come as far as its length is whole: the runtime hands over no more, and no less without an error.
+    if (left !== null) left -= piece.bytes.byteLength;
+    // All bytes of the declared length are the whole body: the runtime passes on no more, and reports fewer as an error.
     if (left === 0) deadline.end();
-    return { kind: "bytes", bytes: piece.value };
+    return piece;
   };
   return {
     status,
@@ -139,15 +140,12 @@ function originResponse(
     next,
     cancel: () => {
       deadline.end();
-      // Whether the origin takes notice is of no matter: nobody reads on.
-      void reader?.cancel().catch(() => undefined);
+      reader?.cancel();
     },
   };
 }
 
-const WHOLE = { kind: "whole" } as const;
-
-/** Redirects are results, never followed; bodies keep the very bytes of their content coding. */
+/** Redirects are results and never followed; bodies keep the bytes of their content coding. */
 const OPTIONS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
 function requestOf({ method, url, headers, body }: OriginRequest, deadline: Deadline): Request {
@@ -160,19 +158,47 @@ function requestOf({ method, url, headers, body }: OriginRequest, deadline: Dead
   });
 }
 
+/** `Transfer-Encoding` overrides the declared length (RFC 9112, section 6.3), and more than 2^53 bytes cannot be counted. */
 function lengthOf(headers: Headers): number | null {
-  const value = headers.has("transfer-encoding") ? null : headers.get("content-length");
-  return value !== null && /^\d+$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : null;
+  const length = headers.has("transfer-encoding") ? null : declaredLength(headers);
+  return Number.isSafeInteger(length) ? length : null;
+}
+
+export type SmallBody =
+  | { readonly kind: "whole"; readonly bytes: Uint8Array }
+  /** There are more bytes than `limitBytes`. */
+  | { readonly kind: "more" }
+  | BrokenOff;
+
+/** The body of a response in memory, where it has no more bytes than `limitBytes`. */
+export async function readUpTo(response: OriginResponse, limitBytes: number): Promise<SmallBody> {
+  const pieces: Uint8Array[] = [];
+  for (let size = 0; size <= limitBytes;) {
+    const piece = await response.next();
+    switch (piece.kind) {
+      case "bytes":
+        pieces.push(piece.bytes.slice());
+        size += piece.bytes.byteLength;
+        piece.release();
+        break;
+      case "whole":
+        return { kind: "whole", bytes: joinBytes(pieces) };
+      case "dropped":
+      case "timed-out":
+        return piece;
+    }
+  }
+  return { kind: "more" };
 }
 
 /**
- * A deadline that is set anew for each wait, and aborts the whole call when one of them passes; and one for all of the call,
- * where it has one. A runtime that gives no timer leaves the call without a deadline, and never judges it.
+ * One deadline that is set again for each wait, and one for the whole call where it has one; when either passes, the call is
+ * aborted. Where the runtime has no timer left, the call has no deadline, but runs.
  */
 class Deadline {
   readonly #controller = new AbortController();
   readonly #dues: Due[] = [];
-  /** The longest that the call may take until its answer begins. */
+  /** The longest time that the call may take until its answer begins. */
   readonly mostMs: number;
   passed = false;
 
@@ -198,12 +224,12 @@ class Deadline {
     bookkeep("setting a deadline", () => this.#dues[0]?.move(ms));
   }
 
-  /** Nothing is waited for now, but for the whole call. */
+  /** Nothing is waited for now. The deadline of the whole call stays. */
   pause(): void {
     this.restart(Number.POSITIVE_INFINITY);
   }
 
-  /** Nothing will be waited for any more. */
+  /** The call is over. */
   end(): void {
     for (const due of this.#dues) due.cancel();
   }
@@ -213,20 +239,14 @@ const NETWORK: Fetcher = { fetch: (request, init) => fetch(request, init) };
 
 /**
  * Where a route's requests go: the network for a URL and for the zone's own origin, otherwise a binding; `null` when there is
- * no such binding. The configuration alone says what a binding is: asking one for its methods tells nothing (platform rule).
+ * no such binding.
  */
 export function originTarget(origin: Origin, env: Readonly<Record<string, unknown>>): Fetcher | null {
   switch (origin.kind) {
     case "url":
     case "zone":
       return NETWORK;
-    case "binding": {
-      const binding = env[origin.binding];
-      return isBinding(binding) ? binding : null;
-    }
+    case "binding":
+      return bindingIn(env, origin.binding);
   }
-}
-
-function isBinding(value: unknown): value is Fetcher {
-  return typeof value === "object" && value !== null;
 }

@@ -2,6 +2,7 @@
 // another set of names: keys from before are not found there.
 
 import type { Route, Shards } from "../config/resolved.ts";
+import { keyHashOf } from "../core/units.ts";
 
 /** One object: its name, and where it is made if it is not there yet. */
 export interface ShardPlace extends Pick<Route, "jurisdiction" | "locationHint"> {
@@ -10,7 +11,7 @@ export interface ShardPlace extends Pick<Route, "jurisdiction" | "locationHint">
 
 /** `keyHash` begins with what http/record-name.ts makes of the key; the whole name of a record does. */
 export function shardName(keyHash: string, shards: Shards): string {
-  if (shards === "per-key") return `key-${keyHash.slice(0, 32)}`;
+  if (shards === "per-key") return `key-${keyHashOf(keyHash)}`;
   return `shard-${Number.parseInt(keyHash.slice(0, 8), 16) % shards}-of-${shards}`;
 }
 

@@ -1,17 +1,19 @@
-// What an object has to do after some time, all of it on one timer of the runtime. Those are dear, each exchange has two or
-// three such times, most of which never come, and an object may have 10,000 of them at most (platform rule): beyond that,
-// setting one throws, for whoever comes next. No timer is left when nothing is due: a pending one keeps the object in
-// memory. By a clock that never goes back: how long something takes has nothing to do with the time of day.
+// The timers of an object, all of them on one timer of the runtime. Timers of the runtime are expensive: an exchange needs two or
+// three, most of which never fire, and an object may have at most 10,000 (platform rule); the one after that throws. The runtime's
+// timer is cancelled when nothing is due, because a pending one keeps the object in memory. Times are by a clock that never goes
+// back, since a duration has nothing to do with the time of day.
 
-/** Something that is to be done at its time. */
-export interface Due {
-  /** Puts it off: `afterMs` from now. Nothing, when it has been cancelled. */
+import { type RaceTimer, raceTimer } from "../http/first-of.ts";
+
+/** Work that is to be done at its time. */
+export interface Due extends RaceTimer {
+  /** Puts it off: to `afterMs` from now. Does nothing after `cancel`. */
   move(afterMs: number): void;
-  /** For good: to be called also when it has been done. */
+  /** For good. To be called also when the work has been done. */
   cancel(): void;
 }
 
-/** Most exchanges are over by then; what else they set for no sooner than that needs no other timer. */
+/** Most exchanges are over by then, so most of what they set needs no other timer. */
 const FIRST_LOOK_MS = 100;
 
 interface Entry extends DueEntry {
@@ -21,13 +23,13 @@ interface Entry extends DueEntry {
 
 export class Timers {
   readonly #due = new DueHeap<Entry>();
-  /** How many have been set and not cancelled; those that are due never are in no heap. */
+  /** How many have been set and not cancelled, also those that are never due and in no heap. */
   #count = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
-  /** Never later than the earliest of all; often earlier, where that has been put off or cancelled. */
+  /** Never later than the earliest of them; often earlier, where that one has been put off or cancelled. */
   #firesAt = Number.POSITIVE_INFINITY;
 
-  /** Calls `run` after `afterMs`, and not again until it is moved. What it throws is logged, and concerns nobody else. */
+  /** Calls `run` after `afterMs`, and not again until it is moved. What it throws is logged, and affects no other work. */
   set(afterMs: number, run: () => void): Due {
     const now = performance.now();
     const entry: Entry = { at: now + afterMs, index: -1, run, isCancelled: false };
@@ -53,14 +55,8 @@ export class Timers {
   }
 
   /** What `promise` resolves with, or `null` after `ms`. */
-  async firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
-    const { promise: timeUp, resolve } = Promise.withResolvers<null>();
-    const due = this.set(ms, () => resolve(null));
-    try {
-      return await Promise.race([promise, timeUp]);
-    } finally {
-      due.cancel();
-    }
+  firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+    return raceTimer(() => promise, ms, this);
   }
 
   #fireBy(at: number): void {
@@ -74,7 +70,7 @@ export class Timers {
       this.#timer = setTimeout(() => this.#fire(), at - performance.now());
       this.#firesAt = at;
     } catch (error) {
-      // The object has no timer left. Whoever sets the next time tries again; nobody may lose an answer for it.
+      // The object has no timer left. The next `set` tries again; no exchange may lose its answer for this.
       console.error({ message: "no timer could be set", reason: String(error) });
     }
   }
@@ -89,7 +85,7 @@ export class Timers {
     this.#stop();
     const now = performance.now();
     for (const entry of this.#due.takeDue(now)) {
-      // The work of another one has cancelled or moved it.
+      // Work before it has cancelled or moved it.
       if (entry.isCancelled || entry.index !== -1 || entry.at > now) continue;
       try {
         entry.run();
@@ -102,29 +98,28 @@ export class Timers {
   }
 }
 
-/**
- * Times in the order in which they come, as a binary heap. Each entry knows its place, so that one among thousands is
- * taken out or moved in a few steps. The commonest move costs none: one that is put off stays where it is until its
- * old time comes.
- */
 export interface DueEntry {
   /** When it is due. Infinity: never, as long as it is not moved. */
   at: number;
-  /** Its place in the heap; -1: it is in none. Kept by the heap alone. */
+  /** Its place in the heap; -1: it is in none. Only the heap writes it. */
   index: number;
 }
 
+/**
+ * Entries in the order of their times, as a binary heap. Each knows its place, so that one among thousands is taken out or
+ * moved in a few steps. The commonest move costs nothing: an entry that is put off stays where it is until its old time comes.
+ */
 export class DueHeap<Item extends DueEntry> {
-  /** By the times at which they are to be looked at: never later than they are due. */
+  /** Ordered by `#lookAt`, the time at which an entry is looked at: never later than it is due. */
   readonly #entries: Item[] = [];
   readonly #lookAt: number[] = [];
 
-  /** No later than the earliest of all is due; `null` when there is none. */
+  /** No later than the earliest entry is due; `null` when there is none. */
   get earliest(): number | null {
     return this.#lookAt[0] ?? null;
   }
 
-  /** Puts an entry to its time, new or moved. */
+  /** Puts an entry, new or moved, where its time belongs. */
   put(entry: Item): void {
     if (entry.index === -1) {
       if (entry.at === Number.POSITIVE_INFINITY) return;
@@ -143,7 +138,7 @@ export class DueHeap<Item extends DueEntry> {
     else this.#sink(index, last, lookAt);
   }
 
-  /** Takes out all that are due by `now`, the earliest first. */
+  /** Takes out all entries that are due by `now`, the earliest first. */
   takeDue(now: number): readonly Item[] {
     const due: Item[] = [];
     for (;;) {

@@ -9,8 +9,7 @@ import { epochMs, type RecordId } from "../core/units.ts";
 import type { Verification } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
-import { callOrigin } from "./origin-call.ts";
-import { readSmall } from "./body/passed-body.ts";
+import { callOrigin, readUpTo } from "./origin-call.ts";
 import type { Reachability } from "./reachability.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
@@ -104,7 +103,7 @@ async function ask(
     answer.cancel();
     return { kind };
   }
-  const body = await readSmall(answer, Math.min(verification.maxBytes, MOST_BYTES));
+  const body = await readUpTo(answer, Math.min(verification.maxBytes, MOST_BYTES));
   switch (body.kind) {
     case "whole": {
       const response = { status, statusText, headers, body: { kind: "inline", bytes: body.bytes } } as const;

@@ -25,13 +25,3 @@ export function dataPointOf(report: ExchangeReport, keyHash: string | null, wher
     doubles: [durationMs, originMs ?? -1, waitedMs, status, attempt ?? 0],
   };
 }
-
-/** The Analytics Engine dataset for one data point per exchange, where one is bound. */
-export function datasetIn(env: Readonly<Record<string, unknown>>): Dataset | null {
-  const dataset = env["METRICS"];
-  return isDataset(dataset) ? dataset : null;
-}
-
-function isDataset(value: unknown): value is Dataset {
-  return typeof value === "object" && value !== null;
-}

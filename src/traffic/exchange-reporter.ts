@@ -1,14 +1,14 @@
-// What is said of an exchange when it is over: counted, logged, sent to the dataset, and told to the client. The log never
-// holds a key, a body, a credential or a query: only what stands below.
+// Reports an exchange when it is over: counts it, logs it, sends it to the dataset, and tells the client where the time went. The
+// log never holds a key, a body, a credential or a query, only the fields below.
 
 import { isTrouble, type LogRule, type Outcome } from "../core/outcome.ts";
+import { keyHashOf } from "../core/units.ts";
 import { bookkeep } from "./bookkeep.ts";
 import { type Dataset, dataPointOf } from "./data-point.ts";
-import { addServerTiming } from "./server-timing.ts";
 import { spanIdOf, type Trace } from "./trace-context.ts";
 import type { ExchangeReport, Traffic } from "./traffic.ts";
 
-/** What a route wants to be said, and the trace that its request is part of. */
+/** What a route wants to be reported, and the trace that its request is part of. */
 export interface Telemetry {
   readonly log: LogRule;
   readonly serverTiming: boolean;
@@ -18,7 +18,7 @@ export interface Telemetry {
 /** What is known of an exchange when it begins. */
 export interface SpanStart {
   readonly route: string;
-  /** `null` as long as it is not known. */
+  /** `null` until it is known. */
   readonly recordId: string | null;
   readonly telemetry: Telemetry;
 }
@@ -36,9 +36,6 @@ export interface ExchangeSpan extends Telemetry {
   /** By the clock that never goes back. */
   readonly begunMs: number;
 }
-
-/** The first half of a record's name stands for its key (http/record-name.ts). */
-const KEY_HASH_DIGITS = 32;
 
 export class ExchangeReporter {
   readonly #where: string;
@@ -62,16 +59,15 @@ export class ExchangeReporter {
   }
 
   /**
-   * The exchange is answered. Gives the response back, which has to be one of the gateway's own making. Never throws: an
-   * answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
+   * The exchange is answered. Returns the response, which must be of the gateway's own making. Never throws: an answer that is lost
+   * here would look as if the shard had failed, and the request would be sent once more.
    */
   finish(span: ExchangeSpan, response: Response, outcome: Outcome): Response {
-    // An answer that is lost here would look as if the shard had failed, and a request be sent once more for it.
-    bookkeep("telling of an exchange", () => this.#tell(span, response, outcome));
+    bookkeep("telling of an exchange", () => this.#report(span, response, outcome));
     return response;
   }
 
-  #tell(span: ExchangeSpan, response: Response, outcome: Outcome): void {
+  #report(span: ExchangeSpan, response: Response, outcome: Outcome): void {
     const durationMs = performance.now() - span.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = span;
     const { status } = response;
@@ -112,5 +108,43 @@ export class ExchangeReporter {
 }
 
 function keyHashIn(recordId: string | null): string | null {
-  return recordId === null ? null : recordId.slice(0, KEY_HASH_DIGITS);
+  return recordId === null ? null : keyHashOf(recordId);
+}
+
+/**
+ * `Server-Timing` (W3C Server Timing): where the time of an exchange went, in whole milliseconds. It says no more than a client's
+ * own clock and the other headers do.
+ */
+const TIMING_HEADER = "server-timing";
+
+function addServerTiming({ headers }: Response, report: ExchangeReport): void {
+  const { outcome } = report;
+  // What the origin said of the first exchange does not hold for this one.
+  if (outcome === "replay" || outcome === "attached") headers.set(TIMING_HEADER, serverTimingValue(report));
+  else headers.append(TIMING_HEADER, serverTimingValue(report));
+}
+
+export function serverTimingValue({ outcome, durationMs, originMs, waitedMs }: ExchangeReport): string {
+  const origin = originMs === null ? "" : `origin;dur=${Math.round(originMs)}, `;
+  const wait = waitedMs === 0 ? "" : `wait;dur=${Math.round(waitedMs)}, `;
+  const gatewayMs = Math.max(0, durationMs - (originMs ?? 0) - waitedMs);
+  return `${origin}${wait}gateway;dur=${Math.round(gatewayMs)}${outcome === "replay" ? ';desc="replay"' : ""}`;
+}
+
+/** Notes how long a call to the origin takes, until the headers of its response. On Cloudflare, clocks stand still except for I/O. */
+export async function timed<T>(span: ExchangeSpan, call: Promise<T>): Promise<T> {
+  const begunMs = performance.now();
+  const outcome = await call;
+  span.originMs = performance.now() - begunMs;
+  return outcome;
+}
+
+/** Notes how long an exchange waits for what it does not do itself. */
+export async function waited<T>(span: ExchangeSpan, other: Promise<T>): Promise<T> {
+  const begunMs = performance.now();
+  try {
+    return await other;
+  } finally {
+    span.waitedMs += performance.now() - begunMs;
+  }
 }

@@ -1,10 +1,10 @@
-// How long things took, in fixed buckets: to count one is a short search and two additions.
+// How long things took, in bins of fixed bounds: to count one is a short search and two additions.
 
-/** Upper bounds in milliseconds; what takes longer counts in one more. */
+/** Upper bounds of the bins in milliseconds; what takes longer counts in one more bin. */
 export const BOUNDS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000] as const;
 
 export interface HistogramCounts {
-  /** One for each bound, and one beyond; each counts what is in no bucket before it. */
+  /** One for each bound, and one beyond; each counts what is in no bin before it. */
   readonly counts: readonly number[];
   readonly sumMs: number;
 }
@@ -14,12 +14,12 @@ export class Histogram {
   #sumMs = 0;
 
   observe(ms: number): void {
-    let at = 0;
+    let bin = 0;
     for (const bound of BOUNDS_MS) {
       if (ms <= bound) break;
-      at += 1;
+      bin += 1;
     }
-    increase(this.#counts, at);
+    increase(this.#counts, bin);
     this.#sumMs += ms;
   }
 
@@ -28,12 +28,12 @@ export class Histogram {
   }
 
   add({ counts, sumMs }: HistogramCounts): void {
-    counts.forEach((count, at) => increase(this.#counts, at, count));
+    counts.forEach((count, bin) => increase(this.#counts, bin, count));
     this.#sumMs += sumMs;
   }
 }
 
-/** `at` is an index of `counts`; elsewhere nothing is counted. */
+/** `at` is an index of `counts`. */
 export function increase(counts: Float64Array | Uint32Array, at: number, by = 1): void {
   counts[at] = (counts[at] ?? 0) + by;
 }

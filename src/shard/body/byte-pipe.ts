@@ -1,27 +1,14 @@
-// A stream of the runtime's own that is fed piece by piece, each when the one before it has been taken. Whoever feeds it
-// learns when a piece is done with, so that its memory can be used again or freed: buffers that are left to the garbage
-// collector pile up to hundreds of megabytes before it minds them (src/shard/body/README.md, "Memory"). A reader that takes nothing for long is
-// let go: what it holds is others' memory and disk.
+// A stream of the runtime that is fed piece by piece, each when the one before it has been taken. Each piece is released as
+// soon as the runtime has taken it: buffers that are left to the garbage collector pile up to hundreds of megabytes before it
+// runs (README.md, "Memory"). A reader that takes nothing for long is let go, because it holds memory and disk of the others.
 
+import type { BodyReader } from "../../http/body-reader.ts";
 import { storedBytes } from "../store/bodies.ts";
 import type { Due, Timers } from "../timers.ts";
 
-export interface Piece {
-  readonly bytes: Uint8Array;
-  /** Called once, when the bytes have been taken or will never be. */
-  readonly release: () => void;
-}
-
-export interface PieceSource {
-  /** The next piece; `null` at the end. A rejection breaks the stream. */
-  next(): Promise<Piece | null> | Piece | null;
-  /** Called once, when nothing more is read: at the end, after a break, or because the reader has left. */
-  close(): void;
-}
-
 export interface BytePipe {
   readonly readable: ReadableStream<Uint8Array>;
-  /** Breaks it for its reader, whatever he has taken so far. */
+  /** Breaks the stream for its reader, whatever it has taken so far. */
   readonly abort: (reason: Error) => void;
 }
 
@@ -32,16 +19,17 @@ export interface Patience {
 }
 
 /**
- * As much as is given at a time: a reader that has taken so much has not stood still. What counts as taken is what the
- * runtime has taken, and the network behind it may hold some more.
+ * How many bytes are offered at a time: a reader that has taken so many has not stood still. Bytes count as taken when the
+ * runtime has taken them; the network behind it may hold some more.
  */
 const STEP_BYTES = 64 * 1024;
 
 /**
- * `length` becomes the body's Content-Length, and a body of any other length breaks; `null` for one that is not known.
- * `patience` is that with its reader; `null` where somebody else watches over it.
+ * Cancels `body` when nothing more is read: at its end, after a break, or because the reader has left. A body that breaks off
+ * breaks the stream. `length` becomes the Content-Length, and a body of any other length breaks the stream; `null` for a length
+ * that is not known. `patience` is for the reader; `null` where the caller watches over it.
  */
-export function bytePipe(source: PieceSource, length: number | null, patience: Patience | null): BytePipe {
+export function bytePipe(body: BodyReader, length: number | null, patience: Patience | null): BytePipe {
   const { readable, writable } = length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
   const writer = writable.getWriter();
   let isOpen = true;
@@ -50,26 +38,26 @@ export function bytePipe(source: PieceSource, length: number | null, patience: P
     if (!isOpen) return;
     isOpen = false;
     idle.end();
-    source.close();
+    body.cancel();
   };
   const abort = (reason: unknown): void => {
     writer.abort(reason).catch(ignore);
     close();
   };
-  // A reader that leaves while no piece is on its way shows here alone.
+  // Only here does it show that a reader leaves while no piece is on its way.
   writer.closed.catch(close);
-  pump(source, writer, idle).then(close, abort);
+  pump(body, writer, idle).then(close, abort);
   return { readable, abort };
 }
 
 async function pump(
-  source: PieceSource,
+  body: BodyReader,
   writer: WritableStreamDefaultWriter<Uint8Array>,
   idle: IdleReader,
 ): Promise<void> {
   for (;;) {
-    const piece = await source.next();
-    if (piece === null) break;
+    const piece = await body.next();
+    if (piece.kind === "whole") break;
     try {
       idle.begin();
       await Promise.all(stepsOf(piece.bytes).map((step) => writer.write(step).then(() => idle.begin())));
@@ -87,22 +75,22 @@ function stepsOf(bytes: Uint8Array): readonly Uint8Array[] {
   return Array.from({ length: count }, (_, at) => bytes.subarray(at * STEP_BYTES, (at + 1) * STEP_BYTES));
 }
 
-/** In so many looks a reader must have taken nothing. */
+/** A reader is let go when it has taken nothing at so many looks in a row. */
 const LOOKS = 4;
 
 /**
- * A look does not count when so much has been stored since the one before. Under a heavy load the runtime may serve some readers
- * only when it is over (measured: 400 streams that came at once through one shard, on a disk that took 3 MB a second), and that
- * is no fault of theirs.
+ * A look does not count when so much has been stored since the one before. Under a heavy load the runtime may serve some
+ * readers only when the load is over (measured: 400 streams that came at once through one shard, on a disk that took 3 MB a
+ * second), and the readers cannot help that.
  */
 const BUSY_BYTES = 1 << 20;
 
-/** Watches over a reader for whom something is there. */
+/** Watches over a reader for which something is there. */
 class IdleReader {
   readonly #patience: Patience | null;
   readonly #letGo: () => void;
   #due: Due | null = null;
-  /** How many more. */
+  /** How many looks are left. */
   #looks = LOOKS;
   /** What the isolate had stored at the last look. */
   #stored = 0;
@@ -141,24 +129,6 @@ class IdleReader {
     this.#stored = stored;
     if (this.#looks > 0) this.#lookAgain(patience);
     else this.#letGo();
-  }
-}
-
-/** Leaves out the first bytes of what passes, piece by piece. */
-export class Skip {
-  #left: number;
-
-  constructor(bytes: number) {
-    this.#left = bytes;
-  }
-
-  /** What is left of a piece; `null` when nothing is, and then the piece has been released. */
-  past({ bytes, release }: Piece): Piece | null {
-    const rest = bytes.subarray(Math.min(this.#left, bytes.byteLength));
-    this.#left -= bytes.byteLength - rest.byteLength;
-    if (rest.byteLength > 0) return { bytes: rest, release };
-    release();
-    return null;
   }
 }
 

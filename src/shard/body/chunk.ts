@@ -1,25 +1,26 @@
-// The chunk of a body that fills with what comes. It grows with it, so that a small body needs little memory, and
-// it grows no further than its share of what all bodies of the isolate may take together.
+// The chunks of a body that are in memory: the one that fills with what comes, and the last one that was written. The first
+// grows as it fills, so that a small body needs little memory, but not beyond its share of what all bodies of the isolate may
+// take together.
 
+import type { Piece } from "../../http/body-reader.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
 import { CHUNK_BYTES } from "../store/bodies.ts";
-import type { Piece } from "./byte-pipe.ts";
 import { holdBytes } from "./read-memory.ts";
 
-/** What the filling chunks of an isolate share; of its 128 MB, since for each one that fills, two more are being read. */
+/** What the filling chunks of an isolate share of its 128 MB: for each one that fills, two more are being read. */
 const SHARED_BYTES = 16 << 20;
 
-/** Below this a row costs more than its bytes. */
+/** A smaller row costs more than its bytes. */
 const LEAST_BYTES = 32 * 1024;
 
-/** The chunks that fill right now, in all objects of the isolate. */
+/** How many chunks fill right now, in all objects of the isolate. */
 let filling = 0;
 
 export class FillingChunk {
   #bytes = new Uint8Array();
   #limit: number;
   #isFreed = false;
-  /** How many bytes have come together. */
+  /** How many bytes it has. */
   size = 0;
 
   constructor() {
@@ -27,12 +28,12 @@ export class FillingChunk {
     this.#limit = fairShare();
   }
 
-  /** Whether it takes no more before it is taken. */
+  /** Whether there is no room for more until `take` is called. */
   get isFull(): boolean {
     return this.size === this.#limit;
   }
 
-  /** Takes as many of the bytes as fit, and tells how many. They are copied: the caller may use them again. */
+  /** Copies as many of the bytes as fit, and returns how many. */
   fill(bytes: Uint8Array): number {
     const piece = bytes.subarray(0, this.#limit - this.size);
     this.#grow(this.size + piece.byteLength);
@@ -41,7 +42,7 @@ export class FillingChunk {
     return piece.byteLength;
   }
 
-  /** Gives what has come together, and begins anew. A buffer that is full is given away as it is. */
+  /** Gives its bytes away and begins anew. A buffer that is full is given away without a copy. */
   take(): Uint8Array {
     const isGiven = this.size === this.#bytes.byteLength;
     const bytes = isGiven ? this.#bytes : this.#bytes.slice(0, this.size);
@@ -51,7 +52,7 @@ export class FillingChunk {
     return bytes;
   }
 
-  /** Gives its memory back. To be called when nothing more comes; nothing can be filled in after it. */
+  /** Frees its memory. To be called when nothing more comes: it cannot be filled again. */
   free(): void {
     if (this.#isFreed) return;
     this.#isFreed = true;
@@ -73,15 +74,14 @@ function fairShare(): number {
 }
 
 /**
- * The last chunk of a body that was written, in memory for those who read close behind. Its memory is freed when the
- * last of them is done with it; from when another chunk is the last, it counts as what those hold who have not taken
- * it yet.
+ * The chunk of a body that was written last, in memory for readers that are close behind. It is freed when the last of them
+ * has released it. As soon as another chunk is the last one, it counts as memory that its readers hold.
  */
 export class SharedChunk {
   readonly number: number;
   readonly bytes: Uint8Array;
   #free: () => void;
-  /** Whoever made it counts as one. */
+  /** Its maker counts as one, until `retire`. */
   #users = 1;
 
   constructor(number: number, bytes: Uint8Array) {
@@ -92,10 +92,10 @@ export class SharedChunk {
 
   use(): Piece {
     this.#users += 1;
-    return { bytes: this.bytes, release: () => this.#release() };
+    return { kind: "bytes", bytes: this.bytes, release: () => this.#release() };
   }
 
-  /** It is not the last any more, or nobody will come for it. */
+  /** Another chunk is the last one now, or no reader will come for this one. */
   retire(): void {
     if (this.#users > 1) this.#free = holdBytes(this.bytes);
     this.#release();

@@ -4,9 +4,18 @@
 // has been found is remembered, also how far a search came that found nothing: whoever asks again and again costs nothing.
 
 import { EventSearch } from "../../http/event-stream.ts";
-import { type BodyPosition, START } from "./body-position.ts";
 
-/** A body as far as it is there now. It only ever grows. */
+/** A place in a stored body. With its chunk, no chunk before it has to be read. */
+export interface BodyPosition {
+  readonly bytes: number;
+  /** The chunk that it is in, and how many bytes lie before that chunk. */
+  readonly chunk: number;
+  readonly before: number;
+}
+
+export const START: BodyPosition = { bytes: 0, chunk: 0, before: 0 };
+
+/** A body, as far as it is there now. It only ever grows. */
 export interface SearchedBody {
   /** No other body ever has this name. */
   readonly name: string;

@@ -1,37 +1,9 @@
-// The body of an answer that is no result: it is passed on to all who waited for it, and kept for nobody. One that is small
-// and quick is a buffer that they share; of any other they read the same chunks, each at their own speed, so that a reader
-// costs no copy of it.
+// The body of an answer that is no result: it is passed on to every client that waited for it, and not kept. Where it is small
+// and quick, they share one buffer; otherwise they read the same chunks, each at its own speed, so that no client costs a copy.
 
-import type { BrokenOff } from "../../core/verdict.ts";
-import { joinBytes } from "../../http/body.ts";
 import type { OriginResponse } from "../origin-call.ts";
-import type { Spool } from "./spool.ts";
 import type { Timers } from "../timers.ts";
-
-export type SmallBody =
-  | { readonly kind: "whole"; readonly bytes: Uint8Array }
-  /** There is more than was asked for. */
-  | { readonly kind: "more"; readonly bytes: Uint8Array }
-  | BrokenOff;
-
-export async function readSmall(response: OriginResponse, limitBytes: number): Promise<SmallBody> {
-  const pieces: Uint8Array[] = [];
-  for (let size = 0; size <= limitBytes;) {
-    const piece = await response.next();
-    switch (piece.kind) {
-      case "bytes":
-        pieces.push(piece.bytes.slice());
-        size += piece.bytes.byteLength;
-        break;
-      case "whole":
-        return { kind: "whole", bytes: joinBytes(pieces) };
-      case "dropped":
-      case "timed-out":
-        return piece;
-    }
-  }
-  return { kind: "more", bytes: joinBytes(pieces) };
-}
+import type { Spool } from "./spool.ts";
 
 export class PassedBody {
   readonly #response: OriginResponse;
@@ -49,7 +21,7 @@ export class PassedBody {
     this.#isWhole = this.#read();
   }
 
-  /** Resolves when all of it is there, or its beginning, or nothing has come for so long. */
+  /** Resolves when all of it is there, or its beginning, or when nothing has come for `patienceMs`. */
   async ready(timers: Timers, patienceMs: number): Promise<void> {
     const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.readable()]), patienceMs);
     try {
@@ -59,14 +31,14 @@ export class PassedBody {
     }
   }
 
-  /** For one more reader. All of them come in one turn, before `rest`. */
+  /** For one more reader. All readers come in one turn, before `rest` is called. */
   reader(): Uint8Array | ReadableStream<Uint8Array> {
     if (this.#bytes !== null) return this.#bytes;
     this.#hasReaders = true;
     return this.#spool.reader(this.#response.length);
   }
 
-  /** All readers have come. Resolves when the body has ended; a break is theirs alone. */
+  /** All readers have come. Resolves when the body has ended; where it breaks, only they learn of it. */
   async rest(): Promise<void> {
     if (this.#bytes !== null) return;
     try {
@@ -77,7 +49,7 @@ export class PassedBody {
     }
   }
 
-  /** Ends the call, and breaks the body for all who read it. */
+  /** Ends the call, and breaks the body for every reader. */
   cutOff(): void {
     this.#isCutOff = true;
     this.#response.cancel();
@@ -89,7 +61,7 @@ export class PassedBody {
     try {
       for (;;) {
         const piece = await this.#response.next();
-        // One that was cancelled looks as if it had ended.
+        // A call that was cancelled looks as if its body had ended.
         if (this.#isCutOff) return false;
         if (piece.kind === "whole") return true;
         if (piece.kind !== "bytes") {
@@ -97,7 +69,8 @@ export class PassedBody {
           return false;
         }
         await this.#spool.write(piece.bytes);
-        // All have left: nobody needs the rest.
+        piece.release();
+        // Every reader has left: nobody needs the rest.
         if (this.#hasReaders && !this.#spool.hasReaders) this.cutOff();
       }
     } catch (error) {

@@ -1,18 +1,18 @@
-// The memory of those who read bodies from the ledger, in all objects of the isolate. Each reader holds one piece until its
-// client has taken it, so the size of the pieces is what bounds them: the more is held, the smaller the next piece. A
-// client that stands still makes others' pieces smaller; it never makes them wait.
+// The memory that readers of stored bodies hold, in all objects of the isolate. Each reader holds one piece until its client
+// has taken it, so the size of the pieces bounds the whole: the more is held, the smaller is the next piece. A client that
+// stands still makes the pieces of others smaller; it never makes them wait.
 
-import { CHUNK_BYTES } from "../store/bodies.ts";
+import type { Piece } from "../../http/body-reader.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
-import { type Piece } from "./byte-pipe.ts";
+import { CHUNK_BYTES } from "../store/bodies.ts";
 
-/** What all pieces share, of the isolate's 128 MB. */
+/** What all pieces share of the isolate's 128 MB. */
 const SHARED_BYTES = 16 << 20;
 
-/** Each takes an eighth of what is left: so the many that come after the few still find something. */
+/** A piece takes an eighth of what is left, so that there is something left for many readers that come later. */
 const SHARE = 8;
 
-/** Below this a piece costs more than its bytes. Whoever comes when all is taken has this much all the same. */
+/** A smaller piece costs more than its bytes. A reader that comes when all is taken gets this much too. */
 const LEAST_BYTES = 16 * 1024;
 
 let held = 0;
@@ -32,7 +32,7 @@ export function isFair(bytes: number): boolean {
   return bytes <= fairPieceBytes();
 }
 
-/** Counts bytes until the function that it gives is called, once. Their buffer is freed then. */
+/** Counts bytes until the function that it returns is called, once; then their buffer is freed. */
 export function holdBytes(bytes: Uint8Array): () => void {
   const { byteLength } = bytes;
   held += byteLength;
@@ -42,7 +42,7 @@ export function holdBytes(bytes: Uint8Array): () => void {
   };
 }
 
-/** Bytes that a reader holds until he has taken them. */
+/** A piece that counts as held until it is released. */
 export function heldPiece(bytes: Uint8Array): Piece {
-  return { bytes, release: holdBytes(bytes) };
+  return { kind: "bytes", bytes, release: holdBytes(bytes) };
 }

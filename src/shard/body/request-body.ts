@@ -1,33 +1,34 @@
-// A request's body as an exchange has it: in memory when small; offered, and taken only by the one who needs it, when larger;
-// in chunks when it is too large for memory, so that it is complete and durable before the claim; or as it comes, where the
-// route compares no bodies.
+// A request's body, as an exchange has it: in memory when it is small; offered, and taken only by an exchange that needs it,
+// when it is larger; in chunks when it is too large for memory, so that it is complete and durable before the claim; or as it
+// comes, where the route compares no bodies.
 
+import { readHeld } from "../../http/body.ts";
+import type { BodyReader, NextPiece } from "../../http/body-reader.ts";
 import { ByteBudget } from "../../http/byte-budget.ts";
-import { readHeld, type BodyReader } from "../../http/body.ts";
 import type { Bodies } from "../store/bodies.ts";
-import { START } from "./body-position.ts";
-import { bytePipe, type Piece } from "./byte-pipe.ts";
+import { bytePipe } from "./byte-pipe.ts";
+import { START } from "./event-offsets.ts";
 import { storeBody } from "./stored-body.ts";
 import { storedStream } from "./stored-stream.ts";
 
-/** What goes to the origin, and how often its memory is wanted. */
+/** What goes to the origin, and how many bodies share its memory. */
 interface Content {
-  /** `broke` is called when it breaks off on its way here: the runtime leaves a call whose body breaks off hanging (measured). */
+  /** `broke` is called when it breaks off on its way here: the runtime never ends a call whose body breaks off (measured). */
   open(broke: () => void): Uint8Array | ReadableStream<Uint8Array>;
   users: number;
   free(): void;
 }
 
-/** Where a body comes from that is not here yet. */
+/** A body that is still with the Worker, which offers it. */
 interface Offer {
-  /** `null` when it cannot be had any more. Rejects when it cannot be stored. */
+  /** `null` when it is not there any more. Rejects when it cannot be stored. */
   take(): Promise<Content | null>;
   /**
-   * Nobody needs it, and the answer comes later: it is read and thrown away, so that whoever offers it learns at once that he
-   * need not hold it. That reading was cancelled he learns only with the answer (measured).
+   * Nobody needs it, and the answer comes later: it is read and thrown away, so that the Worker learns at once that it need not
+   * hold the body. A cancelled stream would tell it only when the answer comes (measured).
    */
   discard(): void;
-  /** Nobody needs it, and here is the answer. */
+  /** Nobody needs it, and the answer is ready. */
   cancel(): void;
 }
 
@@ -45,7 +46,7 @@ export class RequestBody {
     return this.#content !== null;
   }
 
-  /** Brings it here, and tells whether it is. Rejects when it cannot be stored. */
+  /** Takes an offered body, and returns whether the body is here then. Rejects when it cannot be stored. */
   async take(): Promise<boolean> {
     const offer = this.#offer;
     this.#offer = null;
@@ -53,7 +54,7 @@ export class RequestBody {
     return this.#content !== null;
   }
 
-  /** Takes the bytes of another body in the place of its own, which are the same; its own are given back, or never taken. */
+  /** Uses the bytes of another body instead of its own, which are the same; its own are given back, or never taken. */
   share(other: RequestBody): void {
     const content = other.#content;
     if (content === null || content === this.#content) return;
@@ -86,18 +87,18 @@ export function bytesBody(bytes: Uint8Array): RequestBody {
   return new RequestBody({ open: () => bytes, users: 1, free: () => undefined });
 }
 
-/** What the bodies share that the attempts of an isolate have in memory; those for which it is too little go to the disk. */
+/** What the requests' bodies share that the attempts of an isolate have in memory; when it is used up, bodies go to the disk. */
 const IN_MEMORY_BYTES = 16 << 20;
 
-/** The longest that the platform lets a call be under way. */
+/** The platform lets no call last longer. */
 const MOST_MS = 15 * 60_000;
 
 /** What the attempts of the isolate hold of their requests' bodies. */
 export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MOST_MS);
 
-/** A body that comes when it is asked for, and whose fingerprint is known before. `name` is what it is called if it is stored. */
+/** A body that comes when it is asked for, and whose fingerprint is known before. It is stored under `name`, if at all. */
 export function offeredBody(rest: BodyReader, bodies: Bodies, name: string): RequestBody {
-  const cancel = (): void => void rest.cancel().catch(() => undefined);
+  const cancel = (): void => rest.cancel();
   const discard = (): void => void readAway(rest).catch(() => undefined);
   const take = async (): Promise<Content | null> => {
     const held = await readHeld(rest, Number.POSITIVE_INFINITY, attemptMemory).catch(() => null);
@@ -110,27 +111,31 @@ export function offeredBody(rest: BodyReader, bodies: Bodies, name: string): Req
 }
 
 async function readAway(rest: BodyReader): Promise<void> {
-  for (;;) if ((await rest.read()).done) return;
+  for (;;) {
+    const piece = await rest.next();
+    if (piece.kind === "whole") return;
+    piece.release();
+  }
 }
 
 /** A body that is still on its way. `length` is what the client declared; `null` sends it chunked. */
 export function streamedBody(rest: BodyReader, length: number | null): RequestBody {
   return new RequestBody({
     open(broke) {
-      const next = async (): Promise<Piece | null> => {
+      const next = async (): Promise<NextPiece> => {
         try {
-          const piece = await rest.read();
-          return piece.done ? null : { bytes: piece.value, release: () => undefined };
+          return await rest.next();
         } catch (error) {
           broke();
           throw error;
         }
       };
-      return bytePipe({ next, close: () => undefined }, length, null).readable;
+      // `free` cancels it.
+      return bytePipe({ next, cancel: () => undefined }, length, null).readable;
     },
     users: 1,
-    // What of a body nobody took (a replay, a conflict) is not read on.
-    free: () => void rest.cancel().catch(() => undefined),
+    // What nobody took of the body (a replay, a conflict) is not read.
+    free: () => rest.cancel(),
   });
 }
 

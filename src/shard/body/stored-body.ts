@@ -1,22 +1,22 @@
-// Takes a request's body down in chunk rows while it comes, and digests it on the way; it is never in memory at once.
+// Stores a request's body in chunk rows while it comes, and digests it on the way. It is never in memory as a whole.
 
+import type { BodyReader } from "../../http/body-reader.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
-import type { BodyReader } from "../../http/body.ts";
 import type { Bodies } from "../store/bodies.ts";
 import { FillingChunk } from "./chunk.ts";
 
 export interface StoredUpload {
   readonly count: number;
   readonly size: number;
-  /** SHA-256; nothing where there were more than `maxBytes`. */
+  /** SHA-256; empty where there were more than `maxBytes`. */
   readonly digest: Uint8Array;
 }
 
 const EMPTY = new Uint8Array();
 
 /**
- * Lends the body, so that it is erased when it is released, also after a crash. Stops soon after the bound. `null` when the body
- * breaks off; rejects when it cannot be stored. In both cases, and where it is over the bound, it has been released.
+ * The rows are held by the caller, and erased when it releases them or after a crash. Reading stops soon after `maxBytes`. `null`
+ * when the body breaks off; rejects when it cannot be stored. In both cases, and above `maxBytes`, it has been released already.
  */
 export async function storeBody(
   bodies: Bodies,
@@ -47,21 +47,23 @@ async function store(bodies: Bodies, name: string, rest: BodyReader, maxBytes: n
   };
   try {
     while (size <= maxBytes) {
-      const piece = await rest.read().catch(() => null);
+      const piece = await rest.next().catch(() => null);
       if (piece === null) return null;
-      if (piece.done) {
+      if (piece.kind === "whole") {
         if (chunk.size > 0) append();
         await writer.close();
         return { count, size, digest: new Uint8Array(await digest.digest) };
       }
-      size += piece.value.byteLength;
-      for (let at = 0; at < piece.value.byteLength;) {
-        at += chunk.fill(piece.value.subarray(at));
+      const { bytes } = piece;
+      size += bytes.byteLength;
+      for (let at = 0; at < bytes.byteLength;) {
+        at += chunk.fill(bytes.subarray(at));
         if (chunk.isFull) append();
       }
-      await writer.write(piece.value);
+      await writer.write(bytes);
+      piece.release();
     }
-    await rest.cancel();
+    rest.cancel();
     await writer.abort();
     return { count, size, digest: EMPTY };
   } finally {

@@ -1,8 +1,9 @@
-// A body that lies in rows, as a stream: in pieces that are as large as the memory of the isolate allows.
+// A stored body as a stream: in pieces that are as large as the memory of the isolate allows.
 
+import { type NextPiece, type Piece, skipBytes, WHOLE } from "../../http/body-reader.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
-import type { BodyPosition } from "./body-position.ts";
-import { bytePipe, type Patience, type Piece, Skip } from "./byte-pipe.ts";
+import { bytePipe, type Patience } from "./byte-pipe.ts";
+import type { BodyPosition } from "./event-offsets.ts";
 import { fairPieceBytes, heldPiece } from "./read-memory.ts";
 
 export interface StoredChunks {
@@ -11,32 +12,28 @@ export interface StoredChunks {
   readonly size: number;
 }
 
-/** Gives at most `most` bytes of a chunk, from a byte on; `null` when it is gone. */
-type ReadChunk = (number: number, from: number, most: number) => Uint8Array | null;
-
-/** Where someone is who reads chunk by chunk, each in one piece or in several. */
+/** The place of a reader that reads a body chunk by chunk, each in one piece or in several. */
 export class ChunkCursor {
-  readonly #read: ReadChunk;
-  /** The most that a chunk has. */
-  readonly #chunkBytes: number;
-  /** The chunk that is read, and how much of it has been. */
+  readonly #bodies: Bodies;
+  readonly #body: string;
+  /** The chunk that is being read, and how much of it has been. */
   number: number;
   at = 0;
 
-  constructor(read: ReadChunk, chunkBytes: number, first: number) {
-    this.#read = read;
-    this.#chunkBytes = chunkBytes;
+  constructor(bodies: Bodies, body: string, first: number) {
+    this.#bodies = bodies;
+    this.#body = body;
     this.number = first;
   }
 
-  /** The next piece; `null` when there was nothing more of that chunk. */
-  next(): Piece | null {
+  /** The next piece of the chunk; `null` when nothing was left of it. Goes on to the next chunk at the end of this one. */
+  read(): Piece | null {
     const most = fairPieceBytes();
-    const bytes = this.#read(this.number, this.at, most);
-    // So half a body never looks whole.
+    const bytes = this.#bodies.readPart(this.#body, this.number, this.at, most);
+    // Thrown, so that half a body never looks whole.
     if (bytes === null) throw new Error(`chunk ${this.number} is gone`);
     this.at += bytes.byteLength;
-    if (bytes.byteLength < most || this.at >= this.#chunkBytes) this.skip();
+    if (bytes.byteLength < most || this.at >= CHUNK_BYTES) this.skip();
     return bytes.byteLength === 0 ? null : heldPiece(bytes);
   }
 
@@ -47,7 +44,7 @@ export class ChunkCursor {
   }
 }
 
-/** A body in chunks, from a position on. */
+/** A body in chunks, from a position on. `close` is called once, when nothing more is read. */
 export function storedStream(
   bodies: Bodies,
   { name, count, size }: StoredChunks,
@@ -55,35 +52,33 @@ export function storedStream(
   close: () => void,
   patience: Patience | null,
 ): ReadableStream<Uint8Array> {
-  const read: ReadChunk = (number, at, most) => bodies.readPart(name, number, at, most);
-  const cursor = new ChunkCursor(read, CHUNK_BYTES, from.chunk);
-  const skip = new Skip(from.bytes - from.before);
-  const next = (): Piece | null => {
+  const cursor = new ChunkCursor(bodies, name, from.chunk);
+  const next = (): NextPiece => {
     while (cursor.number < count) {
-      const part = cursor.next();
-      const piece = part === null ? null : skip.past(part);
+      const piece = cursor.read();
       if (piece !== null) return piece;
     }
-    return null;
+    return WHOLE;
   };
-  return bytePipe({ next, close }, size - from.bytes, patience).readable;
+  const body = { next: async () => next(), cancel: close };
+  return bytePipe(skipBytes(body, from.bytes - from.before), size - from.bytes, patience).readable;
 }
 
-/** A body in its record's row, from a byte on. `read` gives a part of it. */
+/** A body in its record's row, from a byte on. `read` gives a part of it; `close` is called once, when nothing more is read. */
 export function rowStream(
   read: (from: number, most: number) => Uint8Array | null,
   size: number,
-  skipBytes: number,
+  from: number,
   close: () => void,
   patience: Patience | null,
 ): ReadableStream<Uint8Array> {
-  let at = skipBytes;
-  const next = (): Piece | null => {
-    if (at === size) return null;
+  let at = from;
+  const next = (): NextPiece => {
+    if (at === size) return WHOLE;
     const bytes = read(at, fairPieceBytes());
     if (bytes === null || bytes.byteLength === 0) throw new Error("the body is gone");
     at += bytes.byteLength;
     return heldPiece(bytes);
   };
-  return bytePipe({ next, close }, size - skipBytes, patience).readable;
+  return bytePipe({ next: async () => next(), cancel: close }, size - from, patience).readable;
 }

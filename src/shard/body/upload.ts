@@ -1,13 +1,13 @@
-// A large request on its way into the shard. Its body is complete and durable before anything is claimed, so that neither
-// a client that leaves nor a slow origin can cut it; it is never in memory at once. Where the route compares no bodies,
-// it only flows through: then a client that leaves cuts it, and the attempt is ambiguous.
+// A large request on its way into the shard. Its body is complete and durable before anything is claimed, so that neither a
+// client that leaves nor a slow origin can cut it; it is never in memory as a whole. Where the route compares no bodies, the body
+// flows through: then a client that leaves cuts it, and the attempt is ambiguous.
 
 import type { ClientProblem } from "../../core/problem.ts";
+import { freeBytes } from "../../http/byte-budget.ts";
 import { fingerprintDigested, fingerprintRequest } from "../../http/fingerprint.ts";
 import { type ExchangeHead, WHOLE_BODY_BYTES } from "../../http/message.ts";
 import { MessageReader } from "../../http/message-stream.ts";
 import type { Bodies } from "../store/bodies.ts";
-import { freeBytes } from "../../http/byte-budget.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 
@@ -18,7 +18,7 @@ export interface Received {
 
 export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
-/** What the body of a request is called in the ledger. */
+/** The name of a request's body in the store. */
 export function requestName({ attemptId }: ExchangeHead): string {
   return `${attemptId}/request`;
 }
@@ -45,7 +45,7 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   return { head: { ...head, fingerprint }, body };
 }
 
-/** All of it, to be compared in another form than its bytes. */
+/** The whole body, to be compared as JSON. */
 function readChunks(bodies: Bodies, name: string, { count, size }: StoredUpload): Uint8Array {
   const whole = new Uint8Array(size);
   let at = 0;

@@ -1,6 +1,6 @@
-// Bodies too large for a row of their own record, or too slow to wait for: as chunk rows, each durable before a byte of it
-// is told. A body is named after the attempt to which it belongs; when no record needs it any more, it is discarded, and
-// the alarm erases it in slices.
+// Bodies that are too large for their record's row, or too slow to wait for, in chunk rows: each is durable before a client sees a
+// byte of it. A body is named after the attempt to which it belongs. When no record needs it any more it is discarded, and the
+// alarm erases it in slices.
 
 import type { Sql } from "./schema.ts";
 
@@ -11,15 +11,15 @@ import type { Sql } from "./schema.ts";
  */
 export const CHUNK_BYTES = 256 * 1024;
 
-/** Erased in one turn: 8 MiB of pages to free. */
+/** Chunks erased in one turn: 8 MiB of pages to free. */
 const ERASE_CHUNKS = 32;
 
-/** How long the alarm lets those be that hold a discarded body: an upload may take its time. */
+/** How long the alarm waits for the holders of a discarded body: an upload may take long. */
 const HELD_MS = 60_000;
 
 let stored = 0;
 
-/** How much of bodies all objects of this isolate have stored so far: by how it grows, how busy the disk is. */
+/** How many bytes of bodies all objects of this isolate have stored so far; its growth shows how busy the disk is. */
 export function storedBytes(): number {
   return stored;
 }
@@ -30,7 +30,7 @@ export type Wake = (afterMs: number) => void;
 export class Bodies {
   readonly #sql: Sql;
   readonly #wake: Wake;
-  /** The bodies that this instance writes or reads right now, and how many times each. */
+  /** The bodies that this instance writes or reads right now, with the number of holders of each. */
   readonly #held = new Map<string, number>();
 
   constructor(sql: Sql, wake: Wake) {
@@ -43,7 +43,7 @@ export class Bodies {
     this.#sql.exec("INSERT INTO chunks (body, number, bytes) VALUES (?, ?, ?)", body, number, exactBuffer(bytes));
   }
 
-  /** One chunk; `null` when it is not there (any more). */
+  /** One chunk; `null` when it is not there. */
   read(body: string, number: number): Uint8Array | null {
     const [row] = this.#sql
       .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM chunks WHERE body = ? AND number = ?", body, number)
@@ -51,9 +51,9 @@ export class Bodies {
     return row === undefined ? null : new Uint8Array(row.bytes);
   }
 
-  /** At most `most` bytes of a chunk, from a byte on; fewer at its end. `null` when it is not there (any more). */
+  /** At most `most` bytes of a chunk, from a byte on; fewer at its end. `null` when the chunk is not there. */
   readPart(body: string, number: number, from: number, most: number): Uint8Array | null {
-    // Cutting a part out copies it, so a chunk that is wanted whole is not cut.
+    // `substr` copies, so a chunk that is wanted whole is read without it.
     if (from === 0 && most >= CHUNK_BYTES) {
       const whole = this.read(body, number);
       if (whole === null || whole.byteLength <= most) return whole;
@@ -70,7 +70,7 @@ export class Bodies {
     return row === undefined ? null : new Uint8Array(row.bytes);
   }
 
-  /** Deletes the chunks below `number` of a body that is not kept, once everybody has read them. */
+  /** Deletes the chunks below `number`: of a body that is not kept, when every reader has read them. */
   deleteBelow(body: string, number: number): void {
     this.#sql.exec("DELETE FROM chunks WHERE body = ? AND number < ?", body, number);
   }
@@ -93,7 +93,7 @@ export class Bodies {
     }
   }
 
-  /** Whoever lets a body go has other things to do, which must not fail because it cannot be erased yet. */
+  /** Logs a failure: the caller goes on, and must not fail because a body cannot be erased yet. */
   #wakeToErase(): void {
     try {
       if (this.hasErasable()) this.#wake(0);
@@ -102,7 +102,7 @@ export class Bodies {
     }
   }
 
-  /** Leaves a body, if there is one of that name, to the alarm. */
+  /** Leaves the erasing of a body, if there is one of that name, to the alarm. */
   discard(body: string): void {
     const { rowsWritten } = this.#sql.exec(
       "INSERT OR IGNORE INTO discarded (body) SELECT ?1 WHERE EXISTS (SELECT 1 FROM chunks WHERE body = ?1)",
@@ -143,7 +143,7 @@ export class Bodies {
   /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
   eraseAt(): number | null {
     if (this.hasErasable()) return 0;
-    // What is held may be left by a crash, and then nobody else would come for it.
+    // A held body may be left over from a crash; then only the alarm erases it.
     const isAny = this.#sql.exec("SELECT 1 FROM discarded LIMIT 1").toArray().length > 0;
     return isAny ? Date.now() + HELD_MS : null;
   }
@@ -152,7 +152,7 @@ export class Bodies {
     return this.#erasable().length > 0;
   }
 
-  /** The held ones are as few as the exchanges of this instance, so one more than those is enough to find another. */
+  /** One row more than there are held bodies is enough to find one that is not held; held ones are as few as exchanges. */
   #erasable(): readonly string[] {
     return this.#sql
       .exec<{ body: string }>("SELECT body FROM discarded LIMIT ?", this.#held.size + 1)
@@ -162,7 +162,7 @@ export class Bodies {
   }
 }
 
-/** SQLite takes whole buffers; a view on a part of one is copied. */
+/** SQLite takes whole buffers, so a view of a part of one is copied. */
 export function exactBuffer(bytes: Uint8Array): ArrayBuffer {
   const { buffer } = bytes;
   return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength

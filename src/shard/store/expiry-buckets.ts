@@ -1,11 +1,10 @@
-// The buckets in which a shard's records lie, by the time at which they expire: what is to be erased lies together, and
-// needs no index of its own.
+// The expiry buckets of a shard: records that expire at about the same time lie together, so that erasing them needs no index.
 
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { EpochMs } from "../../core/units.ts";
 import type { Sql } from "./schema.ts";
 
-/** The bucket of records with an attempt in flight. */
+/** The expiry bucket of records with an attempt in flight. */
 export const IN_FLIGHT = 0;
 
 /**
@@ -14,19 +13,19 @@ export const IN_FLIGHT = 0;
  */
 const BUCKETS_PER_RETENTION = 8;
 
-/** However short a retention is: an alarm that stays away for an hour leaves no more than so many seconds' buckets behind. */
+/** However short a retention is, so that an alarm that is an hour late finds no more than 3,600 buckets. */
 const LEAST_WIDTH_MS = 1000;
 
-/** Of which one look-up names so many at a time: a statement has 100 KB at most (platform limit), and each takes 14 bytes. */
+/** A look-up names so many buckets at a time: a statement has at most 100 KB (platform limit), and a bucket takes 14 bytes of it. */
 const MOST_IN_LIST = 1000;
 
-/** The buckets that may hold a record; a handful, kept in memory so that a look-up need not ask. */
-export class Buckets {
+/** The expiry buckets that may hold a record: a handful, kept in memory so that a look-up need not read them. */
+export class ExpiryBuckets {
   readonly #all: Set<number>;
   #lists: readonly string[] | null = null;
 
   constructor(sql: Sql) {
-    this.#all = new Set([IN_FLIGHT, ...listBuckets(sql)]);
+    this.#all = new Set([IN_FLIGHT, ...listExpiryBuckets(sql)]);
   }
 
   /** In flight first. */
@@ -35,8 +34,8 @@ export class Buckets {
   }
 
   /**
-   * For the text of a statement, where they stand: the platform takes 100 parameters, and there can be more buckets. One list,
-   * but where the alarm has stayed away for long.
+   * For the text of a statement: the platform takes 100 parameters, and there can be more buckets. One list, except where the
+   * alarm is very late.
    */
   get lists(): readonly string[] {
     if (this.#lists === null) {
@@ -49,13 +48,13 @@ export class Buckets {
     return this.#lists;
   }
 
-  add(bucket: number): void {
-    if (this.#all.has(bucket)) return;
-    this.#all.add(bucket);
+  add(expiryBucket: number): void {
+    if (this.#all.has(expiryBucket)) return;
+    this.#all.add(expiryBucket);
     this.#lists = null;
   }
 
-  /** Those that have expired are empty. */
+  /** Called when the buckets that have expired are empty. */
   forgetExpired(now: EpochMs): void {
     for (const bucket of this.#all) if (bucket !== IN_FLIGHT && bucket <= now) this.#all.delete(bucket);
     this.#lists = null;
@@ -63,14 +62,14 @@ export class Buckets {
 }
 
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
-export function bucketOf(record: IdempotencyRecord): number {
+export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
   const widthMs = Math.max(LEAST_WIDTH_MS, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
   return Math.ceil(record.expiresAt / widthMs) * widthMs;
 }
 
 /** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
-export function listBuckets(sql: Sql): readonly number[] {
+export function listExpiryBuckets(sql: Sql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(
       `WITH RECURSIVE found(bucket) AS (

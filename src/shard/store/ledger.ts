@@ -7,7 +7,7 @@ import type { Happening } from "../../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
-import { Buckets, IN_FLIGHT, bucketOf } from "./expiry-buckets.ts";
+import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   FOUND_COLUMNS,
   type FoundRow,
@@ -70,7 +70,7 @@ export class Ledger {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
-  readonly buckets: Buckets;
+  readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
   /** The texts of the look-up, as long as the buckets are the same. */
@@ -80,15 +80,15 @@ export class Ledger {
   /** What this instance has written of those in flight, since each is asked for once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
-  constructor(storage: LedgerStorage, bucket: R2Bucket | null = null, wake: Wake = () => undefined) {
+  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.bodies = new Bodies(sql, wake);
-    this.remote = new RemoteBodies(sql, bucket, wake);
+    this.remote = new RemoteBodies(sql, r2, wake);
     this.addresses = new Addresses(sql);
     // A statement that fails undoes itself alone; only a transaction undoes those before it.
     storage.transactionSync(() => migrate(sql));
-    this.buckets = new Buckets(sql);
+    this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
   }
@@ -96,7 +96,7 @@ export class Ledger {
   find(id: RecordId): Entry | null {
     const known = this.#inFlight.get(id);
     if (known !== undefined) return known;
-    const { lists } = this.buckets;
+    const { lists } = this.expiryBuckets;
     if (this.#find.lists !== lists) {
       this.#find = { lists, queries: lists.map(findIn) };
     }
@@ -125,8 +125,8 @@ export class Ledger {
       this.lockEnds.note(id, null);
       return;
     }
-    const bucket = bucketOf(record);
-    this.buckets.add(bucket);
+    const bucket = expiryBucketOf(record);
+    this.expiryBuckets.add(bucket);
     const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
     const row = { bucket, record, response, verification: asked, history, label };
@@ -214,7 +214,7 @@ export class Ledger {
     if (last !== undefined) {
       this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
     }
-    if (rows.length < most && !isCut) this.buckets.forgetExpired(now);
+    if (rows.length < most && !isCut) this.expiryBuckets.forgetExpired(now);
     return rows.length;
   }
 

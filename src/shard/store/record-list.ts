@@ -4,7 +4,7 @@
 
 import type { IdempotencyRecord, OpenState } from "../../core/record.ts";
 import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
-import { IN_FLIGHT, listBuckets } from "./expiry-buckets.ts";
+import { IN_FLIGHT, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
 import type { Sql } from "./schema.ts";
 
@@ -126,7 +126,7 @@ export class RecordList {
 
   /** Newest first, without those of which everything has expired. */
   #buckets(now: EpochMs): readonly number[] {
-    return listBuckets(this.#sql)
+    return listExpiryBuckets(this.#sql)
       .filter((bucket) => bucket > now)
       .toSorted((one, other) => other - one);
   }

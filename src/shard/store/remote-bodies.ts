@@ -1,24 +1,24 @@
-// Bodies above `max_response_body`, in an R2 bucket where one is bound: kept and replayed like any other, at the price of
-// an object. The ledger knows of an object before it is begun, so that a crash between the two leaves none behind.
+// Bodies above `max_response_body`, in R2 where a bucket is bound: they are kept and replayed like any other, and each costs an
+// object. The row is written before the object is begun, so that a crash between the two leaves no object behind.
 
 import type { Wake } from "./bodies.ts";
 import type { Sql } from "./schema.ts";
 
-/** R2 wants parts of one size, 5 MiB at least (R2 documentation). They flow there, and are never in memory at once. */
+/** R2 wants parts of one size, at least 5 MiB (R2 documentation). Parts are streamed, and never in memory as a whole. */
 export const PART_BYTES = 8 << 20;
 
 /** How long erasing pauses after R2 failed. */
 const PAUSE_MS = 60_000;
 
-/** How long R2 is waited for before another try. */
+/** How long one erasure may take before another is tried. */
 const PATIENCE_MS = 10_000;
 
-/** R2's own number for it, as its errors' texts end (R2 documentation, "Error codes"). */
+/** R2's number for an upload that does not exist, at the end of an error's text (R2 documentation, "Error codes"). */
 const NO_SUCH_UPLOAD = "(10024)";
 
 const NOTHING = new Uint8Array();
 
-/** A body on its way into the bucket. */
+/** A body on its way to R2. */
 export interface RemoteUpload {
   /** Sends the next part, a stream of a known length: that is `PART_BYTES` for all but the last. */
   send(part: ReadableStream<Uint8Array>): Promise<void>;
@@ -27,25 +27,25 @@ export interface RemoteUpload {
 
 export class RemoteBodies {
   readonly #sql: Sql;
-  readonly #bucket: R2Bucket | null;
+  readonly #r2: R2Bucket | null;
   readonly #wake: Wake;
   #pausedUntil = 0;
-  /** While R2 erases one, nobody comes for the next. */
+  /** No other erasure is begun before this time. */
   #busyUntil = 0;
 
-  constructor(sql: Sql, bucket: R2Bucket | null, wake: Wake) {
+  constructor(sql: Sql, r2: R2Bucket | null, wake: Wake) {
     this.#sql = sql;
-    this.#bucket = bucket;
+    this.#r2 = r2;
     this.#wake = wake;
   }
 
   /** Begins an upload; `null` where no bucket is bound. */
   async begin(body: string): Promise<RemoteUpload | null> {
-    if (this.#bucket === null) return null;
+    if (this.#r2 === null) return null;
     // Durable before the upload exists: the output gate holds the call until it is.
     this.#sql.exec("INSERT INTO remote (body) VALUES (?)", body);
-    const upload = await this.#bucket.createMultipartUpload(keyOf(body));
-    // Whoever waited for it may have given it up, and its row may be gone.
+    const upload = await this.#r2.createMultipartUpload(keyOf(body));
+    // The caller may have given up meanwhile, and the row may be gone.
     this.#sql.exec(
       "INSERT INTO remote (body, upload_id, discarded) VALUES (?, ?, 1) ON CONFLICT (body) DO UPDATE SET upload_id = excluded.upload_id",
       body,
@@ -57,11 +57,11 @@ export class RemoteBodies {
 
   /** The body from a byte on; `null` when it is not there. */
   async open(body: string, skipBytes: number): Promise<ReadableStream<Uint8Array> | null> {
-    const object = await this.#bucket?.get(keyOf(body), skipBytes === 0 ? {} : { range: { offset: skipBytes } });
+    const object = await this.#r2?.get(keyOf(body), skipBytes === 0 ? {} : { range: { offset: skipBytes } });
     return object?.body ?? null;
   }
 
-  /** Leaves a body, if there is one of that name, to the alarm. */
+  /** Leaves the erasing of a body, if there is one of that name, to the alarm. */
   discard(body: string): void {
     const { rowsWritten } = this.#sql.exec("UPDATE remote SET discarded = 1 WHERE body = ?", body);
     if (rowsWritten > 0) this.#wake(0);
@@ -69,20 +69,20 @@ export class RemoteBodies {
 
   /** When there is something to erase, as milliseconds since the epoch; `null` when there is nothing. */
   eraseAt(): number | null {
-    return this.#bucket === null || this.#next() === undefined ? null : Math.max(this.#pausedUntil, this.#busyUntil);
+    return this.#r2 === null || this.#next() === undefined ? null : Math.max(this.#pausedUntil, this.#busyUntil);
   }
 
-  /** Erases one discarded body, whole or half uploaded, and calls when there are more. */
+  /** Erases one discarded body, whole or half uploaded, and wakes the alarm when there are more. */
   async eraseOne(): Promise<void> {
     const next = this.#next();
-    if (next === undefined || this.#bucket === null) return;
+    if (next === undefined || this.#r2 === null) return;
     if (Date.now() < Math.max(this.#pausedUntil, this.#busyUntil)) return;
     const { body, upload_id } = next;
     this.#busyUntil = Date.now() + PATIENCE_MS;
     try {
-      // One that is complete cannot be aborted, and one that is not is no object yet.
-      if (upload_id !== null) await abort(this.#bucket.resumeMultipartUpload(keyOf(body), upload_id));
-      await this.#bucket.delete(keyOf(body));
+      // A complete upload cannot be aborted, and an incomplete one is no object yet.
+      if (upload_id !== null) await abort(this.#r2.resumeMultipartUpload(keyOf(body), upload_id));
+      await this.#r2.delete(keyOf(body));
       // An upload that has begun meanwhile is the next.
       this.#sql.exec("DELETE FROM remote WHERE body = ? AND upload_id IS ?", body, upload_id);
       this.#busyUntil = 0;
@@ -124,8 +124,8 @@ function keyOf(body: string): string {
 }
 
 /**
- * Gives an upload up; rejects when it may still be there. R2 tells that there is no such upload only to who uploads a part: an
- * abort of one fails like any other.
+ * Aborts an upload; rejects when it may still be there. Only an upload of a part shows that there is no such upload: to abort one
+ * that does not exist fails like any other failed abort.
  */
 async function abort(upload: R2MultipartUpload): Promise<void> {
   try {

@@ -60,10 +60,9 @@ describe("a request's body", () => {
   it("that is streamed is cancelled when no attempt took it", () => {
     let cancelled = 0;
     const rest = {
-      read: () => new Promise<never>(nothing),
+      next: () => new Promise<never>(nothing),
       cancel: () => {
         cancelled += 1;
-        return Promise.resolve();
       },
     };
     streamedBody(rest, null).release();

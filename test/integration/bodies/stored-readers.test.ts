@@ -4,7 +4,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { RecordId } from "../../../src/core/units.ts";
-import { START } from "../../../src/shard/body/body-position.ts";
+import { START } from "../../../src/shard/body/event-offsets.ts";
 import { storedBytes } from "../../../src/shard/answers.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { heldBytes } from "../../../src/shard/body/read-memory.ts";

@@ -4,6 +4,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
 import { type ExchangeHead, UPLOAD_URL } from "../../../src/http/message.ts";
+import { lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { streamMessage } from "../../../src/http/message-stream.ts";
 import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
@@ -25,14 +26,13 @@ type End = "whole" | "breaks" | "stands still";
 /** A message whose body comes in so many pieces, and ends as given. */
 function uploadOf(pieces: number, end: End): ReadableStream<Uint8Array> {
   let left = pieces;
-  const read = (): Promise<{ done: false; value: Uint8Array } | { done: true }> => {
+  const next = (): Promise<NextPiece> => {
     left -= 1;
-    if (left >= 0) return Promise.resolve({ done: false, value: new Uint8Array(PIECE).fill(7) });
+    if (left >= 0) return Promise.resolve(lentPiece(new Uint8Array(PIECE).fill(7)));
     if (end === "breaks") return Promise.reject(new Error("the client has gone"));
-    return end === "whole" ? Promise.resolve({ done: true }) : new Promise(() => undefined);
+    return end === "whole" ? Promise.resolve(WHOLE) : new Promise(() => undefined);
   };
-  return streamMessage({ head: uploadHead(), body: new Uint8Array() }, { read, cancel: () => Promise.resolve() })
-    .stream;
+  return streamMessage({ head: uploadHead(), body: new Uint8Array() }, { next, cancel: () => undefined }).stream;
 }
 
 const refuseChunks = (storage: DurableObjectStorage): unknown =>
@@ -63,7 +63,7 @@ describe("an upload", () => {
       const text = (json: string): Uint8Array => new TextEncoder().encode(json);
       const fingerprintOf = async (body: Uint8Array, compare: "bytes" | "json"): Promise<string> => {
         const head = headOf({ upload: { ...upload, compare } });
-        const rest = { read: () => Promise.resolve({ done: true as const }), cancel: () => Promise.resolve() };
+        const rest = { next: () => Promise.resolve(WHOLE), cancel: () => undefined };
         const reception = await receive(streamMessage({ head, body }, rest).stream, bodies);
         if ("body" in reception) reception.body.release();
         return reception.head.fingerprint;

@@ -7,6 +7,7 @@ import { readConfig } from "../../../src/config/read.ts";
 import type { Route } from "../../../src/config/resolved.ts";
 import { decodeMessage, type ExchangeRequest, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
+import { lentPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
@@ -142,9 +143,8 @@ describe("a call to a shard that fails", () => {
       const { namespace, calls } = standIn(error, answer());
       let reads = 0;
       const rest = {
-        read: () =>
-          Promise.resolve(reads++ < 3 ? { done: false as const, value: new Uint8Array(10) } : { done: true as const }),
-        cancel: () => Promise.resolve(),
+        next: () => Promise.resolve(reads++ < 3 ? lentPiece(new Uint8Array(10)) : WHOLE),
+        cancel: () => undefined,
       };
       expect(await shardCaller(namespace)(routeOf(), { ...exchange(), rest })).toBeNull();
       expect(calls.map(({ url }) => url)).toEqual([UPLOAD_URL]);

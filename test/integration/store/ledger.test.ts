@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
-import { bucketOf } from "../../../src/shard/store/expiry-buckets.ts";
+import { expiryBucketOf } from "../../../src/shard/store/expiry-buckets.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import type { Sql } from "../../../src/shard/store/schema.ts";
 import { completed, freshId, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
@@ -201,7 +201,7 @@ describe("ledger", () => {
         },
       };
       const ledger = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });
-      for (let second = 0; second < 10_000; second += 1) ledger.buckets.add(NOW + second * 1000);
+      for (let second = 0; second < 10_000; second += 1) ledger.expiryBuckets.add(NOW + second * 1000);
       const brief: Started = { ...started(), policy: { ...policy, retentionMs: durationMs(9_999_000) } };
       const id = freshId();
       ledger.save(id, null, completed(brief), { response });
@@ -219,10 +219,10 @@ describe("ledger", () => {
       for (let ms = 0; ms < 3000; ms += 1) {
         const at = epochMs(NOW + ms);
         const claim: Started = { ...started(at), policy: brief };
-        ledger.buckets.add(bucketOf({ ...completed(claim, at), policy: brief }));
+        ledger.expiryBuckets.add(expiryBucketOf({ ...completed(claim, at), policy: brief }));
       }
       // Plus the one of the records in flight.
-      expect(ledger.buckets.all.size).toBeLessThanOrEqual(3 + 1 + 1);
+      expect(ledger.expiryBuckets.all.size).toBeLessThanOrEqual(3 + 1 + 1);
     });
   });
 

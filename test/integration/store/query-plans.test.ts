@@ -99,7 +99,7 @@ function inShard<T>(run: (storage: DurableObjectStorage) => Promise<T>): Promise
   return runInDurableObject(stub, (_instance, { storage }) => run(storage));
 }
 
-const sources: Readonly<Record<string, string>> = import.meta.glob("../../src/shard/**/*.ts", {
+const sources: Readonly<Record<string, string>> = import.meta.glob("../../../src/shard/**/*.ts", {
   query: "?raw",
   import: "default",
   eager: true,

@@ -1,7 +1,8 @@
 // How much memory requests hold of their bodies, and that a request that is stopped at any point releases it.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type BytesRead, readHeld, type BodyReader, SMALL_BYTES } from "../../../src/http/body.ts";
+import { readHeld, SMALL_BYTES } from "../../../src/http/body.ts";
+import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { ByteBudget } from "../../../src/http/byte-budget.ts";
 
 const PIECE = 8 * 1024;
@@ -14,22 +15,22 @@ afterEach(() => void vi.useRealTimers());
 function bodyOf(pieces: number, end: "ends" | "stands still" | "breaks" = "ends"): BodyReader {
   let number = 0;
   return {
-    read(): Promise<BytesRead> {
+    next(): Promise<NextPiece> {
       number += 1;
-      if (number <= pieces) return Promise.resolve({ done: false, value: new Uint8Array(PIECE).fill(number) });
+      if (number <= pieces) return Promise.resolve(lentPiece(new Uint8Array(PIECE).fill(number)));
       if (end === "breaks") return Promise.reject(new Error("it broke off"));
-      return end === "ends" ? Promise.resolve({ done: true }) : new Promise(() => undefined);
+      return end === "ends" ? Promise.resolve(WHOLE) : new Promise(() => undefined);
     },
-    cancel: () => Promise.resolve(),
+    cancel: () => undefined,
   };
 }
 
 async function numbersIn(rest: BodyReader, pieces: number): Promise<readonly (number | undefined)[]> {
   const numbers: (number | undefined)[] = [];
   for (let count = 0; count < pieces; count += 1) {
-    const piece = await rest.read();
-    if (piece.done) break;
-    numbers.push(piece.value[0]);
+    const piece = await rest.next();
+    if (piece.kind === "whole") break;
+    numbers.push(piece.bytes[0]);
   }
   return numbers;
 }
@@ -79,7 +80,7 @@ describe("a body that is read into memory", () => {
     const held = await readHeld(bodyOf(20), 10 * PIECE, budget);
     if (held.kind !== "over") throw new Error(held.kind);
     expect(held.readBytes).toBeGreaterThan(10 * PIECE);
-    await held.rest.cancel();
+    held.rest.cancel();
     expect(budget.heldBytes).toBe(0);
   });
 

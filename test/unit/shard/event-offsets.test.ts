@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { type BodyPosition, START } from "../../../src/shard/body/body-position.ts";
+import { type BodyPosition, START } from "../../../src/shard/body/event-offsets.ts";
 import { EventOffsets, type SearchedBody } from "../../../src/shard/body/event-offsets.ts";
 
 const encoder = new TextEncoder();

@@ -1,7 +1,7 @@
 // What the gateway forwards of a trace (W3C Trace Context), and what Server-Timing contains.
 
 import { describe, expect, it } from "vitest";
-import { serverTiming } from "../../../src/traffic/server-timing.ts";
+import { serverTimingValue } from "../../../src/traffic/exchange-reporter.ts";
 import { parseTraceparent, spanIdOf, traceparentOf } from "../../../src/traffic/trace-context.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -57,6 +57,6 @@ describe("Server-Timing", () => {
     ],
     [{ outcome: "key-missing", durationMs: 0, originMs: null, waitedMs: 0 }, "gateway;dur=0"],
   ] as const)("of %j is %s", (times, value) => {
-    expect(serverTiming({ ...report, ...times })).toBe(value);
+    expect(serverTimingValue({ ...report, ...times })).toBe(value);
   });
 });

@@ -1,0 +1,37 @@
+// The one race with a timer: a wait that ends after some time, whatever it waits for.
+
+/** Where the timers of a race come from. An object has its own, which cost less (shard/timers.ts). */
+export interface TimerSource<Timer> {
+  set(afterMs: number, run: () => void): Timer;
+}
+
+export interface RaceTimer {
+  cancel(): void;
+}
+
+const RUNTIME: TimerSource<RaceTimer> = {
+  set: (afterMs, run) => {
+    const timer = setTimeout(run, afterMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
+
+/** What `promise` resolves with, or `null` after `ms`. Rejects when `promise` does so before. */
+export function firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
+  return raceTimer(() => promise, ms, RUNTIME);
+}
+
+/** The same of what `begin` begins, which may put the end off by the timer that it is given. */
+export async function raceTimer<T, Timer extends RaceTimer>(
+  begin: (timer: Timer) => Promise<T>,
+  ms: number,
+  timers: TimerSource<Timer>,
+): Promise<T | null> {
+  const { promise: timeUp, resolve } = Promise.withResolvers<null>();
+  const timer = timers.set(ms, () => resolve(null));
+  try {
+    return await Promise.race([begin(timer), timeUp]);
+  } finally {
+    timer.cancel();
+  }
+}

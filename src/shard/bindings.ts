@@ -1,0 +1,28 @@
+// The bindings of the Worker that are no settings, and what each of them is. Only the configuration says that: to ask a binding
+// for its methods tells nothing (platform rule).
+
+import type { Fetcher } from "../http/pass-through.ts";
+import type { Dataset } from "../traffic/data-point.ts";
+
+interface OwnBindings {
+  readonly KEY_SHARD: DurableObjectNamespace;
+  /** For bodies that are too large for the store. */
+  readonly BODIES: R2Bucket;
+  /** Gets a data point for each exchange. */
+  readonly METRICS: Dataset;
+}
+
+/** Any other binding that the configuration names is an origin. */
+type BindingOf<Name extends string> = Name extends keyof OwnBindings ? OwnBindings[Name] : Fetcher;
+
+type Env = Readonly<Record<string, unknown>>;
+
+/** The binding of this name; `null` where there is none. */
+export function bindingIn<Name extends string>(env: Env, name: Name): BindingOf<Name> | null {
+  return hasBinding(env, name) ? env[name] : null;
+}
+
+function hasBinding<Name extends string>(env: Env, name: Name): env is Env & Readonly<Record<Name, BindingOf<Name>>> {
+  const binding = env[name];
+  return typeof binding === "object" && binding !== null;
+}
