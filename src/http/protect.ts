@@ -6,7 +6,7 @@ import { shardSet } from "../config/shard-set.ts";
 import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { isPlainInPath } from "../core/question.ts";
-import { attemptId, durationMs } from "../core/units.ts";
+import { attemptId } from "../core/units.ts";
 import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import type { ExchangeSpan, Telemetry, ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { type BoundedBody, ByteReader, readBounded, readSmall, type BodyReader, SMALL_BYTES } from "./body.ts";
@@ -24,6 +24,7 @@ import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import { nameRecord } from "./record-name.ts";
 import type { ReplayMemory } from "./replay-memory.ts";
+import { rulesOf } from "./route-rules.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
 import { forwardUnprotected } from "./unprotected.ts";
 
@@ -135,13 +136,16 @@ async function answer(
 ): Promise<Response> {
   const { reporter } = ports;
   const { head } = exchangeRequest;
-  span.recordId = head.recordId;
+  const { id: recordId } = head.record;
+  const { fingerprint, echo } = head.request;
+  span.recordId = recordId;
   // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
-  const isPlain = exchangeRequest.rest === null && head.lastEventId === null;
-  const known = isPlain ? replays.find(head, Date.now()) : null;
+  const isPlain = exchangeRequest.rest === null && head.request.lastEventId === null;
+  const known = isPlain ? replays.find({ recordId, fingerprint, echo }, Date.now()) : null;
   if (known !== null) return reporter.finish(span, known, "replay");
   const response = await ports.callShard(route, exchangeRequest);
-  if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
+  if (response !== null)
+    return isPlain ? replays.keep(response, { recordId, fingerprint, echo }, Date.now()) : response;
   // What has been read of a stream, or taken by a shard, cannot be sent anywhere else.
   if (route.onStoreFailure === "open" && exchangeRequest.rest === null && !isGone(exchangeRequest)) {
     return reporter.finish(span, await forwardUnprotected(exchangeRequest, ports.target(route.origin)), "unprotected");
@@ -193,27 +197,20 @@ async function exchangeRequestFor(
   };
   const verification = verificationOf(request, url, route, key);
   // Whom nobody can ask about, nobody is told to wait for.
-  const unknown = route.unknown === "verify" && verification === null ? "hold" : route.unknown;
+  const rules = rulesOf(route);
+  const isAskable = rules.policy.unknown !== "verify" || verification !== null;
   return {
     head: {
-      recordId: record,
-      key: key.key,
-      route: route.path,
-      echo: key.raw,
-      fingerprint,
-      upload: body.kind === "whole" ? null : upload,
-      sameBytes: route.fingerprint.body === "bytes",
-      attemptId: attemptId(crypto.randomUUID()),
-      policy: { unknown, lockMs: durationMs(route.lockMs), retentionMs: durationMs(route.retentionMs) },
-      lists: { refused: route.refused, ambiguous: route.ambiguous },
-      duplicate: route.duplicate,
-      waitMs: route.waitMs,
-      lastEventId: lastEventId(request.headers.get("last-event-id")),
-      timeoutMs: route.timeoutMs,
-      idleTimeoutMs: route.idleTimeoutMs,
-      maxResponseBodyBytes: route.maxResponseBodyBytes,
-      mismatchStatus: route.mismatchStatus,
-      omitHeaders: route.omitHeaders,
+      record: { id: record, key: key.key, route: route.path },
+      request: {
+        echo: key.raw,
+        attemptId: attemptId(crypto.randomUUID()),
+        fingerprint,
+        sameBytes: route.fingerprint.body === "bytes",
+        upload: body.kind === "whole" ? null : upload,
+        lastEventId: lastEventId(request.headers.get("last-event-id")),
+      },
+      rules: isAskable ? rules : { ...rules, policy: { ...rules.policy, unknown: "hold" } },
       call: {
         origin: route.origin,
         method: request.method,

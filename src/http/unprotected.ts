@@ -8,8 +8,8 @@ import type { Fetcher } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 
 export async function forwardUnprotected({ head, body }: ExchangeMessage, target: Fetcher | null): Promise<Response> {
-  if (target === null) return problemResponse({ code: "origin-unreachable" }, head.echo);
-  console.error({ message: "record unreachable, request forwarded UNPROTECTED", record: head.recordId });
+  if (target === null) return problemResponse({ code: "origin-unreachable" }, head.request.echo);
+  console.error({ message: "record unreachable, request forwarded UNPROTECTED", record: head.record.id });
   const { method, url, headers, hasBody } = head.call;
   try {
     const request = new Request(url, {
@@ -22,10 +22,10 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
     const { statusText } = response;
     const status = finalStatus(response.status);
     const pairs = responseHeaders(response.headers).map(([name, value]) => [name, value]);
-    const marked = [...pairs, [ECHO_HEADER, head.echo], [UNPROTECTED_HEADER, "true"]];
+    const marked = [...pairs, [ECHO_HEADER, head.request.echo], [UNPROTECTED_HEADER, "true"]];
     return new Response(response.body, { status, statusText, headers: marked, encodeBody: "manual" });
   } catch (error) {
     console.error({ message: "unprotected call failed", reason: String(error) });
-    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.echo);
+    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.request.echo);
   }
 }

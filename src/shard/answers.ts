@@ -46,7 +46,7 @@ export function firstAnswer(head: ResponseHead, body: Body, echo: string, expire
 /** The first answer while it still comes, for one who came later: from its first byte, or from where he left off. */
 export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): Response {
   return answer(response, replayable(response, head), body, [
-    [ECHO_HEADER, head.echo],
+    [ECHO_HEADER, head.request.echo],
     [REPLAYED_HEADER, "true"],
   ]);
 }
@@ -62,14 +62,18 @@ export async function replay(
   caller: AbortSignal | null,
 ): Promise<Response | null> {
   const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
-  const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.idleTimeoutMs });
+  const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.rules.idleTimeoutMs });
   if (body === null) return null;
-  const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
+  const added: HeaderPairs = [
+    [ECHO_HEADER, head.request.echo],
+    ...expires(record.expiresAt),
+    [REPLAYED_HEADER, "true"],
+  ];
   return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
 /** Marks what the Worker may remember: see http/replay-memory.ts. What it does not look at there is never marked. */
-function small(body: FoundBody, { upload, lastEventId }: ExchangeHead): HeaderPairs {
+function small(body: FoundBody, { request: { upload, lastEventId } }: ExchangeHead): HeaderPairs {
   const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
@@ -88,7 +92,7 @@ export interface BodyStores {
  */
 export async function seenUpTo(
   { headers }: ResponseHead,
-  { lastEventId }: ExchangeHead,
+  { request: { lastEventId } }: ExchangeHead,
   find: (id: string) => Promise<BodyPosition>,
 ): Promise<BodyPosition> {
   const value = (wanted: string): string | undefined => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
@@ -210,7 +214,7 @@ export async function wholeBody(
   return bytePipe({ next, close: () => undefined }, bytes.byteLength, patience).readable;
 }
 
-function replayable({ headers }: ResponseHead, { omitHeaders }: ExchangeHead): HeaderPairs {
+function replayable({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
   return headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
 }
 

@@ -21,8 +21,8 @@ export interface ExchangeAnswer {
   readonly outcome: Outcome;
 }
 
-export function refuse({ echo }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return { response: problemResponse(problem, echo), outcome: outcomeOf(problem.code) };
+export function refuse({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
+  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code) };
 }
 
 /** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
@@ -62,7 +62,7 @@ export class AttemptSettlement {
 
   /** No answer came, or its body broke off. Gives what those who wait may be told too; `null` when they look for themselves. */
   unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): AnswerFor | null {
-    const verdict = judge(end, this.#head.lists);
+    const verdict = judge(end, this.#head.rules.lists);
     const settled = this.passed(verdict === "refused" ? "refused" : "ambiguous", end);
     if (settled === null) return null;
     const { unknown } = this.#record.policy;

@@ -74,7 +74,7 @@ export class Attempt {
   }
 
   get #patience(): Patience {
-    return { timers: this.#ports.timers, idleMs: this.#head.idleTimeoutMs };
+    return { timers: this.#ports.timers, idleMs: this.#head.rules.idleTimeoutMs };
   }
 
   /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
@@ -132,7 +132,7 @@ export class Attempt {
         return;
       }
       this.#response = outcome;
-      const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.lists);
+      const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.rules.lists);
       if (verdict === "result") await this.#keep(outcome);
       else await this.#pass(outcome, verdict);
     } catch (error) {
@@ -163,8 +163,8 @@ export class Attempt {
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
     await passed.ready(timers, HEAD_PATIENCE_MS);
-    const tell: AnswerFor = ({ echo }) => ({
-      response: firstAnswer(response, passed.reader(), echo, null),
+    const tell: AnswerFor = ({ request }) => ({
+      response: firstAnswer(response, passed.reader(), request.echo, null),
       outcome: type,
     });
     this.#settlement.tell(tell(this.#head));
@@ -178,7 +178,7 @@ export class Attempt {
     const first = response.next();
     let isLate = false;
     // Of a short body, the first piece comes with the head or soon after it: most answers are this, and nothing more.
-    if (isShort(response) && (response.length ?? 0) <= this.#head.maxResponseBodyBytes) {
+    if (isShort(response) && (response.length ?? 0) <= this.#head.rules.maxResponseBodyBytes) {
       const piece = await this.#ports.timers.firstOf(first, HEAD_PATIENCE_MS);
       if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
         await this.#completeWhole(response, piece.bytes);
@@ -205,7 +205,7 @@ export class Attempt {
           return;
         }
         await spool.write(piece.bytes);
-        const isTooLarge = spool.bytes > this.#head.maxResponseBodyBytes;
+        const isTooLarge = spool.bytes > this.#head.rules.maxResponseBodyBytes;
         if (isTooLarge && this.#overflow === null) await this.#outgrow(response, spool);
       }
       await this.#complete(response, spool);
@@ -268,7 +268,10 @@ export class Attempt {
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
     const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
-    this.#settlement.tell({ response: firstAnswer(response, body, this.#head.echo, expiresAt), outcome: "first" });
+    this.#settlement.tell({
+      response: firstAnswer(response, body, this.#head.request.echo, expiresAt),
+      outcome: "first",
+    });
   }
 
   #giveUp(response: OriginResponse): void {
@@ -288,7 +291,7 @@ export class Attempt {
     this.#hasBegun = true;
     try {
       const body = spool.reader(response.length);
-      this.#settlement.tell({ response: firstAnswer(response, body, this.#head.echo, null), outcome: "first" });
+      this.#settlement.tell({ response: firstAnswer(response, body, this.#head.request.echo, null), outcome: "first" });
     } catch (error) {
       // Its client cannot be told; the answer is kept all the same.
       this.#settlement.fail(error);

@@ -15,7 +15,7 @@ const PAUSES_MS = [50, 250];
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   return async (route, exchange) => {
     const { jurisdiction, locationHint } = route;
-    const place = { name: shardName(exchange.head.recordId, route.shards), jurisdiction, locationHint };
+    const place = { name: shardName(exchange.head.record.id, route.shards), jurisdiction, locationHint };
     // A stub that has failed stays broken (platform rule), so each try has its own.
     const call = (url: string, body: BodyInit): Promise<Response> =>
       shardStub(namespace, place).fetch(url, { ...OPTIONS, body });

@@ -10,7 +10,7 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { timed, waited } from "../traffic/timing.ts";
-import type { ExchangeSpan, ExchangeReporter } from "../traffic/exchange-reporter.ts";
+import type { ExchangeSpan, ExchangeReporter, SpanStart } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
 import { type Body, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
@@ -78,7 +78,7 @@ export class Exchanges {
 
   /** Answers one request. `caller` tells when its client has gone: that ends no attempt (G5), but what is done for him alone. */
   async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
-    const span = this.#ports.reporter.begin(head);
+    const span = this.#ports.reporter.begin(spanStart(head));
     const claim = { started: false };
     try {
       const told = await this.#answer(head, body, span, caller, (record) => {
@@ -99,7 +99,7 @@ export class Exchanges {
 
   /** Answers one that cannot be run. */
   refuse(head: ExchangeHead, problem: ClientProblem): Response {
-    return this.#told(this.#ports.reporter.begin(head), refuse(head, problem));
+    return this.#told(this.#ports.reporter.begin(spanStart(head)), refuse(head, problem));
   }
 
   #told(span: ExchangeSpan, { response, outcome }: ExchangeAnswer): Response {
@@ -113,12 +113,12 @@ export class Exchanges {
     caller: AbortSignal | null,
     start: (record: Started) => Promise<ExchangeAnswer>,
   ): Promise<ExchangeAnswer> {
-    const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
+    const giveUpAt = Date.now() + (head.rules.duplicate === "reject" ? 0 : head.rules.waitMs);
     let hasAsked = false;
-    let nextId = head.attemptId;
+    let nextId = head.request.attemptId;
     for (;;) {
       const now = epochMs(Date.now());
-      const { recordId } = head;
+      const recordId = head.record.id;
       if (!body.isHere && this.#wouldStart(head, nextId, now)) {
         if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
         continue;
@@ -141,9 +141,9 @@ export class Exchanges {
           const living = this.living.get(recordId);
           // This very request, delivered once more after its caller lost the way to its answer, waits for that. There are two
           // of these at most for one attempt, and it is their own: they take nobody's place.
-          const isOwn = living?.attempt.id === head.attemptId;
+          const isOwn = living?.attempt.id === head.request.attemptId;
           if (isOwn) nextId = attemptId(crypto.randomUUID());
-          const duplicate = isOwn ? "attach" : head.duplicate;
+          const duplicate = isOwn ? "attach" : head.rules.duplicate;
           const attached = duplicate === "attach" ? await living?.attempt.attach(head, caller) : null;
           span.attempt = reply.record.attempt.number;
           if (attached) return { response: attached, outcome: "attached" };
@@ -155,7 +155,7 @@ export class Exchanges {
             const retryAfterMs = living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry);
             return refuse(head, { code: "in-flight", retryAfterMs });
           }
-          if (isOwn || head.sameBytes) body.share(living.body);
+          if (isOwn || head.request.sameBytes) body.share(living.body);
           else if (!body.isHere) {
             if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
             // Meanwhile the attempt may have ended.
@@ -183,7 +183,7 @@ export class Exchanges {
           return refuse(head, { code: "outcome-unknown", retryAfterMs });
         }
         case "mismatch":
-          return refuse(head, { code: "key-reused", status: head.mismatchStatus });
+          return refuse(head, { code: "key-reused", status: head.rules.mismatchStatus });
         case "ask":
         case "settled":
         case "superseded":
@@ -208,21 +208,22 @@ export class Exchanges {
     return question === null || other === null ? (question ?? other) : earliest(question, other);
   }
 
-  #wouldStart({ recordId, fingerprint, policy }: ExchangeHead, nextId: AttemptId, now: EpochMs): boolean {
-    return this.steps.wouldStart(recordId, { type: "request", fingerprint, attemptId: nextId }, policy, now);
+  #wouldStart({ record, request, rules }: ExchangeHead, nextId: AttemptId, now: EpochMs): boolean {
+    const event = { type: "request", fingerprint: request.fingerprint, attemptId: nextId } as const;
+    return this.steps.wouldStart(record.id, event, rules.policy, now);
   }
 
   #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
-    const { recordId, fingerprint, policy, verification } = head;
-    const event = { type: "request", fingerprint, attemptId: nextId } as const;
-    return this.steps.take(recordId, event, policy, now, {
+    const { record, request, rules, verification } = head;
+    const event = { type: "request", fingerprint: request.fingerprint, attemptId: nextId } as const;
+    return this.steps.take(record.id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
-      label: { key: head.key, route: head.route },
+      label: { key: record.key, route: record.route },
     });
   }
 
   #start(head: ExchangeHead, body: RequestBody, record: Started, span: ExchangeSpan): Promise<ExchangeAnswer> {
-    const { recordId, key, route } = head;
+    const { id: recordId, key, route } = head.record;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
     bookkeep("counting an attempt", () => this.#ports.reporter.traffic.attempt(route, record.attempt.number));
@@ -267,14 +268,14 @@ export class Exchanges {
         return timed(span, callOrigin(request, this.#ports.target(request.origin), this.#ports));
       });
     } finally {
-      this.living.remove(head.recordId, living);
+      this.living.remove(head.record.id, living);
       bookkeep("ending a heartbeat", stop);
       bookkeep("releasing a body", () => body.release());
     }
   }
 
   /** Renews the attempt's lock well before it ends; where that cannot be, whoever looks at the record renews it. */
-  #beat({ recordId }: ExchangeHead, { policy }: Started, attempt: Attempt): () => void {
+  #beat({ record: { id: recordId } }: ExchangeHead, { policy }: Started, attempt: Attempt): () => void {
     const renewal = { type: "renew", attemptId: attempt.id } as const;
     const stops: (() => void)[] = [];
     bookkeep("beginning a heartbeat", () => {
@@ -287,6 +288,10 @@ export class Exchanges {
     });
     return () => stops.forEach((stop) => stop());
   }
+}
+
+function spanStart({ record, telemetry }: ExchangeHead): SpanStart {
+  return { route: record.route, recordId: record.id, telemetry };
 }
 
 /** Nothing is started for a client that has gone. */

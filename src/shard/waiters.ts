@@ -95,7 +95,7 @@ export class WaitingRoom {
   }
 
   wait(waiters: Waiters, { head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {
-    const { recordId } = head;
+    const { id: recordId } = head.record;
     if (caller?.aborted === true) return Promise.resolve({ kind: "left" });
     if (isCounted && !this.#enter(recordId)) return Promise.resolve({ kind: "full" });
     const { promise, resolve } = Promise.withResolvers<Woken>();

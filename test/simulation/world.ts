@@ -80,7 +80,8 @@ export class World {
   }
 
   #deliver(head: ExchangeHead, credential: string, sentMs = this.clock.nowMs): void {
-    const { recordId: record, fingerprint: print, attemptId: id } = head;
+    const { id: record } = head.record;
+    const { fingerprint: print, attemptId: id } = head.request;
     this.#heads.set(id, head);
     const request: ClientRequest = {
       name: `request ${id}`,
@@ -130,7 +131,7 @@ export class World {
     const head = this.#heads.get(name);
     if (head === undefined) return null;
     // One that is delivered again may start under another id than its own.
-    const claimed = claimedBy(this.disk, head.recordId) ?? name;
+    const claimed = claimedBy(this.disk, head.record.id) ?? name;
     return this.#begin(claimed, head, name);
   }
 
@@ -165,11 +166,12 @@ export class World {
 
   /** An attempt starts: in the same turn the gateway asks where its call goes. */
   #begin(id: string, head: ExchangeHead, name: string): Fetcher | null {
-    const { recordId: record, fingerprint: print } = head;
+    const { id: record } = head.record;
+    const { fingerprint: print } = head.request;
     const { nowMs } = this.clock;
     // One that starts at once is not yet among them.
     const waiting = this.clients.requests.find(
-      (request) => request.head.attemptId === name && request.state === "waits",
+      (request) => request.head.request.attemptId === name && request.state === "waits",
     );
     const attempt: AttemptFacts = {
       id,
@@ -230,7 +232,7 @@ export class World {
     const reads = requests.some(({ state }) => state === "reads" || state === "stalls");
     if (isAnswering || reads || this.#handledMs !== null || !this.plan.extras.has("leavers")) return;
     const living = new Set(this.facts.living().map(({ id }) => id));
-    const waiting = requests.filter(({ state, head }) => state === "waits" && !living.has(head.attemptId));
+    const waiting = requests.filter(({ state, head }) => state === "waits" && !living.has(head.request.attemptId));
     this.rules.rests(this.clock.count, waiting.length);
   }
 
@@ -248,7 +250,7 @@ export class World {
 
   /** The client's connection breaks while its body flows through: the origin never has it whole. */
   cut(request: ClientRequest): void {
-    for (const call of this.origin.calls) if (call.attempt.id === request.head.attemptId) call.work = "over";
+    for (const call of this.origin.calls) if (call.attempt.id === request.head.request.attemptId) call.work = "over";
     this.clients.leave(request);
     request.cut?.();
   }
@@ -260,7 +262,7 @@ export class World {
       ({ work, isHeard, status }) => isHeard && status === 0 && (work === "held" || work === "on the wire"),
     );
     const ids = new Set(flowing.map(({ attempt }) => attempt.id));
-    return this.clients.requests.filter(({ state, head }) => state === "waits" && ids.has(head.attemptId));
+    return this.clients.requests.filter(({ state, head }) => state === "waits" && ids.has(head.request.attemptId));
   }
 
   /** An operator decides about a record. Says what came of it. */
