@@ -14,8 +14,15 @@ export interface KeyFormat {
 export type ParsedKey =
   | { readonly kind: "absent" }
   | { readonly kind: "invalid"; readonly reason: string }
-  /** `raw` is the value as it was sent, for the echo; `header` is the name under which it came. */
-  | { readonly kind: "key"; readonly key: string; readonly raw: string; readonly header: string };
+  | ({ readonly kind: "key" } & IdempotencyKey);
+
+export interface IdempotencyKey {
+  readonly key: string;
+  /** The value as it was sent, for the echo. */
+  readonly raw: string;
+  /** The name of the header that carried it. */
+  readonly header: string;
+}
 
 /**
  * Characters of a header's whole value. A key of 255 needs at most 512 with quotes and escapes; the rest are parameters,
