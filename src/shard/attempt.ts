@@ -5,10 +5,19 @@ import type { Started } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { judge } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import { attachedAnswer, type Body, findInChunks, firstAnswer, seenUpTo, wholeBody } from "./answers.ts";
+import {
+  type AnswerFor,
+  attachedAnswer,
+  type Body,
+  type ExchangeAnswer,
+  findInChunks,
+  firstAnswer,
+  seenUpTo,
+  wholeBody,
+} from "./answers.ts";
 import type { Bodies } from "./store/bodies.ts";
 import type { Patience } from "./body/byte-pipe.ts";
-import { AttemptSettlement, type StepRecord, type ExchangeAnswer } from "./attempt-settlement.ts";
+import { AttemptSettlement, type StepRecord } from "./attempt-settlement.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
 import type { StoredBody } from "./store/response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
@@ -19,7 +28,6 @@ import { isShort, passingSpool, spoolFor } from "./body/response-spool.ts";
 import type { Spool } from "./body/spool.ts";
 import { StoreError } from "./store/store-error.ts";
 import type { Timers } from "./timers.ts";
-import type { AnswerFor } from "./waiters.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
@@ -167,7 +175,7 @@ export class Attempt {
       response: firstAnswer(response, passed.reader(), request.echo, null),
       outcome: type,
     });
-    this.#settlement.tell(tell(this.#head));
+    this.#settlement.give(tell(this.#head));
     settled(type === "refused" ? tell : null);
     await passed.rest();
     due.cancel();
@@ -268,7 +276,7 @@ export class Attempt {
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
     const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
-    this.#settlement.tell({
+    this.#settlement.give({
       response: firstAnswer(response, body, this.#head.request.echo, expiresAt),
       outcome: "first",
     });
@@ -291,7 +299,7 @@ export class Attempt {
     this.#hasBegun = true;
     try {
       const body = spool.reader(response.length);
-      this.#settlement.tell({ response: firstAnswer(response, body, this.#head.request.echo, null), outcome: "first" });
+      this.#settlement.give({ response: firstAnswer(response, body, this.#head.request.echo, null), outcome: "first" });
     } catch (error) {
       // Its client cannot be told; the answer is kept all the same.
       this.#settlement.fail(error);

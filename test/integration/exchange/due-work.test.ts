@@ -5,7 +5,7 @@ import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord, Started, Unknown } from "../../../src/core/record.ts";
 import { epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
-import { LOCKS_AT_ONCE } from "../../../src/shard/exchange.ts";
+import { LOCKS_AT_ONCE } from "../../../src/shard/exchanges.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
 import { again, headOf, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
