@@ -65,7 +65,7 @@ export class Exchange {
   readonly #incoming: Incoming;
   readonly #shared: Shared;
   readonly #giveUpAt: number;
-  /** The id of the attempt that this exchange may start. */
+  /** For the attempt that this exchange may start. */
   #attemptId: AttemptId;
   #hasAsked = false;
 
@@ -78,8 +78,8 @@ export class Exchange {
   }
 
   /**
-   * Does one thing after the other until one of them gives the answer. There is no `await` between a decision and the action
-   * that it leads to: a claim and the start of its attempt are one turn, so that nobody meets a claim without its attempt.
+   * Runs one action after the other until one gives the answer. There is no `await` between a decision and its action: a claim
+   * and the start of its attempt are one turn, so that no other request ever finds a claim without its attempt.
    */
   async answer(): Promise<ExchangeAnswer> {
     const { head, body, caller } = this.#incoming;
@@ -102,11 +102,11 @@ export class Exchange {
           }
           case "attach": {
             const duplicate: Duplicate = action.duplicate;
-            // From now on this request may only start an attempt of another name than its own, which is in flight.
+            // Should its own attempt fail, the next one needs an id of its own.
             if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
             const response = await duplicate.inFlight.attempt.attach(head, caller);
             if (response !== null) return { response, outcome: "attached" };
-            // While an event was searched for, the attempt may have ended.
+            // The attempt may have ended during the search for the client's last event.
             action = this.#inFlight === duplicate.inFlight ? waitFor(duplicate) : this.#decide();
             break;
           }
