@@ -14,8 +14,15 @@ export interface KeyFormat {
 export type ParsedKey =
   | { readonly kind: "absent" }
   | { readonly kind: "invalid"; readonly reason: string }
-  /** `raw` is the value as the client sent it, for the echo; `header` is the name of the header that carried it. */
-  | { readonly kind: "key"; readonly key: string; readonly raw: string; readonly header: string };
+  | ({ readonly kind: "key" } & IdempotencyKey);
+
+export interface IdempotencyKey {
+  readonly key: string;
+  /** The value as the client sent it, for the echo. */
+  readonly raw: string;
+  /** The name of the header that carried it. */
+  readonly header: string;
+}
 
 /**
  * The most characters of a header's value, parameters included. A key of 255 needs at most 512 with quotes and escapes, and

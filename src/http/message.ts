@@ -1,12 +1,10 @@
-// What the Worker hands to a shard: one message, made of parts that the Worker derived. The client's request itself
-// never travels: no header and no URL of its own is a header or URL of the call to the shard, and no abort signal rides
-// along. A message is its head's length (32 bits, big-endian), the head as JSON, and then the request's body.
+// What the Worker sends to a shard: one message, built from parts that the Worker derived. The client's request itself is
+// never passed on: none of its headers, its URL or its abort signal becomes part of the call to the shard. A message is
+// the length of its head (32 bits, big-endian), the head as JSON, and then the request's body.
 
-import type { Origin } from "../config/resolved.ts";
-import type { BodyForm, DuplicateRule } from "../config/words.ts";
-import type { Policy } from "../core/record.ts";
+import type { Origin, RouteRules } from "../config/resolved.ts";
+import type { BodyForm } from "../config/words.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
-import type { VerdictLists } from "../core/verdict.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
@@ -42,7 +40,7 @@ export interface Verification {
 
 /** A body that follows the head as a stream. */
 export interface Upload {
-  /** What of the fingerprint is known before the body; `null` where bodies are not compared and it is known already. */
+  /** The parts of the fingerprint that are known before the body; `null` where bodies are not compared. */
   readonly fingerprintParts: FingerprintParts | null;
   /** What the client declared; `null` when it sends in chunks. */
   readonly length: number | null;
@@ -54,46 +52,45 @@ export interface Upload {
 /** Bodies up to this size may be held whole, larger ones never are. JSON is compared as such up to here. */
 export const WHOLE_BODY_BYTES = 1 << 20;
 
-/** All that a shard needs to know to run one exchange. */
-export interface ExchangeHead {
-  readonly recordId: RecordId;
-  /** The idempotency key, and the path of its route as configured: what operators call the record. */
+/** Which record the request belongs to, and what operators call it: the key, and the path of its route as configured. */
+export interface RecordName {
+  readonly id: RecordId;
   readonly key: string;
   readonly route: string;
+}
+
+/** What the shard needs to know of the client's request. */
+export interface RequestFacts {
   /** The key as the client sent it; every response repeats it. */
   readonly echo: string;
-  readonly fingerprint: Fingerprint;
-  /** `null` when the body is all there; then `fingerprint` is that of the request. */
-  readonly upload: Upload | null;
-  /** Whether requests with this fingerprint have the same bytes. */
-  readonly sameBytes: boolean;
   /** For the attempt that this request may start. */
   readonly attemptId: AttemptId;
-  readonly policy: Policy;
-  readonly lists: VerdictLists;
-  readonly duplicate: DuplicateRule;
-  /** How long a duplicate waits for the answer of the attempt in flight, or for its beginning. */
-  readonly waitMs: number;
+  readonly fingerprint: Fingerprint;
+  /** Whether requests with this fingerprint have the same bytes. */
+  readonly sameBytes: boolean;
+  /** `null` when the whole body is in the message; then `fingerprint` covers it. */
+  readonly upload: Upload | null;
   /** The last event of a stream that the client has seen (HTML standard, section 9.2.4). */
   readonly lastEventId: string | null;
-  readonly timeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly maxResponseBodyBytes: number;
-  readonly mismatchStatus: number;
-  readonly omitHeaders: readonly string[];
+}
+
+/** All that a shard needs to know to run one exchange. */
+export interface ExchangeHead {
+  readonly record: RecordName;
+  readonly request: RequestFacts;
+  readonly rules: RouteRules;
   readonly call: OriginCall;
-  /** `null` where the route asks nobody. */
+  /** `null` where nobody can be asked. */
   readonly verification: Verification | null;
-  /** What is to be said of this exchange, and the trace that it belongs to. */
   readonly telemetry: Telemetry;
 }
 
 export type ExchangeMessage = Message<ExchangeHead>;
 
-/** What the Worker hands over: a whole message, or the beginning of one and the rest of its body. */
+/** What the Worker sends: a whole message, or the beginning of one and a reader for the rest of its body. */
 export interface ExchangeRequest extends ExchangeMessage {
   readonly rest: BodyReader | null;
-  /** Gives the memory of `body` back: it cannot be sent any more. To be called once or more. */
+  /** Gives the memory of `body` back, after which it cannot be sent. May be called more than once. */
   free(): void;
 }
 
@@ -115,7 +112,7 @@ export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
   return bytes;
 }
 
-/** Only ever reads what `encodeMessage` wrote, in the same deployment or the one before. */
+/** Reads only what `encodeMessage` wrote, in the same deployment or the one before. */
 export function decodeMessage<Head>(bytes: Uint8Array): Message<Head> {
   const headBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
   const bodyAt = LENGTH_BYTES + headBytes;

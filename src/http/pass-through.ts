@@ -4,7 +4,14 @@
 import type { Origin } from "../config/resolved.ts";
 import { finalStatus } from "../core/verdict.ts";
 import { forwardedFor } from "./forwarded.ts";
-import { ATTEMPT_HEADER, ECHO_HEADER, responseHeaders, UNPROTECTED_HEADER } from "./headers.ts";
+import {
+  ATTEMPT_HEADER,
+  ECHO_HEADER,
+  type HeaderPairs,
+  headersOf,
+  responseHeaders,
+  UNPROTECTED_HEADER,
+} from "./headers.ts";
 import type { ExchangeMessage } from "./message.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -74,8 +81,8 @@ function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwar
  * route protected it, and the answer says so. A retry may take effect once more; the operator chose that.
  */
 export async function forwardUnprotected({ head, body }: ExchangeMessage, target: Fetcher | null): Promise<Response> {
-  if (target === null) return problemResponse({ code: "origin-unreachable" }, head.echo);
-  console.error({ message: "record unreachable, request forwarded UNPROTECTED", record: head.recordId });
+  if (target === null) return problemResponse({ code: "origin-unreachable" }, head.request.echo);
+  console.error({ message: "record unreachable, request forwarded UNPROTECTED", record: head.record.id });
   const { method, url, headers, hasBody } = head.call;
   try {
     const request = new Request(url, {
@@ -84,14 +91,18 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
       redirect: "manual",
       ...(hasBody ? { body } : {}),
     });
-    const response = await target.fetch(request, { redirect: "manual", encodeResponseBody: "manual" });
+    const response = await target.fetch(request, UNCHANGED);
     const { statusText } = response;
     const status = finalStatus(response.status);
-    const pairs = responseHeaders(response.headers).map(([name, value]) => [name, value]);
-    const marked = [...pairs, [ECHO_HEADER, head.echo], [UNPROTECTED_HEADER, "true"]];
-    return new Response(response.body, { status, statusText, headers: marked, encodeBody: "manual" });
+    const own: HeaderPairs = [
+      [ECHO_HEADER, head.request.echo],
+      [UNPROTECTED_HEADER, "true"],
+    ];
+    const sent = headersOf([...responseHeaders(response.headers), ...own]);
+    const init = { status, statusText, headers: sent, encodeBody: "manual" } as const;
+    return new Response(response.body, init);
   } catch (error) {
     console.error({ message: "unprotected call failed", reason: String(error) });
-    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.echo);
+    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.request.echo);
   }
 }

@@ -1,29 +1,18 @@
-// A request that a route protects: its key, scope, body and fingerprint are read, and all is handed to the shard that
-// keeps the key. Nothing goes out before the whole request has been found good.
+// A request that a route protects, acted on: it is read (exchange-request.ts), answered from this isolate's memory if that
+// has its replay, and otherwise run by the shard that keeps its record.
 
-import { type Origin, type Route, shardSet } from "../config/resolved.ts";
+import type { Origin, Route } from "../config/resolved.ts";
 import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import { isPlainInPath } from "../core/question.ts";
-import { attemptId } from "../core/units.ts";
-import { parseTraceparent, type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
-import type { ExchangeSpan, Telemetry, ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
-import { type BodyReader, ByteReader } from "./body-reader.ts";
-import { ByteBudget } from "./byte-budget.ts";
+import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { drain, endAfter } from "./drain.ts";
-import { lastEventId } from "./event-stream.ts";
-import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
-import { forwardedFor, hostForScope } from "./forwarded.ts";
-import { declaredLength, ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
-import { parseKey } from "./key.ts";
-import { type ExchangeRequest, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
-import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
+import { readExchange } from "./exchange-request.ts";
+import type { ExchangeIntent, RefusedExchange } from "./intent.ts";
+import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
-import { nameRecord } from "./record-name.ts";
 import type { ReplayMemory } from "./replay-memory.ts";
-import { readScope, type ScopeValues } from "./scope.ts";
 
 /** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
 export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | null>;
@@ -31,240 +20,74 @@ export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Prom
 /** The ways out of the Worker. */
 export interface Ports {
   readonly callShard: CallShard;
-  /** Where requests go; `null` when the origin names a binding that is not there. */
+  /** Where requests go; `null` when the origin names a binding that does not exist. */
   readonly target: (origin: Origin) => Fetcher | null;
-  /** What this isolate answers alone is said there; of all else the shard tells. */
+  /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
   readonly reporter: ExchangeReporter;
 }
 
-/** The alarm waits for the answer, and the platform gives it 15 minutes in all. */
-const MOST_VERIFICATION_MS = 30_000;
-
-/** What the bodies share that an isolate's requests hold before a shard has taken them; for which it is too little, they flow. */
-const HELD_BYTES = 24 << 20;
-
-/** As long as any of them can be held: it is read soon, or not held, and then offered three times at most. */
-const HELD_MS = 60_000;
-
-/** What the requests of this isolate hold of their bodies. */
-export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
-
-/** The answer to a protected request; `null` when the route lets a request without a key pass. */
-export async function protect(
-  request: Request,
-  url: URL,
-  route: Route,
-  ports: Ports,
-  replays: ReplayMemory,
-): Promise<Response | null> {
-  const { reporter } = ports;
-  const span = reporter.begin({ route: route.path, recordId: null, telemetry: telemetryOf(request.headers, route) });
-  const refuse = (problem: ClientProblem): Response =>
-    reporter.finish(span, problemResponse(problem, null), outcomeOf(problem.code));
-  const parsed = parseKey(request.headers, route.headers, route.keyFormat);
-  switch (parsed.kind) {
-    case "absent":
-      if (route.key === "required") {
-        return refuse({ code: "key-missing", header: route.headers[0] ?? ECHO_HEADER });
-      }
-      reporter.passed(route.path);
-      return null;
-    case "invalid":
-      return refuse({ code: "key-invalid", reason: parsed.reason });
-    case "key":
-      return exchange(request, url, route, parsed, ports, replays, span);
-  }
+/** Refuses a request whose key is missing or invalid. */
+export function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Response {
+  return finishWith(intent.problem, null, beginSpan(intent, reporter), reporter);
 }
 
-interface Key {
-  readonly key: string;
-  readonly raw: string;
-  readonly header: string;
-}
-
-async function exchange(
-  request: Request,
-  url: URL,
-  route: Route,
-  key: Key,
-  ports: Ports,
-  replays: ReplayMemory,
-  span: ExchangeSpan,
-): Promise<Response> {
+export async function exchange(intent: ExchangeIntent, ports: Ports, replays: ReplayMemory): Promise<Response> {
+  const { route, key } = intent;
   const { reporter } = ports;
-  const refuse = (problem: ClientProblem): Response =>
-    reporter.finish(span, problemResponse(problem, key.raw), outcomeOf(problem.code));
-  const scope = readScope(request.headers, hostForScope(url, request.headers, route), route.scope);
-  if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
-  const tooLarge = (rest: BodyReader): Promise<Response> =>
-    endAfter(refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }), drain(rest));
-  const comparesNone = route.fingerprint.body === "none";
-  const length = declaredLength(request.headers);
-  // Where bodies are not compared they only flow through, so their size is of no matter.
-  if (!comparesNone && request.body !== null && length !== null && length > route.maxRequestBodyBytes) {
-    return tooLarge(new ByteReader(request.body));
+  const span = beginSpan(intent, reporter);
+  const read = await readExchange(intent, span);
+  if (read.kind === "refuse") {
+    const response = finishWith(read.problem, key.raw, span, reporter);
+    return read.unread === null ? response : endAfter(response, drain(read.unread));
   }
-  const bound = comparesNone ? WHOLE_BODY_BYTES : Math.min(WHOLE_BODY_BYTES, route.maxRequestBodyBytes);
-  const isSmall = length !== null && length <= Math.min(SMALL_BYTES, bound);
-  const reading = isSmall ? readSmall(request) : readBounded(request.body, bound, requestMemory);
-  const body = await reading.catch(() => null);
-  if (body === null) {
-    const reason = "The request's body broke off or is malformed.";
-    return refuse({ code: "request-invalid", reason });
-  }
-  if (body.kind === "over" && !comparesNone && body.readBytes > route.maxRequestBodyBytes) {
-    return tooLarge(body.rest);
-  }
-  const exchangeRequest = await exchangeRequestFor(request, url, route, key, scope.values, body, span);
   try {
-    return await answer(exchangeRequest, route, ports, replays, span, () => refuse({ code: "store-unavailable" }));
+    const response = await answer(read.exchange, route, ports, replays, span);
+    return response ?? finishWith({ code: "store-unavailable" }, key.raw, span, reporter);
   } finally {
-    exchangeRequest.free();
+    read.exchange.free();
   }
 }
 
+/** The answer of this isolate, of the shard, or of the origin without protection; `null` when there is none. */
 async function answer(
-  exchangeRequest: ExchangeRequest,
+  request: ExchangeRequest,
   route: Route,
-  ports: Ports,
+  { reporter, callShard, target }: Ports,
   replays: ReplayMemory,
   span: ExchangeSpan,
-  unavailable: () => Response,
-): Promise<Response> {
-  const { reporter } = ports;
-  const { head } = exchangeRequest;
-  span.recordId = head.recordId;
-  // What is asked of a part of a stream, or with a body still to come, is for the shard to answer.
-  const isPlain = exchangeRequest.rest === null && head.lastEventId === null;
-  const known = isPlain ? replays.find(head, Date.now()) : null;
+): Promise<Response | null> {
+  const { id: recordId } = request.head.record;
+  const { fingerprint, echo, lastEventId } = request.head.request;
+  span.recordId = recordId;
+  // Only the shard can answer from the middle of a stream, or compare a body that is still to come.
+  const asked = request.rest === null && lastEventId === null ? { recordId, fingerprint, echo } : null;
+  const known = asked === null ? null : replays.find(asked, Date.now());
   if (known !== null) return reporter.finish(span, known, "replay");
-  const response = await ports.callShard(route, exchangeRequest);
-  if (response !== null) return isPlain ? replays.keep(response, head, Date.now()) : response;
-  // What has been read of a stream, or taken by a shard, cannot be sent anywhere else.
-  if (route.onStoreFailure === "open" && exchangeRequest.rest === null && !isGone(exchangeRequest)) {
-    return reporter.finish(span, await forwardUnprotected(exchangeRequest, ports.target(route.origin)), "unprotected");
-  }
-  return unavailable();
+  const response = await callShard(route, request);
+  if (response !== null) return asked === null ? response : replays.keep(response, asked, Date.now());
+  if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
+  return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
 }
 
-/** Whether the body has been given back. */
-function isGone({ body: { buffer } }: ExchangeRequest): boolean {
-  return buffer instanceof ArrayBuffer && buffer.detached;
+/** Whether the body can still go elsewhere: a stream that has been read, or bytes that a shard has taken, cannot. */
+function canSendBody({ rest, body: { buffer } }: ExchangeRequest): boolean {
+  return rest === null && !(buffer instanceof ArrayBuffer && buffer.detached);
 }
 
-function telemetryOf(headers: Headers, { log, serverTiming }: Route): Telemetry {
-  return { log, serverTiming, trace: parseTraceparent(headers.get(TRACEPARENT_HEADER)) };
+function beginSpan(
+  { request, route }: Pick<ExchangeIntent, "request" | "route">,
+  reporter: ExchangeReporter,
+): ExchangeSpan {
+  const { path, log, serverTiming } = route;
+  const trace = parseTraceparent(request.headers.get(TRACEPARENT_HEADER));
+  return reporter.begin({ route: path, recordId: null, telemetry: { log, serverTiming, trace } });
 }
 
-async function exchangeRequestFor(
-  request: Request,
-  url: URL,
-  route: Route,
-  key: Key,
-  scope: ScopeValues,
-  body: BoundedBody,
-  { log, serverTiming, trace }: Telemetry,
-): Promise<ExchangeRequest> {
-  const parts: FingerprintParts = {
-    method: request.method,
-    path: url.pathname,
-    query: url.search,
-    headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
-  };
-  const begun = body.kind === "whole" ? body.body.bytes : new Uint8Array();
-  const comparesNone = route.fingerprint.body === "none";
-  const [record, fingerprint] = await Promise.all([
-    nameRecord(key.key, scope, shardSet(route)),
-    // Of a body that is still coming, the shard digests the bytes; what is computed here is then of no use.
-    fingerprintRequest(parts, begun, route.fingerprint.body),
-  ]);
-  const upload: Upload = {
-    fingerprintParts: comparesNone ? null : parts,
-    length: declaredLength(request.headers),
-    maxBytes: route.maxRequestBodyBytes,
-    compare: route.fingerprint.body === "json" ? "json" : "bytes",
-  };
-  const verification = verificationOf(request, url, route, key);
-  // Whom nobody can ask about, nobody is told to wait for.
-  const { policy } = route.rules;
-  const unknown = policy.unknown === "verify" && verification === null ? "hold" : policy.unknown;
-  return {
-    head: {
-      recordId: record,
-      key: key.key,
-      route: route.path,
-      echo: key.raw,
-      fingerprint,
-      upload: body.kind === "whole" ? null : upload,
-      sameBytes: route.fingerprint.body === "bytes",
-      attemptId: attemptId(crypto.randomUUID()),
-      ...route.rules,
-      policy: { ...policy, unknown },
-      lastEventId: lastEventId(request.headers.get("last-event-id")),
-      call: {
-        origin: route.origin,
-        method: request.method,
-        url: originUrl(route.origin, url),
-        headers: forwardedHeaders(request.headers, url, route, key, trace),
-        hasBody: request.body !== null,
-      },
-      verification,
-      telemetry: { log, serverTiming, trace },
-    },
-    body: begun,
-    rest: body.kind === "whole" ? null : body.rest,
-    free: () => {
-      if (body.kind === "whole") body.body.free();
-    },
-  };
-}
-
-/** But for `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
-function forwardedHeaders(headers: Headers, url: URL, route: Route, key: Key, trace: Trace | null): HeaderPairs {
-  const { forwardKey, origin } = route;
-  const forwarded = forwardedFor(url, headers, route.trustForwarded);
-  const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));
-  const mark = loopMark(origin, headers);
-  const replaced = forwarded.set.map(([name]) => name);
-  const unforwarded = forwardKey.kind === "client" ? [] : keyNames;
-  const drop = new Set([TRACEPARENT_HEADER, ...forwarded.drop, ...replaced, ...unforwarded]);
-  if (trace === null) drop.add(TRACESTATE_HEADER);
-  if (mark !== null) drop.add(LOOP_HEADER);
-  const added: [string, string][] = [];
-  if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
-  if (mark !== null) added.push([LOOP_HEADER, mark]);
-  const own = new Set([...keyNames, ...route.fingerprint.headers, ...scopeHeaders(route)]);
-  return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
-}
-
-/** In lower case. A cookie's header is no name that a server could mistake. */
-function scopeHeaders({ scope }: Route): readonly string[] {
-  return scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
-}
-
-function verificationOf(request: Request, url: URL, route: Route, key: Key): Verification | null {
-  const { verify, origin, forwardKey, rules } = route;
-  const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
-  if (verify === null) return null;
-  const [path = ""] = verify.split(/[?#]/, 1);
-  if (path.includes("{key}") && !isPlainInPath(originKey)) return null;
-  const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
-  const isPath = target.startsWith("/");
-  return {
-    origin: isPath ? origin : { kind: "url", url: target },
-    url: isPath ? originUrl(origin, new URL(target, url)) : target,
-    // The caller's own, so that the origin tells nobody of another's operation; but for what belongs to the body.
-    headers: forwardedHeaders(request.headers, url, route, key, null).filter(
-      ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
-    ),
-    timeoutMs: Math.min(rules.timeoutMs, MOST_VERIFICATION_MS),
-    idleTimeoutMs: Math.min(rules.idleTimeoutMs, MOST_VERIFICATION_MS),
-    maxBytes: rules.maxResponseBodyBytes,
-  };
-}
-
-/** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so quoting is all that it can need. */
-function stepKey({ key, raw }: Key, step: string): string {
-  const value = `${key}:${step}`;
-  return raw.startsWith('"') ? `"${value.replaceAll(/["\\]/g, "\\$&")}"` : value;
+function finishWith(
+  problem: ClientProblem,
+  echo: string | null,
+  span: ExchangeSpan,
+  reporter: ExchangeReporter,
+): Response {
+  return reporter.finish(span, problemResponse(problem, echo), outcomeOf(problem.code));
 }

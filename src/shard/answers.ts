@@ -1,6 +1,8 @@
-// The responses of an exchange: the origin's own, a replay of it, and what the gateway adds to both. Bytes are sent as
-// they came, under the content coding that they came with.
+// The answers of an exchange: the origin's response, a replay of it, or a problem, with the headers that the gateway adds.
+// Bytes are sent as they came, under the content coding that they came with.
 
+import { type Outcome, outcomeOf } from "../core/outcome.ts";
+import type { ClientProblem } from "../core/problem.ts";
 import type { Completed } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { freeBytes } from "../http/byte-budget.ts";
@@ -15,6 +17,7 @@ import {
   SMALL_HEADER,
 } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import { problemResponse } from "../http/problem-response.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
 import type { Bodies } from "./store/bodies.ts";
 import { bytePipe, type Patience } from "./body/byte-pipe.ts";
@@ -32,6 +35,22 @@ export interface ResponseHead {
   readonly headers: HeaderPairs;
 }
 
+/** The response to one request, and the outcome that is reported for it. */
+export interface ExchangeAnswer {
+  readonly response: Response;
+  readonly outcome: Outcome;
+}
+
+/** Makes the answer for each request that shares it, with that request's own echo. */
+export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
+
+export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
+  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code) };
+}
+
+/** How soon a client may ask again while an attempt is in flight; most calls are over by then. */
+export const POLL_MS = 1000;
+
 export type Body = Uint8Array | ReadableStream<Uint8Array>;
 
 /** These have no body, whatever else they say (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
@@ -42,38 +61,51 @@ export function firstAnswer(head: ResponseHead, body: Body, echo: string, expire
   return answer(head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
 }
 
-/** The first answer while it still comes, for one who came later: from its first byte, or from where he left off. */
+/** The first answer while it still comes, for a later request: from its first byte, or from where that client left off. */
 export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): Response {
   return answer(response, replayable(response, head), body, [
-    [ECHO_HEADER, head.echo],
+    [ECHO_HEADER, head.request.echo],
     [REPLAYED_HEADER, "true"],
   ]);
 }
 
-/** The same answer from the record, but for the headers that the route keeps out of replays; `null` when its body is gone. */
+/** What a replay is made from. */
+export interface Replayable {
+  readonly record: Completed;
+  readonly stored: FoundResponse;
+}
+
+export interface ReplayPorts {
+  readonly ledger: BodyStores;
+  readonly timers: Timers;
+  readonly offsets: EventOffsets;
+}
+
+/** The first answer from the record, without the headers that the route keeps out of replays; `null` when its body is gone. */
 export async function replay(
-  stored: FoundResponse,
-  record: Completed,
+  { record, stored }: Replayable,
   head: ExchangeHead,
-  ledger: BodyStores,
-  timers: Timers,
-  offsets: EventOffsets,
   caller: AbortSignal | null,
+  { ledger, timers, offsets }: ReplayPorts,
 ): Promise<Response | null> {
   const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
-  const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.idleTimeoutMs });
+  const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.rules.idleTimeoutMs });
   if (body === null) return null;
-  const added: HeaderPairs = [[ECHO_HEADER, head.echo], ...expires(record.expiresAt), [REPLAYED_HEADER, "true"]];
+  const added: HeaderPairs = [
+    [ECHO_HEADER, head.request.echo],
+    ...expires(record.expiresAt),
+    [REPLAYED_HEADER, "true"],
+  ];
   return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
-/** Marks what the Worker may remember: see http/replay-memory.ts. What it does not look at there is never marked. */
-function small(body: FoundBody, { upload, lastEventId }: ExchangeHead): HeaderPairs {
+/** Marks what the Worker may remember (http/replay-memory.ts). It does not look there for uploads or resumed streams. */
+function small(body: FoundBody, { request: { upload, lastEventId } }: ExchangeHead): HeaderPairs {
   const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
 
-/** Where stored bodies lie. */
+/** Where stored bodies are. */
 export interface BodyStores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
@@ -82,12 +114,12 @@ export interface BodyStores {
 }
 
 /**
- * Up to where the client has seen a response already: with the event that it names in `Last-Event-ID`. Nothing of it when
- * it names none, when the event is not found, or when the body is no plain event stream.
+ * Where the client left off in a response: after the event that it names in `Last-Event-ID`. The start, when it names none,
+ * when the event is not found, or when the body is not an uncompressed event stream.
  */
 export async function seenUpTo(
   { headers }: ResponseHead,
-  { lastEventId }: ExchangeHead,
+  { request: { lastEventId } }: ExchangeHead,
   find: (id: string) => Promise<BodyPosition>,
 ): Promise<BodyPosition> {
   const value = (wanted: string): string | undefined => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
@@ -122,7 +154,7 @@ function findIn(bytes: Uint8Array, id: string): BodyPosition {
   return { ...START, bytes: search.offset ?? 0 };
 }
 
-/** Of a body that is not erased while it is looked through. */
+/** Holds the body, so that it is not erased during the search. */
 export async function findInChunks(
   { name, count }: { readonly name: string; readonly count: number },
   id: string,
@@ -170,8 +202,8 @@ export async function storedBytes(
 const LEFT_TO_RUNTIME_BYTES = 16 * 1024;
 
 /**
- * The bytes of a first answer that is all there. They are freed when the client has taken them; or at once, where the isolate
- * holds much, and then `reopen` gives them once more from the record. It gives `null` where the record does not keep them.
+ * The bytes of a first answer that has arrived whole. They are freed when the client has taken them. Where the isolate holds
+ * much, they are freed at once, and `reopen` reads them again from the record; it gives `null` where the record does not keep them.
  */
 export async function wholeBody(
   bytes: Uint8Array,
@@ -195,7 +227,7 @@ export async function wholeBody(
   return bytePipe({ next, cancel: () => undefined }, bytes.byteLength, patience).readable;
 }
 
-function replayable({ headers }: ResponseHead, { omitHeaders }: ExchangeHead): HeaderPairs {
+function replayable({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
   return headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
 }
 

@@ -1,32 +1,17 @@
-// How an attempt ends: the word that it leaves in its record, and what its own client hears. The word comes first (G4), and
-// what would contradict the record is never told.
+// How an attempt ends: the event that it writes to its record, and the answer that its own client gets. The write comes
+// first (G4), and an answer that contradicts the record is never sent.
 
 import type { LifeCycleEvent, Step } from "../core/events.ts";
-import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptEnd, type EndReason, judge, type NoResult } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import { problemResponse } from "../http/problem-response.ts";
+import { type AnswerFor, type ExchangeAnswer, POLL_MS, problemAnswer } from "./answers.ts";
 import type { Attachments } from "./store/ledger.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
-import type { AnswerFor } from "./waiters.ts";
 
 /** One step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
-
-/** An answer, and what it is. */
-export interface ExchangeAnswer {
-  readonly response: Response;
-  readonly outcome: Outcome;
-}
-
-export function refuse({ echo }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return { response: problemResponse(problem, echo), outcome: outcomeOf(problem.code) };
-}
-
-/** A client that is told to come again while an attempt lives may do so after this time; most calls are over by then. */
-export const POLL_MS = 1000;
 
 const UNREACHABLE = { code: "origin-unreachable" } as const;
 
@@ -42,27 +27,27 @@ export class AttemptSettlement {
     this.#step = step;
   }
 
-  /** What the client hears; whatever is told first. */
+  /** The client's answer: the first that is given. */
   get answer(): Promise<ExchangeAnswer> {
     return this.#answer.promise;
   }
 
-  tell(told: ExchangeAnswer): void {
-    this.#answer.resolve(told);
+  give(answer: ExchangeAnswer): void {
+    this.#answer.resolve(answer);
   }
 
   refuse(problem: ClientProblem): void {
-    this.#answer.resolve(refuse(this.#head, problem));
+    this.#answer.resolve(problemAnswer(this.#head, problem));
   }
 
-  /** The store failed: nothing is told that a later retry could contradict. */
+  /** The store failed: no answer is given that a later retry could contradict. */
   fail(error: unknown): void {
     this.#answer.reject(error);
   }
 
-  /** No answer came, or its body broke off. Gives what those who wait may be told too; `null` when they look for themselves. */
+  /** No response came, or its body broke off. Returns the answer that all waiters may share; `null` when each re-checks the record. */
   unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): AnswerFor | null {
-    const verdict = judge(end, this.#head.lists);
+    const verdict = judge(end, this.#head.rules.lists);
     const settled = this.passed(verdict === "refused" ? "refused" : "ambiguous", end);
     if (settled === null) return null;
     const { unknown } = this.#record.policy;
@@ -70,7 +55,7 @@ export class AttemptSettlement {
     switch (end.kind) {
       case "unreachable":
         this.refuse(UNREACHABLE);
-        return (head) => refuse(head, UNREACHABLE);
+        return (head) => problemAnswer(head, UNREACHABLE);
       case "dropped":
         this.refuse({ code: "origin-dropped", unknown, retryAfterMs });
         return null;
@@ -80,7 +65,7 @@ export class AttemptSettlement {
     }
   }
 
-  /** An answer that is no result. */
+  /** The response is not a result. */
   passed(type: NoResult, reason: EndReason): Step | null {
     return this.#settle({ type, attemptId: this.#record.attempt.id, reason });
   }
@@ -92,12 +77,12 @@ export class AttemptSettlement {
     return this.#settle(event, stored);
   }
 
-  /** A result whose response cannot be given or stored. It was there, so there is never a second effect. */
+  /** A result whose response cannot be sent or stored. The operation took effect, so it is never repeated. */
   unkept(status: number): void {
     if (this.result(status, null) !== null) this.refuse({ code: "response-not-kept", originalStatus: status });
   }
 
-  /** `null` when the record is no longer the attempt's own; then nobody is told its answer. */
+  /** `null` when the record no longer belongs to this attempt; then its answer goes to nobody. */
   #settle(event: LifeCycleEvent, response: StoredResponse | null = null): Step | null {
     const settled = this.#step(event, { response });
     if (settled.reply.type !== "superseded") return settled;

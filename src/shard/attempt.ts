@@ -1,16 +1,26 @@
-// One attempt while this instance runs it: the call to the origin, and its body on its way into the ledger and to all who
-// read it.
+// One attempt while this instance runs it: `run` calls the origin, and what its response means decides the rest. A result is
+// kept (`#keep`): stored with its record, and streamed to its readers as it is stored. Any other response is passed on
+// (`#pass`). Later requests may attach to a result that has begun.
 
 import type { Started } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { judge, type NoResult } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import { attachedAnswer, type Body, findInChunks, firstAnswer, seenUpTo, wholeBody } from "./answers.ts";
+import {
+  type AnswerFor,
+  attachedAnswer,
+  type Body,
+  type ExchangeAnswer,
+  findInChunks,
+  firstAnswer,
+  seenUpTo,
+  wholeBody,
+} from "./answers.ts";
 import type { Bodies } from "./store/bodies.ts";
 import type { Patience } from "./body/byte-pipe.ts";
-import { AttemptSettlement, type StepRecord, type ExchangeAnswer } from "./attempt-settlement.ts";
+import { AttemptSettlement, type StepRecord } from "./attempt-settlement.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
-import type { StoredBody } from "./store/response-rows.ts";
+import type { StoredBody, StoredResponse } from "./store/response-rows.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "./body/overflow.ts";
 import { PassedBody } from "./body/passed-body.ts";
@@ -19,7 +29,6 @@ import { isShort, passingSpool, spoolFor } from "./body/response-spool.ts";
 import type { Spool } from "./body/spool.ts";
 import { StoreError } from "./store/store-error.ts";
 import type { Timers } from "./timers.ts";
-import type { AnswerFor } from "./waiters.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
@@ -32,13 +41,13 @@ export interface AttemptPorts {
   readonly step: StepRecord;
   readonly timers: Timers;
   readonly offsets: EventOffsets;
-  /** The first client is told of a stream, which others may attach to. */
+  /** The first client gets its stream, and others may attach. */
   readonly begun: () => void;
-  /** The attempt ended without a result: its word stands in the record, and its answer is told to all who wait, or to none. */
-  readonly settled: (tell: AnswerFor | null) => void;
+  /** The attempt ended without a result and its record says so; `answerFor` gives the answer that all waiters share, if any. */
+  readonly settled: (answerFor: AnswerFor | null) => void;
 }
 
-/** A response whose body does not come is told without it: an event stream may be silent for long after its head. */
+/** After this time a response is sent on without waiting for its body: an event stream may be silent long after its head. */
 const HEAD_PATIENCE_MS = 100;
 
 const EMPTY = new Uint8Array();
@@ -50,14 +59,14 @@ export class Attempt {
   readonly #settlement: AttemptSettlement;
   #response: OriginResponse | null = null;
   #spool: Spool | null = null;
-  /** The body of an answer that is no result, while it is passed on. */
+  /** The body of a response that is not a result, while it is passed on. */
   #passed: PassedBody | null = null;
   #end: "none" | NoResult = "none";
-  /** As it stood when the attempt ended. */
+  /** The end of the lock, as it was when the attempt ended. */
   #lockedUntil: EpochMs;
   /** Whether the response is to be replayed. */
   #kept = true;
-  /** Where a body goes that is too large for the ledger. */
+  /** Takes a body that is too large for the ledger. */
   #overflow: Overflow | null = null;
   #hasBegun = false;
 
@@ -74,69 +83,48 @@ export class Attempt {
   }
 
   get #patience(): Patience {
-    return { timers: this.#ports.timers, idleMs: this.#head.idleTimeoutMs };
+    return { timers: this.#ports.timers, idleMs: this.#head.rules.idleTimeoutMs };
   }
 
-  /** The first client's answer: when the record is settled, or when the first bytes of a stream are durable. */
+  /** The first client's answer: comes when the record is settled, or when the first bytes of a stream are durable. */
   get answer(): Promise<ExchangeAnswer> {
     return this.#settlement.answer;
   }
 
-  /** Whether it has ended without a result: its lock is not renewed any more. What comes of its body is for its readers alone. */
+  /** Whether it has ended without a result: its lock is no longer renewed, and the rest of its body is for its readers alone. */
   get hasEnded(): boolean {
     return this.#end !== "none";
   }
 
-  /** Whether it has ended so that nobody knows what it did, and still talks with the origin. */
+  /** Whether it has ended with an unknown outcome, and still talks to the origin. */
   get isInDoubt(): boolean {
     return this.#end === "ambiguous" && this.#passed !== null;
   }
 
-  /** Breaks off what is still passed on of an answer in doubt, when its lock has ended. */
+  /** Ends the passing on of a response in doubt, when its lock has ended. */
   cutOff(now: EpochMs): void {
     if (this.isInDoubt && now >= this.#lockedUntil) this.#passed?.cutOff();
   }
 
-  /** Whether the first client has been told that a stream comes. */
+  /** Whether the first client has been given its stream. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
 
-  /** The stream from its first byte, or from where `head` says that the client left off; `null` when there is none. */
-  async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<Response | null> {
-    const attachable = this.#attachable();
-    if (attachable === null) return null;
-    const { bodies, offsets } = this.#ports;
-    const chunks = { name: this.id, count: attachable.spool.chunks };
-    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, bodies, offsets, caller));
-    // Meanwhile it may have broken off, or become too large to keep.
-    const { response, spool } = this.#attachable() ?? {};
-    if (response === undefined || spool === undefined) return null;
-    return attachedAnswer(response, spool.reader(response.length, from), head);
-  }
-
-  #attachable(): { readonly response: OriginResponse; readonly spool: Spool } | null {
-    const response = this.#response;
-    const spool = this.#spool;
-    const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;
-    return response !== null && spool !== null && isThere ? { response, spool } : null;
-  }
-
-  /** Runs to the end, that of the body included. Never rejects. */
+  /** Runs until the attempt and the passing on of its body have ended. Never rejects. */
   async run(call: () => Promise<OriginOutcome>): Promise<void> {
     try {
       const outcome = await call();
       if (!("next" in outcome)) {
-        const tell = this.#settlement.unanswered(outcome);
-        this.#ports.settled(tell);
+        this.#ports.settled(this.#settlement.unanswered(outcome));
         return;
       }
       this.#response = outcome;
-      const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.lists);
+      const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.rules.lists);
       if (verdict === "result") await this.#keep(outcome);
       else await this.#pass(outcome, verdict);
     } catch (error) {
-      // Nothing is heard of it any more, so it must not outlive its lock.
+      // Nothing follows this attempt any longer, so it must not outlive its lock.
       this.#response?.cancel();
       this.#spool?.break();
       this.#passed?.cutOff();
@@ -145,8 +133,8 @@ export class Attempt {
   }
 
   /**
-   * An answer that is no result: its status alone says so, and the record with it. The answer is told to all who wait, also
-   * when its body does not come; one in doubt only as long as no other attempt may start (G1).
+   * A response that is not a result: its status alone says so, and is written to the record. The first client gets it, and so
+   * do all waiters if the origin refused. One in doubt is passed on only until another attempt may start (G1).
    */
   async #pass(response: OriginResponse, type: NoResult): Promise<void> {
     const { timers, settled } = this.#ports;
@@ -156,29 +144,29 @@ export class Attempt {
       return;
     }
     this.#end = type;
-    // Not by the attempt's own name: its record may get a body of that name by then, from the origin when asked or an operator.
+    // Not under the attempt's own name: by then its record may have a body of that name, from a question or an operator.
     const passed = new PassedBody(response, passingSpool(`${this.id}/passed`, this.#ports, this.#patience));
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
     await passed.ready(timers, HEAD_PATIENCE_MS);
-    const tell: AnswerFor = ({ echo }) => ({
-      response: firstAnswer(response, passed.reader(), echo, null),
+    const answerFor: AnswerFor = ({ request }) => ({
+      response: firstAnswer(response, passed.reader(), request.echo, null),
       outcome: type,
     });
-    this.#settlement.tell(tell(this.#head));
-    settled(type === "refused" ? tell : null);
+    this.#settlement.give(answerFor(this.#head));
+    settled(type === "refused" ? answerFor : null);
     await passed.rest();
     due.cancel();
   }
 
-  /** A result: one whose whole body comes at once is stored with its record, any other as it comes. */
+  /** A result: if its whole body comes at once it is stored with its record, otherwise as it comes. */
   async #keep(response: OriginResponse): Promise<void> {
     const first = response.next();
     let isLate = false;
-    // Of a short body, the first piece comes with the head or soon after it: most answers are this, and nothing more.
-    if (isShort(response) && (response.length ?? 0) <= this.#head.maxResponseBodyBytes) {
+    // The first piece of a short body comes with the head or soon after it, and for most responses it is the whole body.
+    if (isShort(response) && (response.length ?? 0) <= this.#head.rules.maxResponseBodyBytes) {
       const piece = await this.#ports.timers.firstOf(first, HEAD_PATIENCE_MS);
       if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
         await this.#completeWhole(response, piece.bytes);
@@ -189,24 +177,24 @@ export class Attempt {
     await this.#keepAsItComes(response, first, isLate);
   }
 
-  /** The body is stored as it comes, and told as it is stored; `isLate` when its first piece has been waited for already. */
+  /** Stores the body as it comes, and sends it on as it is stored; `isLate`: its first piece has already been waited for. */
   async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
     const spool = spoolFor(response, this.id, this.#ports, this.#patience);
     this.#spool = spool;
     if (isLate) this.#begin(response, spool);
-    else void this.#beginWhenShown(response, spool);
+    else void this.#beginWhenReadable(response, spool);
     try {
       for (let piece = await first; ; piece = await response.next()) {
         if (piece.kind === "whole") break;
         if (piece.kind !== "bytes") {
           spool.break();
-          // What is not kept has been settled before.
+          // A response that is not kept has already been settled.
           if (this.#kept) this.#settlement.unanswered(piece);
           return;
         }
         await spool.write(piece.bytes);
         piece.release();
-        const isTooLarge = spool.bytes > this.#head.maxResponseBodyBytes;
+        const isTooLarge = spool.bytes > this.#head.rules.maxResponseBodyBytes;
         if (isTooLarge && this.#overflow === null) await this.#outgrow(response, spool);
       }
       await this.#complete(response, spool);
@@ -218,11 +206,11 @@ export class Attempt {
     }
   }
 
-  /** The body is too large for the ledger: it goes to the bucket, or it is not kept. */
+  /** The body is too large for the ledger: it goes to R2, or it is not kept. */
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
     const { remote } = this.#ports;
     const lost = (): void => {
-      // The origin has answered, so the record says so before anybody reads on; where that fails, it is tried once more.
+      // The origin has answered, so this is written before anybody reads on. If that write fails, `#giveUp` tries once more.
       this.#settlement.result(response.status, null);
       this.#kept = false;
     };
@@ -234,7 +222,6 @@ export class Attempt {
   }
 
   async #complete(response: OriginResponse, spool: Spool): Promise<void> {
-    const { status, statusText, headers } = response;
     const whole = this.#overflow === null ? spool.takeWhole() : null;
     if (whole !== null) {
       await this.#completeWhole(response, whole);
@@ -242,7 +229,7 @@ export class Attempt {
     }
     await this.#overflow?.complete();
     await spool.finish(() => {
-      if (this.#kept) this.#settlement.result(status, { status, statusText, headers, body: this.#storedBody(spool) });
+      if (this.#kept) this.#settlement.result(response.status, storedResponse(response, this.#storedBody(spool)));
     });
   }
 
@@ -252,24 +239,22 @@ export class Attempt {
     return { kind: "chunks", name: this.id, count: chunks, size: bytes };
   }
 
-  /** A body that is all there: stored with its record or, when that fails, told and not kept. */
+  /** A body that has arrived whole: stored with its record or, when that fails, sent and not kept. */
   async #completeWhole(response: OriginResponse, bytes: Uint8Array): Promise<void> {
-    const { status, statusText, headers } = response;
+    const { status } = response;
     let record;
     try {
-      record = this.#settlement.result(status, {
-        status,
-        statusText,
-        headers,
-        body: { kind: "inline", bytes },
-      })?.record;
+      record = this.#settlement.result(status, storedResponse(response, { kind: "inline", bytes }))?.record;
     } catch (error) {
       report(error);
       record = this.#settlement.result(status, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
     const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
-    this.#settlement.tell({ response: firstAnswer(response, body, this.#head.echo, expiresAt), outcome: "first" });
+    this.#settlement.give({
+      response: firstAnswer(response, body, this.#head.request.echo, expiresAt),
+      outcome: "first",
+    });
   }
 
   #giveUp(response: OriginResponse): void {
@@ -278,24 +263,48 @@ export class Attempt {
     this.#settlement.unkept(response.status);
   }
 
-  async #beginWhenShown(response: OriginResponse, spool: Spool): Promise<void> {
+  async #beginWhenReadable(response: OriginResponse, spool: Spool): Promise<void> {
     await this.#ports.timers.firstOf(spool.readable(), HEAD_PATIENCE_MS);
     if (spool.isReadable) this.#begin(response, spool);
   }
 
-  /** There is something to tell: the first client gets its stream, and others may attach. */
+  /** The first client gets its stream, and others may attach. */
   #begin(response: OriginResponse, spool: Spool): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     try {
       const body = spool.reader(response.length);
-      this.#settlement.tell({ response: firstAnswer(response, body, this.#head.echo, null), outcome: "first" });
+      this.#settlement.give({ response: firstAnswer(response, body, this.#head.request.echo, null), outcome: "first" });
     } catch (error) {
-      // Its client cannot be told; the answer is kept all the same.
+      // The client gets no answer, but the response is still kept.
       this.#settlement.fail(error);
     }
     this.#ports.begun();
   }
+
+  /** The stream from its first byte, or from where the client of `head` left off; `null` when there is none. */
+  async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<Response | null> {
+    const attachable = this.#attachable();
+    if (attachable === null) return null;
+    const { bodies, offsets } = this.#ports;
+    const chunks = { name: this.id, count: attachable.spool.chunks };
+    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, bodies, offsets, caller));
+    // Meanwhile it may have broken off, or outgrown the ledger.
+    const { response, spool } = this.#attachable() ?? {};
+    if (response === undefined || spool === undefined) return null;
+    return attachedAnswer(response, spool.reader(response.length, from), head);
+  }
+
+  #attachable(): { readonly response: OriginResponse; readonly spool: Spool } | null {
+    const response = this.#response;
+    const spool = this.#spool;
+    const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;
+    return response !== null && spool !== null && isThere ? { response, spool } : null;
+  }
+}
+
+function storedResponse({ status, statusText, headers }: OriginResponse, body: StoredBody): StoredResponse {
+  return { status, statusText, headers, body };
 }
 
 /** Only the store's own failures say that a response could not be stored; anything else is a bug. */

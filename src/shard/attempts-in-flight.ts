@@ -1,13 +1,14 @@
-// The attempts that this instance runs right now, each with those who wait for it.
+// The attempts that this instance runs right now, each with its waiters.
 
 import type { EpochMs, RecordId } from "../core/units.ts";
+import type { AnswerFor } from "./answers.ts";
 import type { Attempt } from "./attempt.ts";
 import type { RequestBody } from "./body/request-body.ts";
-import { type AnswerFor, Waiters } from "./waiters.ts";
+import { Waiters } from "./waiters.ts";
 
 export interface AttemptInFlight {
   readonly attempt: Attempt;
-  /** Of its request. */
+  /** The body of its request. */
   readonly body: RequestBody;
   readonly waiters: Waiters;
 }
@@ -17,7 +18,7 @@ const CALLS_AT_ONCE = 6;
 
 export class AttemptsInFlight {
   readonly #all = new Map<RecordId, AttemptInFlight>();
-  /** Those that have ended in doubt, and whose answer is still on its way to their clients. */
+  /** Attempts that have ended in doubt while their answer is still being passed on. */
   readonly #inDoubt = new Map<RecordId, Attempt>();
   #crowded = 0;
 
@@ -25,7 +26,7 @@ export class AttemptsInFlight {
     return this.#all.size;
   }
 
-  /** How many have begun while as many others lived as the platform lets call at once: their calls may have waited. */
+  /** How many attempts have begun while all connections were in use, so that their calls may have waited. */
   get crowded(): number {
     return this.#crowded;
   }
@@ -36,35 +37,35 @@ export class AttemptsInFlight {
 
   add(id: RecordId, attempt: Attempt, body: RequestBody): AttemptInFlight {
     if (this.#all.size >= CALLS_AT_ONCE) this.#crowded += 1;
-    const living = { attempt, body, waiters: new Waiters() };
-    this.#all.set(id, living);
-    return living;
+    const inFlight = { attempt, body, waiters: new Waiters() };
+    this.#all.set(id, inFlight);
+    return inFlight;
   }
 
   /**
-   * Cuts off an attempt in doubt that still talks with the origin after its lock has ended: from then on another one may
-   * start, or the origin be asked whether it took effect (G1, G6). To be called before either can happen, since timers come late.
+   * Cuts off an attempt in doubt that still talks to the origin after its lock has ended: from then on another attempt may
+   * start, or the origin may be asked whether it took effect (G1, G6). Called before either can happen, since timers come late.
    */
   cutOff(id: RecordId, now: EpochMs): void {
     this.#all.get(id)?.attempt.cutOff(now);
     this.#inDoubt.get(id)?.cutOff(now);
   }
 
-  /** Its word stands in the record: nobody needs to wait for it any more. What follows of its answer is for its readers alone. */
-  settled(id: RecordId, { attempt, waiters }: AttemptInFlight, tell: AnswerFor | null): void {
+  /** The record has the attempt's verdict, so nobody waits any longer. The rest of its answer is for its readers alone. */
+  settled(id: RecordId, { attempt, waiters }: AttemptInFlight, answerFor: AnswerFor | null): void {
     this.#remove(id, attempt);
     if (attempt.isInDoubt) this.#inDoubt.set(id, attempt);
-    waiters.wake(tell);
+    waiters.wake(answerFor);
   }
 
-  /** It is over, its answer too. */
+  /** The attempt is over, and its answer has been passed on. */
   remove(id: RecordId, { attempt, waiters }: AttemptInFlight): void {
     this.#remove(id, attempt);
     if (this.#inDoubt.get(id) === attempt) this.#inDoubt.delete(id);
     waiters.wake(null);
   }
 
-  /** A record that expired under its attempt may have another one by now: that stays. */
+  /** A record that expired under its attempt may have a newer attempt by now, which stays. */
   #remove(id: RecordId, attempt: Attempt): void {
     if (this.#all.get(id)?.attempt === attempt) this.#all.delete(id);
   }

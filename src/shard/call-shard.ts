@@ -1,5 +1,5 @@
-// The Worker's way to a shard. A call that fails is made again, by a new stub, with the same attempt id: the shard runs
-// an attempt once, however often it is delivered. What still fails is told as such, and nothing is sent anywhere.
+// The Worker's calls to a shard. A call that fails is made again, by a new stub, with the same attempt id: the shard runs
+// an attempt once, however often it is delivered. If the retries fail too, the caller learns that, and nothing is sent on.
 
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
@@ -9,13 +9,13 @@ import { type ExchangeRequest, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_UR
 import type { CallShard } from "../http/protect.ts";
 import { type ShardPlace, shardName } from "./shard-place.ts";
 
-/** Before the second try, and before the third: an object that was reset begins anew within a few milliseconds. */
+/** Before the second try, and before the third: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   return async (route, exchange) => {
     const { jurisdiction, locationHint } = route;
-    const place = { name: shardName(exchange.head.recordId, route.shards), jurisdiction, locationHint };
+    const place = { name: shardName(exchange.head.record.id, route.shards), jurisdiction, locationHint };
     // A stub that has failed stays broken (platform rule), so each try has its own.
     const call = (url: string, body: BodyInit): Promise<Response> =>
       shardStub(namespace, place).fetch(url, { ...OPTIONS, body });
@@ -37,13 +37,13 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   };
 }
 
-/** How long a call may take to fail after its body was refused: then it was no answer, and it is made again with the same bytes. */
+/** A call that fails within this time after its body was refused has not been answered, and is made again with the same bytes. */
 const FAILING_MS = 100;
 
 /**
- * Offers a body to the shard. As soon as the shard has taken it, or has no need of it, its memory is given back: duplicates
- * that wait hold nothing here. A call that fails after that is made again with the head alone, which is enough for all but to
- * start an attempt.
+ * Offers a body to the shard. As soon as the shard has taken it, or does not need it, its memory is freed, so that waiting
+ * duplicates hold nothing here. A call that fails after that is made again with the head alone, which is enough for
+ * everything but starting an attempt.
  */
 async function offer(
   exchange: ExchangeRequest,
@@ -71,24 +71,24 @@ async function withRetries(call: () => Promise<Response>): Promise<Response> {
     } catch (error) {
       if (isOverloaded(error)) throw error;
       console.warn({ message: "shard call failed, trying again", reason: String(error) });
-      // Those who failed together do not come back together.
+      // Jitter.
       await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
     }
   }
   return call();
 }
 
-/** The platform's word for: more calls make it worse (Durable Objects documentation, "Error handling"). */
+/** The platform's sign that more calls make it worse (Durable Objects documentation, "Error handling"). */
 function isOverloaded(error: unknown): boolean {
   return typeof error === "object" && error !== null && "overloaded" in error && error.overloaded === true;
 }
 
-/** An origin's redirect is the client's to follow. Followed here, it would choose a URL of the shard. */
+/** The client follows an origin's redirect. If it were followed here, the origin would choose a URL of the shard. */
 const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
 
 /**
- * The same for a client's request and for an operator's, since the first call to an object decides where it is made. A stub
- * that has failed stays broken (platform rule), so each call needs its own.
+ * The same for requests of clients and of operators, since the first call to an object decides where the object is created.
+ * A stub that has failed stays broken (platform rule), so each call needs its own.
  */
 export function shardStub(
   everywhere: DurableObjectNamespace,

@@ -1,10 +1,10 @@
-// What the alarm does: it erases what nobody needs, ends locks, begins to ask about lost attempts, and sets itself anew. All of
-// it in one short turn: it does a slice of each and comes again at once while there is more, and waits for nobody. It never
-// fails, since the platform drops an alarm that does.
+// What the alarm does: it erases what has expired, ends locks, begins to ask about lost attempts, and sets itself again. All
+// of it happens in one short turn: a slice of each task, and at once the next alarm while there is more. It waits for nothing
+// and never fails, since the platform drops an alarm that fails too often.
 
 import { epochMs, type EpochMs } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
-import type { Exchanges } from "./exchange.ts";
+import type { Exchanges } from "./exchanges.ts";
 import type { Ledger } from "./store/ledger.ts";
 
 /** Records erased in one turn: few enough that no request waits long behind it (measured: test/bench/README.md). */

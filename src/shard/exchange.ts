@@ -1,40 +1,30 @@
-// The exchange, from claim to answer: load, step, save, act. Every decision is the life cycle's; here stands only the
-// order of things. A claim is decided and written in one turn, and the runtime holds the call to the origin, as any
-// answer, until what was written before is durable (output gate; guarantees G3 and G4).
+// One exchange, from claim to answer: load, step, save, act. `core/life-cycle.ts` decides each step, decide.ts what follows
+// from it, and here it is done. A claim is decided and written in one turn, and the runtime holds the call to the origin,
+// like any answer, until what was written before is durable (output gate; guarantees G3 and G4).
 
 import type { Origin } from "../config/resolved.ts";
-import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
-import { type AttemptId, attemptId, earliest, epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import { type AttemptId, attemptId, epochMs } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { type ExchangeReporter, type ExchangeSpan, timed, waited } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
-import { type Body, replay, storedBytes } from "./answers.ts";
+import { type Body, type ExchangeAnswer, problemAnswer, replay, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
+import type { AttemptInFlight, AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { Patience } from "./body/byte-pipe.ts";
-import { POLL_MS, refuse, type ExchangeAnswer } from "./attempt-settlement.ts";
-import { EventOffsets, START } from "./body/event-offsets.ts";
-import type { Heartbeat } from "./heartbeat.ts";
-import type { Ledger } from "./store/ledger.ts";
-import { type AttemptInFlight, AttemptsInFlight } from "./attempts-in-flight.ts";
-import { callOrigin, originRequest } from "./origin-call.ts";
-import { Questions } from "./questions.ts";
-import type { Reachability } from "./reachability.ts";
-import { RecordSteps, type Stepped } from "./record-steps.ts";
+import { type EventOffsets, START } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
+import { type Action, decide, type Duplicate, notKept, refuse, TAKE_BODY, waitFor } from "./decide.ts";
+import type { Heartbeat } from "./heartbeat.ts";
+import { callOrigin, originRequest } from "./origin-call.ts";
+import type { Questions } from "./questions.ts";
+import type { Reachability } from "./reachability.ts";
+import type { RecordSteps } from "./record-steps.ts";
+import type { Ledger } from "./store/ledger.ts";
 import type { Timers } from "./timers.ts";
-import { type VerificationPorts, verify } from "./verification.ts";
-import { WaitingRoom, type Woken } from "./waiters.ts";
-
-/** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
-const ASK_AGAIN_MS = 10_000;
-
-const FOR_EVER_MS = Number.POSITIVE_INFINITY;
-
-/** Lost attempts that the alarm notices in one turn: few enough that no request waits long behind it. */
-export const LOCKS_AT_ONCE = 100;
+import type { Wait, WaitingRoom, Woken } from "./waiters.ts";
 
 /** What the exchanges need of the shard that they run in. */
 export interface ExchangePorts {
@@ -51,243 +41,215 @@ export interface ExchangePorts {
   readonly reporter: ExchangeReporter;
 }
 
-export class Exchanges {
-  readonly #ports: ExchangePorts;
-  readonly #ledger: Ledger;
-  /** The attempts that this instance runs right now. */
-  readonly living = new AttemptsInFlight();
+/** What all exchanges of a shard share. */
+export interface Shared extends ExchangePorts {
   readonly steps: RecordSteps;
-  readonly #questions: Questions;
-  readonly #offsets = new EventOffsets();
-  readonly #room: WaitingRoom;
+  readonly attempts: AttemptsInFlight;
+  readonly questions: Questions;
+  readonly offsets: EventOffsets;
+  readonly room: WaitingRoom;
+}
 
-  constructor(ports: ExchangePorts) {
-    this.#ports = ports;
-    this.#ledger = ports.ledger;
-    this.#room = new WaitingRoom(ports.timers);
-    this.steps = new RecordSteps({ ...ports, living: this.living, traffic: ports.reporter.traffic });
-    const verification = {
-      ...ports,
-      step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
-        this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
-    };
-    this.#questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
+/** One request, as it reaches the shard. */
+export interface Incoming {
+  readonly head: ExchangeHead;
+  readonly body: RequestBody;
+  /** Aborts when the client disconnects; `null` where that is not known. It ends no attempt (G5), only what is done for this client alone. */
+  readonly caller: AbortSignal | null;
+  readonly span: ExchangeSpan;
+}
+
+export class Exchange {
+  readonly #incoming: Incoming;
+  readonly #shared: Shared;
+  readonly #giveUpAt: number;
+  /** For the attempt that this exchange may start. */
+  #attemptId: AttemptId;
+  #hasAsked = false;
+
+  constructor(incoming: Incoming, shared: Shared) {
+    const { rules, request } = incoming.head;
+    this.#incoming = incoming;
+    this.#shared = shared;
+    this.#giveUpAt = Date.now() + (rules.duplicate === "reject" ? 0 : rules.waitMs);
+    this.#attemptId = request.attemptId;
   }
 
-  /** Answers one request. `caller` tells when its client has gone: that ends no attempt (G5), but what is done for him alone. */
-  async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
-    const span = this.#ports.reporter.begin(head);
-    const claim = { started: false };
+  /**
+   * Runs one action after the other until one gives the answer. There is no `await` between a decision and its action: a claim
+   * and the start of its attempt are one turn, so that no other request ever finds a claim without its attempt.
+   */
+  async answer(): Promise<ExchangeAnswer> {
+    const { head, body, caller } = this.#incoming;
+    let action: Action | null = null;
     try {
-      const told = await this.#answer(head, body, span, caller, (record) => {
-        claim.started = true;
-        return this.#start(head, body, record, span);
-      });
-      return this.#told(span, told);
-    } catch (error) {
-      if (!claim.started) throw error;
-      // Not thrown: the origin may have been called, so nobody may take this for a shard that did nothing.
-      console.error({ message: "exchange failed", reason: String(error) });
-      return this.#told(span, refuse(head, { code: "store-unavailable" }));
+      action = this.#decide();
+      for (;;) {
+        switch (action.kind) {
+          case "take-body":
+            if (await body.take()) action = this.#decide();
+            else action = refuse({ code: "store-unavailable" });
+            break;
+          case "start":
+            return await this.#start(action.record);
+          case "replay": {
+            const response = await replay(action, head, caller, this.#shared);
+            if (response !== null) return { response, outcome: "replay" };
+            action = notKept(action.record);
+            break;
+          }
+          case "attach": {
+            const duplicate: Duplicate = action.duplicate;
+            // Should its own attempt fail, the next one needs an id of its own.
+            if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
+            const response = await duplicate.inFlight.attempt.attach(head, caller);
+            if (response !== null) return { response, outcome: "attached" };
+            // The attempt may have ended during the search for the client's last event.
+            action = this.#inFlight === duplicate.inFlight ? waitFor(duplicate) : this.#decide();
+            break;
+          }
+          case "wait": {
+            const { inFlight, isOwn, hasSameBody, waitMs }: Duplicate = action.duplicate;
+            if (hasSameBody) body.share(inFlight.body);
+            const wait = this.#wait(waitMs, { untilBegun: action.untilBegun, isCounted: !isOwn });
+            const woken: Woken = await waited(this.#incoming.span, this.#shared.room.wait(inFlight.waiters, wait));
+            if (woken.kind === "answered") return woken.answer;
+            action = this.#mayGoOn(woken) ? this.#decide() : refuse(action.refusal);
+            break;
+          }
+          case "ask": {
+            this.#hasAsked = true;
+            const asked = this.#shared.questions.run(head.record.id, action.policy, head.verification);
+            // The question ends by itself.
+            const wait = this.#wait(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
+            const woken: Woken = await waited(this.#incoming.span, this.#shared.room.until(asked, wait));
+            action = this.#mayGoOn(woken) ? this.#decide() : refuse(action.refusal);
+            break;
+          }
+          case "refuse":
+            return problemAnswer(head, action.problem);
+        }
+      }
     } finally {
       // An attempt releases the body itself, at its end.
-      if (!claim.started) bookkeep("releasing a body", () => body.release());
+      if (action?.kind !== "start") bookkeep("releasing a body", () => body.release());
     }
   }
 
-  /** Answers one that cannot be run. */
-  refuse(head: ExchangeHead, problem: ClientProblem): Response {
-    return this.#told(this.#ports.reporter.begin(head), refuse(head, problem));
-  }
-
-  #told(span: ExchangeSpan, { response, outcome }: ExchangeAnswer): Response {
-    return this.#ports.reporter.finish(span, response, outcome);
-  }
-
-  async #answer(
-    head: ExchangeHead,
-    body: RequestBody,
-    span: ExchangeSpan,
-    caller: AbortSignal | null,
-    start: (record: Started) => Promise<ExchangeAnswer>,
-  ): Promise<ExchangeAnswer> {
-    const giveUpAt = Date.now() + (head.duplicate === "reject" ? 0 : head.waitMs);
-    let hasAsked = false;
-    let nextId = head.attemptId;
-    for (;;) {
-      const now = epochMs(Date.now());
-      const { recordId } = head;
-      if (!body.isHere && this.#wouldStart(head, nextId, now)) {
-        if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
-        continue;
-      }
-      const { entry, reply } = this.#request(head, nextId, now);
-      switch (reply.type) {
-        case "start":
-          return start(reply.record);
-        case "replay": {
-          const stored = entry?.response ?? null;
-          const response =
-            stored === null
-              ? null
-              : await replay(stored, reply.record, head, this.#ledger, this.#ports.timers, this.#offsets, caller);
-          span.attempt = reply.record.attempt.number;
-          if (response !== null) return { response, outcome: "replay" };
-          return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
-        }
-        case "in-flight": {
-          const living = this.living.get(recordId);
-          // This very request, delivered once more after its caller lost the way to its answer, waits for that. There are two
-          // of these at most for one attempt, and it is their own: they take nobody's place.
-          const isOwn = living?.attempt.id === head.attemptId;
-          if (isOwn) nextId = attemptId(crypto.randomUUID());
-          const duplicate = isOwn ? "attach" : head.duplicate;
-          const attached = duplicate === "attach" ? await living?.attempt.attach(head, caller) : null;
-          span.attempt = reply.record.attempt.number;
-          if (attached) return { response: attached, outcome: "attached" };
-          // While an event was searched for, the attempt has ended.
-          if (this.living.get(recordId) !== living) continue;
-          const ms = isOwn ? FOR_EVER_MS : giveUpAt - now;
-          const untilRetry = reply.retryFrom - now;
-          if (living === undefined || ms <= 0) {
-            const retryAfterMs = living === undefined ? untilRetry : Math.min(POLL_MS, untilRetry);
-            return refuse(head, { code: "in-flight", retryAfterMs });
-          }
-          if (isOwn || head.sameBytes) body.share(living.body);
-          else if (!body.isHere) {
-            if (!(await body.take())) return refuse(head, { code: "store-unavailable" });
-            // Meanwhile the attempt may have ended.
-            continue;
-          }
-          // One that has begun and cannot be attached to is over only when it has ended.
-          const untilBegun = duplicate === "attach" && !living.attempt.hasBegun;
-          const wait = { head, untilBegun, ms, caller, isCounted: !isOwn };
-          const woken = await waited(span, this.#room.wait(living.waiters, wait));
-          if (woken.kind === "told") return woken.told;
-          if (mayGoOn(woken, caller)) continue;
-          return refuse(head, { code: "in-flight", retryAfterMs: Math.min(POLL_MS, untilRetry) });
-        }
-        case "not-kept":
-          return refuse(head, { code: "response-not-kept", originalStatus: reply.record.status });
-        case "outcome-unknown": {
-          const { verifyAt } = reply.record;
-          if (verifyAt !== null && !hasAsked) {
-            hasAsked = true;
-            const asked = this.#questions.run(recordId, reply.record.policy, head.verification);
-            const wait = { head, untilBegun: false, ms: FOR_EVER_MS, caller, isCounted: true };
-            if (mayGoOn(await waited(span, this.#room.until(asked, wait)), caller)) continue;
-          }
-          const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
-          return refuse(head, { code: "outcome-unknown", retryAfterMs });
-        }
-        case "mismatch":
-          return refuse(head, { code: "key-reused", status: head.mismatchStatus });
-        case "ask":
-        case "settled":
-        case "superseded":
-        case "changed":
-        case "unchangeable":
-        case "seen":
-          throw new TypeError(`a request was answered with ${reply.type}`);
-      }
-    }
-  }
-
-  /** Ends locks that have passed under no living attempt, and begins to ask about outcomes that are unknown: some of each. */
-  meetDeadlines(now: EpochMs): void {
-    for (const id of this.#ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.look(id, now);
-    this.#questions.askDue(now);
-  }
-
-  /** When the alarm has to come next; `null` when there is nothing to come for. */
-  nextDeadline(): EpochMs | null {
-    const question = this.#questions.nextAt(epochMs(Date.now()));
-    const other = this.#ledger.nextDeadline();
-    return question === null || other === null ? (question ?? other) : earliest(question, other);
-  }
-
-  #wouldStart({ recordId, fingerprint, policy }: ExchangeHead, nextId: AttemptId, now: EpochMs): boolean {
-    return this.steps.wouldStart(recordId, { type: "request", fingerprint, attemptId: nextId }, policy, now);
-  }
-
-  #request(head: ExchangeHead, nextId: AttemptId, now: EpochMs): Stepped {
-    const { recordId, fingerprint, policy, verification } = head;
-    const event = { type: "request", fingerprint, attemptId: nextId } as const;
-    return this.steps.take(recordId, event, policy, now, {
+  /** Reads the record, takes the step and writes it, and decides what follows: one turn, without an `await`. */
+  #decide(): Action {
+    const { head, body, span } = this.#incoming;
+    const { record, request, rules, verification } = head;
+    const { steps } = this.#shared;
+    const now = epochMs(Date.now());
+    const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId } as const;
+    // Nothing is claimed for a body that may not come.
+    if (!body.isHere && steps.wouldStart(record.id, event, rules.policy, now)) return TAKE_BODY;
+    const { entry, reply } = steps.take(record.id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
-      label: { key: head.key, route: head.route },
+      label: { key: record.key, route: record.route },
+    });
+    if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
+    return decide(reply, {
+      head,
+      now,
+      isBodyHere: body.isHere,
+      giveUpAt: this.#giveUpAt,
+      hasAsked: this.#hasAsked,
+      stored: entry?.response ?? null,
+      inFlight: this.#inFlight,
     });
   }
 
-  #start(head: ExchangeHead, body: RequestBody, record: Started, span: ExchangeSpan): Promise<ExchangeAnswer> {
-    const { recordId, key, route } = head;
+  get #inFlight(): AttemptInFlight | undefined {
+    return this.#shared.attempts.get(this.#incoming.head.record.id);
+  }
+
+  #wait(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
+    const { head, caller } = this.#incoming;
+    return { head, ms, caller, ...how };
+  }
+
+  /** Nothing is started for a client that has disconnected. */
+  #mayGoOn({ kind }: Woken): boolean {
+    return kind === "look" && this.#incoming.caller?.aborted !== true;
+  }
+
+  /** Never rejects: the origin may have been called, so this must not look like a shard that did nothing. */
+  async #start(record: Started): Promise<ExchangeAnswer> {
+    try {
+      const inFlight = this.#begin(record);
+      // The client may disconnect: the attempt runs on, and its result is kept (G5).
+      this.#shared.waitUntil(this.#runToEnd(inFlight, record));
+      return await inFlight.attempt.answer;
+    } catch (error) {
+      console.error({ message: "exchange failed", reason: String(error) });
+      return problemAnswer(this.#incoming.head, { code: "store-unavailable" });
+    }
+  }
+
+  /** Puts the attempt among those in flight, in the same turn in which the record was claimed for it. */
+  #begin(record: Started): AttemptInFlight {
+    const { head, body, span } = this.#incoming;
+    const { ledger, sync, timers, offsets, steps, attempts, reporter } = this.#shared;
+    const { id: recordId, key, route } = head.record;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
-    bookkeep("counting an attempt", () => this.#ports.reporter.traffic.attempt(route, record.attempt.number));
+    bookkeep("counting an attempt", () => reporter.traffic.attempt(route, record.attempt.number));
     const label = { key, route };
     const attempt = new Attempt(head, record, {
-      reopen: (patience) => this.#reopen(recordId, record, patience),
-      bodies: this.#ledger.bodies,
-      remote: this.#ledger.remote,
-      sync: this.#ports.sync,
-      timers: this.#ports.timers,
-      offsets: this.#offsets,
+      reopen: (patience) => this.#reopen(record, patience),
+      bodies: ledger.bodies,
+      remote: ledger.remote,
+      sync,
+      timers,
+      offsets,
       step: (event, attachments) =>
-        this.steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
-      begun: () => living.waiters.wakeFollowers(),
-      settled: (tell) => this.living.settled(recordId, living, tell),
+        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
+      begun: () => inFlight.waiters.wakeFollowers(),
+      settled: (answerFor) => attempts.settled(recordId, inFlight, answerFor),
     });
-    const living = this.living.add(recordId, attempt, body);
-    // The client may leave: the attempt runs on, and its result is kept (G5).
-    this.#ports.waitUntil(this.#runToEnd(living, head, body, record, span));
-    return attempt.answer;
+    const inFlight = attempts.add(recordId, attempt, body);
+    return inFlight;
   }
 
-  /** The body that an attempt has just stored; `null` where its record does not keep one. */
-  async #reopen(id: RecordId, { attempt }: Started, patience: Patience): Promise<Body | null> {
-    const entry = this.#ledger.find(id);
+  /** The body that the attempt has just stored; `null` where its record does not keep one. */
+  async #reopen({ attempt }: Started, patience: Patience): Promise<Body | null> {
+    const { ledger } = this.#shared;
+    const entry = ledger.find(this.#incoming.head.record.id);
     if (entry === null || entry.response === null || entry.record.attempt.id !== attempt.id) return null;
-    return storedBytes(entry.response.body, this.#ledger, START, patience);
+    return storedBytes(entry.response.body, ledger, START, patience);
   }
 
-  async #runToEnd(
-    living: AttemptInFlight,
-    head: ExchangeHead,
-    body: RequestBody,
-    record: Started,
-    span: ExchangeSpan,
-  ): Promise<void> {
-    const { attempt } = living;
-    const stop = this.#beat(head, record, attempt);
+  async #runToEnd(inFlight: AttemptInFlight, record: Started): Promise<void> {
+    const { head, body, span } = this.#incoming;
+    const { attempts, target } = this.#shared;
+    const stop = this.#renewLock(inFlight.attempt, record);
     try {
-      await attempt.run(() => {
+      await inFlight.attempt.run(() => {
         const request = originRequest(head, body, record.attempt);
-        return timed(span, callOrigin(request, this.#ports.target(request.origin), this.#ports));
+        return timed(span, callOrigin(request, target(request.origin), this.#shared));
       });
     } finally {
-      this.living.remove(head.recordId, living);
+      attempts.remove(head.record.id, inFlight);
       bookkeep("ending a heartbeat", stop);
       bookkeep("releasing a body", () => body.release());
     }
   }
 
-  /** Renews the attempt's lock well before it ends; where that cannot be, whoever looks at the record renews it. */
-  #beat({ recordId }: ExchangeHead, { policy }: Started, attempt: Attempt): () => void {
+  /** Renews the attempt's lock well before it ends. Where that fails, the next step of the record renews it. */
+  #renewLock(attempt: Attempt, { policy }: Started): () => void {
+    const { id } = this.#incoming.head.record;
+    const { heartbeat, steps } = this.#shared;
     const renewal = { type: "renew", attemptId: attempt.id } as const;
     const stops: (() => void)[] = [];
     bookkeep("beginning a heartbeat", () => {
-      const stop = this.#ports.heartbeat.begin(policy.lockMs / 2, () => {
-        // What of its answer is still passed on keeps the object in memory, and no lock.
-        if (attempt.hasEnded) return;
-        this.steps.take(recordId, renewal, policy, epochMs(Date.now()));
+      const stop = heartbeat.begin(policy.lockMs / 2, () => {
+        // A body that is still passed on after the attempt's end keeps the object in memory, but no lock.
+        if (!attempt.hasEnded) steps.take(id, renewal, policy, epochMs(Date.now()));
       });
       stops.push(stop);
     });
     return () => stops.forEach((stop) => stop());
   }
-}
-
-/** Nothing is started for a client that has gone. */
-function mayGoOn({ kind }: Woken, caller: AbortSignal | null): boolean {
-  return kind === "look" && caller?.aborted !== true;
 }

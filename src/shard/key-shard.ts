@@ -1,6 +1,6 @@
-// The Durable Object: one shard, many records. It only wires: the ledger and the alarm to the exchanges, the exchanges
-// to what calls the object. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's stub;
-// both are made by this Worker alone, from parts that no client chooses.
+// The Durable Object: one shard, many records. It only connects the parts: the ledger and the alarm to the exchanges, and
+// the exchanges to the object's callers. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's
+// stub; this Worker alone makes both, from parts that no client chooses.
 
 import { epochMs, recordId } from "../core/units.ts";
 import { decodeMessage, EXCHANGE_URL, type ExchangeHead, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
@@ -12,7 +12,7 @@ import { Alarm, AlarmLag } from "./alarm.ts";
 import { bindingIn } from "./bindings.ts";
 import { doDueWork } from "./due-work.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import { Exchanges } from "./exchange.ts";
+import { Exchanges } from "./exchanges.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
@@ -31,13 +31,13 @@ import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
 import { receive, requestName } from "./body/upload.ts";
 
-/** Where an object calls itself, to be kept in memory. */
+/** The URL at which an object calls itself, to stay in memory. */
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that an operator calls; no other can be called from outside the object. */
 const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic", "sessions", "endSessions"];
 
-/** What is known of the origins is no secret of one shard: all that share an isolate learn from each other. */
+/** What is known about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();
 
 export class KeyShard extends ittyDurable() {
@@ -84,7 +84,7 @@ export class KeyShard extends ittyDurable() {
   override async fetch(request: Request): Promise<Response> {
     if (isOperatorCall(request, OPERATOR_CALLS)) return super.fetch(request);
     const response = await this.#exchange(request);
-    // Nobody takes it any more, and the runtime forgets it without a word: whoever feeds its body has to be told.
+    // The client has disconnected, and the runtime drops the response without cancelling its body; its source must be told.
     if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
     return response;
   }
@@ -147,7 +147,7 @@ export class KeyShard extends ittyDurable() {
     return this.#operator.list(query);
   }
 
-  /** Operator call. `null`: there is none. */
+  /** Operator call. `null`: there is no such record. */
   inspect(id: string): SeenDetail | null {
     return this.#operator.inspect(recordId(id));
   }
@@ -162,14 +162,14 @@ export class KeyShard extends ittyDurable() {
     return this.#operator.sessions();
   }
 
-  /** Operator call, likewise: puts another one in force, and returns it. */
+  /** Operator call, to the operators' object alone: begins a new generation, and returns it. */
   endSessions(): string {
     return this.#operator.endSessions();
   }
 
-  /** Operator call: all numbers of this object. What it has counted is told once. */
+  /** Operator call: all numbers of this object. What it has counted is reported once. */
   numbers(): ShardNumbers {
-    const { count: callsInFlight, crowded } = this.#exchanges.living;
+    const { count: callsInFlight, crowded } = this.#exchanges.attempts;
     const routes = this.#traffic.takeNew();
     const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
     return { routes, callsInFlight, crowded, alarm: this.#alarmLag.told, ...held };
@@ -186,7 +186,7 @@ export class KeyShard extends ittyDurable() {
   }
 }
 
-/** Some request to the object by itself; there is none where its namespace is bound under another name. */
+/** A request of the object to itself. Makes none where its namespace is bound under another name. */
 async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {
   await bindingIn(env, "KEY_SHARD")?.get(id).fetch(ALIVE_URL);
 }

@@ -49,7 +49,7 @@ export interface OriginRequest {
 /** What goes to the origin: the client's request, with the number of the attempt. */
 export function originRequest(head: ExchangeHead, body: RequestBody, attempt: Attempt): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
-  const { timeoutMs, idleTimeoutMs } = head;
+  const { timeoutMs, idleTimeoutMs } = head.rules;
   const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
   return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs: null };
 }

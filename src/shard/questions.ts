@@ -1,6 +1,6 @@
-// Which questions are at the origin, and whose turn is next: one at a time for each record, those of the alarm a few at a
-// time, and each route has its turn, so that an origin that does not answer for one route delays no other. The alarm begins
-// them and waits for none; each that ends lets the next one go.
+// Which questions are being asked of origins, and which is next: one at a time for each record, and a few at a time for the
+// alarm. Routes take turns, so that an origin that does not answer for one route delays no other. The alarm begins questions
+// and waits for none; each one that ends begins the next.
 
 import type { Policy } from "../core/record.ts";
 import { durationMs, earliest, epochMs, type EpochMs, later, latest, type RecordId } from "../core/units.ts";
@@ -9,16 +9,16 @@ import type { Alarm } from "./alarm.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { QUESTION_MS } from "./verification.ts";
 
-/** How many questions of the alarm are at the origin at a time: fewer than the six connections that a shard has. */
+/** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
 const MOST_AT_ONCE = 4;
 
-/** And how many of one route: the others' turns come, whatever it does. */
+/** How many of them may belong to one route, so that the other routes get their turn. */
 const MOST_OF_ROUTE = 2;
 
-/** An instance may be lost with its questions; when they must have been answered, the alarm looks after them. */
+/** An instance may be lost with its questions. The alarm checks after the time by which they must have been answered. */
 const LOOK_AFTER_MS = durationMs(QUESTION_MS + 5000);
 
-/** After the store has failed. */
+/** The pause after the store has failed. */
 const PAUSE_MS = durationMs(5000);
 
 export interface QuestionPorts {
@@ -31,9 +31,9 @@ export interface QuestionPorts {
 
 export class Questions {
   readonly #ports: QuestionPorts;
-  /** All that are at the origin, also those of duplicates. */
+  /** All questions that are being asked, also those of duplicates. */
   readonly #running = new Map<RecordId, Promise<void>>();
-  /** Those that the alarm has begun, by their route. */
+  /** The routes of those that the alarm has begun. */
   readonly #begun = new Map<RecordId, string>();
   /** The route that had its turn last. */
   #lastRoute = "";
@@ -43,7 +43,7 @@ export class Questions {
     this.#ports = ports;
   }
 
-  /** The question about a record, with what the asking client would say; joins the one that is at the origin already. */
+  /** Asks about a record, with `own` as the calling client would ask; joins a question about it that is already being asked. */
   run(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
     const running = this.#running.get(id);
     if (running !== undefined) return running;
@@ -61,7 +61,7 @@ export class Questions {
     return question;
   }
 
-  /** Begins those that are due, as many as may be at the origin at a time. */
+  /** Begins the questions that are due, as many as may be asked at a time. */
   askDue(now: EpochMs): void {
     if (now < this.#pausedUntil) return;
     const { ledger } = this.#ports;
@@ -74,7 +74,7 @@ export class Questions {
         const entry = ledger.find(due.id);
         if (entry === null) continue;
         this.#begun.set(due.id, route);
-        // Whoever waits for nothing hears of no failure: it is logged.
+        // Nothing waits for this one; its failure is logged.
         this.run(due.id, entry.record.policy, null).catch(() => undefined);
         this.#lastRoute = route;
         hasBegun = true;
@@ -83,12 +83,12 @@ export class Questions {
     }
   }
 
-  /** When the alarm has to come for the next of them; `null` when there is none. */
+  /** When the alarm has to come for the next question; `null` when there is none. */
   nextAt(now: EpochMs): EpochMs | null {
     let next: EpochMs | null = null;
     for (const route of this.#ports.ledger.questions.routes()) {
       const first = this.#first(route, now);
-      // What is at the origin, or waits for its turn, is gone on with when a question ends.
+      // What is being asked, or waits for its turn, continues when a question ends.
       const isBusy = first === null || first.isAsked || this.#isFull(route);
       const at = isBusy ? later(now, LOOK_AFTER_MS) : first.at;
       next = next === null ? at : earliest(next, at);
@@ -101,7 +101,7 @@ export class Questions {
     return this.#begun.size >= MOST_AT_ONCE || ofRoute >= MOST_OF_ROUTE;
   }
 
-  /** The first of a route that is not at the origin, or one that is when all are that have waited so long. */
+  /** The first question of a route that is not being asked yet; if all that are read are, the first of them. */
   #first(
     route: string,
     now: EpochMs,
@@ -112,7 +112,7 @@ export class Questions {
     return rows.find(({ isAsked }) => !isAsked) ?? rows[0] ?? null;
   }
 
-  /** A question has ended: another takes its place, and the alarm comes for those that are not due yet. */
+  /** A question has ended: the next one begins, and the alarm is set for those that are not due yet. */
   #goOn(): void {
     try {
       const now = epochMs(Date.now());
@@ -124,7 +124,7 @@ export class Questions {
     }
   }
 
-  /** The alarm tries again. */
+  /** The store failed: the alarm tries again after a pause. */
   #pause(error: unknown): void {
     console.error({ message: "the origin could not be asked", reason: String(error) });
     this.#pausedUntil = later(epochMs(Date.now()), PAUSE_MS);

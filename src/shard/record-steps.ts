@@ -1,5 +1,5 @@
-// One step of one record: load, step, save. Whoever has something to say of a record says it here: a request, an attempt, the
-// alarm, an operator.
+// One step of one record: load, step, save. Every change goes through here, whether it comes from a request, an attempt, the
+// alarm or an operator.
 
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
@@ -20,7 +20,7 @@ export type Stepped = Step & { readonly entry: Entry | null };
 export interface StepPorts {
   readonly ledger: Ledger;
   readonly alarm: Alarm;
-  readonly living: AttemptsInFlight;
+  readonly attempts: AttemptsInFlight;
   readonly traffic: Traffic;
 }
 
@@ -31,39 +31,39 @@ export class RecordSteps {
     this.#ports = ports;
   }
 
-  /** A record as it stands now, for those who only look; `null` when it has expired. */
+  /** The record as it stands now, without changing it; `null` when it has expired. */
   see(id: RecordId, record: IdempotencyRecord, now: EpochMs): IdempotencyRecord | null {
     return this.#outlives(id, record, now)
       ? renewed(record, now)
       : step(record, { type: "tick" }, record.policy, now).record;
   }
 
-  /** An operator's change, with the response that `resolve` gives. Tells why not; `null` when it was made. */
+  /** Makes an operator's change, with the response that `resolve` gives. Returns why not; `null` when it was made. */
   change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
     const entry = this.#ports.ledger.find(id);
     if (entry === null) return "none";
-    // Also one that has said its word and is not done with its body.
-    if (this.#ports.living.get(id) !== undefined) return "in-flight";
+    // Also an attempt that has its verdict, but still receives its body.
+    if (this.#ports.attempts.get(id) !== undefined) return "in-flight";
     const { policy } = entry.record;
     const now = epochMs(Date.now());
-    // What no alarm has seen yet: with the lost attempt goes what had come of its response.
+    // For a lost attempt that no alarm has seen yet. Also discards its partial body.
     if (entry.record.state === "started") this.take(id, { type: "tick" }, policy, now);
     const { reply } = this.take(id, event, policy, now, { response });
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
-  /** Makes of a record what time has made of it. */
+  /** Writes what has become of the record by the passage of time. */
   look(id: RecordId, now: EpochMs): void {
     const { ledger } = this.#ports;
     const policy = ledger.find(id)?.record.policy;
     const left = policy === undefined ? null : this.take(id, { type: "tick" }, policy, now).record;
-    // Whatever was remembered of its lock, this is how it stands.
+    // Replaces what was remembered about the end of its lock.
     ledger.lockEnds.note(id, left);
   }
 
-  /** One step of one record, within one turn: what is read, decided and written here is one commit. */
+  /** One step of one record, without an `await`: what is read, decided and written here is one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
-    this.#ports.living.cutOff(id, now);
+    this.#ports.attempts.cutOff(id, now);
     const entry = this.#current(id, now);
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
@@ -90,7 +90,7 @@ export class RecordSteps {
     return label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? IN_FLIGHT).route;
   }
 
-  /** The record as it stands. A lock never ends under a living attempt, however late its renewal comes. */
+  /** The record as it stands. A lock never ends while its attempt runs, however late its renewal comes. */
   #current(id: RecordId, now: EpochMs): Entry | null {
     const entry = this.#ports.ledger.find(id);
     if (entry === null || !this.#outlives(id, entry.record, now)) return entry;
@@ -98,9 +98,9 @@ export class RecordSteps {
     return this.#ports.ledger.find(id);
   }
 
-  /** Whether the attempt lives whose lock has ended. */
+  /** Whether the lock has ended while its attempt still runs here. */
   #outlives(id: RecordId, record: IdempotencyRecord, now: EpochMs): record is Started {
     if (record.state !== "started" || deadlineOf(record) > now) return false;
-    return this.#ports.living.get(id)?.attempt.id === record.attempt.id;
+    return this.#ports.attempts.get(id)?.attempt.id === record.attempt.id;
   }
 }

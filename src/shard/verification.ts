@@ -1,5 +1,5 @@
-// Whether a lost attempt took effect, asked of the origin itself (`unknown = "verify"`), with the credential that the attempt
-// was claimed with: what an answer means is decided in core/question.ts, and when to ask in questions.ts.
+// Asks the origin itself whether a lost attempt took effect (`unknown = "verify"`), with the credential that the attempt was
+// claimed with. core/question.ts decides what an answer means, and questions.ts when to ask.
 
 import type { Origin } from "../config/resolved.ts";
 import type { LifeCycleEvent, Step } from "../core/events.ts";
@@ -27,16 +27,16 @@ export interface VerificationPorts {
   ) => Step & { readonly entry: Entry | null };
 }
 
-/** What is kept of an answer; one that is larger settles the record without it. */
+/** The largest answer that is kept; a larger one settles the record without its response. */
 const MOST_BYTES = 1 << 20;
 
-/** How long a question may take in all, its second chance and its answer's last byte included; a route may give it less. */
+/** How long a question may take in all, with its second chance and the last byte of the answer; a route may allow less. */
 export const QUESTION_MS = 30_000;
 
 /**
  * Asks what became of the record's last attempt, and settles the record if the origin knows. `own` is the question as another
- * caller would put it, with his own credential: a second chance where the claim's is not taken any more. Rejects when the
- * store fails.
+ * caller would ask it, with that caller's credential: a second chance where the origin no longer accepts the claim's.
+ * Rejects when the store fails.
  */
 export async function verify(
   id: RecordId,
@@ -49,9 +49,9 @@ export async function verify(
   const { reply } = step(id, { type: "verify" }, policy);
   if (reply.type !== "ask") return;
   const attemptId = reply.record.attempt.id;
-  // As it lies now: a lock's end that has just been noticed moves a record.
+  // Found again: the step moves the record if it has just noticed the end of the lock.
   const text = ledger.verification(id, ledger.find(id));
-  // Who says the very same as the claim has no other credential.
+  // A question equal to the claim's carries no other credential.
   const others = JSON.stringify(own) === text ? null : own;
   const answer = await askInTurn(parse(text), others, ports);
   switch (answer.kind) {
@@ -73,7 +73,7 @@ type Answer =
   | { readonly kind: "done"; readonly status: number; readonly response: StoredResponse | null }
   | { readonly kind: "absent" | "rejected" | "open" };
 
-/** With the claim's own credential; where that finds nothing out, with that of whoever asks. */
+/** Asks with the claim's credential and, where the origin rejects that, with the caller's. */
 async function askInTurn(
   claims: Verification | null,
   own: Verification | null,
@@ -92,7 +92,7 @@ async function ask(
   leftMs: number,
   ports: VerificationPorts,
 ): Promise<Answer> {
-  // The route's `timeout` is for all of it: an answer that trickles is none.
+  // The route's `timeout` covers the whole question: an answer that trickles in counts as none.
   const totalMs = Math.min(verification.timeoutMs, leftMs);
   const request = { ...verification, method: "GET", body: null, totalMs };
   const answer = await callOrigin(request, ports.target(verification.origin), ports);

@@ -1,45 +1,41 @@
-// Requests that wait for somebody else's attempt, or for the answer to a question. One that waits costs an entry in a list:
-// no timer of the runtime, no reaction on a promise that lives longer than it. It ends with its time, or with its client,
-// whichever comes first; and there are only so many of them, so that no number of requests with one key takes anything from
-// another.
+// Requests that wait for another request's attempt, or for the answer to a question. A waiter costs one entry in a list: no
+// timer of the runtime, and no reaction on a promise that outlives it. A wait ends at its time limit or when the client
+// disconnects. The number of waiters is bounded, so that requests with one key cannot take memory from all others.
 
 import type { RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import type { ExchangeAnswer } from "./attempt-settlement.ts";
+import type { AnswerFor, ExchangeAnswer } from "./answers.ts";
 import type { Timers } from "./timers.ts";
 
-/** What one of those who waited is told, as the answer to his own request. */
-export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
-
-/** For one record: a client that has lost its way to an answer sends a retry or two, not a hundred at once. */
+/** Waiters for one record: a client that has lost an answer sends a retry or two, not a hundred at once. */
 export const MOST_OF_RECORD = 100;
 
 /**
- * In one object, whose memory is one isolate's: each holds its request's head and the connection to its Worker, some 20 KiB
- * in all, so 20 of 128 MB.
+ * Waiters in one object, whose memory is one isolate's: each holds its request's head and the connection to its Worker, some
+ * 20 KiB in all, so at most 20 of 128 MB.
  */
 export const MOST_OF_SHARD = 1000;
 
 export type Woken =
-  /** Something has changed: he looks again. */
+  /** Something has changed: the waiter re-checks the record. */
   | { readonly kind: "look" }
-  /** He shares the answer of the attempt that he waited for. */
-  | { readonly kind: "told"; readonly told: ExchangeAnswer }
+  /** The attempt's answer is also this waiter's. */
+  | { readonly kind: "answered"; readonly answer: ExchangeAnswer }
   | { readonly kind: "time-up" }
-  /** His client has gone: nobody hears what he does next, and nothing is started for him. */
+  /** The client has disconnected: nothing is started for it. */
   | { readonly kind: "left" }
-  /** As many wait already as may. */
+  /** All places are taken. */
   | { readonly kind: "full" };
 
 export interface Wait {
   readonly head: ExchangeHead;
-  /** Whether he only waits until the answer begins, to follow it. */
+  /** Whether the wait ends when the answer begins, so that the request can follow it. */
   readonly untilBegun: boolean;
-  /** How long at most; Infinity where what he waits for has an end of its own. */
+  /** How long at most; Infinity where what is waited for has an end of its own. */
   readonly ms: number;
-  /** Tells when his client has gone; `null` where that is not known. */
+  /** Aborts when the client disconnects; `null` where that is not known. */
   readonly caller: AbortSignal | null;
-  /** Whether he takes one of the places. */
+  /** Whether the waiter takes one of the places. */
   readonly isCounted: boolean;
 }
 
@@ -49,7 +45,7 @@ interface Waiter {
   readonly end: (woken: Woken) => void;
 }
 
-/** Those who wait for one attempt. */
+/** The waiters for one attempt. */
 export class Waiters {
   readonly #all = new Set<Waiter>();
 
@@ -61,12 +57,12 @@ export class Waiters {
     this.#all.delete(waiter);
   }
 
-  /** Wakes all: with an answer that they share, or to look again. */
-  wake(tell: AnswerFor | null): void {
-    for (const { head, end } of this.#all) end(tell === null ? LOOK : wokenWith(tell, head));
+  /** Wakes all waiters: with an answer that they share, or to re-check the record. */
+  wake(answerFor: AnswerFor | null): void {
+    for (const { head, end } of this.#all) end(answerFor === null ? LOOK : wokenWith(answerFor, head));
   }
 
-  /** Wakes those who wanted to follow the answer as soon as it begins. */
+  /** Wakes the waiters that follow the answer from its beginning. */
   wakeFollowers(): void {
     for (const { untilBegun, end } of this.#all) if (untilBegun) end(LOOK);
   }
@@ -74,17 +70,17 @@ export class Waiters {
 
 const LOOK = { kind: "look" } as const;
 
-/** One who cannot be told is no reason to leave the others asleep. */
-function wokenWith(tell: AnswerFor, head: ExchangeHead): Woken {
+/** Never throws: an answer that fails for one waiter must not keep the others waiting. */
+function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
   try {
-    return { kind: "told", told: tell(head) };
+    return { kind: "answered", answer: answerFor(head) };
   } catch (error) {
     console.error({ message: "an answer could not be shared", reason: String(error) });
     return LOOK;
   }
 }
 
-/** The places for those who wait in one object. */
+/** The places for all waiters in one object. */
 export class WaitingRoom {
   readonly #timers: Timers;
   readonly #ofRecord = new Map<RecordId, number>();
@@ -95,7 +91,7 @@ export class WaitingRoom {
   }
 
   wait(waiters: Waiters, { head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {
-    const { recordId } = head;
+    const { id: recordId } = head.record;
     if (caller?.aborted === true) return Promise.resolve({ kind: "left" });
     if (isCounted && !this.#enter(recordId)) return Promise.resolve({ kind: "full" });
     const { promise, resolve } = Promise.withResolvers<Woken>();
@@ -114,7 +110,7 @@ export class WaitingRoom {
     return promise;
   }
 
-  /** Waits for what runs anyway. Rejects as that does. */
+  /** Waits for something that runs anyway. Rejects if that rejects. */
   async until(running: Promise<void>, wait: Wait): Promise<Woken> {
     const waiters = new Waiters();
     const wake = (): void => waiters.wake(null);

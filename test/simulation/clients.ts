@@ -26,7 +26,7 @@ export interface ClientRequest extends Asked {
   text: string;
 }
 
-export type Duplicate = ExchangeHead["duplicate"];
+export type Duplicate = ExchangeHead["rules"]["duplicate"];
 
 const LISTS = { refused: [503], ambiguous: [502] };
 
@@ -40,24 +40,26 @@ export function headFor(
 ): ExchangeHead {
   const headers = [["authorization", credential]] as const;
   return {
-    recordId: recordId(record),
-    key: record,
-    route: "/",
-    echo: record,
-    fingerprint: fingerprint(print),
-    upload: null,
-    sameBytes: true,
-    attemptId: attemptId(attempt),
-    policy: { unknown: plan.unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
-    lists: LISTS,
-    duplicate,
-    waitMs: WAIT_MS,
-    lastEventId: null,
-    timeoutMs: TIMEOUT_MS,
-    idleTimeoutMs: TIMEOUT_MS,
-    maxResponseBodyBytes: plan.keptBytes,
-    mismatchStatus: 422,
-    omitHeaders: [],
+    record: { id: recordId(record), key: record, route: "/" },
+    request: {
+      echo: record,
+      attemptId: attemptId(attempt),
+      fingerprint: fingerprint(print),
+      sameBytes: true,
+      upload: null,
+      lastEventId: null,
+    },
+    rules: {
+      policy: { unknown: plan.unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+      lists: LISTS,
+      duplicate,
+      waitMs: WAIT_MS,
+      timeoutMs: TIMEOUT_MS,
+      idleTimeoutMs: TIMEOUT_MS,
+      maxResponseBodyBytes: plan.keptBytes,
+      mismatchStatus: 422,
+      omitHeaders: [],
+    },
     call: {
       // Over a network: of a binding no length would be believed.
       origin: { kind: "url", url: attempt },

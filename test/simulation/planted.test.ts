@@ -7,7 +7,7 @@ import type * as LifeCycle from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
 import { durationMs, epochMs } from "../../src/core/units.ts";
 import { Bodies } from "../../src/shard/store/bodies.ts";
-import { Exchanges } from "../../src/shard/exchange.ts";
+import { Exchanges } from "../../src/shard/exchanges.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
 import { AttemptsInFlight } from "../../src/shard/attempts-in-flight.ts";
 import { Overflow } from "../../src/shard/body/overflow.ts";

@@ -4,7 +4,8 @@
 import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
-import { type ExchangePorts, Exchanges } from "../../src/shard/exchange.ts";
+import type { ExchangePorts } from "../../src/shard/exchange.ts";
+import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";

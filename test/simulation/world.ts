@@ -80,7 +80,8 @@ export class World {
   }
 
   #deliver(head: ExchangeHead, credential: string, sentMs = this.clock.nowMs): void {
-    const { recordId: record, fingerprint: print, attemptId: id } = head;
+    const { id: record } = head.record;
+    const { fingerprint: print, attemptId: id } = head.request;
     this.#heads.set(id, head);
     const request: ClientRequest = {
       name: `request ${id}`,
@@ -130,7 +131,7 @@ export class World {
     const head = this.#heads.get(name);
     if (head === undefined) return null;
     // A request that is delivered again may start an attempt under another id than its own.
-    const claimed = claimedBy(this.disk, head.recordId) ?? name;
+    const claimed = claimedBy(this.disk, head.record.id) ?? name;
     return this.#begin(claimed, head, name);
   }
 
@@ -165,11 +166,12 @@ export class World {
 
   /** An attempt starts: the gateway looks up the destination of its call in the same turn. */
   #begin(id: string, head: ExchangeHead, name: string): Fetcher | null {
-    const { recordId: record, fingerprint: print } = head;
+    const { id: record } = head.record;
+    const { fingerprint: print } = head.request;
     const { nowMs } = this.clock;
     // A request that starts at once is not yet in the list.
     const waiting = this.clients.requests.find(
-      (request) => request.head.attemptId === name && request.state === "waits",
+      (request) => request.head.request.attemptId === name && request.state === "waits",
     );
     const attempt: AttemptFacts = {
       id,
@@ -230,7 +232,7 @@ export class World {
     const reads = requests.some(({ state }) => state === "reads" || state === "stalls");
     if (isAnswering || reads || this.#handledMs !== null || !this.plan.extras.has("leavers")) return;
     const living = new Set(this.facts.living().map(({ id }) => id));
-    const waiting = requests.filter(({ state, head }) => state === "waits" && !living.has(head.attemptId));
+    const waiting = requests.filter(({ state, head }) => state === "waits" && !living.has(head.request.attemptId));
     this.rules.rests(this.clock.count, waiting.length);
   }
 
@@ -251,7 +253,7 @@ export class World {
 
   /** The client's connection breaks during its upload, so the origin never gets the whole body. */
   cut(request: ClientRequest): void {
-    for (const call of this.origin.calls) if (call.attempt.id === request.head.attemptId) call.work = "over";
+    for (const call of this.origin.calls) if (call.attempt.id === request.head.request.attemptId) call.work = "over";
     this.clients.leave(request);
     request.cut?.();
   }
@@ -263,7 +265,7 @@ export class World {
       ({ work, isHeard, status }) => isHeard && status === 0 && (work === "held" || work === "on the wire"),
     );
     const ids = new Set(flowing.map(({ attempt }) => attempt.id));
-    return this.clients.requests.filter(({ state, head }) => state === "waits" && ids.has(head.attemptId));
+    return this.clients.requests.filter(({ state, head }) => state === "waits" && ids.has(head.request.attemptId));
   }
 
   /** An operator decides about a record. Returns a short description of the result. */

@@ -19,14 +19,14 @@ export interface Received {
 export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
 /** The name of a request's body in the store. */
-export function requestName({ attemptId }: ExchangeHead): string {
-  return `${attemptId}/request`;
+export function requestName({ request }: ExchangeHead): string {
+  return `${request.attemptId}/request`;
 }
 
 export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies): Promise<Reception> {
   const message = new MessageReader(stream);
   const head = await message.head();
-  const { upload } = head;
+  const { upload } = head.request;
   if (upload === null) throw new TypeError("a streamed message without an upload");
   if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
   const name = requestName(head);
@@ -42,7 +42,7 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   const fingerprint = isJson
     ? await fingerprintRequest(upload.fingerprintParts, readChunks(bodies, name, stored), "json")
     : await fingerprintDigested(upload.fingerprintParts, stored.digest);
-  return { head: { ...head, fingerprint }, body };
+  return { head: { ...head, request: { ...head.request, fingerprint } }, body };
 }
 
 /** The whole body, to be compared as JSON. */

@@ -43,7 +43,7 @@ describe("a body that is offered", () => {
   it("reaches the origin byte for byte, and is held once however many wait", async () => {
     const bench = new ShardBench();
     const { bodies, release } = reader(bench);
-    const head = headOf({ duplicate: "wait", waitMs: 60_000 });
+    const head = headOf({ rules: { duplicate: "wait", waitMs: 60_000 } });
     const first = offer(bench, head);
     await bench.called(1);
     const others = Array.from({ length: 20 }, () => offer(bench, again(head)));
@@ -60,7 +60,7 @@ describe("a body that is offered", () => {
   it("is taken from each waiting request if equal fingerprints do not mean equal bytes", async () => {
     const bench = new ShardBench();
     const { release } = reader(bench);
-    const head = headOf({ duplicate: "wait", waitMs: 60_000, sameBytes: false });
+    const head = headOf({ rules: { duplicate: "wait", waitMs: 60_000 }, request: { sameBytes: false } });
     const first = offer(bench, head);
     await bench.called(1);
     const other = offer(bench, again(head));
@@ -79,7 +79,8 @@ describe("a body that is offered", () => {
     const bench = new ShardBench();
     const head = headOf();
     await bench.send(messageOf(head));
-    const late = offer(bench, { ...again(head), fingerprint: fingerprint(print) });
+    const retry = again(head);
+    const late = offer(bench, { ...retry, request: { ...retry.request, fingerprint: fingerprint(print) } });
     expect(await late.said).toMatchObject(says);
     await vi.waitUntil(() => late.isOver());
     expect(attemptMemory.heldBytes).toBe(0);
@@ -89,13 +90,13 @@ describe("a body that is offered", () => {
   it("that is gone waits for its own attempt when its request is delivered again, whatever equal fingerprints mean", async () => {
     const bench = new ShardBench();
     const { bodies, release } = reader(bench);
-    const head = headOf({ sameBytes: false });
+    const head = headOf({ request: { sameBytes: false } });
     const first = offer(bench, head);
     await bench.called(1);
     const redelivered = offer(bench, head, new Uint8Array());
     await vi.waitUntil(() => redelivered.isOver());
     // One turn of the shard: a waiting request has not been answered.
-    await bench.stored(head.recordId);
+    await bench.stored(head.record.id);
     release();
     expect(await first.said).toMatchObject({ status: 201, isReplay: false });
     expect(await redelivered.said).toMatchObject({ status: 201, isReplay: true });
@@ -108,7 +109,7 @@ describe("a body that is offered", () => {
     const gone = offer(bench, head, new Uint8Array());
     expect(await gone.said).toMatchObject({ status: 503, code: "store-unavailable" });
     expect(bench.calls).toEqual([]);
-    expect(await bench.stored(head.recordId)).toBeNull();
+    expect(await bench.stored(head.record.id)).toBeNull();
     await bench.send(messageOf(again(head)));
     expect(await offer(bench, again(head), new Uint8Array()).said).toMatchObject({ status: 201, isReplay: true });
   });
@@ -116,7 +117,9 @@ describe("a body that is offered", () => {
   it("goes to the disk when the memory for attempts is full, and still reaches the origin", async () => {
     const bench = new ShardBench();
     const { bodies, release } = reader(bench);
-    const attempts = Array.from({ length: 24 }, () => offer(bench, headOf({ lists: { refused: [], ambiguous: [] } })));
+    const attempts = Array.from({ length: 24 }, () =>
+      offer(bench, headOf({ rules: { lists: { refused: [], ambiguous: [] } } })),
+    );
     await bench.called(24);
     expect(attemptMemory.heldBytes).toBeLessThanOrEqual(16 << 20);
     release();

@@ -18,7 +18,7 @@ standStill();
 
 function uploadHead(): ExchangeHead {
   const fingerprintParts = { method: "POST", path: "/", query: "", headers: [] };
-  return headOf({ upload: { fingerprintParts, length: null, maxBytes: 100 * PIECE, compare: "bytes" } });
+  return headOf({ request: { upload: { fingerprintParts, length: null, maxBytes: 100 * PIECE, compare: "bytes" } } });
 }
 
 type End = "whole" | "breaks" | "stands still";
@@ -57,16 +57,16 @@ describe("an upload", () => {
   it("is compared as JSON if the route says so, exactly as in the Worker", async () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
-      const { upload } = uploadHead();
+      const { upload } = uploadHead().request;
       const parts = upload?.fingerprintParts ?? null;
       if (upload === null || parts === null) throw new TypeError("no upload");
       const text = (json: string): Uint8Array => new TextEncoder().encode(json);
       const fingerprintOf = async (body: Uint8Array, compare: "bytes" | "json"): Promise<string> => {
-        const head = headOf({ upload: { ...upload, compare } });
+        const head = headOf({ request: { upload: { ...upload, compare } } });
         const rest = { next: () => Promise.resolve(WHOLE), cancel: () => undefined };
         const reception = await receive(streamMessage({ head, body }, rest).stream, bodies);
         if ("body" in reception) reception.body.release();
-        return reception.head.fingerprint;
+        return reception.head.request.fingerprint;
       };
       const [one, other] = [text('{"a":1,"b":[2]}'), text('{ "b": [2], "a": 1 }')];
       expect(await fingerprintOf(one, "json")).toBe(await fingerprintRequest(parts, one, "json"));

@@ -11,7 +11,9 @@ import { standStill } from "../support/standing-clock.ts";
 standStill(["error"]);
 
 /** A shard that has lost an attempt, and the head of the request that had started it. */
-async function withLostAttempt(unknown: ExchangeHead["policy"]["unknown"]): Promise<[ShardBench, ExchangeHead]> {
+async function withLostAttempt(
+  unknown: ExchangeHead["rules"]["policy"]["unknown"],
+): Promise<[ShardBench, ExchangeHead]> {
   const bench = new ShardBench();
   bench.origin = () => new Promise(() => undefined);
   const head = headOf({}, unknown);
@@ -34,7 +36,7 @@ function dump(bench: ShardBench): Promise<unknown> {
 }
 
 async function lockEnd(bench: ShardBench, head: ExchangeHead): Promise<number> {
-  return (await bench.stored(head.recordId))?.attempt.lockedUntil ?? Number.NaN;
+  return (await bench.stored(head.record.id))?.attempt.lockedUntil ?? Number.NaN;
 }
 
 describe("an alarm that is delivered twice", () => {
@@ -43,10 +45,10 @@ describe("an alarm that is delivered twice", () => {
     const end = await lockEnd(bench, head);
     passTime(LOCK_MS);
     await bench.deliverAlarm(2);
-    const ended = await bench.stored(head.recordId);
+    const ended = await bench.stored(head.record.id);
     passTime(1000);
     await bench.deliverAlarm();
-    expect(await bench.stored(head.recordId)).toEqual(ended);
+    expect(await bench.stored(head.record.id)).toEqual(ended);
     expect(ended).toMatchObject({
       state: unknown === "retry" ? "failed" : "unknown",
       attempt: { number: 1, lockedUntil: end },
@@ -63,7 +65,7 @@ describe("an alarm that is delivered twice", () => {
     expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -"]);
     // The alarm does not wait for the answer.
     await vi.waitFor(async () =>
-      expect(await bench.stored(head.recordId)).toMatchObject({ state: "completed", status: 200 }),
+      expect(await bench.stored(head.record.id)).toMatchObject({ state: "completed", status: 200 }),
     );
     await bench.deliverAlarm();
     expect(await bench.send(messageOf(again(head)))).toMatchObject({
@@ -80,7 +82,7 @@ describe("an alarm that is delivered twice", () => {
     passTime(LOCK_MS);
     for (let delivered = 0; delivered < 3; delivered += 1) await bench.deliverAlarm();
     expect(bench.calls).toHaveLength(2);
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown", verifications: 1 });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown", verifications: 1 });
     passTime(2000);
     await bench.deliverAlarm(2);
     expect(bench.calls).toHaveLength(3);
@@ -98,18 +100,21 @@ describe("an alarm that is delivered twice", () => {
       expect(said).toMatchObject({ status: 409, code: "outcome-unknown", retryAfterSeconds: 2 });
     }
     expect(bench.calls).toHaveLength(12);
-    expect(await bench.stored(head.recordId)).toMatchObject({ verifyAt: Date.now() + 2000 });
+    expect(await bench.stored(head.record.id)).toMatchObject({ verifyAt: Date.now() + 2000 });
     expect(await bench.alarmAt()).toBe(Date.now() + 2000);
   });
 
   it("erases each expired record once, and no other", async () => {
     const bench = new ShardBench();
     const brief = headOf();
-    const [old, kept] = [{ ...brief, policy: { ...brief.policy, retentionMs: durationMs(60_000) } }, headOf()];
+    const [old, kept] = [
+      { ...brief, rules: { ...brief.rules, policy: { ...brief.rules.policy, retentionMs: durationMs(60_000) } } },
+      headOf(),
+    ];
     for (const head of [old, kept]) await bench.send(messageOf(head));
     passTime(60_000 * (1 + 1 / 8));
     await bench.deliverAlarm(2);
-    expect(await bench.stored(old.recordId)).toBeNull();
+    expect(await bench.stored(old.record.id)).toBeNull();
     expect(await bench.send(messageOf(again(kept)))).toMatchObject({ isReplay: true, text: "answer 2" });
     expect(await bench.send(messageOf(again(old)))).toMatchObject({ isReplay: false, text: "answer 3" });
   });
@@ -121,7 +126,7 @@ describe("an alarm that comes late", () => {
     const end = await lockEnd(bench, head);
     passTime(LOCK_MS + RETENTION_MS - 1);
     await bench.deliverAlarm();
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown", expiresAt: end + RETENTION_MS });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown", expiresAt: end + RETENTION_MS });
     passTime(1);
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201, text: "answer 2" });
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 1"]);
@@ -178,13 +183,13 @@ describe("an alarm that the platform has dropped", () => {
     await bench.evict();
     passTime(LOCK_MS + 5000);
     expect(await bench.alarmAt()).toBeNull();
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "started" });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "started" });
     await bench.send(messageOf(headOf()));
     // Not set to the new claim's deadline, but to the overdue work.
     expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
     expect(await bench.alarm()).toBe(true);
     const state = unknown === "hold" ? "unknown" : "completed";
-    await vi.waitFor(async () => expect(await bench.stored(head.recordId)).toMatchObject({ state }));
+    await vi.waitFor(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state }));
   });
 
   it("is set again by an instance that believes it is set, once it is overdue", async () => {
@@ -196,7 +201,7 @@ describe("an alarm that the platform has dropped", () => {
     await bench.send(messageOf(headOf()));
     expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
     expect(await bench.alarm()).toBe(true);
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown" });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown" });
   });
 
   it("is not needed for requests: each sees the record in its state at the present time", async () => {
@@ -236,7 +241,7 @@ describe("an alarm whose work fails", () => {
     expect(bench.calls).toEqual(["POST /act 1"]);
     await allow(bench);
     await bench.deliverAlarm();
-    await vi.waitFor(async () => expectDone(await bench.stored(head.recordId)));
+    await vi.waitFor(async () => expectDone(await bench.stored(head.record.id)));
   });
 
   it("erases later", async () => {
@@ -247,11 +252,11 @@ describe("an alarm whose work fails", () => {
     await refuse(bench, "DELETE");
     await bench.deliverAlarm();
     expect(await bench.alarmAt()).toBe(Date.now() + 5000);
-    expect(await bench.stored(head.recordId)).not.toBeNull();
+    expect(await bench.stored(head.record.id)).not.toBeNull();
     // An expired record is not found, whether or not it is erased.
     await allow(bench);
     expect(await bench.alarm()).toBe(true);
-    expect(await bench.stored(head.recordId)).toBeNull();
+    expect(await bench.stored(head.record.id)).toBeNull();
     expect(await bench.alarmAt()).toBeNull();
   });
 });

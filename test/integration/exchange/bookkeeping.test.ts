@@ -4,7 +4,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { afterAll, expect, it, vi } from "vitest";
 import { Alarm, type AlarmStorage } from "../../../src/shard/alarm.ts";
-import { Exchanges } from "../../../src/shard/exchange.ts";
+import { Exchanges } from "../../../src/shard/exchanges.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { type KnownAddresses, type Origins, Reachability } from "../../../src/shard/reachability.ts";

@@ -104,7 +104,7 @@ describe("a call to a shard that fails", () => {
       const response = await shardCaller(namespace)(route, sent);
       expect([response?.status, await response?.text()]).toEqual([201, "answered"]);
       expect(calls.map(({ stub }) => stub)).toEqual(Array.from({ length: times + 1 }, (_, index) => index + 1));
-      const name = shardName(sent.head.recordId, route.shards);
+      const name = shardName(sent.head.record.id, route.shards);
       expect(stubs).toEqual(stubs.map(() => ({ name, options: { locationHint: "weur" } })));
       for (const { url, init, bytes } of calls) {
         expect(url).toBe(EXCHANGE_URL);
@@ -159,15 +159,15 @@ it.each([null, "eu", "fedramp-high"] as const)(
     const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
     const sent = exchange();
     expect((await shardCaller(namespace)(route, sent))?.status).toBe(201);
-    const name = shardName(sent.head.recordId, route.shards);
+    const name = shardName(sent.head.record.id, route.shards);
     expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
   },
 );
 
 it("a client whose object is lost during the call is told that the attempt may still run, and the origin is called once", async () => {
   const route = routeOf({ shards: "per-key" });
-  const head = headOf({ recordId: await nameRecord(crypto.randomUUID(), [], "") });
-  const bench = new ShardBench(shardName(head.recordId, "per-key"));
+  const head = headOf({ record: { id: await nameRecord(crypto.randomUUID(), [], "") } });
+  const bench = new ShardBench(shardName(head.record.id, "per-key"));
   bench.origin = () => new Promise(() => undefined);
   const response = shardCaller(env.KEY_SHARD)(route, {
     head,

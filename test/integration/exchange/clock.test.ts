@@ -86,7 +86,7 @@ describe("a clock that goes back by an hour", () => {
     }
     vi.setSystemTime(claimedAt + LOCK_MS);
     await bench.deliverAlarm();
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "failed" });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "failed" });
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201 });
     expect(bench.calls.filter((call) => call.startsWith("POST"))).toEqual(["POST /act 1", "POST /act 2"]);
   });
@@ -106,10 +106,10 @@ describe("a clock that jumps ahead", () => {
     await bench.called(1);
     vi.setSystemTime(Date.now() + ms);
     await bench.deliverAlarm();
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "started" });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "started" });
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 409, code: "in-flight" });
-    expect(await bench.stored(head.recordId)).toMatchObject({
-      attempt: { id: head.attemptId, lockedUntil: Date.now() + LOCK_MS },
+    expect(await bench.stored(head.record.id)).toMatchObject({
+      attempt: { id: head.request.attemptId, lockedUntil: Date.now() + LOCK_MS },
     });
     release();
     expect(await first).toMatchObject({ status: 201, text: "done" });

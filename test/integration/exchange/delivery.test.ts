@@ -86,7 +86,7 @@ describe("the same message, delivered again", () => {
     for (const said of [await first, await repeated]) expect(said).toMatchObject({ status: 503, text });
     expect(bench.calls).toEqual(["POST /act 1"]);
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201, text: "done", isReplay: false });
-    expect((await bench.stored(head.recordId))?.attempt.id).not.toBe(head.attemptId);
+    expect((await bench.stored(head.record.id))?.attempt.id).not.toBe(head.request.attemptId);
   });
 
   it("at the same moment, starts one attempt", async () => {

@@ -5,7 +5,7 @@ import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord, Started, Unknown } from "../../../src/core/record.ts";
 import { epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
-import { LOCKS_AT_ONCE } from "../../../src/shard/exchange.ts";
+import { LOCKS_AT_ONCE } from "../../../src/shard/exchanges.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
 import { again, headOf, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
@@ -299,7 +299,7 @@ describe("a question of a duplicate", () => {
     for (let duplicate = 0; duplicate < 3; duplicate += 1) {
       expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 409, code: "outcome-unknown" });
     }
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown", attempt: { number: 1 } });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown", attempt: { number: 1 } });
     expect(bench.calls.filter((call) => call.startsWith("POST"))).toHaveLength(1);
   });
 
@@ -307,7 +307,7 @@ describe("a question of a duplicate", () => {
     const { bench, head, by } = await withLostAttempt(claimant);
     bench.origin = telling({ alice: 401, bob: 404 });
     expect(await bench.send(messageOf(by("bob")))).toMatchObject({ status: 409, code: "outcome-unknown" });
-    expect(await bench.stored(head.recordId)).toMatchObject({ state: "unknown" });
+    expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown" });
     expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -", "GET /look-up -"]);
   });
 
@@ -321,7 +321,7 @@ describe("a question of a duplicate", () => {
         text: "told to bob",
         isReplay: true,
       });
-      expect(await bench.stored(head.recordId)).toMatchObject({ state: "completed", status: 200 });
+      expect(await bench.stored(head.record.id)).toMatchObject({ state: "completed", status: 200 });
     },
   );
 

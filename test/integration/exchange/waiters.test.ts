@@ -6,7 +6,7 @@ import type { ExchangeHead } from "../../../src/http/message.ts";
 import { holdBytes } from "../../../src/shard/body/read-memory.ts";
 import { MOST_OF_RECORD, MOST_OF_SHARD } from "../../../src/shard/waiters.ts";
 import { withExchanges } from "../support/held-exchanges.ts";
-import { again, headOf, LOCK_MS, RETENTION_MS, saidBy } from "../support/shard-bench.ts";
+import { again, type HeadChanges, headOf, LOCK_MS, RETENTION_MS, saidBy } from "../support/shard-bench.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -14,8 +14,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const waiting = (changes: Partial<ExchangeHead> = {}): ExchangeHead =>
-  headOf({ duplicate: "wait", waitMs: 60_000, ...changes });
+const waiting = ({ rules, ...changes }: HeadChanges = {}): ExchangeHead =>
+  headOf({ ...changes, rules: { duplicate: "wait", waitMs: 60_000, ...rules } });
 
 /** Limits the number of simultaneous timers: the platform throws for the next one. */
 function limitTimers(most: number): { readonly peak: () => number } {
@@ -155,7 +155,10 @@ describe("duplicates that wait", () => {
         call: { ...headOf().call, origin: { kind: "url", url: "http://192.0.2.1:9" }, url: "http://192.0.2.1:9/act" },
       });
       const first = run(head);
-      const others = Array.from({ length: 300 }, (_, index) => run({ ...again(head), echo: `"key" ${index}` }));
+      const others = Array.from({ length: 300 }, (_, index) => {
+        const retry = again(head);
+        return run({ ...retry, request: { ...retry.request, echo: `"key" ${index}` } });
+      });
       await scheduler.wait(1);
       gate.resolve(false);
       const unreachable = { status: 502, code: "origin-unreachable" };
@@ -231,7 +234,7 @@ describe("an ambiguous answer whose body is still arriving", () => {
           expect(await saidBy(await run(again(head)))).toMatchObject({ code: "outcome-unknown" });
           // Its body can no longer change the record, so a decision need not wait for it.
           const release = { type: "release", by: "test", reason: "test" } as const;
-          expect(steps.change(head.recordId, release, null)).toBeNull();
+          expect(steps.change(head.record.id, release, null)).toBeNull();
         }
         vi.setSystemTime(Date.now() + LOCK_MS - 1);
         expect(await saidBy(await run(again(head)))).toMatchObject({ code: "in-flight", retryAfterSeconds: 1 });
@@ -259,7 +262,7 @@ it("an operator's response is never mixed with the ambiguous answer of the same 
     const bytes = new Uint8Array(200_000).fill(2);
     const resolve = { type: "resolve", status: 200, by: "test", reason: "test" } as const;
     const response = { status: 200, statusText: "", headers: [], body: { kind: "inline", bytes } as const };
-    expect(steps.change(head.recordId, resolve, response)).toBeNull();
+    expect(steps.change(head.record.id, resolve, response)).toBeNull();
     const replay = await run(again(head));
     vi.setSystemTime(Date.now() + 2 * RETENTION_MS);
     expect(ledger.erase(epochMs(Date.now()), 10)).toBe(1);
@@ -291,7 +294,7 @@ it("a result too large to keep is recorded as such, also when the store fails on
       return Promise.resolve(new Response(new Uint8Array(400_000), { status: 201 }));
     };
     world.refused = () => (world.isFull = false);
-    const head = waiting({ maxResponseBodyBytes: 0 });
+    const head = waiting({ rules: { maxResponseBodyBytes: 0 } });
     await run(head)
       .then((response) => response.arrayBuffer())
       .catch(() => undefined);

@@ -51,11 +51,11 @@ it("a lost attempt is shown as lost and can be changed before any alarm has come
   expect(await bench.operator.counts()).toMatchObject({ ...COUNTS, inFlight: 1 });
   await bench.lose();
   await sent;
-  await bench.age(head.recordId, 60_000);
+  await bench.age(head.record.id, 60_000);
   await bench.evict();
   expect(await bench.operator.counts()).toMatchObject({ ...COUNTS, unknown: 1 });
-  const before = await bench.stored(head.recordId);
-  expect(await bench.operator.inspect(head.recordId)).toMatchObject({
+  const before = await bench.stored(head.record.id);
+  expect(await bench.operator.inspect(head.record.id)).toMatchObject({
     key: "key",
     route: "/act",
     record: { state: "unknown" },
@@ -63,8 +63,8 @@ it("a lost attempt is shown as lost and can be changed before any alarm has come
     response: null,
   });
   // Looking changes nothing.
-  expect(await bench.stored(head.recordId)).toEqual(before);
-  const resolved = await bench.change(head.recordId, { type: "resolve", ...by, status: 200 }, new Uint8Array([1, 2]));
+  expect(await bench.stored(head.record.id)).toEqual(before);
+  const resolved = await bench.change(head.record.id, { type: "resolve", ...by, status: 200 }, new Uint8Array([1, 2]));
   expect(resolved).toMatchObject({
     why: null,
     detail: {
@@ -85,7 +85,7 @@ it("a running attempt with an overdue lock renewal is shown in flight, and canno
   const head = headOf({}, "retry");
   const sent = bench.send(messageOf(head));
   await bench.called(1);
-  const { recordId } = head;
+  const { id: recordId } = head.record;
   for (const event of [
     { type: "release", ...by },
     { type: "resolve", ...by, status: 200 },
@@ -109,14 +109,14 @@ it("forget also erases the body, and the next request is a first one", async () 
   bench.origin = () => new Response(large, { status: 201 });
   const head = headOf();
   await bench.send(messageOf(head));
-  const body = await bench.stub.fetch(BODY_URL, { method: "POST", body: head.recordId });
+  const body = await bench.stub.fetch(BODY_URL, { method: "POST", body: head.record.id });
   expect(await body.text()).toBe(large);
-  expect(await bench.change(head.recordId, { type: "forget", ...by })).toEqual({ why: null, detail: null });
-  expect((await bench.stub.fetch(BODY_URL, { method: "POST", body: head.recordId })).status).toBe(404);
+  expect(await bench.change(head.record.id, { type: "forget", ...by })).toEqual({ why: null, detail: null });
+  expect((await bench.stub.fetch(BODY_URL, { method: "POST", body: head.record.id })).status).toBe(404);
   while (await bench.alarm());
   const chunks = "SELECT count(*) AS n FROM chunks";
   expect(await bench.within((_ledger, { storage }) => storage.sql.exec(chunks).one())).toEqual({ n: 0 });
-  expect(await bench.change(head.recordId, { type: "forget", ...by })).toEqual({ why: "none", detail: null });
+  expect(await bench.change(head.record.id, { type: "forget", ...by })).toEqual({ why: "none", detail: null });
   expect(await bench.send(messageOf(again(head)))).toMatchObject({ isReplay: false });
   expect(bench.calls).toHaveLength(2);
 });
@@ -130,10 +130,10 @@ it("resolve replaces the stored part of a lost attempt's body, which is erased",
   await bench.lose();
   await sent;
   // Simulates a loss in the middle of a long response.
-  await bench.within((ledger) => ledger.bodies.append(head.attemptId, 0, new Uint8Array(1000)));
-  await bench.age(head.recordId, 60_000);
+  await bench.within((ledger) => ledger.bodies.append(head.request.attemptId, 0, new Uint8Array(1000)));
+  await bench.age(head.record.id, 60_000);
   await bench.evict();
-  expect(await bench.change(head.recordId, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
+  expect(await bench.change(head.record.id, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
   await bench.alarm();
   const chunks = "SELECT count(*) AS n FROM chunks";
   expect(await bench.within((_ledger, { storage }) => storage.sql.exec(chunks).one())).toEqual({ n: 0 });
@@ -156,12 +156,12 @@ it("counts the records that need a decision, locks that have ended included", as
 
 it("a record has the route of its latest attempt, also when its key was used on another route before", async () => {
   const bench = new OperatedBench();
-  const head = headOf({ route: "/old" });
+  const head = headOf({ record: { route: "/old" } });
   bench.origin = (_request, number) => new Response(null, { status: number === 1 ? 503 : 201 });
   await bench.send(messageOf(head));
-  expect(await bench.operator.inspect(head.recordId)).toMatchObject({ key: "key", route: "/old" });
-  await bench.send(messageOf({ ...again(head), route: "/new" }));
-  expect(await bench.operator.inspect(head.recordId)).toMatchObject({
+  expect(await bench.operator.inspect(head.record.id)).toMatchObject({ key: "key", route: "/old" });
+  await bench.send(messageOf({ ...again(head), record: { ...head.record, route: "/new" } }));
+  expect(await bench.operator.inspect(head.record.id)).toMatchObject({
     key: "key",
     route: "/new",
     record: { state: "completed", attempt: { number: 2 } },
@@ -182,9 +182,9 @@ it("resolving a lost attempt before any alarm leaves nothing of its body behind"
   while ((await chunks()) < 2) await scheduler.wait(1);
   await bench.lose();
   await sent;
-  await bench.age(head.recordId, 60_000);
+  await bench.age(head.record.id, 60_000);
   await bench.evict();
-  expect(await bench.change(head.recordId, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
+  expect(await bench.change(head.record.id, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
   await bench.deliverAlarm();
   expect(await chunks()).toBe(0);
 });

@@ -38,7 +38,7 @@ describe("a dataset that is bound", () => {
         "/act",
         outcome,
         "shard-7-of-8",
-        head.recordId.slice(0, 32),
+        head.record.id.slice(0, 32),
       ];
       const ms: unknown = expect.any(Number);
       expect(points).toEqual([

@@ -5,7 +5,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/core/units.ts";
 import type { ExchangeHead } from "../../../src/http/message.ts";
 import { Alarm } from "../../../src/shard/alarm.ts";
-import { Exchanges } from "../../../src/shard/exchange.ts";
+import { Exchanges } from "../../../src/shard/exchanges.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Reachability } from "../../../src/shard/reachability.ts";

@@ -4,8 +4,9 @@
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { attemptId, durationMs, fingerprint, recordId } from "../../../src/core/units.ts";
+import { attemptId, durationMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
 import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
+import type { RouteRules } from "../../../src/config/resolved.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 
 export const LOCK_MS = 40_000;
@@ -73,7 +74,7 @@ export class ShardBench {
     return runInDurableObject(this.stub, (_instance, state) => run(new Ledger(state.storage), state));
   }
 
-  stored(id: ExchangeHead["recordId"]): Promise<IdempotencyRecord | null> {
+  stored(id: RecordId): Promise<IdempotencyRecord | null> {
     return this.within((ledger) => ledger.find(id)?.record ?? null);
   }
 
@@ -106,31 +107,47 @@ export async function saidBy(response: Response): Promise<Said> {
   };
 }
 
+/** What a test changes in the head of a request, group by group. */
+export interface HeadChanges {
+  readonly record?: Partial<ExchangeHead["record"]>;
+  readonly request?: Partial<ExchangeHead["request"]>;
+  readonly rules?: Partial<RouteRules>;
+  readonly call?: ExchangeHead["call"];
+  readonly telemetry?: ExchangeHead["telemetry"];
+}
+
 /** The Worker's head for a request, with a fresh record and attempt by default. */
-export function headOf(
-  changes: Partial<ExchangeHead> = {},
-  unknown: ExchangeHead["policy"]["unknown"] = "retry",
-): ExchangeHead {
+export function headOf(changes: HeadChanges = {}, unknown: RouteRules["policy"]["unknown"] = "retry"): ExchangeHead {
   return {
-    recordId: recordId(crypto.randomUUID()),
-    key: "key",
-    route: "/act",
-    echo: "key",
-    fingerprint: fingerprint("f"),
-    upload: null,
-    sameBytes: true,
-    attemptId: attemptId(crypto.randomUUID()),
-    policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
-    lists: { refused: [503], ambiguous: [504] },
-    duplicate: "reject",
-    waitMs: 5000,
-    lastEventId: null,
-    timeoutMs: 20_000,
-    idleTimeoutMs: 20_000,
-    maxResponseBodyBytes: 1 << 20,
-    mismatchStatus: 422,
-    omitHeaders: [],
-    call: { origin: { kind: "zone" }, method: "POST", url: "https://api.example/act", headers: [], hasBody: true },
+    record: { id: recordId(crypto.randomUUID()), key: "key", route: "/act", ...changes.record },
+    request: {
+      echo: "key",
+      attemptId: attemptId(crypto.randomUUID()),
+      fingerprint: fingerprint("f"),
+      sameBytes: true,
+      upload: null,
+      lastEventId: null,
+      ...changes.request,
+    },
+    rules: {
+      policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+      lists: { refused: [503], ambiguous: [504] },
+      duplicate: "reject",
+      waitMs: 5000,
+      timeoutMs: 20_000,
+      idleTimeoutMs: 20_000,
+      maxResponseBodyBytes: 1 << 20,
+      mismatchStatus: 422,
+      omitHeaders: [],
+      ...changes.rules,
+    },
+    call: changes.call ?? {
+      origin: { kind: "zone" },
+      method: "POST",
+      url: "https://api.example/act",
+      headers: [],
+      hasBody: true,
+    },
     verification:
       unknown !== "verify"
         ? null
@@ -142,14 +159,13 @@ export function headOf(
             idleTimeoutMs: 20_000,
             maxBytes: 1 << 20,
           },
-    telemetry: { log: "none", serverTiming: false, trace: null },
-    ...changes,
+    telemetry: changes.telemetry ?? { log: "none", serverTiming: false, trace: null },
   };
 }
 
 /** The same request by another client, or by the same one again: with another attempt's id. */
 export function again(head: ExchangeHead): ExchangeHead {
-  return { ...head, attemptId: attemptId(crypto.randomUUID()) };
+  return { ...head, request: { ...head.request, attemptId: attemptId(crypto.randomUUID()) } };
 }
 
 export function messageOf(head: ExchangeHead): Uint8Array {

@@ -1,0 +1,131 @@
+// From a request with a key to the exchange that the shard runs: its scope, body and fingerprint are read here. Nothing is
+// sent before all of the request has been found good.
+
+import { type Route, type RouteRules, shardSet } from "../config/resolved.ts";
+import type { ClientProblem } from "../core/problem.ts";
+import { attemptId } from "../core/units.ts";
+import type { Telemetry } from "../traffic/exchange-reporter.ts";
+import { type BodyReader, ByteReader } from "./body-reader.ts";
+import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { lastEventId } from "./event-stream.ts";
+import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
+import { hostForScope } from "./forwarded.ts";
+import { declaredLength } from "./headers.ts";
+import type { ExchangeIntent } from "./intent.ts";
+import { type ExchangeRequest, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
+import { originCall, verificationOf } from "./origin-parts.ts";
+import { nameRecord } from "./record-name.ts";
+import { readScope, type ScopeValues } from "./scope.ts";
+
+/** What the requests of one isolate may hold of their bodies, all together, before a shard has taken them; beyond that, bodies flow through. */
+const HELD_BYTES = 24 << 20;
+
+/** The longest that any of them is held: it is read soon or not held, and then offered three times at most. */
+const HELD_MS = 60_000;
+
+/** What the requests of this isolate hold of their bodies. */
+export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
+
+/** What was read of a request. */
+export type ReadExchange =
+  | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
+  /** `unread` is what is left of the body; `null` where nothing is. */
+  | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
+
+export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {
+  const { request, url, route } = intent;
+  const scope = readScope(request.headers, hostForScope(url, request.headers, route), route.scope);
+  if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
+  const body = await readBody(request, route);
+  switch (body.kind) {
+    case "broken":
+      return refuse({ code: "request-invalid", reason: "The request's body broke off or is malformed." });
+    case "too-large":
+      return refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
+    case "whole":
+    case "over":
+      return { kind: "exchange", exchange: await exchangeOf(intent, scope.values, body, telemetry) };
+  }
+}
+
+function refuse(problem: ClientProblem, unread: BodyReader | null = null): ReadExchange {
+  return { kind: "refuse", problem, unread };
+}
+
+type ReadBody = BoundedBody | { readonly kind: "broken" } | { readonly kind: "too-large"; readonly rest: BodyReader };
+
+/** Reads a body as far as it may be held. Where the route compares no bodies they only flow through, so any size is good. */
+async function readBody(request: Request, route: Route): Promise<ReadBody> {
+  const limitBytes = route.fingerprint.body === "none" ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
+  const length = declaredLength(request.headers);
+  if (request.body !== null && length !== null && length > limitBytes) {
+    return { kind: "too-large", rest: new ByteReader(request.body) };
+  }
+  const bound = Math.min(WHOLE_BODY_BYTES, limitBytes);
+  const isSmall = length !== null && length <= Math.min(SMALL_BYTES, bound);
+  const reading = isSmall ? readSmall(request) : readBounded(request.body, bound, requestMemory);
+  const body = await reading.catch(() => null);
+  if (body === null) return { kind: "broken" };
+  return body.kind === "over" && body.readBytes > limitBytes ? { kind: "too-large", rest: body.rest } : body;
+}
+
+async function exchangeOf(
+  intent: ExchangeIntent,
+  scope: ScopeValues,
+  body: BoundedBody,
+  { log, serverTiming, trace }: Telemetry,
+): Promise<ExchangeRequest> {
+  const { request, url, route, key } = intent;
+  const parts: FingerprintParts = {
+    method: request.method,
+    path: url.pathname,
+    query: url.search,
+    headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
+  };
+  const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
+  const [id, fingerprint] = await Promise.all([
+    nameRecord(key.key, scope, shardSet(route)),
+    // Of a body that is still coming, the shard digests the bytes; what is computed here is then not used.
+    fingerprintRequest(parts, bytes, route.fingerprint.body),
+  ]);
+  const verification = verificationOf(intent);
+  return {
+    head: {
+      record: { id, key: key.key, route: route.path },
+      request: {
+        echo: key.raw,
+        attemptId: attemptId(crypto.randomUUID()),
+        fingerprint,
+        sameBytes: route.fingerprint.body === "bytes",
+        upload: body.kind === "whole" ? null : uploadOf(request, route, parts),
+        lastEventId: lastEventId(request.headers.get("last-event-id")),
+      },
+      rules: rulesFor(route, verification),
+      call: originCall(intent, trace),
+      verification,
+      telemetry: { log, serverTiming, trace },
+    },
+    body: bytes,
+    rest: body.kind === "whole" ? null : body.rest,
+    free: () => {
+      if (body.kind === "whole") body.body.free();
+    },
+  };
+}
+
+function uploadOf({ headers }: Request, { fingerprint, maxRequestBodyBytes }: Route, parts: FingerprintParts): Upload {
+  return {
+    fingerprintParts: fingerprint.body === "none" ? null : parts,
+    length: declaredLength(headers),
+    maxBytes: maxRequestBodyBytes,
+    compare: fingerprint.body === "json" ? "json" : "bytes",
+  };
+}
+
+/** The route's rules. Where the origin cannot be asked about this key, no client is told to wait for its answer. */
+function rulesFor({ rules }: Route, verification: Verification | null): RouteRules {
+  const { policy } = rules;
+  if (policy.unknown !== "verify" || verification !== null) return rules;
+  return { ...rules, policy: { ...policy, unknown: "hold" } };
+}

@@ -1,0 +1,107 @@
+// What is to be done with a request, as plain data: decided from its line and headers alone, before its body is read and
+// before anything is sent. The first question is whether it is an operator's, so that no route covers the operators' path.
+// A request that a route protects always becomes an exchange, a refusal or a counted pass; it never passes unseen.
+
+import type { Config, Route } from "../config/resolved.ts";
+import type { ClientProblem, Problem } from "../core/problem.ts";
+import { routeFinder } from "./find-route.ts";
+import { ECHO_HEADER } from "./headers.ts";
+import { hostname } from "./host.ts";
+import { type IdempotencyKey, parseKey } from "./key.ts";
+import { hasLooped } from "./origin.ts";
+import { operatorPathMatcher } from "./operator-path.ts";
+import type { Passing } from "./pass-through.ts";
+import { plainestPath } from "./path.ts";
+import { WELL_KNOWN_PATH } from "./problem-response.ts";
+import { withoutSession } from "./session-cookie.ts";
+
+export type Intent =
+  /** An operator asks, and is answered here. */
+  | { readonly kind: "operate" }
+  /** Somebody reads the published policy. */
+  | { readonly kind: "publish" }
+  /** To the origin and back, streamed. `route` is the path of the route that lets it pass without a key; `null`: none matches. */
+  | { readonly kind: "pass"; readonly passing: Passing; readonly route: string | null }
+  | { readonly kind: "refuse"; readonly problem: Problem }
+  /** It came back to the gateway: the configured origin is the gateway itself. */
+  | { readonly kind: "loop" }
+  /** Refused by the route that protects it, which counts that. */
+  | RefusedExchange
+  | ExchangeIntent;
+
+export interface RefusedExchange {
+  readonly kind: "refuse-exchange";
+  readonly problem: ClientProblem;
+  readonly request: Request;
+  readonly route: Route;
+}
+
+/** A request with a key, on a route that protects it. */
+export interface ExchangeIntent {
+  readonly kind: "exchange";
+  readonly request: Request;
+  readonly url: URL;
+  readonly route: Route;
+  readonly key: IdempotencyKey;
+}
+
+export type ReadIntent = (request: Request, url: URL) => Intent;
+
+const REFUSE_OPERATOR: Intent = { kind: "refuse", problem: { code: "operator-not-found" } };
+
+/** `isOperators` tells whether a request carries an operator's token, wherever it goes. */
+export function intentReader(config: Config, isOperators: (headers: Headers) => boolean): ReadIntent {
+  const findRoute = routeFinder(config.routes);
+  const matchOperators = operatorPathMatcher(config.operatorPath);
+  const { operatorHostname, operatorListener, trustForwarded } = config;
+  return (given, url) => {
+    const isTheirHost = operatorHostname !== null && hostOf(given, url) === operatorHostname;
+    const match = matchOperators(given.url, url.pathname);
+    if (match !== "none") {
+      const areHere = operatorListener === "shared" && (isTheirHost || operatorHostname === null);
+      return match === "plain" && areHere ? { kind: "operate" } : REFUSE_OPERATOR;
+    }
+    // Nothing else is served on the operators' host, and their token is never sent to an origin.
+    if (isTheirHost || isOperators(given.headers)) return REFUSE_OPERATOR;
+    const request = withoutSession(given);
+    if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
+    const route = findRoute(request.method, url.pathname);
+    if (route === "too-long") return { kind: "refuse", problem: PATH_TOO_LONG };
+    const origin = route === null ? config.origin : route.origin;
+    if (hasLooped(origin, request.headers)) return { kind: "loop" };
+    const passing = { request, url, origin, trustForwarded };
+    return route === null ? { kind: "pass", passing, route: null } : protectedIntent(passing, route);
+  };
+}
+
+/** What a route makes of a request that it protects. */
+function protectedIntent(passing: Passing, route: Route): Intent {
+  const { request, url } = passing;
+  const key = parseKey(request.headers, route.headers, route.keyFormat);
+  switch (key.kind) {
+    case "absent": {
+      if (route.key === "optional") return { kind: "pass", passing, route: route.path };
+      const problem = { code: "key-missing", header: route.headers[0] ?? ECHO_HEADER } as const;
+      return { kind: "refuse-exchange", problem, request, route };
+    }
+    case "invalid":
+      return { kind: "refuse-exchange", problem: { code: "key-invalid", reason: key.reason }, request, route };
+    case "key":
+      return { kind: "exchange", request, url, route, key };
+  }
+}
+
+/** The host that a request names, without its port. */
+export function hostOf({ headers }: Request, url: URL): string {
+  return hostname(headers.get("host")) ?? url.hostname;
+}
+
+/** The origin's router might take such a path for a protected one, so nothing is forwarded. */
+const PATH_TOO_LONG: Problem = {
+  code: "request-invalid",
+  reason: "The path is too long for one with escapes, parameters or empty segments.",
+};
+
+function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}

@@ -1,0 +1,79 @@
+// What an exchange sends to the origin, derived from the client's request: the headers of the call, and the question whether
+// an earlier attempt took effect. The key is forwarded as the route says.
+
+import type { Route } from "../config/resolved.ts";
+import { isPlainInPath } from "../core/question.ts";
+import { type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
+import { forwardedFor } from "./forwarded.ts";
+import { type HeaderPairs, requestHeaders } from "./headers.ts";
+import type { IdempotencyKey } from "./key.ts";
+import type { ExchangeIntent } from "./intent.ts";
+import type { OriginCall, Verification } from "./message.ts";
+import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
+
+/** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
+const MOST_VERIFICATION_MS = 30_000;
+
+export function originCall(intent: ExchangeIntent, trace: Trace | null): OriginCall {
+  const { request, url, route } = intent;
+  return {
+    origin: route.origin,
+    method: request.method,
+    url: originUrl(route.origin, url),
+    headers: forwardedHeaders(intent, trace),
+    hasBody: request.body !== null,
+  };
+}
+
+/** `null` where the route asks nothing, or where this key cannot stand in a path. */
+export function verificationOf(intent: ExchangeIntent): Verification | null {
+  const { url, route, key } = intent;
+  const { verify, origin, forwardKey } = route;
+  if (verify === null) return null;
+  const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
+  const [path = ""] = verify.split(/[?#]/, 1);
+  if (path.includes("{key}") && !isPlainInPath(originKey)) return null;
+  const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
+  const isPath = target.startsWith("/");
+  return {
+    origin: isPath ? origin : { kind: "url", url: target },
+    url: isPath ? originUrl(origin, new URL(target, url)) : target,
+    // The caller's own credential, so that the origin reveals nothing about another caller's operation; but no header that
+    // describes the body.
+    headers: forwardedHeaders(intent, null).filter(
+      ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
+    ),
+    timeoutMs: Math.min(route.rules.timeoutMs, MOST_VERIFICATION_MS),
+    idleTimeoutMs: Math.min(route.rules.idleTimeoutMs, MOST_VERIFICATION_MS),
+    maxBytes: route.rules.maxResponseBodyBytes,
+  };
+}
+
+/** All but `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
+function forwardedHeaders({ request: { headers }, url, route, key }: ExchangeIntent, trace: Trace | null): HeaderPairs {
+  const { forwardKey, origin } = route;
+  const forwarded = forwardedFor(url, headers, route.trustForwarded);
+  const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));
+  const mark = loopMark(origin, headers);
+  const replaced = forwarded.set.map(([name]) => name);
+  const unforwarded = forwardKey.kind === "client" ? [] : keyNames;
+  const drop = new Set([TRACEPARENT_HEADER, ...forwarded.drop, ...replaced, ...unforwarded]);
+  if (trace === null) drop.add(TRACESTATE_HEADER);
+  if (mark !== null) drop.add(LOOP_HEADER);
+  const added: [string, string][] = [];
+  if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
+  if (mark !== null) added.push([LOOP_HEADER, mark]);
+  const own = new Set([...keyNames, ...route.fingerprint.headers, ...scopeHeaders(route)]);
+  return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
+}
+
+/** In lower case. Cookies are left out: no server could mistake the name of their header. */
+function scopeHeaders({ scope }: Route): readonly string[] {
+  return scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
+}
+
+/** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so nothing but quotes can need an escape. */
+function stepKey({ key, raw }: IdempotencyKey, step: string): string {
+  const value = `${key}:${step}`;
+  return raw.startsWith('"') ? `"${value.replaceAll(/["\\]/g, "\\$&")}"` : value;
+}

@@ -1,0 +1,134 @@
+// What an exchange does next, as plain data: it follows from the life cycle's reply and from the attempt that this instance
+// runs for the record. Nothing is changed here, and no clock is read. Whether the origin may be called is the life
+// cycle's decision alone (core/life-cycle.ts).
+
+import type { Reply } from "../core/events.ts";
+import type { ClientProblem } from "../core/problem.ts";
+import type { Completed, Policy, Started } from "../core/record.ts";
+import type { EpochMs } from "../core/units.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import { POLL_MS } from "./answers.ts";
+import type { AttemptInFlight } from "./attempts-in-flight.ts";
+import type { FoundResponse } from "./store/response-rows.ts";
+
+export type Action =
+  /** Bring the request's body here, then decide anew. */
+  | { readonly kind: "take-body" }
+  /** Call the origin: the record has been claimed for this attempt. */
+  | { readonly kind: "start"; readonly record: Started }
+  | { readonly kind: "replay"; readonly record: Completed; readonly stored: FoundResponse }
+  /** Follow the answer of the attempt in flight. If that cannot be followed, `waitFor` says what is done instead. */
+  | { readonly kind: "attach"; readonly duplicate: Duplicate }
+  /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` answers a wait that brings nothing. */
+  | {
+      readonly kind: "wait";
+      readonly duplicate: Duplicate;
+      readonly untilBegun: boolean;
+      readonly refusal: ClientProblem;
+    }
+  /** Ask the origin whether the last attempt took effect, then decide anew. `refusal` answers a wait that brings nothing. */
+  | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
+  | { readonly kind: "refuse"; readonly problem: ClientProblem };
+
+/** A request that has met an attempt in flight for its record. */
+export interface Duplicate {
+  readonly inFlight: AttemptInFlight;
+  /** Whether it is the very request that started the attempt, delivered again after its sender lost the connection. */
+  readonly isOwn: boolean;
+  /** Whether its body has the same bytes as the attempt's, so that it need not hold its own. */
+  readonly hasSameBody: boolean;
+  readonly isBodyHere: boolean;
+  readonly mayAttach: boolean;
+  /** How long it may wait; Infinity for a request's own attempt, which has an end of its own. */
+  readonly waitMs: number;
+  readonly refusal: ClientProblem;
+}
+
+/** The state of things at the moment of the reply. */
+export interface Situation {
+  readonly head: ExchangeHead;
+  readonly now: EpochMs;
+  /** Whether the request's body has been brought here. */
+  readonly isBodyHere: boolean;
+  /** When the request stops waiting for another's attempt. */
+  readonly giveUpAt: number;
+  /** Whether the origin has already been asked for this request. */
+  readonly hasAsked: boolean;
+  /** The response that the record keeps. */
+  readonly stored: FoundResponse | null;
+  /** The attempt that this instance runs for the record. */
+  readonly inFlight: AttemptInFlight | undefined;
+}
+
+export const TAKE_BODY: Action = { kind: "take-body" };
+
+/** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
+const ASK_AGAIN_MS = 10_000;
+
+/** What follows from the life cycle's reply to a request. */
+export function decide(reply: Reply, situation: Situation): Action {
+  const { head, now, hasAsked, stored, inFlight } = situation;
+  switch (reply.type) {
+    case "start":
+      return { kind: "start", record: reply.record };
+    case "replay":
+      return stored === null ? notKept(reply.record) : { kind: "replay", record: reply.record, stored };
+    case "not-kept":
+      return notKept(reply.record);
+    case "in-flight": {
+      const untilRetryMs = reply.retryFrom - now;
+      if (inFlight === undefined) return refuse({ code: "in-flight", retryAfterMs: untilRetryMs });
+      const duplicate = duplicateOf(situation, inFlight, untilRetryMs);
+      return duplicate.mayAttach ? { kind: "attach", duplicate } : waitFor(duplicate);
+    }
+    case "outcome-unknown": {
+      const { verifyAt, policy } = reply.record;
+      const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
+      const refusal = { code: "outcome-unknown", retryAfterMs } as const;
+      return verifyAt === null || hasAsked ? refuse(refusal) : { kind: "ask", policy, refusal };
+    }
+    case "mismatch":
+      return refuse({ code: "key-reused", status: head.rules.mismatchStatus });
+    case "ask":
+    case "settled":
+    case "superseded":
+    case "changed":
+    case "unchangeable":
+    case "seen":
+      throw new TypeError(`a request was answered with ${reply.type}`);
+  }
+}
+
+function duplicateOf(
+  { head, now, giveUpAt, isBodyHere }: Situation,
+  inFlight: AttemptInFlight,
+  untilRetryMs: number,
+): Duplicate {
+  const isOwn = inFlight.attempt.id === head.request.attemptId;
+  return {
+    inFlight,
+    isOwn,
+    hasSameBody: isOwn || head.request.sameBytes,
+    isBodyHere,
+    mayAttach: isOwn || head.rules.duplicate === "attach",
+    waitMs: isOwn ? Number.POSITIVE_INFINITY : giveUpAt - now,
+    refusal: { code: "in-flight", retryAfterMs: Math.min(POLL_MS, untilRetryMs) },
+  };
+}
+
+/** What a duplicate does that follows no answer: it waits, if it may. */
+export function waitFor(duplicate: Duplicate): Action {
+  const { inFlight, hasSameBody, isBodyHere, mayAttach, waitMs, refusal } = duplicate;
+  if (waitMs <= 0) return refuse(refusal);
+  if (!hasSameBody && !isBodyHere) return TAKE_BODY;
+  // An answer that has begun and cannot be attached to is over only when its attempt has ended.
+  return { kind: "wait", duplicate, untilBegun: mayAttach && !inFlight.attempt.hasBegun, refusal };
+}
+
+export function refuse(problem: ClientProblem): Action {
+  return { kind: "refuse", problem };
+}
+
+export function notKept({ status }: Completed): Action {
+  return refuse({ code: "response-not-kept", originalStatus: status });
+}

@@ -1,0 +1,70 @@
+// The exchanges of one shard: what they share, and what the alarm does for them when nobody asks.
+
+import type { ClientProblem } from "../core/problem.ts";
+import { earliest, epochMs, type EpochMs } from "../core/units.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import { type ExchangeAnswer, problemAnswer } from "./answers.ts";
+import { AttemptsInFlight } from "./attempts-in-flight.ts";
+import { EventOffsets } from "./body/event-offsets.ts";
+import type { RequestBody } from "./body/request-body.ts";
+import { Exchange, type ExchangePorts, type Shared } from "./exchange.ts";
+import { Questions } from "./questions.ts";
+import { RecordSteps } from "./record-steps.ts";
+import { type VerificationPorts, verify } from "./verification.ts";
+import { WaitingRoom } from "./waiters.ts";
+
+/** Lost attempts that the alarm notices in one turn: few enough that no request waits long behind it. */
+export const LOCKS_AT_ONCE = 100;
+
+export class Exchanges {
+  /** The attempts that this instance runs right now. */
+  readonly attempts = new AttemptsInFlight();
+  readonly steps: RecordSteps;
+  readonly #shared: Shared;
+
+  constructor(ports: ExchangePorts) {
+    const { attempts } = this;
+    this.steps = new RecordSteps({ ...ports, attempts, traffic: ports.reporter.traffic });
+    const verification = {
+      ...ports,
+      step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
+        this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
+    };
+    const questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
+    const room = new WaitingRoom(ports.timers);
+    this.#shared = { ...ports, attempts, steps: this.steps, questions, room, offsets: new EventOffsets() };
+  }
+
+  /** Answers one request. `caller` aborts when its client disconnects. */
+  async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
+    const span = this.#begin(head);
+    return this.#finish(span, await new Exchange({ head, body, caller, span }, this.#shared).answer());
+  }
+
+  /** Answers a request that cannot be run. */
+  refuse(head: ExchangeHead, problem: ClientProblem): Response {
+    return this.#finish(this.#begin(head), problemAnswer(head, problem));
+  }
+
+  #begin({ record, telemetry }: ExchangeHead): ExchangeSpan {
+    return this.#shared.reporter.begin({ route: record.route, recordId: record.id, telemetry });
+  }
+
+  #finish(span: ExchangeSpan, { response, outcome }: ExchangeAnswer): Response {
+    return this.#shared.reporter.finish(span, response, outcome);
+  }
+
+  /** Ends locks that have passed without an attempt in flight, and begins to ask about unknown outcomes: some of each. */
+  meetDeadlines(now: EpochMs): void {
+    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.look(id, now);
+    this.#shared.questions.askDue(now);
+  }
+
+  /** When the alarm has to come next; `null` when nothing has a deadline. */
+  nextDeadline(): EpochMs | null {
+    const question = this.#shared.questions.nextAt(epochMs(Date.now()));
+    const other = this.#shared.ledger.nextDeadline();
+    return question === null || other === null ? (question ?? other) : earliest(question, other);
+  }
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { type Intent, intentReader } from "../../../src/http/intent.ts";
+import { SESSION_COOKIE } from "../../../src/http/session-cookie.ts";
+import { configOf } from "../config/support.ts";
+
+const config = configOf({
+  ROUTES: [
+    { path: "/required", key: "required" },
+    { path: "/optional", key: "optional" },
+  ],
+});
+const readIntent = intentReader(config, (headers) => headers.get("authorization") === "Bearer operator");
+
+function intentOf(target: string, headers: Record<string, string> = {}): Intent {
+  const [method = "", path = ""] = target.split(" ");
+  const url = new URL(path, "https://api.example");
+  return readIntent(new Request(url, { method, headers }), url);
+}
+
+/** An intent in a few words. */
+function wordsOf(intent: Intent): string {
+  switch (intent.kind) {
+    case "refuse":
+    case "refuse-exchange":
+      return `${intent.kind} ${intent.problem.code}`;
+    case "pass":
+      return `pass ${intent.route}`;
+    case "exchange":
+      return `exchange ${intent.route.path} ${intent.key.key}`;
+    case "operate":
+    case "publish":
+    case "loop":
+      return intent.kind;
+  }
+}
+
+describe("a request's intent", () => {
+  it.each([
+    ["POST /other", {}, "pass null"],
+    ["GET /required", {}, "pass null"],
+    ["POST /optional", {}, "pass /optional"],
+    ["POST /optional", { "Idempotency-Key": "k1" }, "exchange /optional k1"],
+    ["POST /required", { "Idempotency-Key": '"k1"' }, "exchange /required k1"],
+    ["POST /required", {}, "refuse-exchange key-missing"],
+    ["POST /required", { "Idempotency-Key": "two words" }, "refuse-exchange key-invalid"],
+    ["GET /.well-known/idempotency", {}, "publish"],
+    ["POST /.well-known/idempotency", {}, "pass null"],
+    ["GET /_onceway/records", {}, "operate"],
+    ["GET /%5fonceway/records", {}, "refuse operator-not-found"],
+    ["POST /required", { Authorization: "Bearer operator" }, "refuse operator-not-found"],
+    ["POST /required", { "CDN-Loop": "onceway", "Idempotency-Key": "k1" }, "loop"],
+    ["POST /other", { "CDN-Loop": "a, onceway" }, "loop"],
+  ])("for %s with %j is: %s", (target, headers, words) => {
+    expect(wordsOf(intentOf(target, headers))).toBe(words);
+  });
+
+  it("leaves the console's session out of what is sent on", () => {
+    const intent = intentOf("POST /other", { Cookie: `a=1; ${SESSION_COOKIE}=secret` });
+    expect(intent.kind === "pass" && intent.passing.request.headers.get("cookie")).toBe("a=1");
+  });
+});
