@@ -26,6 +26,10 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "absent":
       if (event.attemptId !== current.attempt.id || current.state === "completed")
         return unchanged(record, { type: "superseded" });
+      // The origin was asked about an attempt that seemed lost. One that is running brings its own result; the answer may be
+      // about an earlier attempt with the same id, if an operator has erased its record and the request was delivered again.
+      if (current.state === "started" && event.type === "result" && event.verified)
+        return unchanged(record, { type: "superseded" });
       return changed(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
       if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "seen" });

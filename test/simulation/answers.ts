@@ -88,11 +88,13 @@ export class AnswerRules {
       this.#rules.broken("G7", `${name} hears ${text}, which answers another request`);
       return;
     }
-    const isWhole = this.#facts.of(record).some(({ id, wholes }) => id === attempt.id && wholes.includes(text));
-    if (!isWhole) this.#rules.broken("G2", `${name} hears ${text} as complete, but the origin's answer is longer`);
+    // A request that is delivered again after its record was erased starts an attempt with the same id.
+    const answered = this.#facts.of(record).filter(({ id, wholes }) => id === attempt.id && wholes.includes(text));
+    if (answered.length === 0)
+      this.#rules.broken("G2", `${name} hears ${text} as complete, but the origin's answer is longer`);
     const untilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
     // A client may still read an answer that an operator has erased since it left the object.
-    if (this.#clock.latestMs >= untilMs || attempt.isForgotten) return;
+    if (this.#clock.latestMs >= untilMs || answered.some(({ isForgotten }) => isForgotten)) return;
     const row = this.#facts.rows.get(record);
     const isDurable = row?.state === "completed" && row.attemptId === attempt.id && row.status === status;
     if (!isDurable || (row.text !== null && row.text !== text)) {

@@ -59,6 +59,9 @@ export class World {
     disk.clear();
   }
 
+  /** The id of the attempt that the request may start which is delivered right now. */
+  #arriving: string | null = null;
+
   /** Whether an instance of the object exists. */
   get hasInstance(): boolean {
     return this.#shard !== null;
@@ -106,7 +109,9 @@ export class World {
       return NONE;
     };
     const body = new RequestBody({ open, users: 1, free: () => undefined });
+    this.#arriving = id;
     const exchange = this.#instance().run(head, body, request.caller.signal);
+    this.#arriving = null;
     this.clients.expect(
       request,
       exchange,
@@ -170,9 +175,12 @@ export class World {
     const { fingerprint: print } = head.request;
     const { nowMs } = this.clock;
     // A request that starts at once is not yet in the list.
-    const waiting = this.clients.requests.find(
-      (request) => request.head.request.attemptId === name && request.state === "waits",
-    );
+    const waiting =
+      this.#arriving === name
+        ? undefined
+        : this.clients.requests.findLast(
+            ({ head: { request }, state }) => request.attemptId === name && state === "waits",
+          );
     const attempt: AttemptFacts = {
       id,
       record,

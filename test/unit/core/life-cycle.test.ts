@@ -59,6 +59,16 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     ]);
   });
 
+  it("takes the origin's word about a lost attempt, and never about one that is running", () => {
+    const verified = { ...result, verified: true } as const;
+    expect(tell("verify", [0, request("a")], [5, verified], [6, result])).toEqual([
+      "start → started",
+      "superseded → started",
+      "settled → completed",
+    ]);
+    expect(tell("verify", [0, request("a")], [LOCK_MS, verified])).toEqual(["start → started", "settled → completed"]);
+  });
+
   it("waits for the lock's end after an ambiguous end, since attempts never overlap", () => {
     expect(
       tell("retry", [0, request("a")], [5, ambiguous], [LOCK_MS - 1, request("b")], [LOCK_MS, request("b")]),
