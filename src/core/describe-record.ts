@@ -3,7 +3,7 @@
 // of 402 or 500 may have had no effect.
 
 import type { Policy, RecordState } from "./record.ts";
-import type { Change, Happening } from "./timeline.ts";
+import type { Change, TimelineEvent } from "./timeline.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
 
@@ -36,7 +36,7 @@ export interface RecordDescription {
 /** `history` is the record's timeline, oldest first. */
 export function describeRecord(
   record: DescribedRecord,
-  history: readonly Happening[],
+  history: readonly TimelineEvent[],
   now: EpochMs,
 ): RecordDescription {
   const isLocked = record.lockedUntil > now;
@@ -67,7 +67,7 @@ export function describeRecord(
 
 function failed(
   { attempt }: DescribedRecord,
-  last: Happening | undefined,
+  last: TimelineEvent | undefined,
   isLocked: boolean,
 ): Omit<RecordDescription, "changes"> {
   const next = `The next request with this key starts attempt ${attempt + 1}`;
@@ -94,7 +94,7 @@ function failed(
 
 function unknown(
   { attempt, policy }: DescribedRecord,
-  history: readonly Happening[],
+  history: readonly TimelineEvent[],
 ): Omit<RecordDescription, "changes"> {
   const ended = history.findLast(({ type }) => type === "attempt");
   const headline = outcomeUnknown(attempt, ended === undefined ? null : whyEnded(ended));
@@ -111,7 +111,7 @@ function unknown(
 
 function completed(
   { attempt, status, responseKept }: DescribedRecord,
-  history: readonly Happening[],
+  history: readonly TimelineEvent[],
 ): Pick<RecordDescription, "tone" | "headline" | "retry"> {
   const retry =
     responseKept === false
@@ -151,10 +151,10 @@ function because(why: string | null): string {
 }
 
 /** Why an attempt ended without a result; `null` when no reason is known. */
-function whyEnded(happening: Happening): string | null {
-  if (happening.type !== "attempt") return null;
-  if (happening.verdict === "lost") return "the gateway lost it, and its lock ended";
-  return happening.reason === null ? null : reasonText(happening.reason);
+function whyEnded(event: TimelineEvent): string | null {
+  if (event.type !== "attempt") return null;
+  if (event.verdict === "lost") return "the gateway lost it, and its lock ended";
+  return event.reason === null ? null : reasonText(event.reason);
 }
 
 export function reasonText(reason: EndReason): string {

@@ -12,7 +12,7 @@ export const ATTEMPT_VERDICTS = ["result", "refused", "ambiguous", "lost"] as co
 
 export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
 
-export type Happening =
+export type TimelineEvent =
   | {
       readonly type: "attempt";
       readonly attempt: number;
@@ -44,31 +44,31 @@ export type Happening =
 export type Change = "release" | "resolve" | "forget";
 
 /** Only the latest are kept, because a key may be retried without end. */
-const MOST_HAPPENINGS = 50;
+const MAX_EVENTS = 50;
 
 /** The history after `event` changed `before` into `after` at `now`. It is the same array if nothing is added. */
 export function updateHistory(
-  history: readonly Happening[],
+  history: readonly TimelineEvent[],
   before: IdempotencyRecord | null,
   event: LifeCycleEvent,
   after: IdempotencyRecord | null,
   now: EpochMs,
-): readonly Happening[] {
+): readonly TimelineEvent[] {
   // A record that expired has no history in common with its successor.
   const past = before === null || isNewRecord(before, after) ? [] : history;
   if (before === null || after === null || past !== history) return past;
   const lost = lostAttempt(before, event, now);
-  const added = happeningOf(before, event, now);
+  const added = eventOf(before, event, now);
   if (lost === null && added === null) return history;
-  return [...history, ...(lost === null ? [] : [lost]), ...(added === null ? [] : [added])].slice(-MOST_HAPPENINGS);
+  return [...history, ...(lost === null ? [] : [lost]), ...(added === null ? [] : [added])].slice(-MAX_EVENTS);
 }
 
 /** Everything that happened, oldest first. The record's own state adds the last entry. */
 export function timelineOf(
-  history: readonly Happening[],
+  history: readonly TimelineEvent[],
   record: IdempotencyRecord,
   now: EpochMs,
-): readonly Happening[] {
+): readonly TimelineEvent[] {
   const { attempt } = record;
   switch (record.state) {
     case "started":
@@ -111,7 +111,7 @@ function isNewRecord(before: IdempotencyRecord, after: IdempotencyRecord | null)
   return after?.state === "started" && after.attempt.number === 1 && after.attempt.id !== before.attempt.id;
 }
 
-function happeningOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): Happening | null {
+function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): TimelineEvent | null {
   switch (event.type) {
     case "refused":
     case "ambiguous":
@@ -133,14 +133,14 @@ function happeningOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now:
 }
 
 /** The attempt of `before`, if the record still says that it runs although its lock has ended. */
-function lostAttempt(before: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): Happening | null {
+function lostAttempt(before: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): TimelineEvent | null {
   if (before.state !== "started" || before.attempt.lockedUntil > now) return null;
   // The attempt itself reports late, so it was not lost.
   const isFromOwner = "attemptId" in event && event.type !== "request" && event.attemptId === before.attempt.id;
   return isFromOwner ? null : ended(before.attempt, before.attempt.lockedUntil, "lost");
 }
 
-function running({ number, startedAt }: Attempt): Happening {
+function running({ number, startedAt }: Attempt): TimelineEvent {
   return { type: "attempt", attempt: number, startedAt, endedAt: null, verdict: null, reason: null, status: null };
 }
 
@@ -148,6 +148,6 @@ function ended(
   { number, startedAt }: Attempt,
   endedAt: EpochMs,
   verdict: AttemptVerdict,
-): Extract<Happening, { type: "attempt" }> {
+): Extract<TimelineEvent, { type: "attempt" }> {
   return { type: "attempt", attempt: number, startedAt, endedAt, verdict, reason: null, status: null };
 }

@@ -2,7 +2,7 @@
 // here, and ISO 8601 text in the API.
 
 import type { IdempotencyRecord } from "../core/record.ts";
-import type { Change, Happening } from "../core/timeline.ts";
+import type { Change, TimelineEvent } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { ShardCountsView, TotalsView } from "./gateway-schema.ts";
@@ -26,7 +26,7 @@ export interface RecordSummary extends WithEpochTimes<SummaryView> {
 export interface RecordDetail extends RecordSummary, Pick<RecordView, "fingerprint" | "response"> {
   readonly policy: IdempotencyRecord["policy"];
   /** Oldest first. */
-  readonly timeline: readonly Happening[];
+  readonly timeline: readonly TimelineEvent[];
 }
 
 /** Which records are listed; `null` means any. */

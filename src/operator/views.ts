@@ -2,7 +2,7 @@
 // record-schema.ts and gateway-schema.ts.
 
 import { describeRecord } from "../core/describe-record.ts";
-import type { Happening } from "../core/timeline.ts";
+import type { TimelineEvent } from "../core/timeline.ts";
 import { type EpochMs, keyHashOf } from "../core/units.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
 import type { ExchangeView } from "./gateway-schema.ts";
@@ -27,7 +27,7 @@ export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
   return { ...viewSummary(summary), description, fingerprint, policy, timeline: timeline.map(viewEvent), response };
 }
 
-function viewEvent(event: Happening): EventView {
+function viewEvent(event: TimelineEvent): EventView {
   switch (event.type) {
     case "attempt": {
       const { startedAt, endedAt, reason, ...rest } = event;

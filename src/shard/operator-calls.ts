@@ -2,7 +2,7 @@
 // bodies, which are free text and bytes, come by `fetch` to fixed URLs, as exchanges do.
 
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
-import { type Happening, timelineOf } from "../core/timeline.ts";
+import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
 import { type RecordId, epochMs, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
@@ -23,7 +23,7 @@ export const BODY_URL = "https://key-shard/body";
 /** A record, whole but for the bytes of its response. */
 export interface SeenDetail extends SeenRecord {
   /** Oldest first. */
-  readonly timeline: readonly Happening[];
+  readonly timeline: readonly TimelineEvent[];
   readonly response: {
     readonly status: number;
     readonly statusText: string;

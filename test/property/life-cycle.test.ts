@@ -177,7 +177,7 @@ describe("life cycle over any history", () => {
         fc.constantFrom(...policies),
         (moments, looks, unknown) => {
           const events = play(
-            moments.filter(({ happening }) => happening.type !== "tick"),
+            moments.filter(({ event }) => event.type !== "tick"),
             unknown,
           );
           // The same events at the same times, with alarms in between.
@@ -318,11 +318,11 @@ describe("life cycle for the alarm", () => {
     );
     const said = words.flatMap((type) =>
       moments.map((passing): Moment => {
-        const happening = type === "absent" ? { type, attemptsAgo: 0, askedAgo: 0 } : { type, attemptsAgo: 0 };
-        return { passing, happening };
+        const event = type === "absent" ? { type, attemptsAgo: 0, askedAgo: 0 } : { type, attemptsAgo: 0 };
+        return { passing, event };
       }),
     );
-    const request: Moment = { passing: { by: 0 }, happening: { type: "request", other: false, unknown } };
+    const request: Moment = { passing: { by: 0 }, event: { type: "request", other: false, unknown } };
     let held = 0;
     for (const one of said) {
       for (const two of said) {

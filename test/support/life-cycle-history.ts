@@ -23,7 +23,7 @@ export const OTHER_FINGERPRINT = fingerprint("g");
 export type Passing = { readonly by: number } | { readonly toDeadline: number } | { readonly toRetryFrom: number };
 
 /** What happens. Attempts are numbered backwards in the order of their starts: the last one is 0. */
-export type Happening =
+export type TimelineEvent =
   | { readonly type: "request"; readonly other: boolean; readonly unknown: Policy["unknown"] }
   | { readonly type: "result" | "refused" | "ambiguous" | "renew"; readonly attemptsAgo: number }
   /** The origin, asked `ms` ago, reports no effect. */
@@ -35,7 +35,7 @@ export type Happening =
 
 export interface Moment {
   readonly passing: Passing;
-  readonly happening: Happening;
+  readonly event: TimelineEvent;
 }
 
 const passing: fc.Arbitrary<Passing> = fc.oneof(
@@ -46,7 +46,7 @@ const passing: fc.Arbitrary<Passing> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: 0, max: 3 * RETENTION_MS }) }) },
 );
 
-const happening: fc.Arbitrary<Happening> = fc.oneof(
+const event: fc.Arbitrary<TimelineEvent> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
@@ -74,9 +74,9 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ type: "tick" as const }) },
 );
 
-export const history: fc.Arbitrary<readonly Moment[]> = fc.array(fc.record({ passing, happening }), { maxLength: 25 });
+export const history: fc.Arbitrary<readonly Moment[]> = fc.array(fc.record({ passing, event }), { maxLength: 25 });
 
-const change: fc.Arbitrary<Happening> = fc.record({
+const change: fc.Arbitrary<TimelineEvent> = fc.record({
   type: fc.constantFrom("release" as const, "resolve" as const, "forget" as const),
 });
 
@@ -84,7 +84,7 @@ const change: fc.Arbitrary<Happening> = fc.record({
 export const operatedHistory: fc.Arbitrary<readonly Moment[]> = fc.array(
   fc.record({
     passing,
-    happening: fc.oneof({ weight: 3, arbitrary: happening }, { weight: 1, arbitrary: change }),
+    event: fc.oneof({ weight: 3, arbitrary: event }, { weight: 1, arbitrary: change }),
   }),
   // By default the generator seldom makes ten events in a row, and a change needs events before and after it.
   { maxLength: 25, size: "max" },
@@ -105,9 +105,9 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): r
   let now = epochMs(1_000_000);
   for (const moment of moments) {
     now = passed(now, moment.passing, record);
-    const asked = moment.happening.type === "request" ? moment.happening.unknown : "retry";
+    const asked = moment.event.type === "request" ? moment.event.unknown : "retry";
     const policy = policyFor(unknown ?? asked);
-    const event = eventOf(moment.happening, started, now);
+    const event = eventOf(moment.event, started, now);
     const result: Step = step(record, event, policy, now);
     if (result.reply.type === "start") started.push(result.reply.record.attempt.id);
     taken.push({ ...result, now, event, before: record, policy });
@@ -124,7 +124,7 @@ function passed(now: EpochMs, by: Passing, record: IdempotencyRecord | null): Ep
   return epochMs(Math.max(now, target + by.toRetryFrom));
 }
 
-function eventOf(what: Happening, started: readonly string[], now: EpochMs): LifeCycleEvent {
+function eventOf(what: TimelineEvent, started: readonly string[], now: EpochMs): LifeCycleEvent {
   switch (what.type) {
     case "tick":
     case "verify":

@@ -1,51 +1,51 @@
 // A record's history in words.
 
 import { reasonText } from "../../core/describe-record.ts";
-import type { Happening } from "../../core/timeline.ts";
+import type { TimelineEvent } from "../../core/timeline.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { Time } from "./time.tsx";
 
-type AttemptHappening = Extract<Happening, { type: "attempt" }>;
+type AttemptHappening = Extract<TimelineEvent, { type: "attempt" }>;
 
-export function Timeline({ timeline, now }: { readonly timeline: readonly Happening[]; readonly now: number }) {
+export function Timeline({ timeline, now }: { readonly timeline: readonly TimelineEvent[]; readonly now: number }) {
   return (
     <ol class="timeline">
-      {timeline.map((happening) => (
-        <Entry happening={happening} now={now} />
+      {timeline.map((event) => (
+        <Entry event={event} now={now} />
       ))}
     </ol>
   );
 }
 
-function Entry({ happening, now }: { readonly happening: Happening; readonly now: number }) {
-  switch (happening.type) {
+function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: number }) {
+  switch (event.type) {
     case "attempt":
       return (
-        <li class={happening.verdict ?? "running"}>
-          <strong>Attempt {happening.attempt}</strong> {outcome(happening)}
+        <li class={event.verdict ?? "running"}>
+          <strong>Attempt {event.attempt}</strong> {outcome(event)}
           <div class="soft small">
-            <Time at={happening.startedAt} now={now} />
-            {happening.endedAt === null ? null : `, took ${lasted(happening.startedAt, happening.endedAt)}`}
+            <Time at={event.startedAt} now={now} />
+            {event.endedAt === null ? null : `, took ${lasted(event.startedAt, event.endedAt)}`}
           </div>
         </li>
       );
     case "verification":
       return (
-        <li class={happening.answer === "done" ? "result" : "refused"}>
-          <strong>The origin was asked</strong> about attempt {happening.attempt}:{" "}
-          {happening.answer === "done" ? "it took effect." : "it did not take effect."}
+        <li class={event.answer === "done" ? "result" : "refused"}>
+          <strong>The origin was asked</strong> about attempt {event.attempt}:{" "}
+          {event.answer === "done" ? "it took effect." : "it did not take effect."}
           <div class="soft small">
-            <Time at={happening.at} now={now} />
+            <Time at={event.at} now={now} />
           </div>
         </li>
       );
     case "change":
       return (
         <li class="change">
-          <strong>{CHANGED[happening.action]}</strong> by {happening.by}
-          <p class="said">{happening.reason}</p>
+          <strong>{CHANGED[event.action]}</strong> by {event.by}
+          <p class="said">{event.reason}</p>
           <div class="soft small">
-            <Time at={happening.at} now={now} />
+            <Time at={event.at} now={now} />
           </div>
         </li>
       );

@@ -3,7 +3,7 @@
 // that what is read, decided and written in a turn is one atomic commit (Durable Objects documentation, "write coalescing").
 
 import type { IdempotencyRecord } from "../../core/record.ts";
-import type { Happening } from "../../core/timeline.ts";
+import type { TimelineEvent } from "../../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
@@ -26,7 +26,7 @@ import { storeSql } from "./store-error.ts";
 export interface Entry {
   readonly record: IdempotencyRecord;
   readonly bucket: number;
-  readonly history: readonly Happening[];
+  readonly history: readonly TimelineEvent[];
   /** What a completed record keeps. */
   readonly response: FoundResponse | null;
 }
@@ -38,7 +38,7 @@ export interface Attachments {
   /** How to ask the origin whether an attempt took effect: comes with its claim, and goes when it is settled. */
   readonly verification?: string | null;
   /** Of the past; absent: what the record had. */
-  readonly history?: readonly Happening[];
+  readonly history?: readonly TimelineEvent[];
   /** Comes with the request that an attempt is for. */
   readonly label?: Label | null;
 }

@@ -1,7 +1,7 @@
 // How a record stands in a row of the ledger, and comes back from it.
 
 import type { IdempotencyRecord, Policy } from "../../core/record.ts";
-import type { Happening } from "../../core/timeline.ts";
+import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
@@ -57,7 +57,7 @@ export interface Written {
   readonly record: IdempotencyRecord;
   readonly response: StoredResponse | null;
   readonly verification: string | null;
-  readonly history: readonly Happening[];
+  readonly history: readonly TimelineEvent[];
   /** `null`: what the row says already, and nothing where there is none. */
   readonly label: Label | null;
 }
@@ -145,7 +145,7 @@ function waitOf({ record, verification }: Written): readonly SqlStorageValue[] {
 }
 
 /** As a statement wrote it, in this deployment or one before. */
-export function readHistory(text: string | null): readonly Happening[] {
+export function readHistory(text: string | null): readonly TimelineEvent[] {
   return text === null ? [] : JSON.parse(text);
 }
 

@@ -6,7 +6,7 @@ import { describeRecord, type RecordDescription } from "../../../src/core/descri
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Change, type Happening, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
+import { type Change, type TimelineEvent, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 import type { EndReason } from "../../../src/core/verdict.ts";
 
@@ -17,7 +17,7 @@ type Events = readonly (readonly [at: number, event: LifeCycleEvent])[];
 
 interface Lived {
   readonly record: IdempotencyRecord;
-  readonly timeline: readonly Happening[];
+  readonly timeline: readonly TimelineEvent[];
   readonly policy: Policy;
 }
 
@@ -25,7 +25,7 @@ interface Lived {
 function live(unknown: Policy["unknown"], now: number, events: Events): Lived | null {
   const policy = { ...POLICY, unknown };
   let record: IdempotencyRecord | null = null;
-  let history: readonly Happening[] = [];
+  let history: readonly TimelineEvent[] = [];
   for (const [at, event] of [...events, [now, { type: "tick" }] as const]) {
     const next = step(record, event, policy, epochMs(at));
     if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type Happening, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
+import { type TimelineEvent, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 
 const LOCK_MS = 40;
@@ -16,7 +16,7 @@ function tell(
 ): readonly string[] {
   const policy = { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) };
   let record: IdempotencyRecord | null = null;
-  let history: readonly Happening[] = [];
+  let history: readonly TimelineEvent[] = [];
   for (const [at, event] of events) {
     const next = step(record, event, policy, epochMs(at));
     if (next.record !== record) history = updateHistory(history, record, event, next.record, epochMs(at));
@@ -25,17 +25,17 @@ function tell(
   return record === null ? ["none"] : timelineOf(history, record, epochMs(upTo)).map(line);
 }
 
-function line(happening: Happening): string {
-  switch (happening.type) {
+function line(event: TimelineEvent): string {
+  switch (event.type) {
     case "attempt": {
-      const { attempt, startedAt, endedAt, verdict, reason, status } = happening;
+      const { attempt, startedAt, endedAt, verdict, reason, status } = event;
       const why = reason?.kind === "status" ? String(reason.status) : (reason?.kind ?? status ?? "");
       return `${attempt}: ${startedAt}-${endedAt ?? ""} ${verdict ?? "runs"} ${why}`.trim();
     }
     case "verification":
-      return `${happening.attempt}: asked, ${happening.answer} at ${happening.at}`;
+      return `${event.attempt}: asked, ${event.answer} at ${event.at}`;
     case "change":
-      return `${happening.action} by ${happening.by} at ${happening.at}: ${happening.reason}`;
+      return `${event.action} by ${event.by} at ${event.at}: ${event.reason}`;
   }
 }
 
