@@ -9,7 +9,7 @@ import { operatorPathMatcher } from "./http/operator-path.ts";
 import { type Passing, passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
-import { ReplayMemory } from "./http/replay-memory.ts";
+import { ReplayCache } from "./http/replay-cache.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -28,7 +28,7 @@ const NO_OPERATORS: Operators = { operate: () => refuse(OPERATOR_NOT_FOUND), isT
 
 export function createApp(config: Config, ports: Ports, { operate, isTheirs }: Operators = NO_OPERATORS): Handle {
   const readIntent = intentReader(config, isTheirs);
-  const replays = new ReplayMemory();
+  const replays = new ReplayCache();
   return guarded((request, url) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {

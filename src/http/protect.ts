@@ -12,7 +12,7 @@ import type { ExchangeIntent, RefusedExchange } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
-import type { ReplayMemory } from "./replay-memory.ts";
+import type { ReplayCache } from "./replay-cache.ts";
 
 /** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
 export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | null>;
@@ -31,7 +31,7 @@ export function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Re
   return finishWith(intent.problem, null, beginSpan(intent, reporter), reporter);
 }
 
-export async function exchange(intent: ExchangeIntent, ports: Ports, replays: ReplayMemory): Promise<Response> {
+export async function exchange(intent: ExchangeIntent, ports: Ports, replays: ReplayCache): Promise<Response> {
   const { route, key } = intent;
   const { reporter } = ports;
   const span = beginSpan(intent, reporter);
@@ -53,7 +53,7 @@ async function answer(
   request: ExchangeRequest,
   route: Route,
   { reporter, callShard, target }: Ports,
-  replays: ReplayMemory,
+  replays: ReplayCache,
   span: ExchangeSpan,
 ): Promise<Response | null> {
   const { id: recordId } = request.head.record;

@@ -18,7 +18,7 @@ import {
 } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
-import { SMALL_BODY_BYTES } from "../http/replay-memory.ts";
+import { SMALL_BODY_BYTES } from "../http/replay-cache.ts";
 import type { Bodies } from "./store/bodies.ts";
 import { bytePipe, type Patience } from "./body/byte-pipe.ts";
 import { type BodyPosition, type EventOffsets, START } from "./body/event-offsets.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ReplayRequest, ReplayMemory, SMALL_BODY_BYTES } from "../../../src/http/replay-memory.ts";
+import { type ReplayRequest, ReplayCache, SMALL_BODY_BYTES } from "../../../src/http/replay-cache.ts";
 
 const NOW = 1_800_000_000_000;
 
@@ -31,7 +31,7 @@ async function shown(response: Response | null): Promise<unknown> {
 
 describe("a replay that is remembered", () => {
   it("equals the shard's, with the key as each client sent it, and without the internal mark", async () => {
-    const memory = new ReplayMemory();
+    const memory = new ReplayCache();
     const given = await shown(await memory.keep(replay("body"), asked(), NOW));
     const again = await shown(memory.find(asked(), NOW + 1));
     expect(again).toEqual(given);
@@ -40,14 +40,14 @@ describe("a replay that is remembered", () => {
   });
 
   it("has no body if the first answer had none", async () => {
-    const memory = new ReplayMemory();
+    const memory = new ReplayCache();
     await memory.keep(replay(null), asked(), NOW);
     expect(memory.find(asked(), NOW)?.body).toBeNull();
     expect(memory.find(asked(), NOW)?.status).toBe(204);
   });
 
   it("answers no other record and no other request", async () => {
-    const memory = new ReplayMemory();
+    const memory = new ReplayCache();
     await memory.keep(replay("body"), asked(), NOW);
     expect(memory.find(asked({ recordId: "other" }), NOW)).toBeNull();
     expect(memory.find(asked({ fingerprint: "other" }), NOW)).toBeNull();
@@ -57,7 +57,7 @@ describe("a replay that is remembered", () => {
     ["its record expires", 2000, 2000],
     ["half a minute has passed", 3_600_000, 30_000],
   ])("is forgotten when %s", async (_when, expiresInMs, forgottenAfterMs) => {
-    const memory = new ReplayMemory();
+    const memory = new ReplayCache();
     const expires = new Date(NOW + expiresInMs).toUTCString();
     await memory.keep(replay("body", { "idempotency-expires": expires }), asked(), NOW);
     expect(memory.find(asked(), NOW + forgottenAfterMs - 1)).not.toBeNull();
@@ -65,7 +65,7 @@ describe("a replay that is remembered", () => {
   });
 
   it("is evicted for others, least recently used first", async () => {
-    const memory = new ReplayMemory();
+    const memory = new ReplayCache();
     const body = "b".repeat(SMALL_BODY_BYTES);
     await memory.keep(replay(body), asked({ recordId: "first" }), NOW);
     await memory.keep(replay(body), asked({ recordId: "second" }), NOW);
@@ -79,7 +79,7 @@ describe("a replay that is remembered", () => {
 });
 
 it("answers without the shard's mark are passed on", async () => {
-  const memory = new ReplayMemory();
+  const memory = new ReplayCache();
   const first = new Response("body", { headers: { "idempotency-expires": new Date(NOW + 1000).toUTCString() } });
   expect(await memory.keep(first, asked(), NOW)).toBe(first);
   expect(memory.find(asked(), NOW)).toBeNull();

@@ -39,7 +39,7 @@ const OVERHEAD_BYTES = 512;
 
 const MAX_AGE_MS = 30_000;
 
-export class ReplayMemory {
+export class ReplayCache {
   /** In the order of their last use, the oldest first. */
   readonly #replays = new Map<string, CachedReplay>();
   #bytes = 0;
