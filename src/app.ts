@@ -6,7 +6,7 @@ import type { Problem } from "./core/problem.ts";
 import { isHost } from "./http/host.ts";
 import { hostOf, intentReader } from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
-import { type Passing, passThrough } from "./http/pass-through.ts";
+import { type PassThroughRequest, passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
 import { ReplayCache } from "./http/replay-cache.ts";
@@ -96,7 +96,7 @@ function refuseLoop(): Response {
   return refuse({ code: "configuration-invalid", problemCount: 1 });
 }
 
-function pass(passing: Passing, { target }: Ports): Response | Promise<Response> {
+function pass(passing: PassThroughRequest, { target }: Ports): Response | Promise<Response> {
   const fetcher = target(passing.origin);
   return fetcher === null ? refuse({ code: "origin-unreachable" }) : passThrough(passing, fetcher);
 }

@@ -10,7 +10,7 @@ import { hostname } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
 import { hasLooped } from "./origin.ts";
 import { operatorPathMatcher } from "./operator-path.ts";
-import type { Passing } from "./pass-through.ts";
+import type { PassThroughRequest } from "./pass-through.ts";
 import { plainestPath } from "./path.ts";
 import { WELL_KNOWN_PATH } from "./problem-response.ts";
 import { withoutSession } from "./session-cookie.ts";
@@ -21,7 +21,7 @@ export type Intent =
   /** Somebody reads the published policy. */
   | { readonly kind: "publish" }
   /** To the origin and back, streamed. `route` is the path of the route that lets it pass without a key; `null`: none matches. */
-  | { readonly kind: "pass"; readonly passing: Passing; readonly route: string | null }
+  | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: string | null }
   | { readonly kind: "refuse"; readonly problem: Problem }
   /** It came back to the gateway: the configured origin is the gateway itself. */
   | { readonly kind: "loop" }
@@ -75,7 +75,7 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
 }
 
 /** What a route makes of a request that it protects. */
-function protectedIntent(passing: Passing, route: Route): Intent {
+function protectedIntent(passing: PassThroughRequest, route: Route): Intent {
   const { request, url } = passing;
   const key = parseKey(request.headers, route.headers, route.keyFormat);
   switch (key.kind) {

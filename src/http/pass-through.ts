@@ -28,14 +28,14 @@ const ATTEMPT_NAMES = [ATTEMPT_HEADER, ATTEMPT_HEADER.replace("-", "_")];
 const UNCHANGED = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
 /** A request to pass through, and what decides how. */
-export interface Passing {
+export interface PassThroughRequest {
   readonly request: Request;
   readonly url: URL;
   readonly origin: Origin;
   readonly trustForwarded: boolean;
 }
 
-export async function passThrough(passing: Passing, target: Fetcher): Promise<Response> {
+export async function passThrough(passing: PassThroughRequest, target: Fetcher): Promise<Response> {
   const { request, url, origin } = passing;
   const to = originUrl(origin, url);
   try {
@@ -67,7 +67,7 @@ function mustCopyRequest({ method, body }: Request, origin: Origin): boolean {
  * Sets the headers that only the gateway may set, and removes a client's. That includes the attempt's number, although a
  * pass-through has none, because a client must not fake it.
  */
-function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwarded }: Passing): void {
+function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwarded }: PassThroughRequest): void {
   for (const name of ATTEMPT_NAMES) headers.delete(name);
   const forwarded = forwardedFor(url, request.headers, trustForwarded);
   for (const name of forwarded.drop) headers.delete(name);

@@ -20,7 +20,10 @@ export const FINGERPRINT = fingerprint("f");
 export const OTHER_FINGERPRINT = fingerprint("g");
 
 /** How far time moves before an event: by an amount, or to an offset from the record's deadline or retry time. */
-export type Passing = { readonly by: number } | { readonly toDeadline: number } | { readonly toRetryFrom: number };
+export type PassThroughRequest =
+  | { readonly by: number }
+  | { readonly toDeadline: number }
+  | { readonly toRetryFrom: number };
 
 /** What happens. Attempts are numbered backwards in the order of their starts: the last one is 0. */
 export type TimelineEvent =
@@ -34,11 +37,11 @@ export type TimelineEvent =
   | { readonly type: "release" | "resolve" | "forget" };
 
 export interface Moment {
-  readonly passing: Passing;
+  readonly passing: PassThroughRequest;
   readonly event: TimelineEvent;
 }
 
-const passing: fc.Arbitrary<Passing> = fc.oneof(
+const passing: fc.Arbitrary<PassThroughRequest> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ by: 0 }) },
   { weight: 2, arbitrary: fc.record({ by: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 4, arbitrary: fc.record({ toDeadline: fc.integer({ min: -1, max: 1 }) }) },
@@ -116,7 +119,7 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): r
   return taken;
 }
 
-function passed(now: EpochMs, by: Passing, record: IdempotencyRecord | null): EpochMs {
+function passed(now: EpochMs, by: PassThroughRequest, record: IdempotencyRecord | null): EpochMs {
   if ("by" in by) return epochMs(now + by.by);
   if (record === null) return now;
   if ("toDeadline" in by) return epochMs(Math.max(now, deadlineOf(record) + by.toDeadline));

@@ -218,13 +218,13 @@ class AlarmComes implements ShardCommand {
   }
 }
 
-type Passing = { readonly by: number } | { readonly toDeadline: number } | { readonly toRetryFrom: number };
+type PassThroughRequest = { readonly by: number } | { readonly toDeadline: number } | { readonly toRetryFrom: number };
 
 class TimePasses implements ShardCommand {
-  readonly #passing: Passing;
+  readonly #passing: PassThroughRequest;
   readonly check = always;
 
-  constructor(passing: Passing) {
+  constructor(passing: PassThroughRequest) {
     this.#passing = passing;
   }
 
@@ -256,7 +256,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
 const behaviour = fc.constantFrom<Behaviour>(201, 201, 404, 500, 503, 429, 502, 504, "drops", "is cut short");
 /** After a refusal, it depends on timing which of several simultaneous requests tries again. */
 const lastBehaviour = behaviour.filter((what) => what !== 503 && what !== 429);
-const passing: fc.Arbitrary<Passing> = fc.oneof(
+const passing: fc.Arbitrary<PassThroughRequest> = fc.oneof(
   fc.record({ by: fc.integer({ min: 0, max: 3 }) }),
   fc.record({ by: fc.integer({ min: 0, max: 2 * RETENTION_MS }) }),
   fc.record({ toDeadline: fc.integer({ min: -1, max: 1 }) }),
