@@ -1,7 +1,7 @@
 // The wrangler.toml that `onceway init` writes, as text: commented, and as little as a gateway needs. Pure; whether what
 // it was given makes sense is decided by the checker, on the text.
 
-import { LEAST_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
+import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
 import type { UnknownRule } from "../core/record.ts";
 
 export interface GatewayPlan {
@@ -27,7 +27,7 @@ main = ${quote(`${sourceDir}/index.ts`)}
 
 # Not earlier: from this date on an attempt outlives its client. Never add the flag "request_signal_passthrough",
 # which would take that back.
-compatibility_date = ${quote(LEAST_COMPATIBILITY_DATE)}
+compatibility_date = ${quote(MIN_COMPATIBILITY_DATE)}
 compatibility_flags = ["enable_request_signal"] # an object learns that its caller has gone
 
 # Every record lives in one of these objects.

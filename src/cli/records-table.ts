@@ -10,7 +10,7 @@ const ID_LENGTH = 64;
 const GAP = 2;
 
 /** Text cut shorter than this is useless. */
-const LEAST_TEXT = 12;
+const MIN_TEXT = 12;
 
 export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
   started: "cyan",
@@ -49,7 +49,7 @@ function fit(rows: readonly (readonly string[])[], excess: number): readonly (re
   const widthOf = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   const [route, key] = [HEADINGS.indexOf("ROUTE"), HEADINGS.indexOf("KEY")];
   let [routeWidth, keyWidth] = [widthOf(route), widthOf(key)];
-  for (let left = excess; left > 0 && Math.max(routeWidth, keyWidth) > LEAST_TEXT; left -= 1) {
+  for (let left = excess; left > 0 && Math.max(routeWidth, keyWidth) > MIN_TEXT; left -= 1) {
     if (routeWidth > keyWidth) routeWidth -= 1;
     else keyWidth -= 1;
   }

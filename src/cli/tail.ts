@@ -10,7 +10,7 @@ import { connect, operatorCommand, type OperatorOptions } from "./operator-optio
 import { Failure } from "./exit-codes.ts";
 
 const POLL_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 export function defineTail(command: Command): Command {
   command
@@ -41,7 +41,7 @@ async function tail(options: OperatorOptions): Promise<void> {
 
 /** Retries until it gets an answer; null when stopped. */
 async function follow(client: OperatorClient, cursor: string, signal: AbortSignal): Promise<RecentExchanges | null> {
-  for (let waitMs = POLL_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
+  for (let waitMs = POLL_MS; ; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
     try {
       return await client.recent(cursor, signal);
     } catch (error) {

@@ -5,7 +5,7 @@ import { isTable, type Table } from "./read-settings.ts";
 import type { ConfigProblem } from "./resolved.ts";
 
 /** From this date on, pending work keeps an object alive without a client, and errors keep their flags over RPC. */
-export const LEAST_COMPATIBILITY_DATE = "2026-10-01";
+export const MIN_COMPATIBILITY_DATE = "2026-10-01";
 
 const SHARD_BINDING = "KEY_SHARD";
 const SHARD_CLASS = "KeyShard";
@@ -60,10 +60,10 @@ function dateProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
   if (prefix !== "" && own["compatibility_date"] === undefined) return [];
   const date = textOf(own["compatibility_date"] ?? top["compatibility_date"]);
   // Dates in this form compare as text.
-  if (/^\d{4}-\d{2}-\d{2}$/.test(date) && date >= LEAST_COMPATIBILITY_DATE) return [];
+  if (/^\d{4}-\d{2}-\d{2}$/.test(date) && date >= MIN_COMPATIBILITY_DATE) return [];
   const message =
-    `must be ${LEAST_COMPATIBILITY_DATE} or later, because attempts outlive their clients only from then on: ` +
-    `write compatibility_date = "${LEAST_COMPATIBILITY_DATE}"`;
+    `must be ${MIN_COMPATIBILITY_DATE} or later, because attempts outlive their clients only from then on: ` +
+    `write compatibility_date = "${MIN_COMPATIBILITY_DATE}"`;
   return [{ path: `${prefix}compatibility_date`, message }];
 }
 

@@ -16,7 +16,7 @@ export interface TokensReading {
 }
 
 /** Long enough that nobody guesses one, if it is random. */
-const LEAST_LENGTH = 32;
+const MIN_LENGTH = 32;
 
 /** What the value of a header can carry, except spaces. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
@@ -42,6 +42,6 @@ export function readTokens(env: Readonly<Record<string, unknown>>): TokensReadin
 
 function tokenProblems(path: string, value: unknown): readonly ConfigProblem[] {
   if (value === undefined) return [];
-  if (typeof value === "string" && value.length >= LEAST_LENGTH && VISIBLE_ASCII.test(value)) return [];
-  return [{ path, message: `must be at least ${LEAST_LENGTH} visible ASCII characters without spaces: ${MAKE}` }];
+  if (typeof value === "string" && value.length >= MIN_LENGTH && VISIBLE_ASCII.test(value)) return [];
+  return [{ path, message: `must be at least ${MIN_LENGTH} visible ASCII characters without spaces: ${MAKE}` }];
 }

@@ -2,7 +2,7 @@
 // compare stops nobody else in the isolate. Nothing recurses, and no value is built: those cost more than all the rest.
 
 import { JsonMembers } from "./json-members.ts";
-import { JsonNumber, LONGEST_NUMBER } from "./json-number.ts";
+import { JsonNumber, MAX_NUMBER } from "./json-number.ts";
 import { copy, JsonString } from "./json-string.ts";
 
 /** Neither the text nor its canonical form may be larger. */
@@ -206,7 +206,7 @@ class Canonicaliser {
   #takeNumber(): boolean {
     if (!this.#number.read(this.#body, this.#at)) return false;
     this.#at = this.#number.end;
-    const wanted = this.#size + LONGEST_NUMBER + this.#body.length - this.#at;
+    const wanted = this.#size + MAX_NUMBER + this.#body.length - this.#at;
     if (wanted > this.#out.length) {
       const out = new Uint8Array(wanted + (this.#body.length >> 2));
       out.set(this.#out.subarray(0, this.#size));

@@ -7,16 +7,16 @@ import { firstOf } from "./first-of.ts";
 import { declaredLength } from "./headers.ts";
 
 /** The largest request body that the platform takes on most plans; a client that sends more loses the connection. */
-const MOST_BYTES = 100 << 20;
-const MOST_MS = 30_000;
+const MAX_BYTES = 100 << 20;
+const MAX_MS = 30_000;
 
 /** A client that sends nothing for so long has stopped sending: it waits, and it has its answer. */
 const IDLE_MS = 2000;
 
 /** Reads what is left of a body and throws it away; gives up when that takes too long or is too much. Never rejects. */
 export async function drain(rest: BodyReader): Promise<void> {
-  const until = Date.now() + MOST_MS;
-  for (let left = MOST_BYTES; left > 0 && Date.now() < until;) {
+  const until = Date.now() + MAX_MS;
+  for (let left = MAX_BYTES; left > 0 && Date.now() < until;) {
     // A body that has broken off has nothing left to read.
     const reading = rest.next().catch(() => WHOLE);
     const piece = await firstOf(reading, IDLE_MS);

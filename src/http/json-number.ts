@@ -2,7 +2,7 @@
 // numbers never do. A number that a double cannot tell from its neighbours is refused: readers would take either.
 
 /** A double's shortest spelling has at most so many significant digits (IEEE 754, binary64). */
-const MOST_DIGITS = 17;
+const MAX_DIGITS = 17;
 
 /** So many survive the way through a double whatever they are (DBL_DIG), but for subnormals. */
 const PRECISE_DIGITS = 15;
@@ -11,13 +11,13 @@ const PRECISE_DIGITS = 15;
 const NORMAL_EXPONENT = 300;
 
 /** Bytes. A number that is written with more is refused, so that to read one is never much work. */
-const MOST_BYTES = 1024;
+const MAX_BYTES = 1024;
 
 /** Beyond any for which the zeros of such a number could make up. */
-const MOST_EXPONENT = 1e6;
+const MAX_EXPONENT = 1e6;
 
 /** Bytes: a sign, 17 digits, and six zeros with a point, or an exponent. */
-export const LONGEST_NUMBER = 32;
+export const MAX_NUMBER = 32;
 
 const ZERO = 0x30;
 const NINE = 0x39;
@@ -33,7 +33,7 @@ export class JsonNumber {
   end = 0;
   #isNegative = false;
   /** The significant digits: neither the first nor the last is a zero. None: the number is zero. */
-  readonly #digits = new Uint8Array(MOST_DIGITS);
+  readonly #digits = new Uint8Array(MAX_DIGITS);
   #count = 0;
   /** Zeros that are significant when another digit follows. */
   #zeros = 0;
@@ -46,7 +46,7 @@ export class JsonNumber {
     this.#zeros = 0;
     this.#isNegative = text[start] === MINUS;
     // What goes on behind the limit is found there as what may not follow a number.
-    const limit = Math.min(text.length, start + MOST_BYTES);
+    const limit = Math.min(text.length, start + MAX_BYTES);
     const integer = this.#isNegative ? start + 1 : start;
     let at = this.#readDigits(text, integer, limit);
     if (at === integer || (text[integer] === ZERO && at > integer + 1)) return false;
@@ -59,7 +59,7 @@ export class JsonNumber {
     }
     this.end = at;
     if (this.#count <= PRECISE_DIGITS && Math.abs(this.#point) < NORMAL_EXPONENT) return true;
-    return this.#count === 0 || (this.#count <= MOST_DIGITS && this.#survives());
+    return this.#count === 0 || (this.#count <= MAX_DIGITS && this.#survives());
   }
 
   /** As ECMAScript writes it (RFC 8785, section 3.2.2.3). Gives where the bytes after it begin. */
@@ -94,12 +94,12 @@ export class JsonNumber {
       if (digit < ZERO || digit > NINE) break;
       if (digit === ZERO) {
         if (this.#count > 0) this.#zeros += 1;
-      } else if (this.#count + this.#zeros < MOST_DIGITS) {
+      } else if (this.#count + this.#zeros < MAX_DIGITS) {
         for (; this.#zeros > 0; this.#zeros--) this.#digits[this.#count++] = ZERO;
         this.#digits[this.#count++] = digit;
       } else {
         // Too many: that is all that matters of them.
-        this.#count = MOST_DIGITS + 1;
+        this.#count = MAX_DIGITS + 1;
       }
     }
     return at;
@@ -127,7 +127,7 @@ export class JsonNumber {
     for (; at < limit; at++) {
       const digit = text[at] ?? 0;
       if (digit < ZERO || digit > NINE) break;
-      exponent = Math.min(MOST_EXPONENT, exponent * 10 + digit - ZERO);
+      exponent = Math.min(MAX_EXPONENT, exponent * 10 + digit - ZERO);
     }
     if (at === digits) return -1;
     // Of zero there is only one.

@@ -12,7 +12,7 @@ import type { OriginCall, Verification } from "./message.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 
 /** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
-const MOST_VERIFICATION_MS = 30_000;
+const MAX_VERIFICATION_MS = 30_000;
 
 export function originCall(intent: ExchangeIntent, trace: Trace | null): OriginCall {
   const { request, url, route } = intent;
@@ -43,8 +43,8 @@ export function verificationOf(intent: ExchangeIntent): Verification | null {
     headers: forwardedHeaders(intent, null).filter(
       ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
     ),
-    timeoutMs: Math.min(route.rules.timeoutMs, MOST_VERIFICATION_MS),
-    idleTimeoutMs: Math.min(route.rules.idleTimeoutMs, MOST_VERIFICATION_MS),
+    timeoutMs: Math.min(route.rules.timeoutMs, MAX_VERIFICATION_MS),
+    idleTimeoutMs: Math.min(route.rules.idleTimeoutMs, MAX_VERIFICATION_MS),
     maxBytes: route.rules.maxResponseBodyBytes,
   };
 }

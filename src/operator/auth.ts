@@ -15,7 +15,7 @@ export type Admission =
   | { readonly kind: "refused"; readonly problem: OperatorProblem };
 
 /** Wrong tokens from one address within a minute, before all its tokens are refused until that minute ends. */
-export const MOST_FAILURES = 10;
+export const MAX_FAILURES = 10;
 const WINDOW_MS = 60_000;
 
 /** Addresses that are remembered: those that failed last. */
@@ -46,7 +46,7 @@ export class OperatorAuth {
   async admitToken(token: string | null, address: string, now: number): Promise<Admission> {
     const from = networkOf(address);
     const failures = this.#failures.get(from);
-    if (failures !== undefined && failures.count >= MOST_FAILURES && now < failures.since + WINDOW_MS) {
+    if (failures !== undefined && failures.count >= MAX_FAILURES && now < failures.since + WINDOW_MS) {
       this.refused.throttled += 1;
       return refuse({ code: "operator-throttled", retryAfterMs: failures.since + WINDOW_MS - now });
     }

@@ -10,10 +10,10 @@ import type { Ledger } from "./store/ledger.ts";
 import { QUESTION_MS } from "./verification.ts";
 
 /** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
-const MOST_AT_ONCE = 4;
+const MAX_AT_ONCE = 4;
 
 /** How many of them may belong to one route, so that the other routes get their turn. */
-const MOST_OF_ROUTE = 2;
+const MAX_PER_ROUTE = 2;
 
 /** An instance may be lost with its questions. The alarm checks after the time by which they must have been answered. */
 const LOOK_AFTER_MS = durationMs(QUESTION_MS + 5000);
@@ -98,7 +98,7 @@ export class Questions {
 
   #isFull(route: string): boolean {
     const ofRoute = [...this.#begun.values()].filter((one) => one === route).length;
-    return this.#begun.size >= MOST_AT_ONCE || ofRoute >= MOST_OF_ROUTE;
+    return this.#begun.size >= MAX_AT_ONCE || ofRoute >= MAX_PER_ROUTE;
   }
 
   /** The first question of a route that is not being asked yet; if all that are read are, the first of them. */

@@ -28,7 +28,7 @@ export interface VerificationPorts {
 }
 
 /** The largest answer that is kept; a larger one settles the record without its response. */
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 
 /** How long a question may take in all, with its second chance and the last byte of the answer; a route may allow less. */
 export const QUESTION_MS = 30_000;
@@ -103,7 +103,7 @@ async function ask(
     answer.cancel();
     return { kind };
   }
-  const body = await readUpTo(answer, Math.min(verification.maxBytes, MOST_BYTES));
+  const body = await readUpTo(answer, Math.min(verification.maxBytes, MAX_BYTES));
   switch (body.kind) {
     case "whole": {
       const response = { status, statusText, headers, body: { kind: "inline", bytes: body.bytes } } as const;

@@ -8,13 +8,13 @@ import type { AnswerFor, ExchangeAnswer } from "./answers.ts";
 import type { Timers } from "./timers.ts";
 
 /** Waiters for one record: a client that has lost an answer sends a retry or two, not a hundred at once. */
-export const MOST_OF_RECORD = 100;
+export const MAX_PER_RECORD = 100;
 
 /**
  * Waiters in one object, whose memory is one isolate's: each holds its request's head and the connection to its Worker, some
  * 20 KiB in all, so at most 20 of 128 MB.
  */
-export const MOST_OF_SHARD = 1000;
+export const MAX_PER_SHARD = 1000;
 
 export type Woken =
   /** Something has changed: the waiter re-checks the record. */
@@ -122,7 +122,7 @@ export class WaitingRoom {
 
   #enter(id: RecordId): boolean {
     const ofRecord = this.#ofRecord.get(id) ?? 0;
-    if (this.#count >= MOST_OF_SHARD || ofRecord >= MOST_OF_RECORD) return false;
+    if (this.#count >= MAX_PER_SHARD || ofRecord >= MAX_PER_RECORD) return false;
     this.#count += 1;
     this.#ofRecord.set(id, ofRecord + 1);
     return true;

@@ -38,7 +38,7 @@ export const TRAFFIC_URL = "https://key-shard/traffic";
 export const TOTALS_URL = "https://key-shard/totals";
 
 /** How many exchanges are remembered: a page of them for somebody who looks, whatever the number of shards. */
-const MOST_EXCHANGES = 100;
+const MAX_EXCHANGES = 100;
 
 const MINUTE_MS = 60_000;
 
@@ -119,7 +119,7 @@ export class Traffic {
     this.#latest = Math.max(this.#latest, now);
     this.#exchanges[this.#next] = report;
     this.#countedAt[this.#next] = this.#latest;
-    this.#next = (this.#next + 1) % MOST_EXCHANGES;
+    this.#next = (this.#next + 1) % MAX_EXCHANGES;
   }
 
   #countersOf(route: string): RouteCounters {

@@ -12,7 +12,7 @@ import { exchange } from "./send.ts";
 import type { Leaving } from "./send.ts";
 
 /** Longest wait before a retry, whatever Retry-After says, because the run is short. */
-const LONGEST_WAIT_MS = 1_800;
+const MAX_WAIT_MS = 1_800;
 /** Clients return to one of so many recent records; older ones have expired. */
 const POOL = 300;
 
@@ -153,7 +153,7 @@ export function isFinal({ operation }: Task, ending: Ending): boolean {
 
 function waitBefore(endings: readonly Ending[], random: Random): number {
   const told = endings.map((ending) => (ending.kind === "answer" ? (ending.retryAfterMs ?? 0) : 0));
-  const wait = Math.min(LONGEST_WAIT_MS, Math.max(150, ...told));
+  const wait = Math.min(MAX_WAIT_MS, Math.max(150, ...told));
   // Some retry too soon, as real clients do.
   return random.chance(0.25) ? random.int(0, 100) : wait * (0.8 + 0.5 * random.next());
 }

@@ -11,7 +11,7 @@ import { holdBytes } from "./read-memory.ts";
 const SHARED_BYTES = 16 << 20;
 
 /** A smaller row costs more than its bytes. */
-const LEAST_BYTES = 32 * 1024;
+const MIN_BYTES = 32 * 1024;
 
 /** How many chunks fill right now, in all objects of the isolate. */
 let filling = 0;
@@ -70,7 +70,7 @@ export class FillingChunk {
 }
 
 function fairShare(): number {
-  return Math.min(CHUNK_BYTES, Math.max(LEAST_BYTES, Math.floor(SHARED_BYTES / filling)));
+  return Math.min(CHUNK_BYTES, Math.max(MIN_BYTES, Math.floor(SHARED_BYTES / filling)));
 }
 
 /**

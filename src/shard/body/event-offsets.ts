@@ -29,12 +29,12 @@ const TURN_BYTES = 256 * 1024;
 const TURN_CHUNKS = 32;
 
 /** Searches that wait for their turn. Further ones are not made: the client gets the stream from its first byte. */
-const MOST_QUEUED = 64;
-const MOST_QUEUED_IN_BODY = 8;
+const MAX_QUEUED = 64;
+const MAX_QUEUED_IN_BODY = 8;
 
 /** How many are remembered, and the longest id of those: a mebibyte in all at most. */
-const MOST_REMEMBERED = 256;
-const LONGEST_REMEMBERED = 1024;
+const MAX_REMEMBERED = 256;
+const MAX_REMEMBERED = 1024;
 
 interface Search {
   readonly events: EventSearch;
@@ -91,11 +91,11 @@ export class EventOffsets {
       until: 0,
       waiting: new Set<() => void>(),
     };
-    if (id.length > LONGEST_REMEMBERED) return search;
+    if (id.length > MAX_REMEMBERED) return search;
     this.#remembered.delete(name);
     this.#remembered.set(name, search);
     for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size <= MOST_REMEMBERED) break;
+      if (this.#remembered.size <= MAX_REMEMBERED) break;
       this.#remembered.delete(oldest);
     }
     return search;
@@ -107,7 +107,7 @@ export class EventOffsets {
     if (!queue.searches.includes(search)) {
       let queued = 0;
       for (const { searches } of this.#queued.values()) queued += searches.length;
-      if (queued >= MOST_QUEUED || queue.searches.length >= MOST_QUEUED_IN_BODY) return false;
+      if (queued >= MAX_QUEUED || queue.searches.length >= MAX_QUEUED_IN_BODY) return false;
       queue.searches.push(search);
       this.#queued.set(body.name, queue);
     }

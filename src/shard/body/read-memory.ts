@@ -13,7 +13,7 @@ const SHARED_BYTES = 16 << 20;
 const SHARE = 8;
 
 /** A smaller piece costs more than its bytes. A reader that comes when all is taken gets this much too. */
-const LEAST_BYTES = 16 * 1024;
+const MIN_BYTES = 16 * 1024;
 
 let held = 0;
 
@@ -24,7 +24,7 @@ export function heldBytes(): number {
 
 /** How large the next piece may be. */
 export function fairPieceBytes(): number {
-  return Math.min(CHUNK_BYTES, Math.max(LEAST_BYTES, Math.floor((SHARED_BYTES - held) / SHARE)));
+  return Math.min(CHUNK_BYTES, Math.max(MIN_BYTES, Math.floor((SHARED_BYTES - held) / SHARE)));
 }
 
 /** Whether so many bytes at once are no more than a fair piece. */

@@ -91,10 +91,10 @@ export function bytesBody(bytes: Uint8Array): RequestBody {
 const IN_MEMORY_BYTES = 16 << 20;
 
 /** The platform lets no call last longer. */
-const MOST_MS = 15 * 60_000;
+const MAX_MS = 15 * 60_000;
 
 /** What the attempts of the isolate hold of their requests' bodies. */
-export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MOST_MS);
+export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MAX_MS);
 
 /** A body that comes when it is asked for, and whose fingerprint is known before. It is stored under `name`, if at all. */
 export function offeredBody(rest: BodyReader, bodies: Bodies, name: string): RequestBody {

@@ -14,10 +14,10 @@ export const IN_FLIGHT = 0;
 const BUCKETS_PER_RETENTION = 8;
 
 /** However short a retention is, so that an alarm that is an hour late finds no more than 3,600 buckets. */
-const LEAST_WIDTH_MS = 1000;
+const MIN_WIDTH_MS = 1000;
 
 /** A look-up names so many buckets at a time: a statement has at most 100 KB (platform limit), and a bucket takes 14 bytes of it. */
-const MOST_IN_LIST = 1000;
+const MAX_IN_LIST = 1000;
 
 /** The expiry buckets that may hold a record: a handful, kept in memory so that a look-up need not read them. */
 export class ExpiryBuckets {
@@ -40,9 +40,9 @@ export class ExpiryBuckets {
   get lists(): readonly string[] {
     if (this.#lists === null) {
       const all = [...this.#all];
-      const lists = Math.ceil(all.length / MOST_IN_LIST);
+      const lists = Math.ceil(all.length / MAX_IN_LIST);
       this.#lists = Array.from({ length: lists }, (_, at) =>
-        all.slice(at * MOST_IN_LIST, (at + 1) * MOST_IN_LIST).join(),
+        all.slice(at * MAX_IN_LIST, (at + 1) * MAX_IN_LIST).join(),
       );
     }
     return this.#lists;
@@ -64,7 +64,7 @@ export class ExpiryBuckets {
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
 export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
-  const widthMs = Math.max(LEAST_WIDTH_MS, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
+  const widthMs = Math.max(MIN_WIDTH_MS, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
   return Math.ceil(record.expiresAt / widthMs) * widthMs;
 }
 

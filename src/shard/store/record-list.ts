@@ -42,15 +42,15 @@ export type See = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord
 export interface OpenCounts {
   readonly failed: number;
   readonly unknown: number;
-  /** Which of them may be larger: no more than MOST_COUNTED rows are looked at for each. */
+  /** Which of them may be larger: no more than MAX_COUNTED rows are looked at for each. */
   readonly atLeast: readonly OpenState[];
 }
 
 /** Rows looked at to count one state: the console counts every two seconds, and requests wait meanwhile. */
-export const MOST_COUNTED = 10_000;
+export const MAX_COUNTED = 10_000;
 
 /** Rows that one call looks at, and one statement that filters. */
-const MOST_ROWS = 4000;
+const MAX_ROWS = 4000;
 const ROWS_AT_ONCE = 1000;
 
 /** Ids are hexadecimal, so these come before and after them all. */
@@ -84,7 +84,7 @@ export class RecordList {
         if (end === null) break;
         ({ bucket, id } = end);
         looked += more;
-        if (looked >= MOST_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
+        if (looked >= MAX_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
       }
     }
     return { records, next: null };
@@ -101,11 +101,11 @@ export class RecordList {
           state,
           // An earlier bucket has expired as a whole.
           Math.max(IN_FLIGHT, now),
-          MOST_COUNTED,
+          MAX_COUNTED,
         )
         .one();
     const counts = { failed: count("failed"), unknown: count("unknown") };
-    const atLeast = (["failed", "unknown"] as const).filter((state) => counts[state].looked === MOST_COUNTED);
+    const atLeast = (["failed", "unknown"] as const).filter((state) => counts[state].looked === MAX_COUNTED);
     return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
   }
 

@@ -10,7 +10,7 @@ import type { StreamReader } from "../support/stream-client.ts";
 import { makeLoad, MIB, problemCode, startStreamScene, type StreamScene, untilTrue } from "../support/stream-scene.ts";
 
 /** How many may wait for one key (src/config/README.md). */
-const MOST_OF_RECORD = 100;
+const MAX_PER_RECORD = 100;
 
 const WAIT = { duplicate: "wait", wait: "20s", unknown: "retry" };
 const BRIEF = { timeout: "1s", lock: "1500ms", idle_timeout: "20s", wait: "1200ms" };
@@ -181,7 +181,7 @@ describe("an ambiguous answer whose body is still arriving", () => {
 describe("waiting duplicates", () => {
   it("are limited for one key: one more is told to retry later, and no other is affected", async () => {
     const { key, first, streaming } = await scene.start("/wait");
-    const waiting = await openWaiters(key, MOST_OF_RECORD);
+    const waiting = await openWaiters(key, MAX_PER_RECORD);
     const refused = await scene.read({ path: "/wait", key });
     expect(problemCode(refused)).toBe("in-flight");
     expect(headerValue(refused, "retry-after")).toBe("1");
@@ -200,7 +200,7 @@ describe("waiting duplicates", () => {
 
   it("wait no longer than their clients: those that have left free their places", async () => {
     const { key, first, streaming } = await scene.start("/wait");
-    const leaving = await openWaiters(key, MOST_OF_RECORD);
+    const leaving = await openWaiters(key, MAX_PER_RECORD);
     expect(problemCode(await scene.read({ path: "/wait", key }))).toBe("in-flight");
     for (const reader of leaving) reader.reset();
     const returned = await until(async () => {

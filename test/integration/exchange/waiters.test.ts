@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../src/core/units.ts";
 import type { ExchangeHead } from "../../../src/http/message.ts";
 import { holdBytes } from "../../../src/shard/body/read-memory.ts";
-import { MOST_OF_RECORD, MOST_OF_SHARD } from "../../../src/shard/waiters.ts";
+import { MAX_PER_RECORD, MAX_PER_SHARD } from "../../../src/shard/waiters.ts";
 import { withExchanges } from "../support/held-exchanges.ts";
 import { again, type HeadChanges, headOf, LOCK_MS, RETENTION_MS, saidBy } from "../support/shard-bench.ts";
 
@@ -47,8 +47,8 @@ describe("duplicates that are abandoned", () => {
       world.origin = () => answer.promise;
       const head = waiting();
       const first = run(head);
-      for (let left = 0; left < 10_200; left += MOST_OF_RECORD) {
-        const callers = Array.from({ length: MOST_OF_RECORD }, () => new AbortController());
+      for (let left = 0; left < 10_200; left += MAX_PER_RECORD) {
+        const callers = Array.from({ length: MAX_PER_RECORD }, () => new AbortController());
         const answers = callers.map((caller) => run(again(head), caller));
         for (const caller of callers) caller.abort();
         for (const response of await Promise.all(answers)) expect(response.status).toBe(409);
@@ -167,7 +167,7 @@ describe("duplicates that wait", () => {
       const said = await Promise.all(answers.map((response) => saidBy(response.clone())));
       const told = said.filter(({ code }) => code === "origin-unreachable");
       const refused = said.filter(({ code }) => code === "in-flight");
-      expect([told.length, refused.length]).toEqual([MOST_OF_RECORD, 300 - MOST_OF_RECORD]);
+      expect([told.length, refused.length]).toEqual([MAX_PER_RECORD, 300 - MAX_PER_RECORD]);
       expect(answers.map(({ headers }) => headers.get("idempotency-key"))).toEqual(
         answers.map((_, index) => `"key" ${index}`),
       );
@@ -179,11 +179,11 @@ describe("duplicates that wait", () => {
     await withExchanges(async ({ run, world }) => {
       const answer = Promise.withResolvers<null>();
       world.origin = () => answer.promise.then(() => new Response("done", { status: 201 }));
-      const heads = Array.from({ length: MOST_OF_SHARD / MOST_OF_RECORD + 1 }, () => waiting());
+      const heads = Array.from({ length: MAX_PER_SHARD / MAX_PER_RECORD + 1 }, () => waiting());
       const firsts = heads.map((head) => run(head));
       const [last, ...others] = heads;
       if (last === undefined) throw new Error("no key");
-      const crowd = others.flatMap((head) => Array.from({ length: MOST_OF_RECORD }, () => run(again(head))));
+      const crowd = others.flatMap((head) => Array.from({ length: MAX_PER_RECORD }, () => run(again(head))));
       expect(await saidBy(await run(again(last)))).toMatchObject({
         status: 409,
         code: "in-flight",
@@ -196,7 +196,7 @@ describe("duplicates that wait", () => {
       world.origin = () => held.promise;
       const head = waiting();
       const first = run(head);
-      const crowdAgain = Array.from({ length: MOST_OF_RECORD }, () => run(again(head)));
+      const crowdAgain = Array.from({ length: MAX_PER_RECORD }, () => run(again(head)));
       held.resolve(new Response("again"));
       for (const response of await Promise.all([first, ...crowdAgain])) expect(await response.text()).toBe("again");
     });

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
-import { MOST_FAILURES, OperatorAuth } from "../../../src/operator/auth.ts";
+import { MAX_FAILURES, OperatorAuth } from "../../../src/operator/auth.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
@@ -49,7 +49,7 @@ describe("tokens", () => {
     },
   );
 
-  async function fail(one: OperatorAuth, address: string, now: number, times = MOST_FAILURES): Promise<void> {
+  async function fail(one: OperatorAuth, address: string, now: number, times = MAX_FAILURES): Promise<void> {
     for (let time = 0; time < times; time += 1) await one.admitToken("wrong", address, now);
   }
 
@@ -61,9 +61,9 @@ describe("tokens", () => {
       problem: { code: "operator-throttled", retryAfterMs: 1 },
     });
     expect(await one.admitToken(tokens.admin, "a", 61_000)).toMatchObject({ kind: "admitted" });
-    await fail(one, "a", 61_000, MOST_FAILURES - 1);
+    await fail(one, "a", 61_000, MAX_FAILURES - 1);
     expect(await one.admitToken(tokens.admin, "a", 61_000)).toMatchObject({ kind: "admitted" });
-    expect(one.refused).toEqual({ unauthorized: 2 * MOST_FAILURES - 1, throttled: 1, forbidden: 0 });
+    expect(one.refused).toEqual({ unauthorized: 2 * MAX_FAILURES - 1, throttled: 1, forbidden: 0 });
   });
 
   it.each([

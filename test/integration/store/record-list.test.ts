@@ -6,7 +6,7 @@ import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
 import { durationMs, type EpochMs, epochMs, later, type RecordId, recordId } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
-import { type ListQuery, MOST_COUNTED, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
+import { type ListQuery, MAX_COUNTED, RecordList, type SeenRecord } from "../../../src/shard/store/record-list.ts";
 import { completed, HOUR_MS, NOW, policy, response, started } from "../support/records.ts";
 
 const ALL: Omit<ListQuery, "section"> = {
@@ -179,11 +179,11 @@ it("counts open records up to a bound, and says so when it has stopped there", (
     const label = { key: "key", route: "/" };
     const add = (number: number, record: IdempotencyRecord | null): void =>
       ledger.save(idOf(number), null, record, { label });
-    for (let number = 1; number < MOST_COUNTED; number += 1) add(number, failed);
+    for (let number = 1; number < MAX_COUNTED; number += 1) add(number, failed);
     add(0, unknown);
-    expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED - 1, unknown: 1, atLeast: [] });
-    for (let more = 0; more < 5; more += 1) add(MOST_COUNTED + more, failed);
-    expect(list.countOpen(NOW)).toEqual({ failed: MOST_COUNTED, unknown: 1, atLeast: ["failed"] });
+    expect(list.countOpen(NOW)).toEqual({ failed: MAX_COUNTED - 1, unknown: 1, atLeast: [] });
+    for (let more = 0; more < 5; more += 1) add(MAX_COUNTED + more, failed);
+    expect(list.countOpen(NOW)).toEqual({ failed: MAX_COUNTED, unknown: 1, atLeast: ["failed"] });
     // Expired records are not counted, whether or not they are erased.
     const after = later(NOW, durationMs(10 * 24 * HOUR_MS));
     expect(list.countOpen(after)).toEqual({ failed: 0, unknown: 0, atLeast: [] });
