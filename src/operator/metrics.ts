@@ -106,10 +106,10 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
   return [
     ofShards("calls_in_flight", "gauge", "Attempts that run now.", ({ callsInFlight }) => callsInFlight),
     ofShards(
-      "calls_crowded_total",
+      "calls_queued_total",
       "counter",
       "Attempts started while six or more others ran: the platform may have queued their calls.",
-      ({ crowded }) => crowded,
+      ({ queued }) => queued,
     ),
     {
       name: "onceway_records",

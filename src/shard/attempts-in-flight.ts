@@ -20,15 +20,15 @@ export class AttemptsInFlight {
   readonly #all = new Map<RecordId, AttemptInFlight>();
   /** Attempts that have ended in doubt while their answer is still being passed on. */
   readonly #inDoubt = new Map<RecordId, Attempt>();
-  #crowded = 0;
+  #queued = 0;
 
   get count(): number {
     return this.#all.size;
   }
 
   /** How many attempts have begun while all connections were in use, so that their calls may have waited. */
-  get crowded(): number {
-    return this.#crowded;
+  get queued(): number {
+    return this.#queued;
   }
 
   get(id: RecordId): AttemptInFlight | undefined {
@@ -36,7 +36,7 @@ export class AttemptsInFlight {
   }
 
   add(id: RecordId, attempt: Attempt, body: RequestBody): AttemptInFlight {
-    if (this.#all.size >= CALLS_AT_ONCE) this.#crowded += 1;
+    if (this.#all.size >= CALLS_AT_ONCE) this.#queued += 1;
     const inFlight = { attempt, body, waiters: new Waiters() };
     this.#all.set(id, inFlight);
     return inFlight;

@@ -169,10 +169,10 @@ export class KeyShard extends ittyDurable() {
 
   /** Operator call: all numbers of this object. What it has counted is reported once. */
   numbers(): ShardNumbers {
-    const { count: callsInFlight, crowded } = this.#exchanges.attempts;
+    const { count: callsInFlight, queued } = this.#exchanges.attempts;
     const routes = this.#traffic.takeNew();
     const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
-    return { routes, callsInFlight, crowded, alarm: this.#alarmLag.told, ...held };
+    return { routes, callsInFlight, queued, alarm: this.#alarmLag.told, ...held };
   }
 
   /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */

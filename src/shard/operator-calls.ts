@@ -170,6 +170,6 @@ export interface ShardNumbers extends Counts {
   readonly oldestMs: number;
   readonly callsInFlight: number;
   /** Attempts begun while as many others ran as the platform lets call at once. */
-  readonly crowded: number;
+  readonly queued: number;
   readonly alarm: AlarmNumbers;
 }

@@ -34,7 +34,7 @@ const MAX_QUEUED_IN_BODY = 8;
 
 /** How many are remembered, and the longest id of those: a mebibyte in all at most. */
 const MAX_REMEMBERED = 256;
-const MAX_REMEMBERED = 1024;
+const MAX_REMEMBERED_LENGTH = 1024;
 
 interface Search {
   readonly events: EventSearch;
@@ -91,7 +91,7 @@ export class EventOffsets {
       until: 0,
       waiting: new Set<() => void>(),
     };
-    if (id.length > MAX_REMEMBERED) return search;
+    if (id.length > MAX_REMEMBERED_LENGTH) return search;
     this.#remembered.delete(name);
     this.#remembered.set(name, search);
     for (const oldest of this.#remembered.keys()) {

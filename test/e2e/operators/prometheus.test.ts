@@ -102,7 +102,7 @@ describe("Prometheus", () => {
     }
     expect(await prometheus.query('{__name__=~"onceway_.*", route!=""} != 0')).toEqual([]);
     expect(byLabel(await prometheus.query("count by (__name__) ({shard!=''})"), "__name__")).toMatchObject({
-      onceway_calls_crowded_total: 64,
+      onceway_calls_queued_total: 64,
       onceway_alarms_total: 64,
       onceway_shard_up: 64,
     });

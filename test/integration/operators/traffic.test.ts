@@ -98,7 +98,7 @@ describe("the numbers of a shard", () => {
     await bench.called(7);
     await runInDurableObject(bench.stub, (instance) => {
       if (!(instance instanceof KeyShard)) throw new TypeError("no shard");
-      expect(instance.numbers()).toMatchObject({ crowded: 1, callsInFlight: 7, inFlight: 7 });
+      expect(instance.numbers()).toMatchObject({ queued: 1, callsInFlight: 7, inFlight: 7 });
     });
     held.release();
     await Promise.all(sent);
