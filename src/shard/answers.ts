@@ -99,7 +99,7 @@ export async function replay(
   return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
-/** Marks what the Worker may remember (http/replay-memory.ts). It does not look there for uploads or resumed streams. */
+/** Marks what the Worker may remember (http/replay-cache.ts). It does not look there for uploads or resumed streams. */
 function small(body: FoundBody, { request: { upload, lastEventId } }: ExchangeHead): HeaderPairs {
   const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];

@@ -5,7 +5,7 @@ import type { TimelineEvent } from "../../core/timeline.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { Time } from "./time.tsx";
 
-type AttemptHappening = Extract<TimelineEvent, { type: "attempt" }>;
+type AttemptEvent = Extract<TimelineEvent, { type: "attempt" }>;
 
 export function Timeline({ timeline, now }: { readonly timeline: readonly TimelineEvent[]; readonly now: number }) {
   return (
@@ -54,7 +54,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
 
 const CHANGED = { release: "Released", resolve: "Resolved", forget: "Forgotten" } as const;
 
-function outcome({ verdict, status, reason }: AttemptHappening): string {
+function outcome({ verdict, status, reason }: AttemptEvent): string {
   const why = reason === null ? "" : `: ${reasonText(reason)}`;
   switch (verdict) {
     case null:
