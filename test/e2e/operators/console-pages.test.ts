@@ -135,13 +135,20 @@ describe("a page that is open", () => {
     await own.close();
   });
 
-  it("says that another operator was quicker, although the form is gone", async () => {
-    const { page, close } = await openConsole(browser, scene);
+  /** The page of a record whose outcome is unknown. */
+  async function openUnknownRecord() {
+    const opened = await openConsole(browser, scene);
+    const { page } = opened;
     await signIn(page);
     const key = freshKey();
     await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });
     await page.goto(`${CONSOLE}/records?key=${key}`);
     await page.getByRole("link", { name: key }).click();
+    return opened;
+  }
+
+  it("says that another operator was quicker, although the form is gone", async () => {
+    const { page, close } = await openUnknownRecord();
     const form = page.locator("#resolve-form");
     await form.getByLabel("Body").fill("{}");
     await form.getByLabel("Reason").fill("Too late");
@@ -157,12 +164,7 @@ describe("a page that is open", () => {
   });
 
   it("does not overwrite what the operator is typing", async () => {
-    const { page, close } = await openConsole(browser, scene);
-    await signIn(page);
-    const key = freshKey();
-    await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });
-    await page.goto(`${CONSOLE}/records?key=${key}`);
-    await page.getByRole("link", { name: key }).click();
+    const { page, close } = await openUnknownRecord();
     const reason = page.locator("#resolve-form").getByLabel("Reason");
     await reason.fill("Half a sen");
     const id = page.url().split("/").at(-1) ?? "";
