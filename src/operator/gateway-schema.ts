@@ -1,5 +1,5 @@
-// What the operator API says of the gateway as a whole: its health, what its shards hold, its latest exchanges, its refusals.
-// As in record-schema.ts, the Worker imports only types from here.
+// The operator API's answers about the gateway as a whole: its health, the counts of its shards, its latest exchanges, its
+// refusals. As in record-schema.ts, the Worker imports only types from here.
 
 import * as v from "valibot";
 
@@ -44,7 +44,7 @@ export const totalsSchema = v.object({
 
 export const healthSchema = v.object({
   status: about(v.literal("ok"), "The Worker answers.", "ok"),
-  version: about(v.string(), "Of the gateway.", "0.1.0"),
+  version: about(v.string(), "The gateway's version.", "0.1.0"),
 });
 
 export const exchangeSchema = v.object({
