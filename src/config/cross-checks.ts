@@ -135,7 +135,7 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
 function verifyProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("unknown", "verify", "forward_key")) return [];
   if (all.unknown !== "verify") {
-    // In `IDEMPOTENCY` it may be meant for other routes.
+    // In `IDEMPOTENCY` it may be for other routes.
     if (all.verify === undefined || source("verify") === "IDEMPOTENCY") return [];
     const message = `has no effect with unknown = "${all.unknown}": write unknown = "verify", or leave it out`;
     return [{ path: `${place("verify")}.verify`, message }];

@@ -31,7 +31,7 @@ export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reads the settings of `table`, which stands at `path`. The caller itself reads those named in `others`. */
+/** Reads the settings of `table`, which is at `path`. The caller reads those named in `others` itself. */
 export function readSettings(table: Table, path: string, others: readonly string[]): SettingsReading {
   const known = [...others, ...Object.keys(settingsEntries)];
   const problems = [...unknownSettings(table, path, known)];

@@ -50,7 +50,7 @@ export interface RouteRules {
 
 /** One protected route, with every setting that applies to it. */
 export interface Route {
-  /** Where the route stands in the configuration, for messages: `ROUTES[0]`. */
+  /** The route's place in the configuration, for messages: `ROUTES[0]`. */
   readonly name: string;
   /** Hono's pattern syntax. */
   readonly path: string;

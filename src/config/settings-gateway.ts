@@ -63,7 +63,7 @@ export const gatewaySchema = v.strictObject(gatewayEntries);
 /** What of the gateway's settings was written, parsed. */
 export type GatewaySettings = v.InferOutput<typeof gatewaySchema>;
 
-/** What applies to a setting that nobody writes; without `operator_hostname`, every host is meant. */
+/** What applies to a setting that is left out; without `operator_hostname`, every host serves the operator path. */
 export const GATEWAY_DEFAULTS = v.parse(
   v.required(v.omit(gatewaySchema, ["operator_hostname"])),
   defaultsOf(gatewayEntries),

@@ -15,7 +15,7 @@ export interface ShardAnswer<T> {
 /** Objects asked at the same time: enough to be fast, few enough for one Worker. */
 const SHARDS_AT_ONCE = 64;
 
-/** Even a busy shard answers within a fraction of this, and nobody at a console should wait longer. */
+/** Even a busy shard answers within a fraction of this, and no operator should have to wait longer. */
 export const SILENT_AFTER_MS = 5_000;
 
 /** In the order of `places`. */

@@ -9,7 +9,7 @@ import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
 import { RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
 import type { Family, MetricType, Sample } from "./exposition.ts";
 
-/** What a shard holds. */
+/** A shard's own numbers; those by route are added up elsewhere. */
 export type HeldNumbers = Omit<ShardNumbers, "routes">;
 
 /** One shard's numbers; `null` when it did not answer. */
