@@ -11,7 +11,7 @@ export interface Dialogue {
   readonly output: Writable;
 }
 
-/** Null when nobody can answer: in a script or a pipe. */
+/** Null without a terminal: in a script or a pipe. */
 export function openDialogue(): Dialogue | null {
   return process.stdin.isTTY && process.stderr.isTTY ? { input: process.stdin, output: process.stderr } : null;
 }

@@ -106,10 +106,10 @@ async function prepare(
     throw new Failure(UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
   const recordId = await pickRecord(client, id, options);
   if (given !== "" || dialogue === null) return { client, recordId, reason: given };
-  return { client, recordId, reason: (await askText(dialogue, { message: "Why?", validate: whyNoReason })).trim() };
+  return { client, recordId, reason: (await askText(dialogue, { message: "Why?", validate: reasonProblem })).trim() };
 }
 
-function whyNoReason(value: string | undefined): string | undefined {
+function reasonProblem(value: string | undefined): string | undefined {
   return (value ?? "").trim() === "" ? "Write a few words: the record keeps them." : undefined;
 }
 

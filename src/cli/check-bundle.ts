@@ -1,6 +1,6 @@
-// Holds the Worker's bundle to its budgets: bundles it as a deployment would, minified, and compares its size gzipped. Twice:
-// whole, and with the console's one entrance replaced by one that serves nothing. The gateway's budget is for the latter, what
-// every request has to do with; the console's, for the difference.
+// Checks the size of the Worker's bundle, minified and gzipped, against its budgets. Bundles it twice, as a deployment would:
+// whole, and with the console replaced by a stub that serves nothing. The gateway's budget is for the second bundle, because
+// every request depends on that code; the console's budget is for the difference.
 
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";

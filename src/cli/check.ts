@@ -1,5 +1,5 @@
 // `onceway check [FILE]`, and `npm run check-config`: shows whether a wrangler.toml can be deployed, and what it would
-// protect. Decides only on the form; the rules are those of the Worker itself (`src/config`). Must never change a file.
+// protect. Decides only how results are printed; the rules are the Worker's own (`src/config`). Must never change a file.
 
 import type { Command } from "commander";
 

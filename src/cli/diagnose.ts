@@ -1,5 +1,5 @@
-// Concludes from the answers to two identical requests with the same key what the gateway does: one diagnosis with its reasons,
-// for people and for scripts. Pure.
+// Diagnoses the gateway from the answers to two identical requests with the same key, with reasons for people and a code for
+// scripts. Pure.
 
 import { BUILT_IN } from "../config/settings.ts";
 import type { Answer } from "./send.ts";
@@ -54,8 +54,8 @@ export function diagnose(evidence: Evidence): Diagnosis {
     return changed === null ? replays(evidence, firstMarks) : diagnoseChanged(evidence, changed);
   }
   if (secondMarks.problem !== null) return heldBack(first, secondMarks.problem.code, secondMarks.problem.detail);
-  if (!firstMarks.echoed && !secondMarks.echoed) return unseen(evidence);
-  return repeated(evidence);
+  if (!firstMarks.echoed && !secondMarks.echoed) return noGatewayMarks(evidence);
+  return askedAgain(evidence);
 }
 
 function replays({ policy }: Evidence, first: GatewayMarks): Diagnosis {
@@ -138,7 +138,7 @@ function refusedByGateway(code: string, detail: string): Diagnosis {
 }
 
 /** Neither answer shows a gateway. */
-function unseen({ method, path, policy, first }: Evidence): Diagnosis {
+function noGatewayMarks({ method, path, policy, first }: Evidence): Diagnosis {
   const twice = `The request was sent twice and nothing held the second one back: if the origin acts on it, it acted twice (it answered ${first.status}).`;
   if (policy === null) {
     return {
@@ -161,7 +161,7 @@ function unseen({ method, path, policy, first }: Evidence): Diagnosis {
 }
 
 /** The answers repeat the key, but the origin was asked again. */
-function repeated({ first, policy }: Evidence): Diagnosis {
+function askedAgain({ first, policy }: Evidence): Diagnosis {
   const notReplayed = policy?.routes.flatMap((route) => [...route.notReplayed.refused, ...route.notReplayed.ambiguous]);
   const isNoResult = (notReplayed ?? [...BUILT_IN.refused, ...BUILT_IN.ambiguous]).includes(first.status);
   if (isNoResult) {

@@ -1,5 +1,5 @@
-// What shows that a gateway answers: its marks on an answer, its own problems as opposed to the origin's, and the policy that
-// it publishes. Reading any of it changes nothing.
+// Recognises a gateway by its marks on an answer, by its problems (as opposed to the origin's), and by the policy that it
+// publishes. Reading these changes nothing.
 
 import * as v from "valibot";
 

@@ -1,5 +1,5 @@
-// `npm run generate`: writes every file that is made from another one. `npm run generate -- --check` only compares them, and
-// names each one that is not up to date. A generator is a program of its own that knows `--check`.
+// `npm run generate`: writes every generated file. `npm run generate -- --check` only compares them, and names each one that is
+// not up to date. Each generator is a program with its own `--check`.
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";

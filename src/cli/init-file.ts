@@ -1,5 +1,5 @@
-// The wrangler.toml that `onceway init` writes, as text: commented, and as little as a gateway needs. Pure; whether what
-// it was given makes sense is decided by the checker, on the text.
+// The text of the wrangler.toml that `onceway init` writes: with comments, and only what a gateway needs. Pure; the checker
+// decides on the finished text whether it is valid.
 
 import { MIN_COMPATIBILITY_DATE } from "../config/check-deployment.ts";
 import type { UnknownRule } from "../core/record.ts";
@@ -26,9 +26,9 @@ name = ${quote(name)}
 main = ${quote(`${sourceDir}/index.ts`)}
 
 # Not earlier: from this date on an attempt outlives its client. Never add the flag "request_signal_passthrough",
-# which would take that back.
+# which would undo that.
 compatibility_date = ${quote(MIN_COMPATIBILITY_DATE)}
-compatibility_flags = ["enable_request_signal"] # an object learns that its caller has gone
+compatibility_flags = ["enable_request_signal"] # an object notices when its caller disconnects
 
 # Every record lives in one of these objects.
 [[durable_objects.bindings]]
@@ -46,13 +46,13 @@ enabled = true
 [vars.IDEMPOTENCY]
 origin = ${quote(origin)} # requests that no route protects go there too
 # location_hint = "weur" # near the origin: wnam enam sam weur eeur apac oc afr me
-scope = ["header:authorization"] # the same key of another customer is another record
+scope = ["header:authorization"] # the same key from another customer is another record
 timeout = "30s" # until the origin's headers
 lock = "40s" # exceeds timeout: an attempt must have ended before the next may start
 retention = "24h" # as long as clients may retry
 unknown = ${quote(unknown)} # ${UNKNOWN_COMMENTS[unknown]}
 
-# Routes are matched in order; the first that matches counts.
+# Routes are tried in order, and the first that matches counts.
 ${routes.map(routeTable).join("\n")}`;
 }
 

@@ -1,5 +1,5 @@
-// What `onceway init` asks on a terminal, for what its flags left open. Each answer is judged by the rules that the file
-// will be judged by.
+// What `onceway init` asks on a terminal, for what its options leave open. Each answer is checked by the rules that apply to
+// the file.
 
 import { parsePathPattern } from "../config/path-pattern.ts";
 import { parseOrigin } from "../config/values.ts";
@@ -11,14 +11,14 @@ export type PlanAnswers = Omit<GatewayPlan, "sourceDir">;
 export const DEFAULT_NAME = "onceway";
 export const DEFAULT_UNKNOWN = "hold";
 
-/** Throws a Failure when the user gives up (Ctrl-C, Escape). */
+/** Throws a Failure if the user cancels (Ctrl-C, Escape). */
 export async function askWhatIsMissing(given: Partial<PlanAnswers>, dialogue: Dialogue): Promise<PlanAnswers> {
   const origin =
     given.origin ??
     (await askText(dialogue, {
       message: "Which API does the gateway stand in front of?",
       placeholder: "https://api.example.com",
-      validate: (value) => whyNoOrigin(value ?? ""),
+      validate: (value) => originProblem(value ?? ""),
     }));
   const routes =
     given.routes ??
@@ -26,7 +26,7 @@ export async function askWhatIsMissing(given: Partial<PlanAnswers>, dialogue: Di
       await askText(dialogue, {
         message: "Which paths does it protect? (separated by spaces; the first that matches counts)",
         placeholder: "/v1/payments/* /v1/orders",
-        validate: (value) => whyNoPaths(splitPaths(value ?? "")),
+        validate: (value) => pathsProblem(splitPaths(value ?? "")),
       }),
     );
   const unknown =
@@ -35,7 +35,7 @@ export async function askWhatIsMissing(given: Partial<PlanAnswers>, dialogue: Di
       message: "When a call broke off and nobody knows whether it took effect:",
       options: [
         { value: "hold", label: "hold", hint: "never a second try on a guess; you decide" },
-        { value: "retry", label: "retry", hint: "try again when the first can no longer be at work" },
+        { value: "retry", label: "retry", hint: "try again when the first can no longer be running" },
       ],
       initialValue: DEFAULT_UNKNOWN,
     }));
@@ -44,18 +44,18 @@ export async function askWhatIsMissing(given: Partial<PlanAnswers>, dialogue: Di
     (await askText(dialogue, {
       message: "What is the Worker called?",
       initialValue: DEFAULT_NAME,
-      validate: (value) => whyNoName(value ?? ""),
+      validate: (value) => nameProblem(value ?? ""),
     }));
   return { name, origin, routes, unknown };
 }
 
-/** What is wrong with it and what to write instead; undefined if nothing is. */
-export function whyNoOrigin(value: string): string | undefined {
+/** What is wrong and what to write instead; undefined if the value is valid. */
+export function originProblem(value: string): string | undefined {
   const parsed = parseOrigin(value);
   return parsed.ok ? undefined : parsed.message;
 }
 
-export function whyNoPaths(paths: readonly string[]): string | undefined {
+export function pathsProblem(paths: readonly string[]): string | undefined {
   if (paths.length === 0) return "name at least one path: /v1/payments/*";
   for (const path of paths) {
     const parsed = parsePathPattern(path);
@@ -65,7 +65,7 @@ export function whyNoPaths(paths: readonly string[]): string | undefined {
 }
 
 /** A Worker's name becomes a label of a host name. */
-export function whyNoName(value: string): string | undefined {
+export function nameProblem(value: string): string | undefined {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
     ? undefined
     : 'must be 1 to 63 lower-case letters, digits and inner hyphens: write "onceway"';

@@ -17,9 +17,9 @@ import {
   DEFAULT_NAME,
   DEFAULT_UNKNOWN,
   type PlanAnswers,
-  whyNoName,
-  whyNoOrigin,
-  whyNoPaths,
+  nameProblem,
+  originProblem,
+  pathsProblem,
 } from "./init-questions.ts";
 import { collect } from "./arguments.ts";
 import { columns } from "./look.ts";
@@ -42,7 +42,7 @@ export function defineInit(command: Command): Command {
     )
     .option("-y, --yes", "ask nothing: take the defaults for what is not given")
     .option("-f, --force", "overwrite FILE without asking")
-    .addHelpText("after", "\nExit codes: 0 written, 1 FILE is there already, 2 wrong or missing answers.")
+    .addHelpText("after", "\nExit codes: 0 written, 1 FILE already exists, 2 wrong or missing answers.")
     .action(init);
 }
 
@@ -57,9 +57,9 @@ interface InitOptions {
 
 async function init(file: string, options: InitOptions): Promise<void> {
   const { origin, route: routes, name, unknown } = options;
-  refuse("--origin", origin === undefined ? undefined : whyNoOrigin(origin));
-  refuse("--route", routes === undefined ? undefined : whyNoPaths(routes));
-  refuse("--name", name === undefined ? undefined : whyNoName(name));
+  refuse("--origin", origin === undefined ? undefined : originProblem(origin));
+  refuse("--route", routes === undefined ? undefined : pathsProblem(routes));
+  refuse("--name", name === undefined ? undefined : nameProblem(name));
   const given = {
     ...(origin === undefined ? {} : { origin }),
     ...(routes === undefined ? {} : { routes }),
@@ -68,14 +68,14 @@ async function init(file: string, options: InitOptions): Promise<void> {
   };
   const dialogue = options.yes === true ? null : openDialogue();
   if (existsSync(file) && options.force !== true) {
-    const overwrites = dialogue !== null && (await askYes(dialogue, `${file} is there already. Overwrite it?`));
+    const overwrites = dialogue !== null && (await askYes(dialogue, `${file} already exists. Overwrite it?`));
     if (!overwrites) {
-      throw new Failure(REFUSED, `${file} is there already, and was left as it is: name another FILE, or use --force.`);
+      throw new Failure(REFUSED, `${file} already exists and was not changed: name another FILE, or use --force.`);
     }
   }
   const answers = dialogue === null ? withDefaults(given) : await askWhatIsMissing(given, dialogue);
   const text = wranglerToml({ ...answers, sourceDir: sourceDirFrom(file) });
-  // Each answer may be sound and the whole still not: the checker has the last word.
+  // Valid answers can still make an invalid file, so the checker decides.
   const problems = problemsOf(checkWranglerConfig(parse(text)));
   if (problems.length > 0) {
     throw new Failure(UNUSABLE, ["Nothing was written, because of", ...problemLines(file, problems)].join("\n"));
@@ -94,7 +94,10 @@ function withDefaults({ origin, routes, name, unknown }: Partial<PlanAnswers>): 
       origin === undefined ? "--origin https://api.example.com" : "",
       routes === undefined ? "--route '/v1/payments/*'" : "",
     ];
-    throw new Failure(UNUSABLE, `Missing, and nobody to ask: write ${missing.filter((part) => part !== "").join(" ")}`);
+    throw new Failure(
+      UNUSABLE,
+      `Missing options, and no terminal to ask on: write ${missing.filter((part) => part !== "").join(" ")}`,
+    );
   }
   return { origin, routes, name: name ?? DEFAULT_NAME, unknown: unknown ?? DEFAULT_UNKNOWN };
 }

@@ -36,7 +36,7 @@ export function defineLs(command: Command): Command {
     .option("--key <KEY>", "only those of this idempotency key")
     .option(
       "--id <PREFIX>",
-      "only those whose id starts so: a log's keyHash, or the first 8 or more digits of an id",
+      "only those whose id starts with this: a log's keyHash, or the first 8 or more digits of an id",
       readIdPrefix,
     )
     .option("--limit <N>", "how many to list", readLimit, DEFAULT_LIMIT)

@@ -8,7 +8,7 @@ const QUIET_MS = 1_000;
 
 export interface ReadToEnd {
   readonly hasMore: boolean;
-  /** Shards that did not answer: what they hold was not read. */
+  /** Shards that did not answer: their records were not read. */
   readonly silent: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// What people read about the settings, made from their declarations in `src/config/settings*.ts`: the descriptions that
+// The documentation of the settings, generated from their declarations in `src/config/settings*.ts`: the descriptions that
 // editors show, and the table of `src/config/README.md`. Decides on form only; must never add a fact.
 
 import * as v from "valibot";
@@ -17,7 +17,7 @@ const aboutSchema = v.object({
   otherwise: v.optional(v.string()),
 });
 
-/** One setting, as people read about it. */
+/** One setting's documentation. */
 export interface SettingText {
   /** Members of a table by their path: `key_format.min`. */
   readonly name: string;
@@ -27,11 +27,11 @@ export interface SettingText {
   /** What applies when it is left out, in Markdown. */
   readonly default: string;
   readonly onChange: string;
-  /** Where it may stand; `null`: in `[vars.IDEMPOTENCY]` and in routes. */
+  /** Where it is allowed; `null`: in `[vars.IDEMPOTENCY]` and in routes. */
   readonly place: string | null;
 }
 
-/** Members of a table stand behind it. */
+/** Tables whose members follow them. */
 const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntries>([
   ["key_format", keyFormatEntries],
   ["fingerprint", fingerprintEntries],
@@ -59,7 +59,7 @@ function textOf(name: string, schema: v.GenericSchema, place: string | null): Se
   return { name, description, takes, onChange, place, default: otherwise ?? `\`${toml(about.default)}\`` };
 }
 
-/** A default as one would write it. */
+/** A default as it would be written. */
 function toml(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
   return JSON.stringify(value);

@@ -1,11 +1,10 @@
-// Reads a wrangler.toml for the commands that check it. Decides how a file that cannot be used is reported; knows no
-// setting.
+// Reads a wrangler.toml for the commands that check it. Decides how an unusable file is reported; knows no setting.
 
 import { readFileSync } from "node:fs";
 
 import { parse, TomlError, type TomlTable } from "smol-toml";
 
-/** `unreadable`: there is no such file, or it may not be read. `invalid`: it is no TOML. Messages name the file. */
+/** `unreadable`: the file does not exist or may not be read. `invalid`: it is not TOML. Messages name the file. */
 export type WranglerFile =
   | { readonly kind: "read"; readonly toml: TomlTable }
   | { readonly kind: "unreadable" | "invalid"; readonly message: string };

@@ -1,5 +1,5 @@
-// Writes what browsers load beside the console's pages, its style sheet and its script, into one module of the Worker;
-// `--check` only compares. The script's types are stripped and nothing is bundled or minified: it stays readable.
+// Writes the console's style sheet and script into one module of the Worker. `--check` only compares. Strips the script's types
+// and bundles or minifies nothing, so the script stays readable.
 
 import { hash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ function style(): string {
     .replaceAll(";}", "}");
 }
 
-/** Without the comments and blanks that only its authors need. */
+/** Without comments and extra blanks. */
 function compact(text: string): readonly string[] {
   return text
     .replaceAll(/\/\*[^]*?\*\//g, "")
@@ -46,7 +46,7 @@ function asset(name: string, extension: string, text: string): string {
 
 function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
-  const text = `// Made by \`npm run generate\` from browser/. The names change with the content, so that it may be kept for ever.
+  const text = `// Made by \`npm run generate\` from browser/. The names change with the content, so browsers may cache them for ever.
 
 export const STYLE = ${asset("style", "css", style())};
 

@@ -1,5 +1,5 @@
-// Writes the operator API's OpenAPI document, its components made of the schemas that type the API's views; `--check` only
-// compares it with the file. Must never be imported by the Worker.
+// Writes the operator API's OpenAPI document. Its components come from the schemas that type the API's views. `--check` only
+// compares the document with the file. Must never be imported by the Worker.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -26,12 +26,12 @@ function documentText(): string {
   return `${JSON.stringify(openApiDocument(version, schemas), null, 2)}\n`;
 }
 
-/** What the gateway writes is stricter than what the schemas let clients read: objects have no other members. */
+/** The gateway writes stricter answers than the schemas let clients read: objects have no other members. */
 function asWritten({ valibotSchema, jsonSchema }: OverrideSchemaContext): JsonSchema | null {
   switch (valibotSchema.type) {
     case "object":
       return { ...jsonSchema, additionalProperties: false };
-    // The words stand in the metadata that follows.
+    // The words are in the metadata that follows.
     case "custom":
       return {};
     case "strict_tuple": {
@@ -61,7 +61,7 @@ function main(): number {
     return 0;
   }
   if (readFileSync(FILE, "utf8") === text) return 0;
-  console.error("src/operator/openapi.json is not up to date: run npm run write-schema");
+  console.error("src/operator/openapi.json is not up to date: run npm run generate");
   return 1;
 }
 

@@ -1,6 +1,6 @@
-// Writes what is made from the declarations of the settings: the JSON Schema with which editors complete and check
-// wrangler.toml, and the table in `src/config/README.md`; `--check` only compares. Decides where in a wrangler.toml the
-// settings stand. Must never be imported by the Worker.
+// Writes what is generated from the settings' declarations: the JSON Schema with which editors complete and check
+// wrangler.toml, and the table in `src/config/README.md`. `--check` only compares. Decides where in a wrangler.toml the
+// settings are. Must never be imported by the Worker.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -15,11 +15,11 @@ import { editorText, markdownTable, settingTexts } from "./settings-table.ts";
 const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
 const README = new URL("../config/README.md", import.meta.url);
 
-/** The table stands between these lines; everything around them is written by hand. */
+/** The table is between these lines; everything around them is written by hand. */
 const BEGIN = "<!-- settings -->";
 const END = "<!-- /settings -->";
 
-/** Metadata that is only for the texts. A default, because that of a route is what `[vars.IDEMPOTENCY]` says. */
+/** Metadata for the texts only. Among it the default, because a route's default is the value in `[vars.IDEMPOTENCY]`. */
 const TEXT_METADATA = ["takes", "default", "otherwise", "onChange"];
 
 const DESCRIPTIONS: ReadonlyMap<string, string> = new Map(settingTexts().map((text) => [text.name, editorText(text)]));
@@ -78,7 +78,7 @@ function describe(table: JsonSchema, prefix: string): void {
   }
 }
 
-/** README.md with its table as it has to be. */
+/** README.md with its table up to date. */
 function withTable(readme: string): string {
   const begin = readme.indexOf(BEGIN);
   const end = readme.indexOf(END);

@@ -1,5 +1,5 @@
-// Checks what the gateway needs in wrangler.toml besides its own configuration: the object, its storage, and the date of
-// the platform on whose behaviour it relies. Decides per environment what is inherited; knows no route.
+// Checks what the gateway needs in wrangler.toml besides its own configuration: the object's binding, its storage, and the
+// compatibility date and flags. Knows what each environment inherits, and nothing about routes.
 
 import { isTable, type Table } from "./read-settings.ts";
 import type { ConfigProblem } from "./resolved.ts";
@@ -10,11 +10,11 @@ export const MIN_COMPATIBILITY_DATE = "2026-10-01";
 const SHARD_BINDING = "KEY_SHARD";
 const SHARD_CLASS = "KeyShard";
 
-/** It would abort the origin call as soon as the client leaves. */
+/** This flag would abort the call to the origin as soon as the client disconnects. */
 const FORBIDDEN_FLAG = "request_signal_passthrough";
 
 /**
- * What would keep a gateway with this file from working. `own` is the environment's table, `top` the whole file's; they
+ * Everything in this file that would keep a gateway from working. `own` is the environment's table, `top` the whole file's; they
  * are the same for the top level. Dates, flags and migrations are inherited, bindings are not.
  */
 export function deploymentProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
@@ -43,7 +43,7 @@ function shardProblems(prefix: string, own: Table): readonly ConfigProblem[] {
 
 function storageProblems(prefix: string, own: Table, top: Table): readonly ConfigProblem[] {
   const exported = own["exports"] ?? top["exports"];
-  // The declarative form: wrangler itself checks that a class there says how it is stored.
+  // The declarative form: wrangler itself checks that each class there names its storage.
   if (isTable(exported) && exported[SHARD_CLASS] !== undefined) return [];
   const isOwn = own["migrations"] !== undefined && prefix !== "";
   const migrations = tablesOf(isOwn ? own["migrations"] : top["migrations"]);

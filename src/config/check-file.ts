@@ -15,7 +15,7 @@ export interface CheckedEnvironment {
   /** Null where there are problems. */
   readonly config: Config | null;
   readonly problems: readonly ConfigProblem[];
-  /** What can be deployed, but is mostly not meant. */
+  /** What can be deployed but is probably a mistake. */
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -50,11 +50,11 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
     ...secretProblems(prefix, vars),
     ...deploymentProblems(prefix, own, top),
   );
-  const sound = problems.length === 0 ? config : null;
-  const warnings = sound === null ? [] : configWarnings(sound);
+  const usable = problems.length === 0 ? config : null;
+  const warnings = usable === null ? [] : configWarnings(usable);
   return {
     name,
-    config: sound,
+    config: usable,
     problems,
     warnings: warnings.map(({ path, message }) => ({ path: prefix + path, message })),
   };
@@ -70,7 +70,7 @@ function notInherited(name: string, vars: Table, topVars: Table): readonly Confi
   if (topVars["IDEMPOTENCY"] === undefined || vars["IDEMPOTENCY"] !== undefined) return [];
   const message =
     `${why}, so this one runs on the built-in defaults: write [env.${name}.vars.IDEMPOTENCY], ` +
-    "empty if the built-in defaults are meant";
+    "and leave it empty to keep the built-in defaults";
   return [{ path: `env.${name}.IDEMPOTENCY`, message }];
 }
 
@@ -90,7 +90,7 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
   });
 }
 
-/** Tokens are secrets: everybody who has the file would have them. */
+/** Tokens are secrets, and everybody who has the file could read them. */
 function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
   return ["ADMIN_TOKEN", "READ_TOKEN"]
     .filter((name) => vars[name] !== undefined)
@@ -100,7 +100,7 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
     }));
 }
 
-/** What can be deployed, but is mostly not meant: it applies all the same. */
+/** What can be deployed but is probably a mistake: the configuration applies as it is written. */
 export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
   return routes.flatMap(sharedVerification);
 }
@@ -119,7 +119,7 @@ function sharedVerification({ name, rules, scope }: Route): readonly ConfigProbl
   return [{ path: `${name}.scope`, message }];
 }
 
-/** Words that stand in the names of headers that carry a credential. */
+/** Words in the names of headers that carry a credential. */
 const CREDENTIAL = /(?:^|-)(?:auth[a-z]*|key|token|secret|session|credentials?|signature|jwt|assertion)(?:-|$)/;
 
 function isCredential(part: ScopePart): boolean {

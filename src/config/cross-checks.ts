@@ -1,6 +1,6 @@
-// The relations that have to hold between settings, and between routes. Checks the settings in force after merging, and
-// names where they were written, because the setting that has to change is often not the one that was written last. Must
-// skip every relation that involves a setting with a problem of its own.
+// Checks the relations between settings, and between routes. Compares the settings that are in force after merging, and
+// reports where each was written, because the setting to change is often not the one that was written last. Must skip every
+// relation in which a setting is itself invalid.
 
 import type { NoResult } from "../core/verdict.ts";
 import type { PathPattern } from "./path-pattern.ts";
@@ -16,7 +16,7 @@ import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
 type Layer = Pick<SettingsReading, "settings" | "faulty">;
 
-/** A route as far as it could be read. */
+/** A route: as much of it as could be read. */
 export interface RouteDraft extends Layer {
   readonly name: string;
   /** Null: the path has a problem. */
@@ -25,18 +25,18 @@ export interface RouteDraft extends Layer {
 
 type SettingName = keyof Settings;
 
-/** What applies to one route, and where each member of it was written. */
+/** The settings in force for one route, and where each was written. */
 interface InForce {
   readonly all: FullSettings;
   /** `ROUTES[2]`, `IDEMPOTENCY`, or null for a built-in default. */
   readonly source: (name: SettingName) => string | null;
   /** Whether the values of all these are known. */
   readonly isKnown: (...names: readonly SettingName[]) => boolean;
-  /** Where a broken relation of these is reported: in the route if it writes one of them, otherwise in `IDEMPOTENCY`. */
+  /** Where a broken relation between these is reported: in the route if it sets one of them, otherwise in `IDEMPOTENCY`. */
   readonly place: (...names: readonly SettingName[]) => string;
 }
 
-/** Every broken relation. One that is broken in `IDEMPOTENCY` alone is reported once for each route, in the same words. */
+/** Every broken relation. One in `IDEMPOTENCY` alone is reported once for each route, with the same text. */
 export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
@@ -44,7 +44,7 @@ export function crossCheck(
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
   for (const route of routes) {
-    const inForce = settle(defaults, route);
+    const inForce = settingsInForce(defaults, route);
     problems.push(
       ...bindingProblems(route.settings, route.name, hasBinding),
       ...timeProblems(inForce),
@@ -57,7 +57,7 @@ export function crossCheck(
   return [...problems, ...shadowProblems(defaults, routes)];
 }
 
-function settle(defaults: Layer, route: RouteDraft): InForce {
+function settingsInForce(defaults: Layer, route: RouteDraft): InForce {
   const writes = (layer: Layer, name: SettingName) => Object.hasOwn(layer.settings, name);
   const known = (name: SettingName) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
   const source = (name: SettingName) => {
@@ -77,7 +77,7 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
   const problems: ConfigProblem[] = [];
   const report = (member: "lock" | "retention" | "wait", other: SettingName, relation: string, advisedMs: number) => {
     const where = place(member, other);
-    // The value that has to change may stand elsewhere, or nowhere: then the message has to name it.
+    // The value to change may be written elsewhere or nowhere, so the message names it.
     const from = source(member) === null ? "the default" : `from ${source(member)}`;
     const value = source(member) === where ? "" : `, but ${formatDuration(all[member])} (${from}) is in force`;
     const message = `${relation}${value}: write ${member} = "${formatDuration(advisedMs)}"`;
@@ -135,7 +135,7 @@ function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigPro
 function verifyProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("unknown", "verify", "forward_key")) return [];
   if (all.unknown !== "verify") {
-    // In `IDEMPOTENCY` it may be meant for other routes.
+    // In `IDEMPOTENCY` it may be for other routes.
     if (all.verify === undefined || source("verify") === "IDEMPOTENCY") return [];
     const message = `has no effect with unknown = "${all.unknown}": write unknown = "verify", or leave it out`;
     return [{ path: `${place("verify")}.verify`, message }];
@@ -150,7 +150,7 @@ function verifyProblems({ all, source, isKnown, place }: InForce): readonly Conf
   return [{ path: `${place("forward_key", "unknown")}.forward_key`, message: `${message}: write "client"` }];
 }
 
-/** Failing open risks a second effect, which `hold` and `verify` exist to rule out. */
+/** Failing open risks a second effect, which `hold` and `verify` exist to prevent. */
 function openProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("unknown", "on_store_failure")) return [];
   if (all.on_store_failure !== "open" || all.unknown === "retry") return [];
@@ -172,19 +172,19 @@ function bindingProblems(
 
 function shadowProblems(defaults: Layer, routes: readonly RouteDraft[]): readonly ConfigProblem[] {
   const matchers = routes.flatMap((draft) => {
-    const { all, isKnown } = settle(defaults, draft);
+    const { all, isKnown } = settingsInForce(defaults, draft);
     return draft.route === null || !isKnown("methods")
       ? []
       : [{ name: draft.name, methods: all.methods, path: draft.route.path, patterns: draft.route.patterns }];
   });
   return findShadows(matchers).map(({ later, methods, earlier }) => {
     const first = earlier.map(({ name, path }) => `${name} ("${path}")`).join(" and ");
-    const catches = earlier.length === 1 ? "catches" : "catch";
+    const [catches, above] = earlier.length === 1 ? ["catches", "that one"] : ["catch", "those"];
     const less =
       methods.length < later.methods.length
         ? `, or leave ${methods.join(" and ")} out of its methods`
         : ", or remove it";
-    const message = `never gets a ${methods.join(" or ")}, because ${first} ${catches} it first: write this route before${less}`;
+    const message = `never gets a ${methods.join(" or ")}, because ${first} ${catches} it first: write this route above ${above}${less}`;
     return { path: `${later.name}.path`, message };
   });
 }

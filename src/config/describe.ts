@@ -1,5 +1,5 @@
-// What a configuration protects, shown before a deployment: a short table for people, which nothing may parse, and a route's
-// settings for scripts. Decides which settings matter at a glance, and names them as the file does.
+// Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
+// route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
 import { type Config, type ForwardKey, type Origin, type Route, scopePartName } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
@@ -22,11 +22,11 @@ export function describeConfig(config: Config): string {
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
-    .concat(`  everything else goes unprotected to ${describeOrigin(config.origin)}`)
+    .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
 }
 
-/** A route for scripts: its settings side by side, without the groups that the gateway keeps them in. */
+/** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */
 export function flatRoute({ rules: { policy, lists, ...rules }, ...route }: Route): object {
   return { ...route, ...policy, ...lists, ...rules };
 }

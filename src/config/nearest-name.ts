@@ -1,22 +1,22 @@
-// Guesses which name was meant where an unknown one was written. For messages only: nothing may act on it.
+// Guesses which name was meant where an unknown one was written. For messages only: no code may act on the guess.
 
 /** The known name nearest to `written`, if it is near enough to be a typo; otherwise null. */
 export function nearestName(written: string, known: readonly string[]): string | null {
-  const plain = fold(written);
+  const plain = normalise(written);
   let nearest: string | null = null;
-  let least = Math.max(1, Math.floor(plain.length / 3)) + 1;
+  let leastDistance = Math.max(1, Math.floor(plain.length / 3)) + 1;
   for (const name of known) {
-    const distance = editDistance(plain, fold(name));
-    if (distance < least) {
+    const distance = editDistance(plain, normalise(name));
+    if (distance < leastDistance) {
       nearest = name;
-      least = distance;
+      leastDistance = distance;
     }
   }
   return nearest;
 }
 
 /** `maxRequestBody` and `max-request-body` mean `max_request_body`. */
-function fold(name: string): string {
+function normalise(name: string): string {
   return name.replace(/[-_ ]/g, "").toLowerCase();
 }
 

@@ -19,7 +19,7 @@ export interface PathPattern {
 
 const PARAM = /^:([A-Za-z_][A-Za-z0-9_-]*)(?:\{(.+)\})?(\?)?$/s;
 
-/** What a literal may not hold: what URLs never hold decoded, and what one of the routers would take for syntax. */
+/** Characters that no literal may contain: decoded URLs never contain them, or one of the routers takes them for syntax. */
 const NOT_LITERAL = /[\s?#%\\{}|*<>"^`[\]\p{Cc}]/u;
 
 /** An expression made only of these pieces cannot match a slash or the end of a line, and cannot reach beyond its segment. */
@@ -33,7 +33,7 @@ export function parsePathPattern(path: string): Parsed<readonly PathPattern[]> {
   if (!path.startsWith("/")) return refuse(`must start with "/": write "/${path}"`);
   // Hono's regular-expression router keeps its own marks in this form.
   if (/[@#][0-9]/.test(path))
-    return refuse('must not hold "@" or "#" before a digit: write a parameter, ":name", there');
+    return refuse('must not contain "@" or "#" before a digit: write a parameter, ":name", there');
   // Both routers read a pattern without parameters and wildcards as plain text, colons included ("/jobs:run").
   const isText = !/\*|\/:/.test(path);
   const texts = splitSegments(path.slice(1));
@@ -61,25 +61,26 @@ function parseSegment(text: string, last: boolean, isText: boolean): Parsed<Segm
   if (text.startsWith(":")) return parseParam(text, last);
   if (text === "." || text === "..")
     return refuse(`"${text}" never arrives, because clients resolve it: write the real path`);
-  if (text.includes("*")) return refuse('"*" stands only for a whole segment: write "/v1/*" or "/v1/:name/items"');
+  if (text.includes("*")) return refuse('"*" can stand only for a whole segment: write "/v1/*" or "/v1/:name/items"');
   if (text.includes("%"))
     return refuse('is compared with the decoded path: write the character itself instead of "%…"');
-  if (text.includes(":") && !isText) return refuse('":" stands only at the start of a segment: write "/:name"');
+  if (text.includes(":") && !isText)
+    return refuse('":" is special and allowed only at the start of a segment: write "/:name"');
   const bad = NOT_LITERAL.exec(text);
   if (bad !== null)
-    return refuse(`must not hold ${JSON.stringify(bad[0])} here: write "/v1/payments", "/:name" or "/v1/*"`);
+    return refuse(`must not contain ${JSON.stringify(bad[0])} here: write "/v1/payments", "/:name" or "/v1/*"`);
   return { ok: true, value: { kind: "literal", text } };
 }
 
 function parseParam(text: string, last: boolean): Parsed<Segment> {
   const match = PARAM.exec(text);
-  if (match === null) return refuse(`"${text}" is no parameter: write ":name", ":name{[0-9]+}" or ":name?"`);
+  if (match === null) return refuse(`"${text}" is not a parameter: write ":name", ":name{[0-9]+}" or ":name?"`);
   const source = match[2];
   if (match[3] !== undefined && !last) return refuse('only the last parameter can be optional: write ":name" here');
   if (source === undefined) return { ok: true, value: { kind: "param" } };
   // Hono splits an optional pattern at every slash, those in an expression included.
   if (match[3] !== undefined && /[/:]/.test(source)) {
-    return refuse('an optional parameter\'s expression cannot hold "/" or ":": write two routes');
+    return refuse('an optional parameter\'s expression cannot contain "/" or ":": write two routes');
   }
   const problem = expressionProblem(source);
   if (problem !== null) return refuse(problem);
@@ -94,7 +95,7 @@ function neighbourProblem(previous: Segment | undefined, text: string): string |
   }
   // To find where an expression ends, one router backtracks and the other does not.
   if (!previous.plain) {
-    return `{${previous.source}} may match slashes, so it stands only at the end: write [^/] for its characters`;
+    return `{${previous.source}} may match slashes, so it is allowed only at the end: write [^/] for its characters`;
   }
   // One router looks ahead for the text of the next segment, and takes that text for an expression.
   if (/[+$()]/.test(text) && !text.startsWith(":"))
@@ -107,11 +108,11 @@ function expressionProblem(source: string): string | null {
   const expression = compile(`^(?:${source})$`);
   // An expression such as ")(" compiles only within a group.
   if (expression === null || compile(source) === null) {
-    return `{${source}} is no regular expression: write ":name{[0-9]+}"`;
+    return `{${source}} is not a regular expression: write ":name{[0-9]+}"`;
   }
   if (expression.test("")) return `{${source}} also matches an empty text: write "+" instead of "*", or ":name?"`;
   if (source.includes("/") && source.includes("}"))
-    return `{${source}} holds both "/" and "}": write "+" instead of a count`;
+    return `{${source}} contains both "/" and "}": write "+" instead of a count`;
   const bare = source.replace(/\\./gs, "").replace(/\[[^\]]*\]/g, "");
   if (/[\^$]/.test(bare)) return `{${source}} is anchored by the router: leave "^" and "$" out`;
   let depth = 0;

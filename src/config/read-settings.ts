@@ -1,5 +1,5 @@
-// Reads one table of settings and names everything that is wrong with it, setting by setting. What is right is kept, so that
-// the relations between settings can be checked in the same pass; a setting with a problem is always left out.
+// Reads one table of settings and reports everything that is wrong with it, setting by setting. Keeps the valid settings, so
+// that relations between them can be checked in the same pass; an invalid setting is always left out.
 
 import * as v from "valibot";
 
@@ -9,11 +9,11 @@ import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { fingerprintEntries, keyFormatEntries } from "./settings-key.ts";
 
-/** What a table of settings holds. */
+/** The result of reading a table of settings. */
 export interface SettingsReading {
-  /** Without those that have a problem. */
+  /** The valid ones. */
   readonly settings: Settings;
-  /** Settings that have a problem, and those that an unknown name was probably meant for: their value is not known. */
+  /** Settings whose value is not known: the invalid ones, and those for which an unknown name was probably meant. */
   readonly faulty: ReadonlySet<string>;
   readonly problems: readonly ConfigProblem[];
 }
@@ -31,7 +31,7 @@ export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reads the settings of `table`, which stands at `path`. The caller itself reads those named in `others`. */
+/** Reads the settings of `table`, which is at `path`. The caller reads those named in `others` itself. */
 export function readSettings(table: Table, path: string, others: readonly string[]): SettingsReading {
   const known = [...others, ...Object.keys(settingsEntries)];
   const problems = [...unknownSettings(table, path, known)];
@@ -53,11 +53,11 @@ export function readSettings(table: Table, path: string, others: readonly string
     // The schema names only the first unknown setting of a table; `unknownSettings` has named them all.
     if (issue.expected !== "never") problems.push({ path: path + dotted(keys), message: issue.message });
   }
-  const sound = v.safeParse(
+  const valid = v.safeParse(
     settingsSchema,
     pick(written, (name) => !faulty.has(name)),
   );
-  return { settings: sound.success ? sound.output : {}, faulty, problems };
+  return { settings: valid.success ? valid.output : {}, faulty, problems };
 }
 
 /** One problem for each member of a table that is not known there. */
@@ -79,7 +79,7 @@ function pick(table: Table, keep: (name: string) => boolean): Table {
   return Object.fromEntries(Object.entries(table).filter(([name]) => keep(name)));
 }
 
-/** `.scope[0]`, `.key_format.min`; names that are no words in quotes. */
+/** `.scope[0]`, `.key_format.min`; names with other characters in quotes. */
 function dotted(keys: readonly unknown[]): string {
   return keys
     .map((key) => {

@@ -1,4 +1,4 @@
-// The operators' tokens, which are secrets: `wrangler secret put ADMIN_TOKEN`. No message may ever show one.
+// Reads the operators' tokens, which are secrets (`wrangler secret put ADMIN_TOKEN`). No message may ever show one.
 
 import type { ConfigProblem } from "./resolved.ts";
 
@@ -10,15 +10,15 @@ export interface Tokens {
 }
 
 export interface TokensReading {
-  /** `null`: operators cannot come in. */
+  /** `null`: operators have no access. */
   readonly tokens: Tokens | null;
   readonly problems: readonly ConfigProblem[];
 }
 
-/** Long enough that nobody guesses one, if it is random. */
+/** A random token of this length cannot be guessed. */
 const MIN_LENGTH = 32;
 
-/** What the value of a header can carry, except spaces. */
+/** The characters that a header's value can have, except spaces. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 const MAKE = "write the output of `openssl rand -hex 32`";
@@ -30,7 +30,7 @@ export function readTokens(env: Readonly<Record<string, unknown>>): TokensReadin
   if (admin === undefined && read !== undefined) {
     problems.push({
       path: "READ_TOKEN",
-      message: "has no effect without ADMIN_TOKEN: write that too, or leave it out",
+      message: "has no effect without ADMIN_TOKEN: set that too, or leave READ_TOKEN out",
     });
   }
   if (read !== undefined && read === admin) {

@@ -34,11 +34,11 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
-  let readable = true;
+  let isComplete = true;
   for (const name of names) {
     const list = readRouteList(env[name]);
     if (!list.ok) {
-      readable = false;
+      isComplete = false;
       problems.push({ path: name, message: list.message });
       continue;
     }
@@ -48,7 +48,7 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
       routes.push(route);
     }
   }
-  if (readable && routes.length === 0) {
+  if (isComplete && routes.length === 0) {
     problems.push({
       path: "ROUTES",
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
@@ -78,7 +78,7 @@ export function routeVariables(env: Readonly<Record<string, unknown>>): readonly
     .toSorted();
 }
 
-/** What stands in `[vars.IDEMPOTENCY]`. */
+/** The content of `[vars.IDEMPOTENCY]`. */
 interface DefaultsReading extends SettingsReading {
   readonly gateway: GatewaySettings;
 }
@@ -99,7 +99,7 @@ function readDefaults(variable: unknown): DefaultsReading {
   return { ...reading, gateway: {}, problems: [...reading.problems, ...problems] };
 }
 
-/** Routes that no request reaches, because their paths lead to the operators' pages. */
+/** Routes that no request reaches, because their paths lie below the operators' path. */
 function unreachable(routes: readonly RouteDraft[], operatorPath: string): readonly ConfigProblem[] {
   return routes.flatMap(({ name, route }) => {
     if (route === null || !`${route.path}/`.startsWith(`${operatorPath}/`)) return [];
@@ -108,7 +108,7 @@ function unreachable(routes: readonly RouteDraft[], operatorPath: string): reado
   });
 }
 
-/** No default is known then, so no relation that involves one is checked. */
+/** Without known defaults, no relation that involves one is checked. */
 function refuseDefaults(message: string): DefaultsReading {
   return { gateway: {}, settings: {}, faulty: EVERY_SETTING, problems: [{ path: "IDEMPOTENCY", message }] };
 }
@@ -136,7 +136,7 @@ function readRoute(value: unknown, name: string): RouteDraft & SettingsReading {
   return { name, route: null, ...reading, problems: [problem, ...reading.problems] };
 }
 
-/** Each once, in the order of the file: the defaults first, then what concerns all routes, then route by route. */
+/** Each problem once, in the order of the file: the defaults first, then what concerns all routes, then route by route. */
 function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): readonly ConfigProblem[] {
   const rank = ({ path }: ConfigProblem) => {
     if (path.startsWith("IDEMPOTENCY")) return -2;

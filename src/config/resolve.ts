@@ -1,6 +1,5 @@
 // Merges what was written with the defaults: a route's own settings come first, then those of `IDEMPOTENCY`, then the
-// built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: it is given valid
-// settings only.
+// built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
 import type { Config, Origin, Route, RouteRules, ScopePart } from "./resolved.ts";
@@ -20,7 +19,7 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
   return { ...BUILT_IN, ...defaults, ...own };
 }
 
-/** The configuration as the rest of the code knows it. */
+/** The configuration as the rest of the code uses it. */
 export function resolveConfig(written: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;

@@ -1,5 +1,5 @@
-// What the rest of the code knows of the configuration: every default applied, every text parsed, nothing optional. Made
-// in one place (`resolve.ts`); inner code never meets `undefined` or a duration as text.
+// The configuration as the rest of the code uses it: every default applied, every text parsed, nothing optional. It is made
+// in one place (`resolve.ts`), so inner code never meets `undefined` or a duration as text.
 
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
@@ -31,16 +31,16 @@ export type ForwardKey =
 
 export type Shards = number | "per-key";
 
-/** What of a route decides how an exchange runs in its shard: the message to the shard carries it. */
+/** The part of a route that decides how an exchange runs in its shard. The message to the shard carries it. */
 export interface RouteRules {
   readonly policy: Policy;
   readonly lists: VerdictLists;
   readonly duplicate: DuplicateRule;
   /** How long a duplicate waits for the answer of the attempt in flight, or for its beginning. */
   readonly waitMs: number;
-  /** Until the headers of the response. */
+  /** How long the origin may take until the headers of its response. */
   readonly timeoutMs: number;
-  /** Between two pieces of the response's body. */
+  /** How long the origin may pause between two pieces of the response's body. */
   readonly idleTimeoutMs: number;
   readonly maxResponseBodyBytes: number;
   readonly mismatchStatus: number;
@@ -50,7 +50,7 @@ export interface RouteRules {
 
 /** One protected route, with every setting that applies to it. */
 export interface Route {
-  /** Where the route stands in the configuration, for messages: `ROUTES[0]`. */
+  /** The route's place in the configuration, for messages: `ROUTES[0]`. */
   readonly name: string;
   /** Hono's pattern syntax. */
   readonly path: string;
@@ -69,15 +69,15 @@ export interface Route {
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   readonly fingerprint: { readonly body: BodyForm; readonly headers: readonly string[] };
   readonly rules: RouteRules;
-  /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` where nobody asks. */
+  /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` if the origin is not asked. */
   readonly verify: string | null;
   readonly onStoreFailure: StoreFailureRule;
   readonly maxRequestBodyBytes: number;
   readonly forwardKey: ForwardKey;
   readonly log: LogRule;
-  /** Whether responses say where their time went. */
+  /** Whether responses carry `Server-Timing`. */
   readonly serverTiming: boolean;
-  /** The gateway's own setting, for what goes to the origin. */
+  /** The gateway's setting, which decides what the origin gets. */
   readonly trustForwarded: boolean;
 }
 
@@ -85,7 +85,7 @@ export interface Config {
   /** Where requests go that no route protects. */
   readonly origin: Origin;
   readonly routes: readonly Route[];
-  /** Where operators come in: `/_onceway`. */
+  /** The path of the operator API and the console: `/_onceway`. */
   readonly operatorPath: string;
   /** The only host that serves that path, and it serves nothing else; `null`: every host does. */
   readonly operatorHostname: string | null;
@@ -107,7 +107,7 @@ export function scopePartName(part: ScopePart): string {
   return "name" in part ? `${part.kind}:${part.name}` : part.kind;
 }
 
-/** A name for the set of objects in which the route's records lie: routes with the same name share their objects. */
+/** A name for the set of objects that keep the route's records: routes with the same name share their objects. */
 export function shardSet({ shards, jurisdiction }: Pick<Route, "shards" | "jurisdiction">): string {
   return `${shards} ${jurisdiction}`;
 }

@@ -1,6 +1,6 @@
-// How a setting is declared: its schema, and beside it what people read about it. Also the kinds of value that settings
-// are built from: durations, sizes, whole numbers, choices, lists of headers and statuses. A kind says what it takes and
-// what to write instead of a bad value; it does not know which setting it is used for.
+// How a setting is declared: its schema and, beside it, its documentation. Also the kinds of value that settings have:
+// durations, sizes, whole numbers, choices, lists of headers and statuses. A kind says what it accepts and what to write
+// instead of an invalid value; it does not know which setting uses it.
 
 import * as v from "valibot";
 
@@ -8,17 +8,17 @@ import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize 
 import { SIZE_PATTERN, type Parsed } from "./units.ts";
 import { firstRepeated, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
 
-/** What people read about a setting, in their editor and in the table of README.md. Code stands in backquotes. */
+/** A setting's documentation, for editors and for the table of README.md. Code is in backquotes. */
 interface About {
   /** What the setting decides, in sentences. */
   readonly description: string;
-  /** What becomes of live records when the setting changes: a clause without a subject. */
+  /** What a change of the setting does to existing records. Completes the sentence "A change …". */
   readonly onChange: string;
   /** What may be written, where the kind of value does not say it. */
   readonly takes?: string;
 }
 
-/** What applies when nobody writes the setting: a value, as one would write it, or in words what its absence means. */
+/** What applies if the setting is left out: a value, as it would be written, or words. */
 type Absence = { readonly default: unknown } | { readonly otherwise: string };
 
 /** A setting that may be left out. */
@@ -29,7 +29,7 @@ export function setting<const S extends v.GenericSchema>(schema: S, about: About
 /** Settings by their names. */
 export type SettingEntries = Readonly<Record<string, { readonly wrapped: v.GenericSchema }>>;
 
-/** The defaults of settings, as one would write them: to be parsed like what is written. */
+/** The defaults of settings, as they would be written: they are parsed like written ones. */
 export function defaultsOf(entries: SettingEntries): Readonly<Record<string, unknown>> {
   const defaults = new Map<string, unknown>();
   for (const [name, { wrapped }] of Object.entries(entries)) {
@@ -52,7 +52,7 @@ export function parsed<I, O>(parse: (value: I) => Parsed<O>) {
   });
 }
 
-/** A duration text; comes back in milliseconds. */
+/** A duration as text; parsed to milliseconds. */
 export function duration(maxMs: number) {
   const max = formatDuration(maxMs);
   return v.pipe(
@@ -67,7 +67,7 @@ export function duration(maxMs: number) {
   );
 }
 
-/** A size; comes back in bytes. */
+/** A size; parsed to bytes. */
 export function size(maxBytes: number) {
   const max = formatSize(maxBytes);
   return v.pipe(
@@ -107,7 +107,7 @@ export function yesOrNo() {
   return v.pipe(v.boolean("must be true or false: write true"), v.metadata({ takes: "`true` or `false`" }));
 }
 
-/** Names of headers; `read` decides how a name is kept. Names differ in more than case. */
+/** Names of headers; `read` converts each. No two may differ in case alone. */
 export function headerNames(read: (name: string) => string, least: 0 | 1) {
   const name = v.pipe(
     v.string('must be text: write "x-api-version"'),
@@ -132,7 +132,7 @@ export function statuses() {
   );
 }
 
-/** The message for a list that says something twice. */
+/** The message for a list with a repeated entry. */
 export function repeated(issue: { readonly input: readonly (string | number)[] }): string {
   return `lists ${firstRepeated(issue.input) ?? "a name"} twice: write it once`;
 }

@@ -1,13 +1,13 @@
-// Settings of what clients get, duplicates above all, and of what is said about an exchange.
+// Settings for what clients get, mainly duplicates, and for what is logged about an exchange.
 
 import { LOG_RULES } from "../core/outcome.ts";
 import { choice, duration, headerNames, lowerCase, setting, size, yesOrNo } from "./setting-kinds.ts";
 import { MEGABYTE, MINUTE_MS } from "./units.ts";
 import { DUPLICATE_RULES } from "./words.ts";
 
-/** Nobody between the client and the gateway keeps a silent connection for longer. */
+/** No proxy between the client and the gateway keeps a silent connection open for longer. */
 export const MAX_WAIT_MS = 5 * MINUTE_MS;
-/** The largest request body that the platform takes (Business plan); less on the others. */
+/** The largest request body that the platform accepts (Business plan; other plans accept less). */
 const MAX_REQUEST_BODY_BYTES = 200 * MEGABYTE;
 /** A tenth of what one object can store, so that one record cannot fill its shard. */
 const MAX_RESPONSE_BODY_BYTES = 1_000 * MEGABYTE;
@@ -48,7 +48,7 @@ export const answerSettings = {
   }),
   log: setting(choice(LOG_RULES), {
     description:
-      'Which exchanges are logged, one line each: `"all"`, `"errors"` (those in doubt, lost or failed), or `"none"`.',
+      'Which exchanges are logged, one line each: `"all"`, `"errors"` (outcome unknown, lost or failed), or `"none"`.',
     default: "errors",
     onChange: "applies at once",
   }),

@@ -1,5 +1,5 @@
-// Settings of an attempt at the origin: how long it may take, how long it is remembered, what its answer means, and what
-// follows when nobody knows its outcome. Relations between them are for `cross-checks.ts`.
+// Settings for an attempt at the origin: how long it may take, how long it is remembered, what its answer means, and what
+// follows if its outcome is unknown. `cross-checks.ts` checks the relations between them.
 
 import * as v from "valibot";
 
@@ -9,9 +9,9 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "./units.ts";
 import { parseVerify, VERIFY_PATTERN } from "./values.ts";
 import { STORE_FAILURE_RULES } from "./words.ts";
 
-/** An operation of a Durable Object lives for 15 minutes at most: the platform ends a longer wait itself. */
+/** The platform ends every operation of a Durable Object after 15 minutes. */
 const MAX_TIMEOUT_MS = 15 * MINUTE_MS;
-/** A lock that nobody ends blocks its key for this long; it has to exceed every possible timeout. */
+/** A lock that is not released blocks its key for this long; it must exceed every possible timeout. */
 export const MAX_LOCK_MS = HOUR_MS;
 /** Records cost storage; a client that retries after a year is not retrying. */
 export const MAX_RETENTION_MS = 365 * DAY_MS;
@@ -65,7 +65,7 @@ export const attemptSettings = {
     },
   ),
   refused: setting(statuses(), {
-    description: "Statuses with which the origin says that it did not act. A list replaces the default as a whole.",
+    description: "Statuses that say that the origin did not act. A list replaces the default as a whole.",
     default: [425, 429, 503, 521, 523, 525, 526, 530],
     onChange: "applies at once",
   }),

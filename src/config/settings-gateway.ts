@@ -1,4 +1,4 @@
-// Settings of the gateway as a whole: they stand in `[vars.IDEMPOTENCY]` only, and no route overrides them.
+// Settings for the whole gateway: they are allowed only in `[vars.IDEMPOTENCY]`, and no route overrides them.
 
 import * as v from "valibot";
 
@@ -8,7 +8,7 @@ import { OPERATOR_LISTENERS } from "./words.ts";
 
 const OPERATOR_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
 
-/** As it stands in a request's `Host`, without a port. */
+/** A request's `Host`, without a port. */
 const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
 
 export const gatewayEntries = {
@@ -26,7 +26,8 @@ export const gatewayEntries = {
       parsed(parseOperatorPath),
     ),
     {
-      description: "The path under which operators come in, when the secret `ADMIN_TOKEN` is set.",
+      description:
+        "The path of the operator API and the console. Without the secret `ADMIN_TOKEN`, nothing is there (404).",
       takes: "a path of plain segments",
       default: "/_onceway",
       onChange: "applies at once",
@@ -42,7 +43,7 @@ export const gatewayEntries = {
       ),
     ),
     {
-      description: "The only host on which operators come in. That host serves nothing else.",
+      description: "The only host that serves the operator path. That host serves nothing else.",
       takes: '`"ops.example.com"`, for example',
       otherwise: "every host",
       onChange: "applies at once",
@@ -50,7 +51,7 @@ export const gatewayEntries = {
   ),
   operator_listener: setting(choice(OPERATOR_LISTENERS), {
     description:
-      'Where operators come in: `"shared"` where clients do, `"own"` on a port of their own ' +
+      'The port of the operator path: `"shared"` is the clients\' port, `"own"` is a port for operators only ' +
       "(`npm run serve -- --operator-port`).",
     default: "shared",
     onChange: "applies at once",
@@ -62,7 +63,7 @@ export const gatewaySchema = v.strictObject(gatewayEntries);
 /** What of the gateway's settings was written, parsed. */
 export type GatewaySettings = v.InferOutput<typeof gatewaySchema>;
 
-/** What applies to a setting that nobody writes; without `operator_hostname`, every host is meant. */
+/** What applies to a setting that is left out; without `operator_hostname`, every host serves the operator path. */
 export const GATEWAY_DEFAULTS = v.parse(
   v.required(v.omit(gatewaySchema, ["operator_hostname"])),
   defaultsOf(gatewayEntries),
@@ -78,7 +79,7 @@ function parseOperatorPath(text: string): Parsed<string> {
   if (segments.some((segment) => segment === "." || segment === "..")) {
     return refuse('must have no dot segments: write "/_onceway"');
   }
-  // RFC 8615; the published policy stands there.
+  // RFC 8615; the published policy is there.
   if (segments[0] === ".well-known") return refuse('must not begin with "/.well-known": write "/_onceway"');
   return { ok: true, value: text };
 }

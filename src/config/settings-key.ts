@@ -1,5 +1,5 @@
-// Settings that say what a key is, whose it is, and what tells a retry from a reuse of it. Decides on single members;
-// whether the least length exceeds the greatest is for `cross-checks.ts`.
+// Settings for the form of a key, its scope, and the fingerprint that tells a retry from a reuse. Checks single members;
+// `cross-checks.ts` checks that the minimum length does not exceed the maximum.
 
 import * as v from "valibot";
 
@@ -18,7 +18,7 @@ import { BODY_FORMS, KEY_RULES } from "./words.ts";
 /** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
 export const MAX_KEY_LENGTH = 255;
 
-/** The longest key that a route takes: what the origin gets, with the step's name, is a key too. */
+/** The longest key that a route accepts: the origin gets it with the step's name added, and that is a key too. */
 export function longestKey(forwardKey: ForwardKey): number {
   return forwardKey.kind === "step" ? MAX_KEY_LENGTH - `:${forwardKey.step}`.length : MAX_KEY_LENGTH;
 }
@@ -26,19 +26,19 @@ export function longestKey(forwardKey: ForwardKey): number {
 /** Members of `key_format`. One that is left out has its built-in default, not that of `IDEMPOTENCY.key_format`. */
 export const keyFormatEntries = {
   pattern: setting(v.pipe(v.string('must be text: write "^[0-9a-f-]{36}$"'), parsed(parseKeyPattern)), {
-    description: "A regular expression (JavaScript, flag `u`) that a key has to match. Anchor it with `^` and `$`.",
+    description: "A regular expression (JavaScript, flag `u`) that a key must match. Anchor it with `^` and `$`.",
     takes: '`"^[0-9a-f-]{36}$"`, for example',
     otherwise: "none",
     onChange: "applies at once",
   }),
   min: setting(whole(1, MAX_KEY_LENGTH, 16), {
-    description: "The least length of a key.",
+    description: "The minimum length of a key.",
     default: 1,
     onChange: "applies at once",
   }),
   max: setting(whole(1, MAX_KEY_LENGTH, 64), {
     description:
-      'The greatest length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
+      'The maximum length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
     otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` adds`,
     onChange: "applies at once",
   }),
@@ -59,12 +59,12 @@ export const KEY_FORMAT_DEFAULTS = v.parse(
 export const fingerprintEntries = {
   body: setting(choice(BODY_FORMS), {
     description:
-      'How the body of a request counts: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"none"` not at all.',
+      'How the body counts in the fingerprint: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"none"` not at all.',
     default: "bytes",
     onChange: "**makes retries of older keys look like reuse: 422**",
   }),
   headers: setting(headerNames(lowerCase, 0), {
-    description: "Request headers that count too.",
+    description: "Request headers that are part of the fingerprint too.",
     default: [],
     onChange: "**makes retries of older keys look like reuse: 422**",
   }),
@@ -88,7 +88,7 @@ export const keySettings = {
     onChange: "applies at once",
   }),
   key_format: setting(keyFormatSchema, {
-    description: "What a key looks like. A route's table replaces that of `IDEMPOTENCY` as a whole.",
+    description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",
     default: {},
     onChange: "applies at once",

@@ -1,7 +1,7 @@
-// All settings: what `[vars.IDEMPOTENCY]` and each `[[vars.ROUTES]]` may hold. Each setting is declared once, in the file
-// of its theme, with its schema, its default and what people read about it; types, validation, the JSON Schema for editors
-// and the table of README.md are made from that. Decides on single members; relations between them are for
-// `cross-checks.ts`. Must never import the JSON Schema tool: this file is part of the Worker.
+// All settings of `[vars.IDEMPOTENCY]` and of each `[[vars.ROUTES]]`. Each setting is declared once, in the file of its
+// theme, with its schema, its default and its documentation. Types, validation, the JSON Schema for editors and the table of
+// README.md come from that. Checks single members; `cross-checks.ts` checks the relations between them. Must never import the
+// JSON Schema tool: this file is part of the Worker.
 
 import * as v from "valibot";
 
@@ -14,7 +14,7 @@ import { keySettings } from "./settings-key.ts";
 import { originSettings } from "./settings-origin.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
-/** Every setting that may stand in `[vars.IDEMPOTENCY]` and in a route. */
+/** Every setting that is allowed both in `[vars.IDEMPOTENCY]` and in a route. */
 export const settingsEntries = {
   ...originSettings,
   methods: setting(
@@ -47,13 +47,13 @@ export const settingsSchema = v.strictObject(settingsEntries);
 /** The settings that were written, parsed. */
 export type Settings = v.InferOutput<typeof settingsSchema>;
 
-/** Settings without a default: not to write them has a meaning of its own. */
+/** Settings without a default: leaving one out has its own meaning. */
 const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify"] as const;
 
 /** What applies where neither the route nor `IDEMPOTENCY` says anything. */
 export const BUILT_IN = v.parse(v.required(v.omit(settingsSchema, UNDEFAULTED)), defaultsOf(settingsEntries));
 
-/** Settings of which every member with a default is there. */
+/** Settings with all defaults filled in. */
 export type FullSettings = typeof BUILT_IN & Pick<Settings, (typeof UNDEFAULTED)[number]>;
 
 /** The path of a route; checked against the patterns that both of Hono's routers agree on. */

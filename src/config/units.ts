@@ -1,5 +1,5 @@
 // Reads and writes the two kinds of quantity in a configuration: durations ("30s") and sizes ("10MB"). Decides what a
-// text means, and what to write instead of a bad one; knows no setting, no bound and no default.
+// text means, and what to write instead of an invalid one; knows no setting, no bound and no default.
 
 /** The value of a text, or what is wrong with it and what to write instead. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
@@ -44,7 +44,7 @@ export function parseDuration(value: unknown): Parsed<number> {
   const amount = quantity(value, DURATION_UNITS);
   if (amount === null) return refuse('must be a number with a unit (ms, s, m, h, d): write "30s", "5m" or "24h"');
   const durationMs = Math.round(amount);
-  if (durationMs < 1) return refuse('must be longer than nothing: write "1ms" or more');
+  if (durationMs < 1) return refuse('must be longer than zero: write "1ms" or more');
   return { ok: true, value: durationMs };
 }
 

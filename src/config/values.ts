@@ -1,5 +1,5 @@
-// Reads the texts of a configuration that have a form of their own: origins, parts of a scope, names of headers and
-// methods. Decides on one value alone; relations between settings are for `cross-checks.ts`.
+// Parses the texts of a configuration that have their own syntax: origins, parts of a scope, names of headers and methods.
+// Checks one value alone; `cross-checks.ts` checks the relations between settings.
 
 import { type ForwardKey, type Origin, type ScopePart, scopePartName } from "./resolved.ts";
 import type { Parsed } from "./units.ts";
@@ -8,7 +8,7 @@ import type { Parsed } from "./units.ts";
 export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 const TOKEN = new RegExp(TOKEN_PATTERN);
 
-/** Names of bindings as wrangler takes them. Two leading underscores are no binding: `__proto__` must not look like one. */
+/** Names of bindings as wrangler accepts them. No two leading underscores: `__proto__` must not look like a binding. */
 export const BINDING_PATTERN = "^(?!__)[A-Za-z_$][A-Za-z0-9_$]*$";
 const BINDING = new RegExp(BINDING_PATTERN);
 
@@ -67,7 +67,7 @@ export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
           'write "header:authorization" (the whole credential) or "cookie:NAME"',
       );
     default:
-      return refuse(`"${value}" is no part of a scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
+      return refuse(`"${value}" is not a part of a scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
   }
 }
 
@@ -80,7 +80,7 @@ export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<reado
     );
   }
   if (parts.length < entries.length && entries.length > 1) {
-    return refuse('"none" stands only alone: write ["none"], or leave "none" out');
+    return refuse('"none" must be the only entry: write ["none"], or leave "none" out');
   }
   const twice = firstRepeated(parts.map(scopePartName));
   return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
@@ -105,19 +105,19 @@ export function parseVerify(value: string): Parsed<string> {
   }
   if (value.includes("#")) return refuse(`must not carry a fragment: ${advice}`);
   if (/\{(?!key\})|(?<!\{key)\}/.test(value)) return refuse(`has a placeholder other than {key}: ${advice}`);
-  // Without the key, one operation's answer would be taken for that of every other.
+  // Without the key, the origin's answer for one operation would count for all others.
   return value.includes("{key}") ? { ok: true, value } : refuse(`must name the key: ${advice}`);
 }
 
 export function parseHeaderName(value: string): Parsed<string> {
   return TOKEN.test(value)
     ? { ok: true, value }
-    : refuse(`"${value}" is no header name (RFC 9110, 5.6.2): write letters, digits and hyphens, "Idempotency-Key"`);
+    : refuse(`"${value}" is not a header name (RFC 9110, 5.6.2): write letters, digits and hyphens, "Idempotency-Key"`);
 }
 
 export function parseMethod(value: string): Parsed<string> {
   const upper = value.toUpperCase();
-  if (!TOKEN.test(value)) return refuse(`"${value}" is no method: write "POST"`);
+  if (!TOKEN.test(value)) return refuse(`"${value}" is not a method: write "POST"`);
   // "ALL" would reach the router as "every method".
   if (upper === "ALL") return refuse('name the methods one by one: write ["POST", "PATCH"]');
   if (REPEATABLE_METHODS.has(upper)) {
@@ -133,7 +133,7 @@ export function parseKeyPattern(value: string): Parsed<string> {
     return { ok: true, value };
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^.*: /, "") : "syntax";
-    return refuse(`is no regular expression (${reason}): write a JavaScript pattern, "^[0-9a-f-]{36}$"`);
+    return refuse(`is not a regular expression (${reason}): write a JavaScript pattern, "^[0-9a-f-]{36}$"`);
   }
 }
 

@@ -1,5 +1,5 @@
-// The words that settings take, each list once: validation, types and the JSON Schema use the same ones. What follows an
-// unknown outcome and which exchanges are logged are words of the core (core/record.ts, core/outcome.ts).
+// The words that settings accept, each list once: validation, types and the JSON Schema share them. The core has the words for
+// what follows an unknown outcome and for which exchanges are logged (core/record.ts, core/outcome.ts).
 
 /** Cloudflare's location hints (Durable Objects documentation, "Data location"); only an object's first use counts. */
 export const LOCATION_HINTS = [
@@ -30,8 +30,8 @@ export const BODY_FORMS = ["bytes", "json", "none"] as const;
 export type BodyForm = (typeof BODY_FORMS)[number];
 
 /**
- * What a duplicate gets while an attempt is in flight: 409 at once, the whole first answer once it is there, or the first
- * answer as it comes.
+ * What a duplicate gets while an attempt is in flight: 409 at once, the whole first answer when it is complete, or the
+ * first answer live.
  */
 export const DUPLICATE_RULES = ["reject", "wait", "attach"] as const;
 export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
@@ -40,6 +40,6 @@ export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
 export const STORE_FAILURE_RULES = ["closed", "open"] as const;
 export type StoreFailureRule = (typeof STORE_FAILURE_RULES)[number];
 
-/** `own`: operators do not come in where clients do, but only through the entrypoint `Operators` (index.ts). */
+/** `own`: operators have access only through the entrypoint `Operators` (index.ts), not through the clients' port. */
 export const OPERATOR_LISTENERS = ["shared", "own"] as const;
 export type OperatorListener = (typeof OPERATOR_LISTENERS)[number];

@@ -29,7 +29,7 @@ interface Variables {
   readonly Variables: { role: Role };
 }
 
-/** Of a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
+/** The limit for a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
 const MAX_REQUEST_BYTES = 4 << 20;
 
 /** Bounds the memory of change requests while they arrive. */

@@ -7,15 +7,15 @@ import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 
 /** One shard's answer; `null` when it failed or did not answer in time. */
-export interface Asked<T> {
+export interface ShardAnswer<T> {
   readonly shard: string;
-  readonly said: T | null;
+  readonly answer: T | null;
 }
 
 /** Objects asked at the same time: enough to be fast, few enough for one Worker. */
 const SHARDS_AT_ONCE = 64;
 
-/** Even a busy shard answers within a fraction of this, and nobody at a console should wait longer. */
+/** Even a busy shard answers within a fraction of this, and no operator should have to wait longer. */
 export const SILENT_AFTER_MS = 5_000;
 
 /** In the order of `places`. */
@@ -23,16 +23,16 @@ export async function askShards<T>(
   namespace: DurableObjectNamespace,
   places: readonly ShardPlace[],
   question: (shard: Remote<KeyShard>) => Promise<T>,
-): Promise<readonly Asked<T>[]> {
-  const asked: Asked<T>[] = [];
+): Promise<readonly ShardAnswer<T>[]> {
+  const answers: ShardAnswer<T>[] = [];
   for (let at = 0; at < places.length; at += SHARDS_AT_ONCE) {
     const some = places.slice(at, at + SHARDS_AT_ONCE).map(async (place) => {
-      const said = await unlessSilent(place, question(operatorCalls<KeyShard>(shardStub(namespace, place))));
-      return { shard: shardTitle(place), said };
+      const answer = await unlessSilent(place, question(operatorCalls<KeyShard>(shardStub(namespace, place))));
+      return { shard: shardTitle(place), answer };
     });
-    asked.push(...(await Promise.all(some)));
+    answers.push(...(await Promise.all(some)));
   }
-  return asked;
+  return answers;
 }
 
 /** The answer of a shard; `null` when it is silent. */

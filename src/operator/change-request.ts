@@ -10,7 +10,7 @@ import type { Parsed } from "./list-request.ts";
 import type { ChangeRequest, GivenResponse } from "./operator.ts";
 import { changeSchema, type givenResponseSchema, resolveSchema } from "./request-schema.ts";
 
-/** Of a given response. It is stored in its record's row, which the platform limits to 2 MB. */
+/** The limit for a given response's body. It is stored in its record's row, which the platform limits to 2 MB. */
 const MAX_BODY_BYTES = 1 << 20;
 const MAX_HEADER_CHARACTERS = 32_768;
 

@@ -1,5 +1,5 @@
-// What the operator API says of the gateway as a whole: its health, what its shards hold, its latest exchanges, its refusals.
-// As in record-schema.ts, the Worker imports only types from here.
+// The operator API's answers about the gateway as a whole: its health, the counts of its shards, its latest exchanges, its
+// refusals. As in record-schema.ts, the Worker imports only types from here.
 
 import * as v from "valibot";
 
@@ -44,7 +44,7 @@ export const totalsSchema = v.object({
 
 export const healthSchema = v.object({
   status: about(v.literal("ok"), "The Worker answers.", "ok"),
-  version: about(v.string(), "Of the gateway.", "0.1.0"),
+  version: about(v.string(), "The gateway's version.", "0.1.0"),
 });
 
 export const exchangeSchema = v.object({
@@ -81,14 +81,22 @@ export const problemSchema = v.pipe(
     type: about(v.string(), "A URI for the kind of problem.", "https://api.example.com/.well-known/idempotency"),
     title: about(v.string(), "The kind of problem, in words.", "No such record"),
     status: about(status, "The status of the response.", 404),
-    detail: about(v.string(), "What is wrong, and what to do.", "There is no such record. It may have expired."),
+    detail: about(
+      v.string(),
+      "What is wrong, and what to do.",
+      "There is no such record, or it keeps no body. It may have expired.",
+    ),
     code: about(v.string(), "The kind of problem, for programs.", "record-not-found"),
     retryable: about(v.boolean(), "Whether the same request may succeed later.", false),
     error: about(
       v.object({
         type: v.literal("idempotency_error"),
         code: about(v.string(), "The same code.", "record-not-found"),
-        message: about(v.string(), "The same as detail.", "There is no such record. It may have expired."),
+        message: about(
+          v.string(),
+          "The same as detail.",
+          "There is no such record, or it keeps no body. It may have expired.",
+        ),
       }),
       "The same in the form that many API clients read.",
     ),

@@ -12,7 +12,7 @@ const GROWTH = 4;
 type Section = ListQuery["section"];
 
 /** One section of one shard. */
-interface Leg {
+interface ShardSection {
   readonly section: Section;
   readonly place: ShardPlace;
 }
@@ -31,7 +31,7 @@ export interface Listed {
 /** `null` when the shard is silent. */
 export type Ask = (place: ShardPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage | null>;
 
-/** `null` when the cursor fits no shard. The shards in `known` are already known to be silent. */
+/** `null` when the cursor belongs to no shard. The shards in `known` are already known to be silent. */
 export async function listRecords(
   places: readonly ShardPlace[],
   sections: readonly Section[],
@@ -40,35 +40,35 @@ export async function listRecords(
   ask: Ask,
   known: readonly string[] = [],
 ): Promise<Listed | null> {
-  const legs = sections.flatMap((section) => places.map((place): Leg => ({ section, place })));
-  const begin = cursor === null ? { at: 0, after: null } : readCursor(cursor, legs);
+  const parts = sections.flatMap((section) => places.map((place): ShardSection => ({ section, place })));
+  const begin = cursor === null ? { at: 0, after: null } : readCursor(cursor, parts);
   if (begin === null) return null;
   const records: ListedRecord[] = [];
   // Each is waited for once, not again in the next section.
   const silent = new Set(known);
   let { at, after } = begin;
-  for (let width = 1; at < legs.length; width = Math.min(width * GROWTH, SHARDS_AT_ONCE)) {
-    const batch = legs.slice(at, at + width);
+  for (let width = 1; at < parts.length; width = Math.min(width * GROWTH, SHARDS_AT_ONCE)) {
+    const batch = parts.slice(at, at + width);
     const first = after;
     const pages = await Promise.all(
-      batch.map(async (leg, index) => ({
-        leg,
-        page: silent.has(shardTitle(leg.place))
+      batch.map(async (part, index) => ({
+        part,
+        page: silent.has(shardTitle(part.place))
           ? null
-          : await ask(leg.place, { section: leg.section, after: index === 0 ? first : null }),
+          : await ask(part.place, { section: part.section, after: index === 0 ? first : null }),
       })),
     );
-    for (const { leg, page } of pages) {
+    for (const { part, page } of pages) {
       if (page === null) {
-        silent.add(shardTitle(leg.place));
+        silent.add(shardTitle(part.place));
         at += 1;
         continue;
       }
       const taken = page.records.slice(0, limit - records.length);
-      records.push(...taken.map((record) => ({ ...record, shard: shardTitle(leg.place) })));
+      records.push(...taken.map((record) => ({ ...record, shard: shardTitle(part.place) })));
       const isCut = taken.length < page.records.length;
       const stopped = isCut ? (taken.at(-1)?.at ?? "") : page.next;
-      if (stopped !== null) return { records, cursor: writeCursor(leg, stopped), silent: [...silent] };
+      if (stopped !== null) return { records, cursor: writeCursor(part, stopped), silent: [...silent] };
       at += 1;
     }
     after = null;
@@ -86,7 +86,7 @@ export function sectionsFor({ key, idPrefix, states }: RecordFilter): readonly S
 }
 
 /** `<section>~<shard>~<position>`; the position is empty at the start. */
-function writeCursor({ section, place }: Leg, after: string): string {
+function writeCursor({ section, place }: ShardSection, after: string): string {
   return `${section}~${shardTitle(place)}~${after}`;
 }
 
@@ -94,9 +94,9 @@ const CURSOR = /^(open|completed|key)~([a-z0-9-]{1,64})~((?:bucket|failed|unknow
 
 function readCursor(
   cursor: string,
-  legs: readonly Leg[],
+  parts: readonly ShardSection[],
 ): { readonly at: number; readonly after: string | null } | null {
   const [, section, title, after = ""] = CURSOR.exec(cursor) ?? [];
-  const at = legs.findIndex((leg) => leg.section === section && shardTitle(leg.place) === title);
+  const at = parts.findIndex((part) => part.section === section && shardTitle(part.place) === title);
   return at === -1 ? null : { at, after: after === "" ? null : after };
 }

@@ -9,11 +9,11 @@ import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
 import { RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
 import type { Family, MetricType, Sample } from "./exposition.ts";
 
-/** What a shard holds. */
+/** A shard's own numbers; those by route are added up elsewhere. */
 export type HeldNumbers = Omit<ShardNumbers, "routes">;
 
 /** One shard's numbers; `null` when it did not answer. */
-export interface AskedShard {
+export interface ScrapedShard {
   readonly shard: string;
   readonly numbers: HeldNumbers | null;
 }
@@ -24,7 +24,7 @@ interface Answered {
 }
 
 export interface Scrape {
-  readonly shards: readonly AskedShard[];
+  readonly shards: readonly ScrapedShard[];
   /** What all shards have counted; `null` when the shard that adds it up did not answer. */
   readonly totals: readonly RouteNumbers[] | null;
   /** The configured routes' paths. Each has all its counters from the first scrape on, even before its first request. */

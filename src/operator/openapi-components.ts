@@ -65,7 +65,7 @@ export const PROBLEMS = {
   Invalid: {
     status: 400,
     code: "operator-request-invalid",
-    description: "The request is not one of this API; detail says what to write.",
+    description: "The request is invalid; detail says what to write.",
     headers: {},
   },
   NoRecord: { status: 404, code: "record-not-found", description: "No such record, or no body is kept.", headers: {} },
@@ -73,7 +73,7 @@ export const PROBLEMS = {
     status: 409,
     code: "change-refused",
     description:
-      "An attempt may be at work until its lock ends (retryable, with Retry-After), or the record is completed (not retryable).",
+      "An attempt may be running until its lock ends (retryable, with Retry-After), or the record is completed (not retryable).",
     headers: { "Retry-After": "RetryAfterIfRetryable" },
   },
   TooLarge: { status: 413, code: "body-too-large", description: "The request's body is too large.", headers: {} },
@@ -117,7 +117,7 @@ function problemResponse({ code, description, headers }: (typeof PROBLEMS)[Probl
   return { description, headers: headersOf(headers), content: { "application/problem+json": { schema } } };
 }
 
-/** Nothing that the API answers may be stored. */
+/** No cache may store an answer of the API. */
 export function headersOf(headers: Readonly<Record<string, string>>): Json {
   const all = { "Cache-Control": "NoStore", ...headers };
   return Object.fromEntries(

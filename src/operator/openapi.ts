@@ -22,7 +22,7 @@ interface Operation {
   readonly parameters?: readonly Json[];
   readonly request?: SchemaName;
   readonly answer: { readonly description: string; readonly content: Json };
-  /** Beside 401 and 429, which every operation may answer. */
+  /** In addition to 401 and 429, which every operation may return. */
   readonly problems?: readonly ProblemName[];
 }
 
@@ -34,7 +34,7 @@ export function openApiDocument(version: string, schemas: Json): object {
       title: "Onceway operator API",
       version,
       description:
-        "What the gateway remembers, and what an operator may decide about it. Off (404) unless the secret ADMIN_TOKEN is set. Without a valid token every request gets the same 401, whatever it asks for. All times are ISO 8601, UTC.",
+        "The records that the gateway keeps, and the changes that an operator may make to them. Off (404) unless the secret ADMIN_TOKEN is set. Without a valid token every request gets the same 401, whatever it asks for. All times are ISO 8601, UTC.",
     },
     servers: [{ url: "/_onceway" }],
     security: [{ admin: [] }, { reader: [] }],
@@ -49,7 +49,7 @@ function paths(): Json {
       get: operation({
         id: "health",
         summary: "Whether the Worker answers, and its version.",
-        answer: answer("It does.", "Health"),
+        answer: answer("The Worker answers.", "Health"),
       }),
     },
     "/drain": {
@@ -57,7 +57,7 @@ function paths(): Json {
         id: "drain",
         summary: "What is in flight or open, by shard.",
         description:
-          'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in silent and not counted: nothing is in flight only where silent is empty. 503 when none answers.',
+          'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in silent and not counted, so nothing is in flight only if silent is empty. 503 when none answers.',
         answer: answer("The counts.", "Totals"),
         problems: ["Unavailable"],
       }),
@@ -77,8 +77,8 @@ function paths(): Json {
         id: "recent",
         summary: "The latest exchanges, oldest first; with a cursor, those that came since.",
         description:
-          "What the shards' memory holds: 100 exchanges of each, and none from before it was last evicted. An exchange shows 300 ms after its end.",
-        parameters: [parameter("after", { type: "string" }, "A cursor that this feed has given.")],
+          "The exchanges in the shards' memory: the last 100 of each shard, and none from before it was last evicted. An exchange appears 300 ms after its end.",
+        parameters: [parameter("after", { type: "string" }, "A cursor from an earlier answer of this feed.")],
         answer: answer("The exchanges.", "Recent"),
         problems: ["Invalid", "Unavailable"],
       }),
@@ -86,8 +86,8 @@ function paths(): Json {
     "/sessions/end": {
       post: operation({
         id: "endSessions",
-        summary: "Ends every session of the console, whoever began it.",
-        description: "The tokens stay as they are. A body is not read.",
+        summary: "Ends every session of the console, whoever started it.",
+        description: "The tokens stay valid. A body is not read.",
         isAdmins: true,
         answer: answer("All sessions have ended.", "Ended"),
         problems: ["Forbidden", "Unavailable"],
@@ -96,9 +96,9 @@ function paths(): Json {
     "/records": {
       get: operation({
         id: "listRecords",
-        summary: "Lists records: what is open first, then what is completed, each shard by shard.",
+        summary: "Lists records: open ones first, then completed ones, each shard by shard.",
         description:
-          'A page may be shorter than limit, even empty, and not be the last: go on until cursor is null. One request looks at a bounded number of records. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in silent and left out, on this page and, where the list has come past it, on those after. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
+          'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in silent and left out, on this page and, once the list has passed it, on later pages. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
         parameters: listParameters(),
         answer: answer("A page.", "RecordPage"),
         problems: ["Invalid", "Unavailable"],
@@ -120,7 +120,7 @@ function paths(): Json {
         isAdmins: true,
         parameters: [ID],
         answer: {
-          description: "The bytes, under the content coding that the response has.",
+          description: "The bytes, in the response's content coding.",
           content: { "application/octet-stream": { schema: {} } },
         },
         problems: ["Forbidden", "NoRecord", "Unavailable"],
@@ -129,7 +129,7 @@ function paths(): Json {
     "/records/{id}/release": {
       post: changeOperation({
         id: "release",
-        summary: "Lets another attempt start, with the next request.",
+        summary: "Lets the next request start another attempt.",
         description:
           "For failed and unknown records. Attempts never overlap: the next one starts when the last one's lock has ended.",
         request: "Reason",
@@ -141,7 +141,7 @@ function paths(): Json {
         id: "resolve",
         summary: "Gives the record its response: every retry gets it from now on.",
         description:
-          "For failed and unknown records. What contradicts itself is refused: a body that is not JSON under a JSON content-type, a body where the status allows none, one that is not encoded as content-encoding says, a header that is given twice where one is meant. Either preview or confirm must be true: preview changes nothing and answers what retries would get, confirm gives it.",
+          "For failed and unknown records. A response that contradicts itself is refused: a body that is not JSON under a JSON content-type, a body where the status allows none, one that is not encoded as content-encoding says, a header that may appear once but is given twice. Either preview or confirm must be true: preview changes nothing and returns what retries would get, confirm gives them the response.",
         request: "Resolve",
         answer: answer("The record, now completed; with preview, what retries would get.", "Record", "Preview"),
       }),
@@ -149,11 +149,11 @@ function paths(): Json {
     "/records/{id}/forget": {
       post: changeOperation({
         id: "forget",
-        summary: "Erases the record: the next request with its key is a first one.",
+        summary: "Erases the record: the next request with its key is a first request.",
         description:
-          "For all but those whose attempt may still be at work. The log keeps the reason. For up to 30 seconds some Workers may still replay a completed record from their memory.",
+          "Refused while an attempt may still be running. The log keeps the reason. For up to 30 seconds some Workers may still replay a completed record from their memory.",
         request: "Reason",
-        answer: answer("It is gone.", "Forgotten"),
+        answer: answer("The record is erased.", "Forgotten"),
       }),
     },
   };
@@ -179,7 +179,7 @@ function listParameters(): readonly Json[] {
     parameter(
       "older_than",
       { type: "string", examples: ["5m", "24h"] },
-      "Only records whose last attempt began at least this long ago.",
+      "Only records whose last attempt started at least this long ago.",
     ),
     parameter(
       "key",
@@ -189,14 +189,14 @@ function listParameters(): readonly Json[] {
     parameter(
       "id",
       { type: "string", pattern: ID_PREFIX.source },
-      "What the record's id begins with: a log's keyHash, or any more or less of an id. Not together with key. With shards = \"per-key\", at least 32 digits.",
+      "The first digits of the record's id: a log's keyHash, or fewer or more digits. Not together with key. With shards = \"per-key\", at least 32 digits.",
     ),
     parameter(
       "limit",
       { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
       "How many records a page has at most.",
     ),
-    parameter("cursor", { type: "string" }, "As the page before gave it, with the same filter."),
+    parameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
   ];
 }
 

@@ -1,5 +1,5 @@
-// What the operator API says of records: every request and answer, each member with what it means and an example. The views
-// of the Worker have these types, the command line parses with these schemas, and the OpenAPI components are made of them
+// The operator API's requests and answers about records: each member with its meaning and an example. The Worker's views have
+// these types, the command line parses with these schemas, and the OpenAPI components are made from them
 // (src/cli/write-openapi.ts). The Worker imports only types from here, so that no description is in its bundle.
 
 import * as v from "valibot";
@@ -31,9 +31,9 @@ const summaryEntries = {
   state: stateSchema,
   attempt: about(attemptNumber, "The number of the last attempt.", 1),
   startedAt: about(time, "When the last attempt started.", A_TIME),
-  lockedUntil: about(time, "No other attempt starts before.", "2026-11-21T08:30:40.000Z"),
+  lockedUntil: about(time, "No other attempt starts before this time.", "2026-11-21T08:30:40.000Z"),
   expiresAt: about(v.nullable(time), "null while an attempt is in flight.", "2026-11-22T08:30:40.000Z"),
-  status: about(v.nullable(status), "Of the result; null when there is none.", 201),
+  status: about(v.nullable(status), "The status of the result; null when there is none.", 201),
   responseKept: about(v.nullable(v.boolean()), "Whether the response is replayed; null when there is none.", true),
 };
 
@@ -62,7 +62,7 @@ const attemptEvent = v.pipe(
       "Why the attempt ended without a result; null when it has one, runs, or was lost.",
       "origin-timeout",
     ),
-    status: about(v.nullable(status), "Of a result.", null),
+    status: about(v.nullable(status), "The status, if the verdict is a result.", null),
   }),
   v.description("One attempt at the origin."),
 );
@@ -123,7 +123,7 @@ export const recordSchema = v.object({
   fingerprint: about(v.string(), "SHA-256 of what the request asks for, in hexadecimal.", "ab".repeat(32)),
   policy: about(policySchema, "The rules under which the last attempt was claimed."),
   timeline: about(v.array(eventSchema), "Oldest first; the last 50 events."),
-  response: about(v.nullable(responseSchema), "null when none is kept."),
+  response: about(v.nullable(responseSchema), "null when no response is kept."),
 });
 
 /** One page of a list. It may be short, or empty, and not be the last. */
@@ -145,13 +145,13 @@ export const previewSchema = v.object({
       omittedHeaders: about(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
       sizeBytes: about(count, "The size of the body.", 14),
       body: about(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
-      warnings: about(v.array(v.string()), "What may be right, but needs a second look.", []),
+      warnings: about(v.array(v.string()), "What may be right but deserves a second look.", []),
     }),
     "What retries would get.",
   ),
 });
 
-export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is gone.", true) });
+export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is erased.", true) });
 
 export const reasonSchema = about(
   plainReason,

@@ -1,6 +1,6 @@
-// What a request to the operator API may say: its words, its limits, and the schemas by which the Worker reads a change.
-// record-schema.ts describes each member for the OpenAPI document. Imports nothing that needs the Worker: the command line uses
-// this file too.
+// Requests to the operator API: their words, their limits, and the schemas with which the Worker parses a change.
+// record-schema.ts describes each member for the OpenAPI document. Imports nothing that needs the Worker, because the command
+// line uses this file too.
 
 import * as v from "valibot";
 
@@ -16,7 +16,7 @@ export const RECORD_STATES = [
 
 export const CHANGES = ["release", "resolve", "forget"] as const satisfies readonly Change[];
 
-/** Of a list. A route travels in a header, percent-encoded, so its length counts in characters. */
+/** Limits of a list request. A route travels in a header, percent-encoded, so its length counts in characters. */
 export const LIST_LIMITS = { defaultLimit: 50, maxLimit: 500, maxRouteLength: 512, maxKeyLength: 255 } as const;
 
 /** The first eight digits name the shard. */

@@ -1,10 +1,10 @@
-// The parts of which the operator API's schemas are made: how a member is described, and the members that many answers have.
+// The parts of the operator API's schemas: how a member is described, and the members that many answers have.
 
 import * as v from "valibot";
 
 import { RECORD_ID } from "./request-schema.ts";
 
-/** Adds what the document says of a member. */
+/** Adds a member's documentation. */
 export function about<Schema extends v.GenericSchema>(
   schema: Schema,
   description: string,
@@ -13,7 +13,7 @@ export function about<Schema extends v.GenericSchema>(
   return v.pipe(schema, v.metadata({ description, ...(examples.length === 0 ? {} : { examples }) }));
 }
 
-/** Words that this gateway writes. Another version may write others: to who reads an answer they are any text. */
+/** Words that this gateway writes. Another version may write others, so readers accept any text. */
 export function words<const Word extends string>(known: readonly Word[]): v.GenericSchema<Word, string> {
   const text = v.custom<Word>((value) => typeof value === "string", "not a text");
   return v.pipe(text, v.metadata({ type: "string", enum: known }));
@@ -31,11 +31,11 @@ export const A_TIME = "2026-11-21T08:30:00.000Z";
 
 export const silent = about(
   v.array(v.string()),
-  "Shards that did not answer within five seconds: what they hold is missing here.",
+  "Shards that did not answer within five seconds: their records are missing here.",
   [],
 );
 
 type ReadonlyDeep<T> = T extends object ? { readonly [Name in keyof T]: ReadonlyDeep<T[Name]> } : T;
 
-/** What this gateway writes by a schema. What a client reads is `v.InferOutput`. */
+/** What this gateway writes, according to a schema. What a client reads is `v.InferOutput`. */
 export type Written<Schema extends v.GenericSchema> = ReadonlyDeep<v.InferInput<Schema>>;

@@ -97,8 +97,8 @@ export class ShardOperator implements Operator {
   async counts(): Promise<AllCounts> {
     const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard.counts());
     return {
-      shards: asked.flatMap(({ shard, said }) => (said === null ? [] : [{ shard, ...said }])),
-      silent: asked.filter(({ said }) => said === null).map(({ shard }) => shard),
+      shards: asked.flatMap(({ shard, answer }) => (answer === null ? [] : [{ shard, ...answer }])),
+      silent: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
     };
   }
 
@@ -117,9 +117,9 @@ export class ShardOperator implements Operator {
 
   async #ofOperators<T>(ask: (calls: Calls) => Promise<T>): Promise<T> {
     const { operators } = this.#places;
-    const said = await unlessSilent(operators, ask(this.#calls(operators)));
-    if (said === null) throw new Error(`silent: ${operators.name}`);
-    return said;
+    const answer = await unlessSilent(operators, ask(this.#calls(operators)));
+    if (answer === null) throw new Error(`silent: ${operators.name}`);
+    return answer;
   }
 
   async #find(id: RecordId): Promise<{ readonly place: ShardPlace; readonly detail: RecordDetail } | null> {

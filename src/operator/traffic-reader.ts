@@ -12,7 +12,7 @@ import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, Traffic, TOTALS_URL } from "../traffic/traffic.ts";
 import type { ShardPlace } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
-import { type Asked, askShards, unlessSilent } from "./ask-shards.ts";
+import { askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
 import { exposition } from "./exposition.ts";
 import { type HeldNumbers, metricFamilies } from "./metrics.ts";
 
@@ -67,9 +67,9 @@ export class TrafficReader {
       waitUntil(held.catch(() => null));
       return held;
     });
-    const shards = asked.map(({ shard, said }) => ({ shard, numbers: said }));
+    const shards = asked.map(({ shard, answer }) => ({ shard, numbers: answer }));
     // A silent shard may still receive what is sent, and would count it twice.
-    const totals = (asked[0]?.said ?? null) === null ? null : await this.#addUp();
+    const totals = (asked[0]?.answer ?? null) === null ? null : await this.#addUp();
     return exposition(metricFamilies({ shards, totals, routes, keepRecords }));
   }
 
@@ -98,7 +98,7 @@ export class TrafficReader {
     if (!Number.isSafeInteger(after) || after < 0) return null;
     const upTo = Date.now() - CLOCKS_APART_MS;
     const asked = await this.#ask((shard) => shard.recent(after, upTo));
-    const exchanges = asked.flatMap(({ said }) => said ?? []).toSorted((one, other) => one.at - other.at);
+    const exchanges = asked.flatMap(({ answer }) => answer ?? []).toSorted((one, other) => one.at - other.at);
     return { exchanges: exchanges.slice(-MAX_EXCHANGES), cursor: String(Math.max(after, upTo)) };
   }
 
@@ -106,7 +106,7 @@ export class TrafficReader {
   async traffic(): Promise<readonly OutcomeCounts[]> {
     const asked = await this.#ask((shard) => shard.traffic());
     const sums = new Map<string, OutcomeCounts>();
-    for (const one of asked.flatMap(({ said }) => said ?? [])) {
+    for (const one of asked.flatMap(({ answer }) => answer ?? [])) {
       const name = `${one.route} ${one.outcome}`;
       const sum = sums.get(name);
       sums.set(name, sum === undefined ? one : added(sum, one));
@@ -117,7 +117,7 @@ export class TrafficReader {
     );
   }
 
-  async #ask<T>(question: (shard: Remote<KeyShard>) => Promise<T>): Promise<readonly Asked<T>[]> {
+  async #ask<T>(question: (shard: Remote<KeyShard>) => Promise<T>): Promise<readonly ShardAnswer<T>[]> {
     const { namespace, shards, flush } = this.#ports;
     const [first, ...others] = shards;
     // The first shard gets the counts of this isolate before it is asked. A shard that hangs delays no other.

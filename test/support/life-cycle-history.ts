@@ -110,10 +110,10 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): r
     now = passed(now, moment.passing, record);
     const asked = moment.event.type === "request" ? moment.event.unknown : "retry";
     const policy = policyFor(unknown ?? asked);
-    const event = eventOf(moment.event, started, now);
-    const result: Step = step(record, event, policy, now);
+    const lived = eventOf(moment.event, started, now);
+    const result: Step = step(record, lived, policy, now);
     if (result.reply.type === "start") started.push(result.reply.record.attempt.id);
-    taken.push({ ...result, now, event, before: record, policy });
+    taken.push({ ...result, now, event: lived, before: record, policy });
     ({ record } = result);
   }
   return taken;

@@ -1,4 +1,4 @@
-// Made by `npm run generate` from browser/. The names change with the content, so that it may be kept for ever.
+// Made by `npm run generate` from browser/. The names change with the content, so browsers may cache them for ever.
 
 export const STYLE = {
   name: "style-0f363842797e.css",

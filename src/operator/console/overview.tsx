@@ -117,8 +117,8 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
         </div>
         {waiting.length === 0 ? (
           <p class="empty">
-            Nothing to decide. A key comes here when its attempt may or may not have taken effect, on a route with{" "}
-            <code>unknown = "hold"</code>, or with <code>"verify"</code> until the origin can say.
+            Nothing to decide. A key appears here when its attempt may or may not have taken effect, on a route with{" "}
+            <code>unknown = "hold"</code>, or with <code>"verify"</code> until the origin's answer decides.
           </p>
         ) : (
           <RecordsTable

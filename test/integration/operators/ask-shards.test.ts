@@ -23,7 +23,7 @@ it("a silent shard is reported after a few seconds, with the answers of the othe
   const tookMs = Date.now() - beganAt;
   end(null);
   await blocked;
-  expect(asked.map(({ shard, said }) => [shard, said !== null])).toEqual([
+  expect(asked.map(({ shard, answer }) => [shard, answer !== null])).toEqual([
     [one.name, true],
     [hanging.name, false],
     [other.name, true],

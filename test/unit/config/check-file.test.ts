@@ -60,7 +60,7 @@ describe("an environment", () => {
     const file = `${SOUND}${ROUTES}vars.IDEMPOTENCY = { shards = 8 }\n[env.staging]\n${SHARD}${ROUTES}`;
     expect(problems(file)).toEqual([
       "env.staging.IDEMPOTENCY: environments do not inherit variables, so this one runs on the built-in defaults: " +
-        "write [env.staging.vars.IDEMPOTENCY], empty if the built-in defaults are meant",
+        "write [env.staging.vars.IDEMPOTENCY], and leave it empty to keep the built-in defaults",
     ]);
     expect(problems(`${file}vars.IDEMPOTENCY = {}\n`)).toEqual([]);
   });

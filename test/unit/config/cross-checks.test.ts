@@ -134,20 +134,20 @@ describe("bindings", () => {
 describe("routes that shadow each other", () => {
   it("are named with the method, the earlier route and the remedy", () => {
     expect(lines({ ROUTES: [{ path: "/v1/*" }], ROUTES_2: [{ path: "/v1/payments" }] })).toEqual([
-      'ROUTES_2[0].path: never gets a POST or PATCH, because ROUTES[0] ("/v1/*") catches it first: write this route before, or remove it',
+      'ROUTES_2[0].path: never gets a POST or PATCH, because ROUTES[0] ("/v1/*") catches it first: write this route above that one, or remove it',
     ]);
   });
 
   it("are found if they share one of several methods", () => {
     const routes = [{ path: "/v1/*", methods: ["POST"] }, { path: "/v1/payments" }];
     expect(lines({ ROUTES: routes })).toEqual([
-      'ROUTES[1].path: never gets a POST, because ROUTES[0] ("/v1/*") catches it first: write this route before, or leave POST out of its methods',
+      'ROUTES[1].path: never gets a POST, because ROUTES[0] ("/v1/*") catches it first: write this route above that one, or leave POST out of its methods',
     ]);
   });
 
   it("may be several routes together", () => {
     expect(lines({ ROUTES: [{ path: "/a" }, { path: "/a/:x" }, { path: "/a/:y?" }] })).toEqual([
-      'ROUTES[2].path: never gets a POST or PATCH, because ROUTES[0] ("/a") and ROUTES[1] ("/a/:x") catch it first: write this route before, or remove it',
+      'ROUTES[2].path: never gets a POST or PATCH, because ROUTES[0] ("/a") and ROUTES[1] ("/a/:x") catch it first: write this route above those, or remove it',
     ]);
   });
 
