@@ -94,7 +94,7 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "superseded":
     case "changed":
     case "unchangeable":
-    case "seen":
+    case "nothing-due":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
 }
