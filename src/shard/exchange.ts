@@ -172,7 +172,7 @@ export class Exchange {
 
   /** Nothing is started for a client that has disconnected. */
   #mayGoOn({ kind }: Woken): boolean {
-    return kind === "look" && this.#incoming.caller?.aborted !== true;
+    return kind === "recheck" && this.#incoming.caller?.aborted !== true;
   }
 
   /** Never rejects: the origin may have been called, so this must not look like a shard that did nothing. */

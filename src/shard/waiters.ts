@@ -18,7 +18,7 @@ export const MAX_PER_SHARD = 1000;
 
 export type Woken =
   /** Something has changed: the waiter re-checks the record. */
-  | { readonly kind: "look" }
+  | { readonly kind: "recheck" }
   /** The attempt's answer is also this waiter's. */
   | { readonly kind: "answered"; readonly answer: ExchangeAnswer }
   | { readonly kind: "time-up" }
@@ -59,16 +59,16 @@ export class Waiters {
 
   /** Wakes all waiters: with an answer that they share, or to re-check the record. */
   wake(answerFor: AnswerFor | null): void {
-    for (const { head, end } of this.#all) end(answerFor === null ? LOOK : wokenWith(answerFor, head));
+    for (const { head, end } of this.#all) end(answerFor === null ? RECHECK : wokenWith(answerFor, head));
   }
 
   /** Wakes the waiters that follow the answer from its beginning. */
   wakeFollowers(): void {
-    for (const { untilBegun, end } of this.#all) if (untilBegun) end(LOOK);
+    for (const { untilBegun, end } of this.#all) if (untilBegun) end(RECHECK);
   }
 }
 
-const LOOK = { kind: "look" } as const;
+const RECHECK = { kind: "recheck" } as const;
 
 /** Never throws: an answer that fails for one waiter must not keep the others waiting. */
 function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
@@ -76,7 +76,7 @@ function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
     return { kind: "answered", answer: answerFor(head) };
   } catch (error) {
     console.error({ message: "an answer could not be shared", reason: String(error) });
-    return LOOK;
+    return RECHECK;
   }
 }
 
@@ -116,7 +116,7 @@ export class WaitingRoom {
     const wake = (): void => waiters.wake(null);
     running.then(wake, wake);
     const woken = await this.wait(waiters, wait);
-    if (woken.kind === "look") await running;
+    if (woken.kind === "recheck") await running;
     return woken;
   }
 
