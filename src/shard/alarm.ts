@@ -106,13 +106,13 @@ export class AlarmLag {
   #lagMs = 0;
   #maxLagMs = 0;
 
-  came(lagMs: number): void {
+  record(lagMs: number): void {
     this.#count += 1;
     this.#lagMs = Math.max(0, lagMs);
     this.#maxLagMs = Math.max(this.#maxLagMs, lagMs);
   }
 
-  get told(): AlarmNumbers {
+  get numbers(): AlarmNumbers {
     return { count: this.#count, lagMs: this.#lagMs, maxLagMs: this.#maxLagMs };
   }
 }

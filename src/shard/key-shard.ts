@@ -137,7 +137,7 @@ export class KeyShard extends ittyDurable() {
   alarm(info?: AlarmInvocationInfo): void {
     const now = epochMs(Date.now());
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
-    this.#alarmLag.came(now - firedFor);
+    this.#alarmLag.record(now - firedFor);
     const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
     doDueWork(ports, now, firedFor);
   }
@@ -172,7 +172,7 @@ export class KeyShard extends ittyDurable() {
     const { count: callsInFlight, queued } = this.#exchanges.attempts;
     const routes = this.#traffic.takeNew();
     const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
-    return { routes, callsInFlight, queued, alarm: this.#alarmLag.told, ...held };
+    return { routes, callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 
   /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */
