@@ -48,7 +48,7 @@ export interface AttemptPorts {
 }
 
 /** After this time a response is sent on without waiting for its body: an event stream may be silent long after its head. */
-const HEAD_PATIENCE_MS = 100;
+const HEAD_WAIT_MS = 100;
 
 const EMPTY = new Uint8Array();
 
@@ -150,7 +150,7 @@ export class Attempt {
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
-    await passed.ready(timers, HEAD_PATIENCE_MS);
+    await passed.ready(timers, HEAD_WAIT_MS);
     const answerFor: AnswerFor = ({ request }) => ({
       response: firstAnswer(response, passed.reader(), request.echo, null),
       outcome: type,
@@ -167,7 +167,7 @@ export class Attempt {
     let isLate = false;
     // The first piece of a short body comes with the head or soon after it, and for most responses it is the whole body.
     if (isShort(response) && (response.length ?? 0) <= this.#head.rules.maxResponseBodyBytes) {
-      const piece = await this.#ports.timers.firstOf(first, HEAD_PATIENCE_MS);
+      const piece = await this.#ports.timers.firstOf(first, HEAD_WAIT_MS);
       if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
         await this.#completeWhole(response, piece.bytes);
         return;
@@ -264,7 +264,7 @@ export class Attempt {
   }
 
   async #beginWhenReadable(response: OriginResponse, spool: Spool): Promise<void> {
-    await this.#ports.timers.firstOf(spool.readable(), HEAD_PATIENCE_MS);
+    await this.#ports.timers.firstOf(spool.readable(), HEAD_WAIT_MS);
     if (spool.isReadable) this.#begin(response, spool);
   }
 

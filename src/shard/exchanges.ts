@@ -57,7 +57,7 @@ export class Exchanges {
 
   /** Ends locks that have passed without an attempt in flight, and begins to ask about unknown outcomes: some of each. */
   meetDeadlines(now: EpochMs): void {
-    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.look(id, now);
+    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.applyTime(id, now);
     this.#shared.questions.askDue(now);
   }
 

@@ -16,7 +16,7 @@ const MAX_AT_ONCE = 4;
 const MAX_PER_ROUTE = 2;
 
 /** An instance may be lost with its questions. The alarm checks after the time by which they must have been answered. */
-const LOOK_AFTER_MS = durationMs(QUESTION_MS + 5000);
+const CHECK_AFTER_MS = durationMs(QUESTION_MS + 5000);
 
 /** The pause after the store has failed. */
 const PAUSE_MS = durationMs(5000);
@@ -54,7 +54,7 @@ export class Questions {
     this.#running.set(id, question);
     this.#ports.waitUntil(
       question.then(
-        () => this.#goOn(),
+        () => this.#continue(),
         (error: unknown) => this.#pause(error),
       ),
     );
@@ -67,7 +67,7 @@ export class Questions {
     const { ledger } = this.#ports;
     for (;;) {
       let hasBegun = false;
-      for (const route of inTurn(ledger.questions.routes(), this.#lastRoute)) {
+      for (const route of roundRobin(ledger.questions.routes(), this.#lastRoute)) {
         if (this.#isFull(route)) continue;
         const due = this.#first(route, now);
         if (due === null || due.isAsked || due.at > now) continue;
@@ -90,7 +90,7 @@ export class Questions {
       const first = this.#first(route, now);
       // What is being asked, or waits for its turn, continues when a question ends.
       const isBusy = first === null || first.isAsked || this.#isFull(route);
-      const at = isBusy ? later(now, LOOK_AFTER_MS) : first.at;
+      const at = isBusy ? later(now, CHECK_AFTER_MS) : first.at;
       next = next === null ? at : earliest(next, at);
     }
     return next === null ? null : latest(next, this.#pausedUntil);
@@ -113,7 +113,7 @@ export class Questions {
   }
 
   /** A question has ended: the next one begins, and the alarm is set for those that are not due yet. */
-  #goOn(): void {
+  #continue(): void {
     try {
       const now = epochMs(Date.now());
       this.askDue(now);
@@ -133,6 +133,6 @@ export class Questions {
 }
 
 /** The routes after `last`, and then the others. */
-function inTurn(routes: readonly string[], last: string): readonly string[] {
+function roundRobin(routes: readonly string[], last: string): readonly string[] {
   return [...routes.filter((route) => route > last), ...routes.filter((route) => route <= last)];
 }

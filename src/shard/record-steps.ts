@@ -53,7 +53,7 @@ export class RecordSteps {
   }
 
   /** Writes what has become of the record by the passage of time. */
-  look(id: RecordId, now: EpochMs): void {
+  applyTime(id: RecordId, now: EpochMs): void {
     const { ledger } = this.#ports;
     const policy = ledger.find(id)?.record.policy;
     const left = policy === undefined ? null : this.take(id, { type: "tick" }, policy, now).record;

@@ -14,7 +14,7 @@ export interface Due extends RaceTimer {
 }
 
 /** Most exchanges are over by then, so most of what they set needs no other timer. */
-const FIRST_LOOK_MS = 100;
+const FIRST_CHECK_MS = 100;
 
 interface Entry extends DueEntry {
   readonly run: () => void;
@@ -35,7 +35,7 @@ export class Timers {
     const entry: Entry = { at: now + afterMs, index: -1, run, isCancelled: false };
     this.#count += 1;
     this.#due.put(entry);
-    if (this.#timer === null) this.#arm(Math.min(entry.at, now + FIRST_LOOK_MS));
+    if (this.#timer === null) this.#arm(Math.min(entry.at, now + FIRST_CHECK_MS));
     else this.#fireBy(entry.at);
     return {
       move: (ms) => {
@@ -110,13 +110,13 @@ export interface DueEntry {
  * moved in a few steps. The commonest move costs nothing: an entry that is put off stays where it is until its old time comes.
  */
 export class DueHeap<Item extends DueEntry> {
-  /** Ordered by `#lookAt`, the time at which an entry is looked at: never later than it is due. */
+  /** Ordered by `#checkAt`, the time at which an entry is looked at: never later than it is due. */
   readonly #entries: Item[] = [];
-  readonly #lookAt: number[] = [];
+  readonly #checkAt: number[] = [];
 
   /** No later than the earliest entry is due; `null` when there is none. */
   get earliest(): number | null {
-    return this.#lookAt[0] ?? null;
+    return this.#checkAt[0] ?? null;
   }
 
   /** Puts an entry, new or moved, where its time belongs. */
@@ -124,7 +124,7 @@ export class DueHeap<Item extends DueEntry> {
     if (entry.index === -1) {
       if (entry.at === Number.POSITIVE_INFINITY) return;
       this.#rise(this.#entries.length, entry, entry.at);
-    } else if (entry.at < (this.#lookAt[entry.index] ?? 0)) this.#rise(entry.index, entry, entry.at);
+    } else if (entry.at < (this.#checkAt[entry.index] ?? 0)) this.#rise(entry.index, entry, entry.at);
   }
 
   remove(entry: Item): void {
@@ -132,10 +132,10 @@ export class DueHeap<Item extends DueEntry> {
     if (index === -1) return;
     entry.index = -1;
     const last = this.#entries.pop();
-    const lookAt = this.#lookAt.pop();
-    if (last === undefined || lookAt === undefined || last === entry) return;
-    if (lookAt < (this.#lookAt[index] ?? 0)) this.#rise(index, last, lookAt);
-    else this.#sink(index, last, lookAt);
+    const checkAt = this.#checkAt.pop();
+    if (last === undefined || checkAt === undefined || last === entry) return;
+    if (checkAt < (this.#checkAt[index] ?? 0)) this.#rise(index, last, checkAt);
+    else this.#sink(index, last, checkAt);
   }
 
   /** Takes out all entries that are due by `now`, the earliest first. */
@@ -143,8 +143,8 @@ export class DueHeap<Item extends DueEntry> {
     const due: Item[] = [];
     for (;;) {
       const [entry] = this.#entries;
-      const [lookAt] = this.#lookAt;
-      if (entry === undefined || lookAt === undefined || lookAt > now) return due;
+      const [checkAt] = this.#checkAt;
+      if (entry === undefined || checkAt === undefined || checkAt > now) return due;
       if (entry.at <= now) {
         this.remove(entry);
         due.push(entry);
@@ -156,39 +156,39 @@ export class DueHeap<Item extends DueEntry> {
   }
 
   /** Finds the place of an entry at `index` or nearer to the front. */
-  #rise(index: number, entry: Item, lookAt: number): void {
+  #rise(index: number, entry: Item, checkAt: number): void {
     let at = index;
     while (at > 0) {
       const above = (at - 1) >> 1;
       const other = this.#entries[above];
-      const otherAt = this.#lookAt[above];
-      if (other === undefined || otherAt === undefined || otherAt <= lookAt) break;
+      const otherAt = this.#checkAt[above];
+      if (other === undefined || otherAt === undefined || otherAt <= checkAt) break;
       this.#set(at, other, otherAt);
       at = above;
     }
-    this.#set(at, entry, lookAt);
+    this.#set(at, entry, checkAt);
   }
 
   /** Finds the place of an entry at `index` or further back. */
-  #sink(index: number, entry: Item, lookAt: number): void {
+  #sink(index: number, entry: Item, checkAt: number): void {
     let at = index;
     for (;;) {
       const left = 2 * at + 1;
       const right = left + 1;
-      const isRight = (this.#lookAt[right] ?? Number.POSITIVE_INFINITY) < (this.#lookAt[left] ?? 0);
+      const isRight = (this.#checkAt[right] ?? Number.POSITIVE_INFINITY) < (this.#checkAt[left] ?? 0);
       const below = isRight ? right : left;
       const other = this.#entries[below];
-      const otherAt = this.#lookAt[below];
-      if (other === undefined || otherAt === undefined || otherAt >= lookAt) break;
+      const otherAt = this.#checkAt[below];
+      if (other === undefined || otherAt === undefined || otherAt >= checkAt) break;
       this.#set(at, other, otherAt);
       at = below;
     }
-    this.#set(at, entry, lookAt);
+    this.#set(at, entry, checkAt);
   }
 
-  #set(index: number, entry: Item, lookAt: number): void {
+  #set(index: number, entry: Item, checkAt: number): void {
     this.#entries[index] = entry;
-    this.#lookAt[index] = lookAt;
+    this.#checkAt[index] = checkAt;
     entry.index = index;
   }
 }

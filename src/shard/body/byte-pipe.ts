@@ -76,7 +76,7 @@ function stepsOf(bytes: Uint8Array): readonly Uint8Array[] {
 }
 
 /** A reader is let go when it has taken nothing at so many looks in a row. */
-const LOOKS = 4;
+const CHECKS = 4;
 
 /**
  * A look does not count when so much has been stored since the one before. Under a heavy load the runtime may serve some
@@ -88,24 +88,24 @@ const BUSY_BYTES = 1 << 20;
 /** Watches over a reader for which something is there. */
 class IdleReader {
   readonly #patience: Patience | null;
-  readonly #letGo: () => void;
+  readonly #onIdle: () => void;
   #due: Due | null = null;
   /** How many looks are left. */
-  #looks = LOOKS;
+  #checksLeft = CHECKS;
   /** What the isolate had stored at the last look. */
   #stored = 0;
   #isOver = false;
 
-  constructor(patience: Patience | null, letGo: () => void) {
+  constructor(patience: Patience | null, onIdle: () => void) {
     this.#patience = patience;
-    this.#letGo = letGo;
+    this.#onIdle = onIdle;
   }
 
   begin(): void {
     if (this.#patience === null || this.#isOver) return;
-    this.#looks = LOOKS;
+    this.#checksLeft = CHECKS;
     this.#stored = storedBytes();
-    this.#lookAgain(this.#patience);
+    this.#scheduleCheck(this.#patience);
   }
 
   pause(): void {
@@ -117,18 +117,18 @@ class IdleReader {
     this.#due?.cancel();
   }
 
-  #lookAgain(patience: Patience): void {
-    const afterMs = patience.idleMs / LOOKS;
-    if (this.#due === null) this.#due = patience.timers.set(afterMs, () => this.#look(patience));
+  #scheduleCheck(patience: Patience): void {
+    const afterMs = patience.idleMs / CHECKS;
+    if (this.#due === null) this.#due = patience.timers.set(afterMs, () => this.#check(patience));
     else this.#due.move(afterMs);
   }
 
-  #look(patience: Patience): void {
+  #check(patience: Patience): void {
     const stored = storedBytes();
-    if (stored - this.#stored < BUSY_BYTES) this.#looks -= 1;
+    if (stored - this.#stored < BUSY_BYTES) this.#checksLeft -= 1;
     this.#stored = stored;
-    if (this.#looks > 0) this.#lookAgain(patience);
-    else this.#letGo();
+    if (this.#checksLeft > 0) this.#scheduleCheck(patience);
+    else this.#onIdle();
   }
 }
 

@@ -138,7 +138,7 @@ export class EventOffsets {
       if (queue.searches.length > 0) this.#queued.set(name, queue);
       // Whoever asked for it has left.
       if (search === undefined || search.waiting.size === 0) continue;
-      if (!lookOn(search, queue.body) || isOver(search, search.until)) end(search);
+      if (!continueSearch(search, queue.body) || isOver(search, search.until)) end(search);
       else {
         queue.searches.push(search);
         this.#queued.set(name, queue);
@@ -150,7 +150,7 @@ export class EventOffsets {
 }
 
 /** One turn; whether the body is still there. */
-function lookOn(search: Search, { read }: SearchedBody): boolean {
+function continueSearch(search: Search, { read }: SearchedBody): boolean {
   const before = search.bytes;
   for (let chunks = 0; chunks < TURN_CHUNKS && search.bytes - before < TURN_BYTES; chunks++) {
     if (isOver(search, search.until)) return true;

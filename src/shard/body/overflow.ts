@@ -57,7 +57,7 @@ export class Overflow {
     try {
       for (let sent = 0; sent < this.#total;) {
         // A part is begun when all of it is there, so that a slow origin keeps no connection to R2 waiting.
-        await spool.shows(() => Math.min(sent + PART_BYTES, this.#total));
+        await spool.untilDurable(() => Math.min(sent + PART_BYTES, this.#total));
         const length = Math.min(PART_BYTES, this.#total - sent);
         // The body has turned out to end with the part before.
         if (length === 0) break;

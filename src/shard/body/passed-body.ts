@@ -21,9 +21,9 @@ export class PassedBody {
     this.#isWhole = this.#read();
   }
 
-  /** Resolves when all of it is there, or its beginning, or when nothing has come for `patienceMs`. */
-  async ready(timers: Timers, patienceMs: number): Promise<void> {
-    const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.readable()]), patienceMs);
+  /** Resolves when all of it is there, or its beginning, or when nothing has come for `maxWaitMs`. */
+  async ready(timers: Timers, maxWaitMs: number): Promise<void> {
+    const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.readable()]), maxWaitMs);
     try {
       if (isWhole === true) this.#bytes = this.#spool.takeWhole();
     } catch (error) {

@@ -180,7 +180,7 @@ export class Spool {
   }
 
   /** Resolves when `follow` has so many bytes; rejects when the body has broken. `bytes` is called again at each change. */
-  async shows(bytes: () => number): Promise<void> {
+  async untilDurable(bytes: () => number): Promise<void> {
     while (this.#durableBytes < bytes()) {
       if (this.#failure !== null) throw this.#failure;
       if (this.#end !== "open") throw new Error(BROKEN);

@@ -69,11 +69,11 @@ export class RecordList {
   page(query: ListQuery, see: See, now: EpochMs): ListPage {
     const matches = filterOf(query);
     const records: (SeenRecord & { at: string })[] = [];
-    let looked = 0;
-    for (const range of resumed(this.#stretches(query, now), query.after)) {
+    let scanned = 0;
+    for (const range of resumeAfter(this.#ranges(query, now), query.after)) {
       let { bucket, id } = range;
       for (;;) {
-        const { rows, end, looked: more } = range.read(bucket, id, query.limit - records.length);
+        const { rows, end, scanned: more } = range.read(bucket, id, query.limit - records.length);
         for (const row of rows) {
           const record = see(recordId(row.id), readRecord(row));
           if (record === null || !matches(row, record)) continue;
@@ -83,8 +83,8 @@ export class RecordList {
         }
         if (end === null) break;
         ({ bucket, id } = end);
-        looked += more;
-        if (looked >= MAX_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
+        scanned += more;
+        if (scanned >= MAX_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
       }
     }
     return { records, next: null };
@@ -109,7 +109,7 @@ export class RecordList {
     return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
   }
 
-  #stretches(query: ListQuery, now: EpochMs): readonly KeyRange[] {
+  #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {
     const { section, states } = query;
     const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
     switch (section) {
@@ -159,7 +159,7 @@ export class RecordList {
           startedBefore,
         )
         .toArray();
-      return { rows, looked: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
+      return { rows, scanned: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
     };
     // Whatever place a cursor names, records of other keys are none of this list's.
     const fromFirst: KeyRange["read"] = (bucket, id, limit) =>
@@ -231,7 +231,7 @@ export interface KeyRange {
 
 export interface Slice {
   readonly rows: readonly ListRow[];
-  readonly looked: number;
+  readonly scanned: number;
   /** Where to go on; `null` at the end of the range. */
   readonly end: { readonly bucket: number; readonly id: string } | null;
 }
@@ -243,21 +243,21 @@ export interface ListRow extends RecordRow {
 
 /** All rows that a statement gave, of `limit` at most. */
 export function sliceOf(rows: readonly ListRow[], limit: number): Slice {
-  return { rows, looked: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
+  return { rows, scanned: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
 }
 
 /** From a position on. What has expired since, or come before it, is not gone back to. */
-export function resumed(ranges: readonly KeyRange[], after: string | null): readonly KeyRange[] {
+export function resumeAfter(ranges: readonly KeyRange[], after: string | null): readonly KeyRange[] {
   if (after === null) return ranges;
   const [name = "", bucketText = "", id = ""] = after.split(".");
   const bucket = Number(bucketText);
-  const isAhead = (range: KeyRange): boolean => {
+  const isAfter = (range: KeyRange): boolean => {
     if (range.name !== name) return ranges.indexOf(range) > ranges.findIndex((one) => one.name === name);
     // In flight first, then the newest.
     return name !== "bucket" || bucket === IN_FLIGHT || (range.bucket !== IN_FLIGHT && range.bucket <= bucket);
   };
   const isHere = (range: KeyRange): boolean => range.name === name && (name !== "bucket" || range.bucket === bucket);
-  return ranges.filter(isAhead).map((range) => (isHere(range) ? from(range, bucket, id) : range));
+  return ranges.filter(isAfter).map((range) => (isHere(range) ? from(range, bucket, id) : range));
 }
 
 function from({ name, read }: KeyRange, bucket: number, id: string): KeyRange {

@@ -52,7 +52,7 @@ export interface Label {
 }
 
 /** A record as it is to stand in its row. */
-export interface Written {
+export interface RecordContent {
   readonly bucket: number;
   readonly record: IdempotencyRecord;
   readonly response: StoredResponse | null;
@@ -101,7 +101,7 @@ function update(columns: readonly string[], emptied: readonly string[] = []): st
 }
 
 /** Puts a row where there is none. */
-export function insertion(id: RecordId, row: Written): Statement {
+export function insertion(id: RecordId, row: RecordContent): Statement {
   const { bucket, record, verification, label } = row;
   const begun = [bucket, id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
   if (record.state === "started") return { query: CLAIM, values: [...begun, verification] };
@@ -109,7 +109,7 @@ export function insertion(id: RecordId, row: Written): Statement {
 }
 
 /** Puts it in the place of the one of this name in `before`, whose attempt `record` goes on with when it is completed. */
-export function replacement(id: RecordId, before: number, row: Written): Statement {
+export function replacement(id: RecordId, before: number, row: RecordContent): Statement {
   const { bucket, record, label } = row;
   if (record.state === "completed") {
     const { lockedUntil } = record.attempt;
@@ -126,7 +126,7 @@ function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRe
   return [state, print, id, number, startedAt, lockedUntil, policy.unknown, policy.lockMs, policy.retentionMs];
 }
 
-function endOf({ record, response, history }: Written): readonly SqlStorageValue[] {
+function endOf({ record, response, history }: RecordContent): readonly SqlStorageValue[] {
   const ended = record.state === "completed" ? record : null;
   return [
     ended?.completedAt ?? null,
@@ -138,7 +138,7 @@ function endOf({ record, response, history }: Written): readonly SqlStorageValue
   ];
 }
 
-function waitOf({ record, verification }: Written): readonly SqlStorageValue[] {
+function waitOf({ record, verification }: RecordContent): readonly SqlStorageValue[] {
   const unknown = record.state === "unknown" ? record : null;
   const retryFrom = record.state === "failed" ? record.retryFrom : null;
   return [retryFrom, unknown?.verifyAt ?? null, unknown?.verifications ?? null, verification];

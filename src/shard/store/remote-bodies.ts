@@ -11,7 +11,7 @@ export const PART_BYTES = 8 << 20;
 const PAUSE_MS = 60_000;
 
 /** How long one erasure may take before another is tried. */
-const PATIENCE_MS = 10_000;
+const ERASE_TIMEOUT_MS = 10_000;
 
 /** R2's number for an upload that does not exist, at the end of an error's text (R2 documentation, "Error codes"). */
 const NO_SUCH_UPLOAD = "(10024)";
@@ -78,7 +78,7 @@ export class RemoteBodies {
     if (next === undefined || this.#r2 === null) return;
     if (Date.now() < Math.max(this.#pausedUntil, this.#busyUntil)) return;
     const { body, upload_id } = next;
-    this.#busyUntil = Date.now() + PATIENCE_MS;
+    this.#busyUntil = Date.now() + ERASE_TIMEOUT_MS;
     try {
       // A complete upload cannot be aborted, and an incomplete one is no object yet.
       if (upload_id !== null) await abort(this.#r2.resumeMultipartUpload(keyOf(body), upload_id));
