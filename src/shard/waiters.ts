@@ -7,12 +7,12 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { AnswerFor, ExchangeAnswer } from "./answers.ts";
 import type { Timers } from "./timers.ts";
 
-/** Waiters for one record: a client that has lost an answer sends a retry or two, not a hundred at once. */
+/** Waiters for one record: a client that has lost an answer sends one or two retries, not a hundred. */
 export const MAX_PER_RECORD = 100;
 
 /**
- * Waiters in one object, whose memory is one isolate's: each holds its request's head and the connection to its Worker, some
- * 20 KiB in all, so at most 20 of 128 MB.
+ * Waiters in one object. Each holds its request's head and the connection to its Worker, about 20 KiB, so together at most 20 MB
+ * of the isolate's 128 MB.
  */
 export const MAX_PER_SHARD = 1000;
 
@@ -22,7 +22,7 @@ export type Woken =
   /** The attempt's answer is also this waiter's. */
   | { readonly kind: "answered"; readonly answer: ExchangeAnswer }
   | { readonly kind: "time-up" }
-  /** The client has disconnected: nothing is started for it. */
+  /** The client has disconnected, so nothing is started for it. */
   | { readonly kind: "left" }
   /** All places are taken. */
   | { readonly kind: "full" };
@@ -31,9 +31,9 @@ export interface Wait {
   readonly head: ExchangeHead;
   /** Whether the wait ends when the answer begins, so that the request can follow it. */
   readonly untilBegun: boolean;
-  /** How long at most; Infinity where what is waited for has an end of its own. */
+  /** The longest wait; Infinity when the awaited work has a time limit of its own. */
   readonly ms: number;
-  /** Aborts when the client disconnects; `null` where that is not known. */
+  /** Aborts when the client disconnects; `null` when that cannot be known. */
   readonly caller: AbortSignal | null;
   /** Whether the waiter takes one of the places. */
   readonly isCounted: boolean;
@@ -110,7 +110,7 @@ export class WaitingRoom {
     return promise;
   }
 
-  /** Waits for something that runs anyway. Rejects if that rejects. */
+  /** Waits for work that runs whether or not anyone waits. Rejects if that work rejects. */
   async until(running: Promise<void>, wait: Wait): Promise<Woken> {
     const waiters = new Waiters();
     const wake = (): void => waiters.wake(null);
