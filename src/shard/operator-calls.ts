@@ -80,7 +80,7 @@ export class OperatorCalls {
     return this.#ports.list.page(query, (id, record) => this.#ports.steps.see(id, record, now), now);
   }
 
-  /** The session generation. If there is none, a random one is made: a fixed first value would revive ended sessions in a new object. */
+  /** The session generation. The first is random too: a fixed first value would revive ended sessions in a new object. */
   sessions(): string {
     return this.#ports.kept.get<string>(SESSIONS) ?? this.endSessions();
   }

@@ -1,6 +1,6 @@
-// Which questions are being asked of origins, and which is next: one at a time for each record, and a few at a time for the
-// alarm. Routes take turns, so that an origin that does not answer for one route delays no other. The alarm begins questions
-// and waits for none; each one that ends begins the next.
+// The questions that origins are being asked, and the choice of the next: one at a time for each record, and a few at a time for
+// the alarm. Routes take turns, so that an origin that does not answer for one route delays no other route. The alarm begins
+// questions without waiting for them; each question that ends begins the next.
 
 import type { Policy } from "../core/record.ts";
 import { durationMs, earliest, epochMs, type EpochMs, later, latest, type RecordId } from "../core/units.ts";
@@ -12,7 +12,7 @@ import { QUESTION_MS } from "./verification.ts";
 /** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
 const MAX_AT_ONCE = 4;
 
-/** How many of them may belong to one route, so that the other routes get their turn. */
+/** How many of these may belong to one route, so that the other routes get their turn. */
 const MAX_PER_ROUTE = 2;
 
 /** An instance may be lost with its questions. The alarm checks after the time by which they must have been answered. */
@@ -31,9 +31,9 @@ export interface QuestionPorts {
 
 export class Questions {
   readonly #ports: QuestionPorts;
-  /** All questions that are being asked, also those of duplicates. */
+  /** All questions that are being asked, including those of duplicates. */
   readonly #running = new Map<RecordId, Promise<void>>();
-  /** The routes of those that the alarm has begun. */
+  /** The routes of the questions that the alarm has begun. */
   readonly #begun = new Map<RecordId, string>();
   /** The route that had its turn last. */
   #lastRoute = "";
@@ -43,7 +43,7 @@ export class Questions {
     this.#ports = ports;
   }
 
-  /** Asks about a record, with `own` as the calling client would ask; joins a question about it that is already being asked. */
+  /** Asks about a record; `own` is the calling client's own question. Joins a question about it that is already being asked. */
   run(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
     const running = this.#running.get(id);
     if (running !== undefined) return running;
@@ -74,7 +74,7 @@ export class Questions {
         const entry = ledger.find(due.id);
         if (entry === null) continue;
         this.#begun.set(due.id, route);
-        // Nothing waits for this one; its failure is logged.
+        // Nobody waits for this question; `run` logs its failure.
         this.run(due.id, entry.record.policy, null).catch(() => undefined);
         this.#lastRoute = route;
         hasBegun = true;
@@ -101,7 +101,7 @@ export class Questions {
     return this.#begun.size >= MAX_AT_ONCE || ofRoute >= MAX_PER_ROUTE;
   }
 
-  /** The first question of a route that is not being asked yet; if all that are read are, the first of them. */
+  /** The first question of a route that is not being asked yet; if all are, the first question. */
   #first(
     route: string,
     now: EpochMs,

@@ -49,7 +49,7 @@ export async function verify(
   const { reply } = step(id, { type: "verify" }, policy);
   if (reply.type !== "ask") return;
   const attemptId = reply.record.attempt.id;
-  // Found again: the step moves the record if it has just noticed the end of the lock.
+  // Read again, because a step that ends the lock moves the record to another bucket.
   const text = ledger.verification(id, ledger.find(id));
   // A question equal to the claim's carries no other credential.
   const others = JSON.stringify(own) === text ? null : own;
