@@ -18,7 +18,7 @@ import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
 
-/** What the requests of one isolate may hold of their bodies, all together, before a shard has taken them; beyond that, bodies flow through. */
+/** How many body bytes all requests of one isolate may hold before a shard has taken them; beyond that, bodies flow through. */
 const HELD_BYTES = 24 << 20;
 
 /** The longest that any of them is held: it is read soon or not held, and then offered three times at most. */
@@ -27,7 +27,7 @@ const HELD_MS = 60_000;
 /** What the requests of this isolate hold of their bodies. */
 export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
 
-/** What was read of a request. */
+/** The parts of a request that have been read. */
 export type ReadExchange =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
   /** `unread` is what is left of the body; `null` where nothing is. */

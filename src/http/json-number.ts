@@ -1,16 +1,16 @@
-// The numbers of a JSON text, as decimal digits and an exponent, so that two spellings of one number become one, and two
-// numbers never do. A number that a double cannot tell from its neighbours is refused: readers would take either.
+// The numbers of a JSON text, as decimal digits and an exponent, so that two spellings of one number become equal, and two different
+// numbers never do. A number that a double cannot distinguish from its neighbours is refused: JSON readers may read either.
 
-/** A double's shortest spelling has at most so many significant digits (IEEE 754, binary64). */
+/** The most significant digits in the shortest spelling of a double (IEEE 754, binary64). */
 const MAX_DIGITS = 17;
 
-/** So many survive the way through a double whatever they are (DBL_DIG), but for subnormals. */
+/** This many digits always survive the conversion to a double and back (DBL_DIG), except in subnormals. */
 const PRECISE_DIGITS = 15;
 
 /** Powers of ten well within the normal doubles, which end at about 2.2e-308 and 1.8e308. */
 const NORMAL_EXPONENT = 300;
 
-/** Bytes. A number that is written with more is refused, so that to read one is never much work. */
+/** In bytes. A longer number is refused, so that reading one is always cheap. */
 const MAX_BYTES = 1024;
 
 /** Beyond any for which the zeros of such a number could make up. */
@@ -27,7 +27,7 @@ const POINT = 0x2e;
 const LOWER_E = 0x65;
 const UPPER_E = 0x45;
 
-/** Reads one number after the other; what it read last is what it writes. */
+/** Reads one number after the other, and writes the last one that it read. */
 export class JsonNumber {
   /** Where the bytes after the number begin. */
   end = 0;
@@ -130,7 +130,7 @@ export class JsonNumber {
       exponent = Math.min(MAX_EXPONENT, exponent * 10 + digit - ZERO);
     }
     if (at === digits) return -1;
-    // Of zero there is only one.
+    // Zero has only one spelling.
     if (this.#count > 0) this.#point += sign === MINUS ? -exponent : exponent;
     return at;
   }

@@ -1,10 +1,10 @@
-// The strings of a JSON text: what they stand for, as UTF-8, and how the canonical form writes them. Piece by piece, since
-// one string may be the whole text.
+// The strings of a JSON text: their values as UTF-8, and their canonical spelling. They are read piece by piece, because one string
+// may be the whole text.
 
-/** Of one string, about as many bytes are read at a time. */
+/** About how many bytes of a string are read at a time. */
 const PIECE_BYTES = 16 * 1024;
 
-/** Up to here a loop is faster than a call. */
+/** Up to this size a loop is faster than a call. */
 const SHORT_BYTES = 64;
 
 const QUOTE = 0x22;
@@ -12,7 +12,7 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const LETTER_U = 0x75;
 
-/** What stands after the backslash, and what it stands for (RFC 8259, section 7); 0 for what is no escape. */
+/** The value of each character after a backslash (RFC 8259, section 7); 0 if it is not an escape. */
 const UNESCAPED = new Uint8Array(256);
 for (const letter of ['"', "\\", "/", "b", "f", "n", "r", "t"]) {
   UNESCAPED[letter.charCodeAt(0)] = String(JSON.parse(`"\\${letter}"`)).charCodeAt(0);

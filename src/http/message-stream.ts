@@ -93,7 +93,7 @@ export class MessageReader implements BodyReader {
 
   cancel(): void {
     const free = (): void => freeBytes(new Uint8Array(this.#view));
-    // Where it has broken off, or a read is under way, there is no view to free.
+    // If the body has broken off, or a read is in progress, there is no view to free.
     this.#reader
       .cancel()
       .then(free)
