@@ -16,7 +16,7 @@ const RUNTIME: TimerSource<RaceTimer> = {
   },
 };
 
-/** What `promise` resolves with, or `null` after `ms`. Rejects when `promise` does so before. */
+/** The value of `promise`, or `null` after `ms`. Rejects when `promise` rejects before that. */
 export function firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
   return raceTimer(() => promise, ms, RUNTIME);
 }

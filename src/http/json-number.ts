@@ -40,12 +40,12 @@ export class JsonNumber {
   /** The number is 0.ddd × 10 to this power. */
   #point = 0;
 
-  /** Whether there is a number at `start` (RFC 8259, section 6) that a double tells from every other. */
+  /** Whether there is a number at `start` (RFC 8259, section 6) that a double distinguishes from every other. */
   read(text: Uint8Array, start: number): boolean {
     this.#count = 0;
     this.#zeros = 0;
     this.#isNegative = text[start] === MINUS;
-    // What goes on behind the limit is found there as what may not follow a number.
+    // If the number continues behind the limit, its next byte is refused there, since no digit may follow a number.
     const limit = Math.min(text.length, start + MAX_BYTES);
     const integer = this.#isNegative ? start + 1 : start;
     let at = this.#readDigits(text, integer, limit);
@@ -62,7 +62,7 @@ export class JsonNumber {
     return this.#count === 0 || (this.#count <= MAX_DIGITS && this.#survives());
   }
 
-  /** As ECMAScript writes it (RFC 8785, section 3.2.2.3). Gives where the bytes after it begin. */
+  /** Writes it as ECMAScript does (RFC 8785, section 3.2.2.3). Returns where the bytes after it begin. */
   write(out: Uint8Array, start: number): number {
     const count = this.#count;
     const point = this.#point;
@@ -86,7 +86,7 @@ export class JsonNumber {
     return at;
   }
 
-  /** Gives where the bytes after the digits begin. */
+  /** Returns where the bytes after the digits begin. */
   #readDigits(text: Uint8Array, from: number, limit: number): number {
     let at = from;
     for (; at < limit; at++) {
@@ -98,14 +98,14 @@ export class JsonNumber {
         for (; this.#zeros > 0; this.#zeros--) this.#digits[this.#count++] = ZERO;
         this.#digits[this.#count++] = digit;
       } else {
-        // Too many: that is all that matters of them.
+        // Too many digits: the rest need not be read.
         this.#count = MAX_DIGITS + 1;
       }
     }
     return at;
   }
 
-  /** Gives where the bytes after the fraction begin; -1 when there is none. */
+  /** Returns where the bytes after the fraction begin; -1 when there is none. */
   #readFraction(text: Uint8Array, from: number, limit: number): number {
     const isBelowOne = this.#count === 0;
     const end = this.#readDigits(text, from, limit);
