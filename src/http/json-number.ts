@@ -98,7 +98,7 @@ export class JsonNumber {
         for (; this.#zeros > 0; this.#zeros--) this.#digits[this.#count++] = ZERO;
         this.#digits[this.#count++] = digit;
       } else {
-        // Too many digits: the rest need not be read.
+        // Too many digits: their values no longer matter.
         this.#count = MAX_DIGITS + 1;
       }
     }
