@@ -1,5 +1,5 @@
-// The map: a request becomes an intent (http/intent.ts), and here is what each intent leads to. Routes come from the
-// configuration, in its order. Hono's router is used without its application, which every request would pay for (http/README.md).
+// The Worker's request handler: a request becomes an intent (http/intent.ts), and this file acts on it. Routes come from the
+// configuration, in its order. Hono's router is used without its application, which would slow down every request (http/README.md).
 
 import type { Config, ConfigProblem } from "./config/resolved.ts";
 import type { Problem } from "./core/problem.ts";
@@ -14,11 +14,11 @@ import { wellKnownResponse } from "./http/well-known.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
-/** What the map needs to know about operators. */
+/** What the handler needs to know about operators. */
 export interface Operators {
-  /** Answers their requests, which come under `config.operatorPath`. */
+  /** Answers their requests, whose paths begin with `config.operatorPath`. */
   readonly operate: Handle;
-  /** Whether a request carries an operator's token, wherever it goes. */
+  /** Whether a request carries an operator's token, whatever its path. */
   readonly isTheirs: (headers: Headers) => boolean;
 }
 
@@ -51,7 +51,7 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
   });
 }
 
-/** The operators' own listener: it serves operators alone, and sends nothing to an origin. */
+/** The operators' own listener: it serves only operators, and sends nothing to an origin. */
 export function createOperatorApp(config: Config, { operate }: Operators): Handle {
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname } = config;
@@ -62,12 +62,12 @@ export function createOperatorApp(config: Config, { operate }: Operators): Handl
   });
 }
 
-/** Answers while the configuration has problems, which the log names: nothing is forwarded, protected or not. */
+/** Refuses every request while the configuration has problems, which the log names. Nothing is forwarded, protected or not. */
 export function createRefusingApp(problems: readonly ConfigProblem[]): Handle {
   return () => refuse({ code: "configuration-invalid", problemCount: problems.length });
 }
 
-/** Every request is answered, whatever fails inside; one that names no host is refused before anything else. */
+/** Answers every request, even when `answer` fails. A request without a valid host is refused before anything else. */
 function guarded(answer: (request: Request, url: URL) => Response | Promise<Response>): Handle {
   return async (request) => {
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
@@ -82,10 +82,10 @@ function guarded(answer: (request: Request, url: URL) => Response | Promise<Resp
   };
 }
 
-/** A Host header that names no host, or a target from which no URL can be made (RFC 9112, section 3.2). */
+/** For a Host header that names no host, or a target that makes no URL (RFC 9112, section 3.2). */
 const NO_URL: Problem = { code: "request-invalid", reason: "The request's target and Host header make no URL." };
 
-/** Refuses a request that names no record. */
+/** Refuses a request without an exchange, so the answer echoes no key. */
 function refuse(problem: Problem): Response {
   return problemResponse(problem, null);
 }

@@ -1,5 +1,5 @@
-// What the platform calls: the Worker and the object class. The configuration is read once, when the Worker starts, so
-// that its problems stand in the log before the first request does.
+// The entry points that the platform calls: the Worker and the object class. The configuration is read once, when the Worker
+// starts, so that its problems are in the log before the first request.
 
 import { env, waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
@@ -26,9 +26,9 @@ if (!read.ok) {
 const handles = read.ok ? handlesOf(read) : refusing(createRefusingApp(read.problems));
 
 interface Handles {
-  /** Everybody's requests. */
+  /** For all requests of the public listener. */
   readonly all: ReturnType<typeof createApp>;
-  /** Those that come in on the operators' own listener. */
+  /** For requests of the operators' own listener. */
   readonly operators: ReturnType<typeof createApp>;
 }
 
@@ -62,7 +62,7 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
 }
 
-/** Where operators have a listener of their own, it leads here, and no request of a client's does. */
+/** The entry point of the operators' own listener, if there is one. No client request comes here. */
 export class Operators extends WorkerEntrypoint {
   override fetch(request: Request): Response | Promise<Response> {
     return handles.operators(request);

@@ -64,7 +64,7 @@ export type Reply =
   /** To an operator: the change was refused. */
   | { readonly type: "unchangeable"; readonly why: Unchangeable }
   /** To `tick`, and to `verify` when there is nothing to ask. */
-  | { readonly type: "seen" };
+  | { readonly type: "nothing-due" };
 
 export interface Step {
   /** The record after the event; `null` when there is none. If nothing changed, it is the same object as before. */

@@ -32,12 +32,12 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
         return unchanged(record, { type: "superseded" });
       return changed(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
-      if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "seen" });
+      if (current.state !== "unknown" || current.verifyAt === null) return changed(current, { type: "nothing-due" });
       const asked = afterQuestion(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
     case "tick":
-      return changed(current, { type: "seen" });
+      return changed(current, { type: "nothing-due" });
     case "release":
     case "resolve":
     case "forget":
@@ -145,7 +145,7 @@ function stepWithoutRecord(event: LifeCycleEvent, policy: Policy, now: EpochMs):
       return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
     case "tick":
-      return { record: null, reply: { type: "seen" }, deadline: null };
+      return { record: null, reply: { type: "nothing-due" }, deadline: null };
   }
 }
 

@@ -18,14 +18,14 @@ export interface Piece {
   readonly release: () => void;
 }
 
-/** The end of a body of which every byte has come. */
+/** The end of a complete body. */
 export const WHOLE = { kind: "whole" } as const;
 
 export type NextPiece<Break = never> = Piece | typeof WHOLE | Break;
 
 /**
  * A body that is read piece by piece. `Break` is what a source says of a body that breaks off, where it knows why. All other
- * sources reject: either way, half a body never passes for a whole one.
+ * sources reject. In both cases, a partial body is never mistaken for a whole one.
  */
 export interface BodyReader<Break = never> {
   /** The next piece, or the end. To be called again only when the last call has settled, and never after an end. */

@@ -1,4 +1,4 @@
-// Reads a body into memory, up to a bound, and not one piece further.
+// Reads a body into memory up to a limit, and no piece beyond it.
 
 import { type BodyReader, ByteReader, type NextPiece } from "./body-reader.ts";
 import { type ByteBudget, freeBytes, type Lease } from "./byte-budget.ts";
@@ -6,25 +6,25 @@ import { firstOf } from "./first-of.ts";
 
 export type BoundedBody =
   | { readonly kind: "whole"; readonly body: HeldBody }
-  /** Not to be held: how much has been read, and all of it from its first byte, with the rest as it comes. */
+  /** Over a limit: how many bytes have been read, and a reader for the whole body from its first byte. */
   | { readonly kind: "over"; readonly readBytes: number; readonly rest: BodyReader };
 
 /** A body in memory. */
 export interface HeldBody {
   readonly bytes: Uint8Array;
-  /** To be called when nobody needs it any more. Often, too. */
+  /** To be called when it is no longer needed. May be called more than once. */
   free(): void;
 }
 
 const EMPTY = new Uint8Array(0);
 
-/** Up to here a body is read whatever else is held: small ones are many, and their budget would cost more than it bounds. */
+/** Up to this size a body is always read: small bodies are many, and counting them would cost more than it limits. */
 export const SMALL_BYTES = 16 * 1024;
 
-/** A body that takes longer is not held meanwhile. */
+/** A body that takes longer than this is not held in memory. */
 const READ_MS = 10_000;
 
-/** A body of a length that is known and small. Rejects when it is not all there. */
+/** Reads a body whose length is known and small. Rejects when it is incomplete. */
 export async function readSmall(request: Request): Promise<BoundedBody> {
   return { kind: "whole", body: heldBody(new Uint8Array(await request.arrayBuffer())) };
 }
@@ -46,7 +46,7 @@ export async function readBounded(
   return readHeld(new ByteReader(stream), limitBytes, budget);
 }
 
-/** The same of a body that is being read already. */
+/** The same for a body that is already being read. */
 export async function readHeld(reader: BodyReader, limitBytes: number, budget: ByteBudget): Promise<BoundedBody> {
   const begun = Date.now();
   const pieces = new HeldPieces(budget.lease(begun));
@@ -73,7 +73,7 @@ function over(pieces: HeldPieces, rest: BodyReader, reading: Promise<NextPiece> 
   return { kind: "over", readBytes: pieces.size, rest: new PiecesFirst(pieces, rest, reading) };
 }
 
-/** What has been read of a body, as far as its lease goes. */
+/** The pieces of a body that have been read, within its lease. */
 class HeldPieces {
   readonly #lease: Lease;
   readonly #pieces: Uint8Array[] = [];
@@ -84,7 +84,7 @@ class HeldPieces {
     this.#lease = lease;
   }
 
-  /** Keeps a copy of it, and tells whether there was room. Where there is none, nothing more may be added. */
+  /** Keeps a copy of the piece. Returns whether there was room; if not, no more pieces may be added. */
   add(piece: Uint8Array): boolean {
     this.#pieces.push(piece.slice());
     this.size += piece.byteLength;
@@ -92,7 +92,7 @@ class HeldPieces {
     return more <= 0 || this.#lease.take(more);
   }
 
-  /** The first one, which counts no more; `null` when there is none. */
+  /** Removes the first piece, which no longer counts; `null` when there is none. */
   shift(): Uint8Array | null {
     const piece = this.#pieces.shift() ?? null;
     this.size -= piece?.byteLength ?? 0;
@@ -100,7 +100,7 @@ class HeldPieces {
     return piece;
   }
 
-  /** All of them as one, which counts as they did. */
+  /** All pieces as one body, which counts like the pieces before. */
   join(): HeldBody {
     const bytes = joinBytes(this.#pieces);
     if (this.#pieces.length > 1) for (const piece of this.#pieces) freeBytes(piece);
@@ -120,11 +120,11 @@ function countedBytes(size: number): number {
   return Math.max(0, size - SMALL_BYTES);
 }
 
-/** A body of which something has been read already. */
+/** A body whose first pieces have already been read. */
 class PiecesFirst implements BodyReader {
   readonly #pieces: HeldPieces;
   readonly #rest: BodyReader;
-  /** The piece of the rest that has been asked for already. */
+  /** The next piece of the rest, which has already been requested. */
   #reading: Promise<NextPiece> | null;
 
   constructor(pieces: HeldPieces, rest: BodyReader, reading: Promise<NextPiece> | null) {
@@ -147,7 +147,7 @@ class PiecesFirst implements BodyReader {
   }
 }
 
-/** One piece is given as it is; more are copied together. */
+/** Joins pieces. A single piece is returned without a copy. */
 export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
   const [only] = pieces;
   if (only === undefined) return EMPTY;

@@ -1,11 +1,11 @@
-// A bound on the bytes that requests hold in an isolate. It counts what is there, never what somebody has announced. Whoever
-// leaves may be stopped where he stands, and then nobody gives back what he held: so nothing counts for longer than it can
-// be held by anyone who still runs.
+// A limit on the bytes that requests hold in an isolate. It counts bytes that are in memory, never announced lengths. When a client
+// disconnects, the runtime may stop its request at any point, and its bytes are then never released. So a lease expires after the
+// longest time that a running request can hold it.
 
 export class ByteBudget {
   readonly #mostBytes: number;
   readonly #mostMs: number;
-  /** The oldest stands first. */
+  /** Oldest first. */
   readonly #leases = new Set<Lease>();
   #held = 0;
 
@@ -14,17 +14,17 @@ export class ByteBudget {
     this.#mostMs = mostMs;
   }
 
-  /** How many bytes are held right now. */
+  /** How many bytes are held now. */
   get heldBytes(): number {
     return this.#held;
   }
 
-  /** For one body. */
+  /** A lease for one body. */
   lease(now: number): Lease {
     return new Lease(this, now);
   }
 
-  /** Counts `more` bytes for a lease, if there is room for them. */
+  /** Counts `more` bytes for a lease if there is room. */
   take(lease: Lease, more: number): boolean {
     if (this.#held + more > this.#mostBytes) this.#forget(Date.now() - this.#mostMs);
     if (this.#held + more > this.#mostBytes) return false;
@@ -49,11 +49,11 @@ export class ByteBudget {
   }
 }
 
-/** What one body holds. */
+/** The bytes that one body holds. */
 export class Lease {
   readonly #budget: ByteBudget;
   readonly since: number;
-  /** The budget's to change. */
+  /** Changed only by the budget. */
   bytes = 0;
 
   constructor(budget: ByteBudget, since: number) {
@@ -61,18 +61,18 @@ export class Lease {
     this.since = since;
   }
 
-  /** Counts more bytes, if there is room for them. */
+  /** Counts more bytes if there is room. */
   take(more: number): boolean {
     return this.#budget.take(this, more);
   }
 
-  /** Counts no more than this from now on. */
+  /** Counts at most this many bytes from now on. */
   shrinkTo(bytes: number): void {
     if (bytes < this.bytes) this.#budget.giveBack(this, this.bytes - bytes);
   }
 }
 
-/** Gives the memory of a buffer back at once. Nobody may use it any more. */
+/** Frees the memory of a buffer at once. The buffer must not be used afterwards. */
 export function freeBytes({ buffer, byteLength }: Uint8Array): void {
   if (byteLength > 0 && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -1,25 +1,25 @@
-// The canonical form of a JSON text (RFC 8785): in one pass over its bytes, in slices, so that a body which is dear to
-// compare stops nobody else in the isolate. Nothing recurses, and no value is built: those cost more than all the rest.
+// The canonical form of a JSON text (RFC 8785), in one pass over its bytes. The work is done in slices, so that an expensive body
+// does not block other requests in the isolate. It neither recurses nor builds values, which would cost more than all the rest.
 
 import { JsonMembers } from "./json-members.ts";
 import { JsonNumber, MAX_NUMBER } from "./json-number.ts";
 import { copy, JsonString } from "./json-string.ts";
 
-/** Neither the text nor its canonical form may be larger. */
+/** The largest size of the text, and of its canonical form. */
 export const MAX_JSON_BYTES = 1 << 20;
 
-/** Containers within containers. An object whose members change places is copied, so depth multiplies the work. */
+/** The deepest nesting of containers. An object whose members are reordered is copied, so depth multiplies the work. */
 export const MAX_JSON_DEPTH = 64;
 
-/** About as many bytes are looked at between two pauses, in a millisecond. */
+/** About how many bytes are read between two pauses; takes a millisecond. */
 const SLICE_BYTES = 16 * 1024;
-/** The first slice of a larger text, and then twice as many: before the code is compiled it takes thirty times as long. */
+/** The first slice of a larger text; then slices double, because code that is not yet compiled is thirty times slower. */
 const FIRST_SLICE_BYTES = 1024;
-/** To find that bytes are UTF-8 is the platform's, and fast. */
+/** A larger slice: the platform checks UTF-8, and is fast. */
 const UTF8_SLICE_BYTES = 256 * 1024;
-/** To move bytes is faster than to read them. */
+/** A larger slice: moving bytes is faster than reading them. */
 const MOVED_SLICE_BYTES = 64 * 1024;
-/** To move a member costs as much as some bytes of it. */
+/** The fixed cost of moving one member, in bytes. */
 const MOVE_BYTES = 8;
 
 const COMMA = 0x2c;
@@ -62,19 +62,19 @@ type Expected = "value" | "first value" | "name" | "first name" | "colon" | "com
 class Canonicaliser {
   readonly #body: Uint8Array;
   #at = 0;
-  /** Has always room for what is left of the body: only numbers grow. */
+  /** Always has room for the rest of the body, because only numbers grow. */
   #out: Uint8Array;
   #size = 0;
   readonly #string: JsonString;
-  /** Where the string that was read last begins in the canonical form. */
+  /** Where the last string begins in the canonical form. */
   #stringStart = 0;
   readonly #number = new JsonNumber();
   readonly #members = new JsonMembers();
-  /** Of each open container: its first member, -1 for an array, and whether its members are in order so far. */
+  /** For each open container: its first member (-1 for an array), and whether its members are in order so far. */
   readonly #firstMembers = new Int32Array(MAX_JSON_DEPTH);
   readonly #areInOrder = new Uint8Array(MAX_JSON_DEPTH);
   #depth = 0;
-  /** Holds an object whose members change places. */
+  /** Holds an object while its members are reordered. */
   #scratch = new Uint8Array();
 
   constructor(body: Uint8Array) {
@@ -134,7 +134,7 @@ class Canonicaliser {
     }
   }
 
-  /** Takes over a byte of the body as it is. */
+  /** Copies a byte of the body unchanged. */
   #take(byte: number): void {
     this.#out[this.#size++] = byte;
     this.#at += 1;
@@ -216,7 +216,7 @@ class Canonicaliser {
     return this.#size <= MAX_JSON_BYTES;
   }
 
-  /** Of the name that has just been read. */
+  /** Adds a member with the name that has just been read. */
   #addMember(): boolean {
     const { from, to, text } = this.#string;
     const last = this.#members.count - 1;
@@ -227,7 +227,7 @@ class Canonicaliser {
     return difference !== 0;
   }
 
-  /** The members of the innermost object, all of which have been read; not when two have the same name. */
+  /** Sorts the members of the innermost object, which is complete. Returns `false` when two have the same name. */
   *#putInOrder(): Generator<undefined, boolean> {
     const first = this.#firstMembers[this.#depth - 1] ?? 0;
     if (!(yield* this.#members.sort(this.#string.text, first))) return false;

@@ -10,7 +10,7 @@ import { declaredLength } from "./headers.ts";
 const MAX_BYTES = 100 << 20;
 const MAX_MS = 30_000;
 
-/** A client that sends nothing for so long has stopped sending: it waits, and it has its answer. */
+/** A client that sends nothing for this long has stopped sending, and already has its answer. */
 const IDLE_MS = 2000;
 
 /** Reads what is left of a body and throws it away; gives up when that takes too long or is too much. Never rejects. */

@@ -1,6 +1,5 @@
-// Server-sent events (HTML standard, section 9.2), as far as it takes to find where a reader left off: after the event
-// with the id that it saw last. Where more than one event has that id, the first counts: to see an event twice is better
-// than to miss one.
+// Server-sent events (HTML standard, section 9.2): finds where a reader left off, which is after the event with the last id that it
+// received. If more than one event has that id, the first counts: a repeated event is better than a missed one.
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -12,32 +11,32 @@ const LETTER_D = 0x64;
 /** A byte order mark (U+FEFF) as UTF-8. */
 const BOM = [0xef, 0xbb, 0xbf];
 
-/** What has been read of the line. A byte decides what comes next; most lines are none of these from their first byte on. */
+/** The state of the current line. Each byte decides the next state; most lines are OTHER from their first byte on. */
 const EMPTY = 0;
 const I = 1;
 const ID = 2;
 /** The colon of an id has been read, and no space yet. */
 const ID_COLON = 3;
-/** The value is, so far, the beginning of the id that is looked for. */
+/** The value so far is the beginning of the wanted id. */
 const VALUE = 4;
 const OTHER_VALUE = 5;
 const OTHER = 6;
-/** Part of a byte order mark at the beginning of the stream; a whole one counts as nothing. */
+/** Part of a byte order mark at the beginning of the stream; a complete one is ignored. */
 const IN_BOM = 7;
 
 /**
- * Looks for the end of the event with one id, in bytes that come in pieces. Looks at each byte once, whatever the lines are,
- * and keeps none of them; so what a piece costs depends on its size alone.
+ * Searches for the end of the event with one id, in bytes that come in pieces. It reads each byte once and keeps none, so the cost of
+ * a piece depends only on its size.
  */
 export class EventSearch {
   readonly #id: Uint8Array;
-  /** How much of the id, or of a byte order mark, the line has had. */
+  /** How many bytes of the id, or of a byte order mark, have matched. */
   #matched = 0;
   #line = EMPTY;
   #position = 0;
   #isFirstLine = true;
   #afterCr = false;
-  /** Whether the event that is being read has the id. */
+  /** Whether the current event has the id. */
   #matches = false;
   #offset: number | null = null;
 
@@ -45,12 +44,12 @@ export class EventSearch {
     this.#id = new TextEncoder().encode(id);
   }
 
-  /** Where the bytes after that event begin; `null` as long as it has not been found. */
+  /** Where the bytes after that event begin; `null` until it has been found. */
   get offset(): number | null {
     return this.#offset;
   }
 
-  /** Whether no more bytes change what has been found: after a CR, a LF still belongs to it. */
+  /** Whether further bytes cannot change the result. After a CR they can: an LF still belongs to the line end. */
   get isDone(): boolean {
     return this.#offset !== null && !this.#afterCr;
   }
@@ -76,7 +75,7 @@ export class EventSearch {
     this.#position += bytes.length;
   }
 
-  /** Reads on to the end of the line, or of the bytes; gives where that is. */
+  /** Reads to the end of the line or of the bytes. Returns that position. */
   #readLine(bytes: Uint8Array, from: number): number {
     let at = from;
     for (; at < bytes.length; at++) {
@@ -89,7 +88,7 @@ export class EventSearch {
     return at;
   }
 
-  /** What the line is with one byte more. */
+  /** The state of the line after one more byte. */
   #after(byte: number): number {
     switch (this.#line) {
       case EMPTY:
@@ -111,7 +110,7 @@ export class EventSearch {
       case VALUE:
         return this.#afterValue(byte);
       default:
-        // An id with a NULL is none (section 9.2.6).
+        // An id that contains NULL is ignored (section 9.2.6).
         return byte === NULL ? OTHER : this.#line;
     }
   }
@@ -136,7 +135,7 @@ export class EventSearch {
   }
 }
 
-/** The id in a `Last-Event-ID` header: sent as UTF-8, shown by the runtime as a character for each byte. */
+/** The id in a `Last-Event-ID` header: sent as UTF-8, but the runtime gives one character for each byte. */
 export function lastEventId(value: string | null): string | null {
   if (value === null) return null;
   const bytes = new Uint8Array(value.length);

@@ -18,19 +18,19 @@ import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
 
-/** What the requests of one isolate may hold of their bodies, all together, before a shard has taken them; beyond that, bodies flow through. */
+/** How many body bytes all requests of one isolate may hold before a shard has taken them; beyond that, bodies flow through. */
 const HELD_BYTES = 24 << 20;
 
 /** The longest that any of them is held: it is read soon or not held, and then offered three times at most. */
 const HELD_MS = 60_000;
 
-/** What the requests of this isolate hold of their bodies. */
+/** Counts the body bytes that the requests of this isolate hold. */
 export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
 
-/** What was read of a request. */
+/** The parts of a request that have been read. */
 export type ReadExchange =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
-  /** `unread` is what is left of the body; `null` where nothing is. */
+  /** `unread` is the rest of the body; `null` when nothing is left. */
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
 
 export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {
@@ -86,7 +86,7 @@ async function exchangeOf(
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const [id, fingerprint] = await Promise.all([
     nameRecord(key.key, scope, shardSet(route)),
-    // Of a body that is still coming, the shard digests the bytes; what is computed here is then not used.
+    // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
     fingerprintRequest(parts, bytes, route.fingerprint.body),
   ]);
   const verification = verificationOf(intent);
@@ -123,7 +123,7 @@ function uploadOf({ headers }: Request, { fingerprint, maxRequestBodyBytes }: Ro
   };
 }
 
-/** The route's rules. Where the origin cannot be asked about this key, no client is told to wait for its answer. */
+/** The route's rules. If the origin cannot be asked about this key, clients are not advised to wait for its answer. */
 function rulesFor({ rules }: Route, verification: Verification | null): RouteRules {
   const { policy } = rules;
   if (policy.unknown !== "verify" || verification !== null) return rules;

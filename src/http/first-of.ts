@@ -1,4 +1,4 @@
-// The one race with a timer: a wait that ends after some time, whatever it waits for.
+// The only race with a timer: a wait for a promise with a time limit.
 
 /** Where the timers of a race come from. An object has its own, which cost less (shard/timers.ts). */
 export interface TimerSource<Timer> {
@@ -16,12 +16,12 @@ const RUNTIME: TimerSource<RaceTimer> = {
   },
 };
 
-/** What `promise` resolves with, or `null` after `ms`. Rejects when `promise` does so before. */
+/** The value of `promise`, or `null` after `ms`. Rejects when `promise` rejects before that. */
 export function firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
   return raceTimer(() => promise, ms, RUNTIME);
 }
 
-/** The same of what `begin` begins, which may put the end off by the timer that it is given. */
+/** The same for the work that `begin` starts, which can move the time limit with the timer that it is given. */
 export async function raceTimer<T, Timer extends RaceTimer>(
   begin: (timer: Timer) => Promise<T>,
   ms: number,

@@ -1,5 +1,5 @@
-// What is to be done with a request, as plain data: decided from its line and headers alone, before its body is read and
-// before anything is sent. The first question is whether it is an operator's, so that no route covers the operators' path.
+// Decides what to do with a request, as plain data: from its line and headers alone, before its body is read and before anything is
+// sent. The operators' path is checked first, so that no route can cover it.
 // A request that a route protects always becomes an exchange, a refusal or a counted pass; it never passes unseen.
 
 import type { Config, Route } from "../config/resolved.ts";
@@ -18,7 +18,7 @@ import { withoutSession } from "./session-cookie.ts";
 export type Intent =
   /** An operator asks, and is answered here. */
   | { readonly kind: "operate" }
-  /** Somebody reads the published policy. */
+  /** A request for the published policy. */
   | { readonly kind: "publish" }
   /** To the origin and back, streamed. `route` is the path of the route that lets it pass without a key; `null`: none matches. */
   | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: string | null }

@@ -1,8 +1,7 @@
-// The members of the objects that are open while a JSON text is read: what they are called and where they lie, so that an
-// object's members can be put in order (RFC 8785, section 3.2.3) when it ends. In slices: an object may have a hundred
-// thousand of them.
+// The names and positions of the members of all open objects while a JSON text is read, so that an object's members can be sorted
+// (RFC 8785, section 3.2.3) at its end. Sorting is done in slices, because an object may have a hundred thousand members.
 
-/** About as many bytes are compared between two pauses; each comparison counts as some, too. */
+/** About how many bytes are compared between two pauses, and how many bytes each comparison counts in addition. */
 const SLICE_BYTES = 128 * 1024;
 const COMPARISON_BYTES = 8;
 
@@ -10,14 +9,14 @@ const PREFIX_BYTES = 4;
 
 const FIRST_ROOM = 32;
 
-/** Innermost objects last: those of an object that has ended are forgotten. */
+/** Innermost objects last; the members of an object are dropped when it ends. */
 export class JsonMembers {
   /** Where each name begins and ends, as UTF-8 without quotes and escapes, in the text that comes with each call. */
   #froms = new Int32Array(FIRST_ROOM);
   #tos = new Int32Array(FIRST_ROOM);
   /** Where each member begins in the canonical form. */
   #starts = new Int32Array(FIRST_ROOM);
-  /** The beginning of each name as a number, by which most pairs are told apart. */
+  /** The beginning of each name as a number, which distinguishes most pairs. */
   #prefixes = new Uint32Array(FIRST_ROOM);
   #count = 0;
   #order = new Int32Array(FIRST_ROOM);
@@ -53,12 +52,12 @@ export class JsonMembers {
     return this.#starts[member] ?? 0;
   }
 
-  /** Forgets all from `first` on. */
+  /** Drops the members from `first` on. */
   dropFrom(first: number): void {
     this.#count = first;
   }
 
-  /** How the names of two members follow each other: negative, zero or positive. */
+  /** The order of two members' names: negative, zero or positive. */
   compare(text: Uint8Array, one: number, other: number): number {
     this.#work += COMPARISON_BYTES;
     const difference = (this.#prefixes[one] ?? 0) - (this.#prefixes[other] ?? 0);
@@ -81,8 +80,8 @@ export class JsonMembers {
   }
 
   /**
-   * Puts the members from `first` on in order, for `inOrder` to tell; not when two have the same name. By merging runs of 1,
-   * 2, 4 … members.
+   * Sorts the members from `first` on by merging runs of 1, 2, 4 … members; `inOrder` gives the result. Returns `false` when two
+   * have the same name.
    */
   *sort(text: Uint8Array, first: number): Generator<undefined, boolean> {
     const count = this.#count - first;
@@ -116,15 +115,15 @@ export class JsonMembers {
     return true;
   }
 
-  /** The member that comes at `index` of those that were sorted last. */
+  /** The member at `index` of the last sort. */
   inOrder(index: number): number {
     return this.#order[index] ?? 0;
   }
 }
 
 /**
- * How a byte of UTF-8 counts where names are ordered by their UTF-16 code units: as it is, but that U+E000 to U+FFFF come
- * after all characters of four bytes, whose surrogates come before them.
+ * The rank of a UTF-8 byte when names are sorted by UTF-16 code units: the byte itself, except that U+E000 to U+FFFF come after all
+ * four-byte characters, because the surrogates of those are smaller.
  */
 function rankOf(byte: number): number {
   if (byte < 0xee) return byte;

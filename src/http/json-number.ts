@@ -1,16 +1,16 @@
-// The numbers of a JSON text, as decimal digits and an exponent, so that two spellings of one number become one, and two
-// numbers never do. A number that a double cannot tell from its neighbours is refused: readers would take either.
+// The numbers of a JSON text, as decimal digits and an exponent, so that two spellings of one number become equal, and two different
+// numbers never do. A number that a double cannot distinguish from its neighbours is refused: JSON readers may read either.
 
-/** A double's shortest spelling has at most so many significant digits (IEEE 754, binary64). */
+/** The most significant digits in the shortest spelling of a double (IEEE 754, binary64). */
 const MAX_DIGITS = 17;
 
-/** So many survive the way through a double whatever they are (DBL_DIG), but for subnormals. */
+/** This many digits always survive the conversion to a double and back (DBL_DIG), except in subnormals. */
 const PRECISE_DIGITS = 15;
 
 /** Powers of ten well within the normal doubles, which end at about 2.2e-308 and 1.8e308. */
 const NORMAL_EXPONENT = 300;
 
-/** Bytes. A number that is written with more is refused, so that to read one is never much work. */
+/** In bytes. A longer number is refused, so that reading one is always cheap. */
 const MAX_BYTES = 1024;
 
 /** Beyond any for which the zeros of such a number could make up. */
@@ -27,7 +27,7 @@ const POINT = 0x2e;
 const LOWER_E = 0x65;
 const UPPER_E = 0x45;
 
-/** Reads one number after the other; what it read last is what it writes. */
+/** Reads one number after the other, and writes the last one that it read. */
 export class JsonNumber {
   /** Where the bytes after the number begin. */
   end = 0;
@@ -40,12 +40,12 @@ export class JsonNumber {
   /** The number is 0.ddd × 10 to this power. */
   #point = 0;
 
-  /** Whether there is a number at `start` (RFC 8259, section 6) that a double tells from every other. */
+  /** Whether there is a number at `start` (RFC 8259, section 6) that a double distinguishes from every other. */
   read(text: Uint8Array, start: number): boolean {
     this.#count = 0;
     this.#zeros = 0;
     this.#isNegative = text[start] === MINUS;
-    // What goes on behind the limit is found there as what may not follow a number.
+    // If the number continues behind the limit, its next byte is refused there, since no digit may follow a number.
     const limit = Math.min(text.length, start + MAX_BYTES);
     const integer = this.#isNegative ? start + 1 : start;
     let at = this.#readDigits(text, integer, limit);
@@ -62,7 +62,7 @@ export class JsonNumber {
     return this.#count === 0 || (this.#count <= MAX_DIGITS && this.#survives());
   }
 
-  /** As ECMAScript writes it (RFC 8785, section 3.2.2.3). Gives where the bytes after it begin. */
+  /** Writes it as ECMAScript does (RFC 8785, section 3.2.2.3). Returns where the bytes after it begin. */
   write(out: Uint8Array, start: number): number {
     const count = this.#count;
     const point = this.#point;
@@ -86,7 +86,7 @@ export class JsonNumber {
     return at;
   }
 
-  /** Gives where the bytes after the digits begin. */
+  /** Returns where the bytes after the digits begin. */
   #readDigits(text: Uint8Array, from: number, limit: number): number {
     let at = from;
     for (; at < limit; at++) {
@@ -98,14 +98,14 @@ export class JsonNumber {
         for (; this.#zeros > 0; this.#zeros--) this.#digits[this.#count++] = ZERO;
         this.#digits[this.#count++] = digit;
       } else {
-        // Too many: that is all that matters of them.
+        // Too many digits: their values no longer matter.
         this.#count = MAX_DIGITS + 1;
       }
     }
     return at;
   }
 
-  /** Gives where the bytes after the fraction begin; -1 when there is none. */
+  /** Returns where the bytes after the fraction begin; -1 when there is none. */
   #readFraction(text: Uint8Array, from: number, limit: number): number {
     const isBelowOne = this.#count === 0;
     const end = this.#readDigits(text, from, limit);
@@ -130,7 +130,7 @@ export class JsonNumber {
       exponent = Math.min(MAX_EXPONENT, exponent * 10 + digit - ZERO);
     }
     if (at === digits) return -1;
-    // Of zero there is only one.
+    // Zero has only one spelling.
     if (this.#count > 0) this.#point += sign === MINUS ? -exponent : exponent;
     return at;
   }

@@ -1,10 +1,10 @@
-// The strings of a JSON text: what they stand for, as UTF-8, and how the canonical form writes them. Piece by piece, since
-// one string may be the whole text.
+// The strings of a JSON text: their values as UTF-8, and their canonical spelling. They are read piece by piece, because one string
+// may be the whole text.
 
-/** Of one string, about as many bytes are read at a time. */
+/** About how many bytes of a string are read at a time. */
 const PIECE_BYTES = 16 * 1024;
 
-/** Up to here a loop is faster than a call. */
+/** Up to this size a loop is faster than a call. */
 const SHORT_BYTES = 64;
 
 const QUOTE = 0x22;
@@ -12,13 +12,13 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const LETTER_U = 0x75;
 
-/** What stands after the backslash, and what it stands for (RFC 8259, section 7); 0 for what is no escape. */
+/** The value of each character after a backslash (RFC 8259, section 7); 0 if it is not an escape. */
 const UNESCAPED = new Uint8Array(256);
 for (const letter of ['"', "\\", "/", "b", "f", "n", "r", "t"]) {
   UNESCAPED[letter.charCodeAt(0)] = String(JSON.parse(`"\\${letter}"`)).charCodeAt(0);
 }
 
-/** How a byte is written (RFC 8785, section 3.2.2.2): those that need no escape as one byte. */
+/** How each byte is written (RFC 8785, section 3.2.2.2); a byte that needs no escape is written as it is. */
 const ESCAPED = Array.from({ length: 256 }, (_, byte) =>
   byte < 128 ? new TextEncoder().encode(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)) : Uint8Array.of(byte),
 );
@@ -26,10 +26,10 @@ const ESCAPED = Array.from({ length: 256 }, (_, byte) =>
 /** Reads one string after the other. The body must be UTF-8. */
 export class JsonString {
   readonly #body: Uint8Array;
-  /** The body; after the first escape also, behind it, what the strings with escapes stand for. */
+  /** The body. After the first escape, it is followed by the values of the strings with escapes. */
   text: Uint8Array;
   #textSize: number;
-  /** What the string stands for, as far as it has been read, in `text`; and how much of that has been written. */
+  /** Where the value read so far lies in `text`, and how much of it has been written. */
   from = 0;
   to = 0;
   #written = 0;
@@ -52,7 +52,7 @@ export class JsonString {
     this.isWhole = false;
   }
 
-  /** Reads on; whether this is a string yet, and one without unpaired surrogates. */
+  /** Reads on. Returns whether this is still a valid string without unpaired surrogates. */
   read(): boolean {
     const body = this.#body;
     const limit = Math.min(body.length, this.end + PIECE_BYTES);
@@ -73,11 +73,11 @@ export class JsonString {
     return this.end < body.length;
   }
 
-  /** Writes what has been read since. Gives where the bytes after it begin. */
+  /** Writes what has been read since the last call. Returns where the bytes after it begin. */
   write(out: Uint8Array, start: number): number {
     const from = this.#written;
     this.#written = this.to;
-    // What the body had no escape for needs none.
+    // A value without escapes in the body needs none here.
     if (!this.#hasEscapes) return copy(this.text, from, this.to, out, start);
     let at = start;
     for (let next = from; next < this.to; next++) {
@@ -92,10 +92,10 @@ export class JsonString {
     return this.from >= this.#body.length;
   }
 
-  /** From its first escape on, a string is no part of the body. */
+  /** From its first escape on, a string's value is no longer a part of the body. */
   #leaveBody(): void {
     if (this.text === this.#body) {
-      // What all strings stand for takes no more bytes than they do.
+      // The values of all strings take no more bytes than the strings themselves.
       this.text = new Uint8Array(2 * this.#body.length);
       this.text.set(this.#body);
     }
@@ -132,7 +132,7 @@ export class JsonString {
   }
 }
 
-/** Where the first byte is that does not stand for itself: a quote, a backslash, a control character; or the limit. */
+/** The position of the first byte that is not literal (a quote, a backslash, a control character), or the limit. */
 function plainEnd(body: Uint8Array, from: number, limit: number): number {
   let at = from;
   for (; at < limit; at++) {
@@ -142,14 +142,14 @@ function plainEnd(body: Uint8Array, from: number, limit: number): number {
   return at;
 }
 
-/** Copies a piece of `source`; gives where the bytes after it begin in `out`. */
+/** Copies a piece of `source`. Returns where the bytes after it begin in `out`. */
 export function copy(source: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
   if (to - from > SHORT_BYTES) out.set(source.subarray(from, to), start);
   else for (let at = from; at < to; at++) out[start + at - from] = source[at] ?? 0;
   return start + to - from;
 }
 
-/** Four hexadecimal digits; negative where there are none. */
+/** Four hexadecimal digits as a number; negative if these are not four such digits. */
 function hexadecimal(body: Uint8Array, from: number): number {
   let value = 0;
   for (let at = from; at < from + 4; at++) {

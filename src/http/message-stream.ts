@@ -26,7 +26,7 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader)
     await writer.close();
   };
   const taken = send().catch(async (error: unknown) => {
-    // Either the body broke off, and the receiver sees that its end is missing, or the receiver wants no more of it.
+    // Either the body broke off, and the receiver notices the missing end, or the receiver has stopped reading.
     await writer.abort(error).catch(() => undefined);
     await drain(rest);
   });
@@ -36,7 +36,7 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader)
 /** How many bytes are offered at a time. */
 const FRAME_BYTES = 64 * 1024;
 
-/** A whole message whose body the receiver takes only if it is needed. Where the body's memory has been given back, it ends with its head. */
+/** A whole message whose body the receiver takes only if it needs it. If the body's memory has been freed, it ends after its head. */
 export function offerMessage({ head, body }: ExchangeMessage): StreamedMessage {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
@@ -73,7 +73,7 @@ async function sendFrame(writer: WritableStreamDefaultWriter<Uint8Array>, bytes:
 /** Reads a streamed message: first its head, then its body, frame by frame. */
 export class MessageReader implements BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
-  /** Comes back with the bytes, and is used again for the next frame. */
+  /** Returned with the bytes, and reused for the next frame. */
   #view = new ArrayBuffer(FIRST_VIEW_BYTES);
 
   constructor(stream: ReadableStream<Uint8Array>) {
@@ -93,7 +93,7 @@ export class MessageReader implements BodyReader {
 
   cancel(): void {
     const free = (): void => freeBytes(new Uint8Array(this.#view));
-    // Where it has broken off, or a read is under way, there is no view to free.
+    // If the body has broken off, or a read is in progress, there is no view to free.
     this.#reader
       .cancel()
       .then(free)

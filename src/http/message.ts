@@ -18,7 +18,7 @@ export const EXCHANGE_URL = "https://key-shard/exchange";
 export const OFFER_URL = "https://key-shard/offer";
 export const UPLOAD_URL = "https://key-shard/upload";
 
-/** The call to the origin, but for the attempt's number, which only the record knows. */
+/** The call to the origin without the attempt's number, which only the record knows. */
 export interface OriginCall {
   readonly origin: Origin;
   readonly method: string;
@@ -80,7 +80,7 @@ export interface ExchangeHead {
   readonly request: RequestFacts;
   readonly rules: RouteRules;
   readonly call: OriginCall;
-  /** `null` where nobody can be asked. */
+  /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
   readonly telemetry: Telemetry;
 }
@@ -90,7 +90,7 @@ export type ExchangeMessage = Message<ExchangeHead>;
 /** What the Worker sends: a whole message, or the beginning of one and a reader for the rest of its body. */
 export interface ExchangeRequest extends ExchangeMessage {
   readonly rest: BodyReader | null;
-  /** Gives the memory of `body` back, after which it cannot be sent. May be called more than once. */
+  /** Frees the memory of `body`, which cannot be sent afterwards. May be called more than once. */
   free(): void;
 }
 

@@ -25,7 +25,7 @@ export function originCall(intent: ExchangeIntent, trace: Trace | null): OriginC
   };
 }
 
-/** `null` where the route asks nothing, or where this key cannot stand in a path. */
+/** `null` when the route asks no questions, or when this key cannot be part of a path. */
 export function verificationOf(intent: ExchangeIntent): Verification | null {
   const { url, route, key } = intent;
   const { verify, origin, forwardKey } = route;
@@ -67,7 +67,7 @@ function forwardedHeaders({ request: { headers }, url, route, key }: ExchangeInt
   return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
 }
 
-/** In lower case. Cookies are left out: no server could mistake the name of their header. */
+/** In lower case. Cookies are omitted: no server could mistake the name of their header. */
 function scopeHeaders({ scope }: Route): readonly string[] {
   return scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
 }

@@ -1,9 +1,9 @@
-// The one alarm of a shard. It always stands at or before the earliest deadline in the ledger, and moves only when a
-// sooner one comes: an alarm that fires for nothing costs less than a row written for each request.
+// The one alarm of a shard. It is always set to the earliest deadline in the ledger or before, and moves only when an earlier
+// deadline comes: an alarm that fires without work costs less than a row written for each request.
 
 import { type EpochMs, epochMs } from "../core/units.ts";
 
-/** An alarm that has not come after so long, longer than its work ever takes, will not come. */
+/** An alarm that is later than this will not come; its work never takes so long. */
 const OVERDUE_MS = 120_000;
 
 /** What the alarm needs of an object's storage. */
@@ -14,7 +14,7 @@ export interface AlarmStorage {
 export class Alarm {
   readonly #storage: AlarmStorage;
   readonly #nextDeadline: () => EpochMs | null;
-  /** Where the alarm stands; `null` as long as this instance has not set it. */
+  /** The time for which the alarm is set; `null` until this instance has set it. */
   #at: EpochMs | null = null;
 
   constructor(storage: AlarmStorage, nextDeadline: () => EpochMs | null) {
@@ -23,8 +23,8 @@ export class Alarm {
   }
 
   /**
-   * Makes sure that the alarm comes no later than `deadline`. Never throws: what was written before must not be taken for
-   * unwritten. An alarm that could not be set is set with the next deadline, and requests do not wait for it.
+   * Makes sure that the alarm comes no later than `deadline`. Never throws, because an error here would look as if the caller's
+   * write had failed. An alarm that could not be set is set with the next deadline, and requests do not wait for it.
    */
   moveTo(deadline: EpochMs): void {
     try {
@@ -38,13 +38,13 @@ export class Alarm {
   #moveTo(deadline: EpochMs): void {
     const isSet = this.#at !== null && this.#at > Date.now() - OVERDUE_MS;
     if (isSet && this.#at !== null && this.#at <= deadline) return;
-    // An instance that has just begun does not know where the alarm stands, or whether it was dropped after it had
-    // failed too often (platform rule), so it is set from what the ledger says; likewise one whose alarm is overdue.
+    // A new instance does not know when the alarm is set, or whether the platform dropped it after too many failures (platform
+    // rule), so it sets the alarm from the ledger. An instance whose alarm is overdue does the same.
     if (isSet) this.#set(deadline);
     else this.#setFromLedger(deadline);
   }
 
-  /** Never throws: what a request has written stands, whether or not the alarm can be set for it. */
+  /** Never throws: a request's write stays valid even if the alarm cannot be set for it. */
   #setFromLedger(deadline: EpochMs): void {
     try {
       this.#set(earlier(deadline, this.#nextDeadline()));
@@ -54,7 +54,7 @@ export class Alarm {
     }
   }
 
-  /** Sets the alarm anew after that for `firedFor` has come; there is none when nothing has a deadline. */
+  /** Sets the next alarm after the one for `firedFor` has come; sets none when nothing has a deadline. */
   rearm(firedFor: EpochMs): void {
     const next = this.#nextDeadline();
     if (next === null) this.#at = null;
@@ -62,9 +62,9 @@ export class Alarm {
   }
 
   /**
-   * Sets the alarm after that for `firedFor` has come. Never for a time that has passed, nor for `firedFor` (the clock may have
-   * gone back since): the runtime drops what is set within the handler for no later time than the alarm that runs, and
-   * none would ever come again.
+   * Sets the next alarm after the one for `firedFor` has come: never for a past time, nor for `firedFor` itself (the clock may have
+   * gone back since). Within the handler, the runtime drops an alarm that is not set for a later time than the running one, and
+   * then no alarm would ever come again.
    */
   retryAt(at: EpochMs, firedFor: EpochMs): void {
     this.#set(epochMs(Math.max(at, Date.now() + 1, firedFor + 1)));
@@ -72,17 +72,17 @@ export class Alarm {
 
   #set(at: EpochMs): void {
     this.#at = at;
-    // A time of 0 or less, for what is due at once, is refused by the platform (measured).
+    // The platform refuses a time of 0 or less (measured), which means "due at once" here.
     const time = Math.max(at, 1);
     try {
-      // Not awaited: it belongs to the same commit as the writes of this turn, and a write that fails resets the object.
+      // Not awaited: it belongs to the same commit as the writes of this turn, and a failed write resets the object.
       this.#storage.setAlarm(time).catch((error: unknown) => this.#failed(error));
     } catch (error) {
       this.#failed(error);
     }
   }
 
-  /** The next deadline that is told finds the alarm unset, and sets it from the ledger. */
+  /** Marks the alarm as unset, so that the next `moveTo` sets it from the ledger. */
   #failed(error: unknown): void {
     this.#at = null;
     console.error({ message: "the alarm could not be set", reason: String(error) });
@@ -93,10 +93,10 @@ function earlier(one: EpochMs, other: EpochMs | null): EpochMs {
   return other === null ? one : epochMs(Math.min(one, other));
 }
 
-/** How late alarms come after the time for which they were set: what tells that deadlines are met late. */
+/** How late alarms come after the time for which they were set; if they are late, so is the work that is due. */
 export interface AlarmNumbers {
   readonly count: number;
-  /** Of the last one, and of the latest that this instance has seen. */
+  /** Lag of the last alarm, and the largest lag that this instance has seen. */
   readonly lagMs: number;
   readonly maxLagMs: number;
 }
@@ -106,13 +106,13 @@ export class AlarmLag {
   #lagMs = 0;
   #maxLagMs = 0;
 
-  came(lagMs: number): void {
+  record(lagMs: number): void {
     this.#count += 1;
     this.#lagMs = Math.max(0, lagMs);
     this.#maxLagMs = Math.max(this.#maxLagMs, lagMs);
   }
 
-  get told(): AlarmNumbers {
+  get numbers(): AlarmNumbers {
     return { count: this.#count, lagMs: this.#lagMs, maxLagMs: this.#maxLagMs };
   }
 }

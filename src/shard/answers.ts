@@ -1,5 +1,5 @@
-// The answers of an exchange: the origin's response, a replay of it, or a problem, with the headers that the gateway adds.
-// Bytes are sent as they came, under the content coding that they came with.
+// The answers of an exchange: the origin's response, a replay of it, or a problem, with the headers that the gateway adds. Bytes
+// are sent unchanged, in the content coding in which they came.
 
 import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
@@ -28,7 +28,7 @@ import type { FoundBody, FoundResponse, RowBody } from "./store/response-rows.ts
 import { rowStream, storedStream } from "./body/stored-stream.ts";
 import type { Timers } from "./timers.ts";
 
-/** The line and the headers of a response. */
+/** The status line and the headers of a response. */
 export interface ResponseHead {
   readonly status: number;
   readonly statusText: string;
@@ -53,15 +53,15 @@ export const POLL_MS = 1000;
 
 export type Body = Uint8Array | ReadableStream<Uint8Array>;
 
-/** These have no body, whatever else they say (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
+/** Responses with these statuses never have a body (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
-/** The first answer, as the origin gave it. `expiresAt` is set when the record keeps it. */
+/** The first answer, as the origin sent it. `expiresAt` is set when the record keeps the response. */
 export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): Response {
   return answer(head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
 }
 
-/** The first answer while it still comes, for a later request: from its first byte, or from where that client left off. */
+/** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */
 export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): Response {
   return answer(response, replayable(response, head), body, [
     [ECHO_HEADER, head.request.echo],
@@ -81,7 +81,7 @@ export interface ReplayPorts {
   readonly offsets: EventOffsets;
 }
 
-/** The first answer from the record, without the headers that the route keeps out of replays; `null` when its body is gone. */
+/** The first answer from the record, without the headers that the route omits in replays; `null` when its body is gone. */
 export async function replay(
   { record, stored }: Replayable,
   head: ExchangeHead,
@@ -99,7 +99,7 @@ export async function replay(
   return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
-/** Marks what the Worker may remember (http/replay-cache.ts). It does not look there for uploads or resumed streams. */
+/** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
 function small(body: FoundBody, { request: { upload, lastEventId } }: ExchangeHead): HeaderPairs {
   const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
@@ -109,13 +109,13 @@ function small(body: FoundBody, { request: { upload, lastEventId } }: ExchangeHe
 export interface BodyStores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
-  /** At most `most` bytes of a body in a row, from a byte on; `null` when it is gone. */
+  /** At most `most` bytes of a body in a row, beginning at byte `from`; `null` when the body is gone. */
   readRow(body: RowBody, from: number, most: number): Uint8Array | null;
 }
 
 /**
- * Where the client left off in a response: after the event that it names in `Last-Event-ID`. The start, when it names none,
- * when the event is not found, or when the body is not an uncompressed event stream.
+ * Where the client left off in a response: after the event that it names in `Last-Event-ID`. The start if it names none, if the
+ * event is not found, or if the body is not an uncompressed event stream.
  */
 export async function seenUpTo(
   { headers }: ResponseHead,
@@ -143,7 +143,7 @@ async function findInStored(
     case "chunks":
       return findInChunks({ name: body.name, count: body.count }, id, stores.bodies, offsets, caller);
     case "remote":
-      // Not searched: it would have to be read whole. The client gets the stream from its first byte.
+      // Not searched, because all of it would have to be read. The client gets the stream from its first byte.
       return START;
   }
 }
@@ -181,7 +181,7 @@ export async function storedBytes(
   switch (body.kind) {
     case "inline":
       return body.bytes.subarray(from.bytes);
-    // A replay that has begun outlives its record.
+    // Held, because a replay that has begun may last longer than its record.
     case "row": {
       bodies.hold(body.name);
       const read = (at: number, most: number): Uint8Array | null => stores.readRow(body, at, most);
@@ -192,18 +192,18 @@ export async function storedBytes(
       return storedStream(bodies, body, from, () => bodies.release(body.name), patience);
     case "remote": {
       const stream = await remote.open(body.name, from.bytes);
-      // Piped, so that a reader that stands still is let go. R2's stream has no length of its own.
+      // Piped, so that an idle reader is disconnected. R2's stream has no length of its own.
       return stream === null ? null : bytePipe(new ByteReader(stream), body.size - from.bytes, patience).readable;
     }
   }
 }
 
-/** Up to here the runtime may hold an answer until its client has taken it. */
+/** Up to this size, the runtime may hold an answer until its client has taken it. */
 const LEFT_TO_RUNTIME_BYTES = 16 * 1024;
 
 /**
- * The bytes of a first answer that has arrived whole. They are freed when the client has taken them. Where the isolate holds
- * much, they are freed at once, and `reopen` reads them again from the record; it gives `null` where the record does not keep them.
+ * The bytes of a first answer that has arrived whole. They are freed when the client has taken them. If the isolate holds too much
+ * memory, they are freed at once, and `reopen` reads them from the record; it gives `null` when the record does not keep them.
  */
 export async function wholeBody(
   bytes: Uint8Array,
@@ -236,9 +236,9 @@ function expires(at: EpochMs | null): HeaderPairs {
 }
 
 function answer({ status, statusText }: ResponseHead, headers: HeaderPairs, body: Body, added: HeaderPairs): Response {
-  const none = NULL_BODY_STATUSES.has(status);
-  if (none && body instanceof ReadableStream) void body.cancel();
-  return new Response(none ? null : body, {
+  const hasNoBody = NULL_BODY_STATUSES.has(status);
+  if (hasNoBody && body instanceof ReadableStream) void body.cancel();
+  return new Response(hasNoBody ? null : body, {
     status,
     statusText,
     headers: headersOf([...headers, ...added]),

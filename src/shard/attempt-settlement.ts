@@ -10,7 +10,7 @@ import { type AnswerFor, type ExchangeAnswer, POLL_MS, problemAnswer } from "./a
 import type { Attachments } from "./store/ledger.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
 
-/** One step of the attempt's record, written in this turn. */
+/** Takes one step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
 
 const UNREACHABLE = { code: "origin-unreachable" } as const;
@@ -27,7 +27,7 @@ export class AttemptSettlement {
     this.#step = step;
   }
 
-  /** The client's answer: the first that is given. */
+  /** The answer for the attempt's own client: the first one that is given. */
   get answer(): Promise<ExchangeAnswer> {
     return this.#answer.promise;
   }
@@ -40,12 +40,12 @@ export class AttemptSettlement {
     this.#answer.resolve(problemAnswer(this.#head, problem));
   }
 
-  /** The store failed: no answer is given that a later retry could contradict. */
+  /** The store failed. No answer is given, because a later retry could contradict it. */
   fail(error: unknown): void {
     this.#answer.reject(error);
   }
 
-  /** No response came, or its body broke off. Returns the answer that all waiters may share; `null` when each re-checks the record. */
+  /** No response came, or its body broke off. Returns the answer that all waiters share; `null` if each must re-check the record. */
   unanswered(end: Exclude<AttemptEnd, { kind: "answered" }>): AnswerFor | null {
     const verdict = judge(end, this.#head.rules.lists);
     const settled = this.passed(verdict === "refused" ? "refused" : "ambiguous", end);
@@ -70,19 +70,19 @@ export class AttemptSettlement {
     return this.#settle({ type, attemptId: this.#record.attempt.id, reason });
   }
 
-  /** A result, with the response that the record keeps; `null` when it keeps none. */
+  /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */
   result(status: number, stored: StoredResponse | null): Step | null {
     const { id } = this.#record.attempt;
     const event = { type: "result", attemptId: id, status, kept: stored !== null, verified: false } as const;
     return this.#settle(event, stored);
   }
 
-  /** A result whose response cannot be sent or stored. The operation took effect, so it is never repeated. */
+  /** The response is a result that cannot be sent or stored. The operation took effect, so it is never repeated. */
   unkept(status: number): void {
     if (this.result(status, null) !== null) this.refuse({ code: "response-not-kept", originalStatus: status });
   }
 
-  /** `null` when the record no longer belongs to this attempt; then its answer goes to nobody. */
+  /** `null` when the record no longer belongs to this attempt; then no client gets its answer. */
   #settle(event: LifeCycleEvent, response: StoredResponse | null = null): Step | null {
     const settled = this.#step(event, { response });
     if (settled.reply.type !== "superseded") return settled;

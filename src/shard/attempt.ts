@@ -1,6 +1,6 @@
-// One attempt while this instance runs it: `run` calls the origin, and what its response means decides the rest. A result is
-// kept (`#keep`): stored with its record, and streamed to its readers as it is stored. Any other response is passed on
-// (`#pass`). Later requests may attach to a result that has begun.
+// One attempt while this instance runs it. `run` calls the origin and judges its response. A result is kept (`#keep`): stored
+// with its record, and streamed to its readers as it is stored. Any other response is passed on (`#pass`). Later requests may
+// attach to a result that has begun to arrive.
 
 import type { Started } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
@@ -32,7 +32,7 @@ import type { Timers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
-  /** The body that has just been stored; `null` where the record does not keep one. */
+  /** The body that has just been stored; `null` when the record does not keep one. */
   readonly reopen: (patience: Patience) => Promise<Body | null>;
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
@@ -47,8 +47,8 @@ export interface AttemptPorts {
   readonly settled: (answerFor: AnswerFor | null) => void;
 }
 
-/** After this time a response is sent on without waiting for its body: an event stream may be silent long after its head. */
-const HEAD_PATIENCE_MS = 100;
+/** After this time a response is sent without waiting for its body: an event stream may send its first event much later. */
+const HEAD_WAIT_MS = 100;
 
 const EMPTY = new Uint8Array();
 
@@ -66,7 +66,7 @@ export class Attempt {
   #lockedUntil: EpochMs;
   /** Whether the response is to be replayed. */
   #kept = true;
-  /** Takes a body that is too large for the ledger. */
+  /** Set when the body is too large for the ledger. */
   #overflow: Overflow | null = null;
   #hasBegun = false;
 
@@ -86,22 +86,22 @@ export class Attempt {
     return { timers: this.#ports.timers, idleMs: this.#head.rules.idleTimeoutMs };
   }
 
-  /** The first client's answer: comes when the record is settled, or when the first bytes of a stream are durable. */
+  /** The first client's answer: given when the record is settled, or when the first bytes of a stream are durable. */
   get answer(): Promise<ExchangeAnswer> {
     return this.#settlement.answer;
   }
 
-  /** Whether it has ended without a result: its lock is no longer renewed, and the rest of its body is for its readers alone. */
+  /** Whether it has ended without a result: its lock is no longer renewed, and only its current readers get the rest of its body. */
   get hasEnded(): boolean {
     return this.#end !== "none";
   }
 
-  /** Whether it has ended with an unknown outcome, and still talks to the origin. */
+  /** Whether it has ended with an unknown outcome and is still connected to the origin. */
   get isInDoubt(): boolean {
     return this.#end === "ambiguous" && this.#passed !== null;
   }
 
-  /** Ends the passing on of a response in doubt, when its lock has ended. */
+  /** Cuts off a response in doubt if its lock has ended. */
   cutOff(now: EpochMs): void {
     if (this.isInDoubt && now >= this.#lockedUntil) this.#passed?.cutOff();
   }
@@ -111,7 +111,7 @@ export class Attempt {
     return this.#hasBegun;
   }
 
-  /** Runs until the attempt and the passing on of its body have ended. Never rejects. */
+  /** Runs until the attempt has ended and its body has been passed on. Never rejects. */
   async run(call: () => Promise<OriginOutcome>): Promise<void> {
     try {
       const outcome = await call();
@@ -124,7 +124,7 @@ export class Attempt {
       if (verdict === "result") await this.#keep(outcome);
       else await this.#pass(outcome, verdict);
     } catch (error) {
-      // Nothing follows this attempt any longer, so it must not outlive its lock.
+      // Nothing watches over this attempt from here on, so its call must not run past its lock.
       this.#response?.cancel();
       this.#spool?.break();
       this.#passed?.cutOff();
@@ -133,8 +133,8 @@ export class Attempt {
   }
 
   /**
-   * A response that is not a result: its status alone says so, and is written to the record. The first client gets it, and so
-   * do all waiters if the origin refused. One in doubt is passed on only until another attempt may start (G1).
+   * Passes on a response that is not a result, which its status alone decides and which is written to the record. The first client
+   * gets it; if the origin refused, all waiters do too. A response in doubt is passed on only until another attempt may start (G1).
    */
   async #pass(response: OriginResponse, type: NoResult): Promise<void> {
     const { timers, settled } = this.#ports;
@@ -144,13 +144,13 @@ export class Attempt {
       return;
     }
     this.#end = type;
-    // Not under the attempt's own name: by then its record may have a body of that name, from a question or an operator.
+    // Not stored under the attempt's own name: the record may get a body of that name meanwhile, from a question or an operator.
     const passed = new PassedBody(response, passingSpool(`${this.id}/passed`, this.#ports, this.#patience));
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
-    await passed.ready(timers, HEAD_PATIENCE_MS);
+    await passed.ready(timers, HEAD_WAIT_MS);
     const answerFor: AnswerFor = ({ request }) => ({
       response: firstAnswer(response, passed.reader(), request.echo, null),
       outcome: type,
@@ -161,13 +161,13 @@ export class Attempt {
     due.cancel();
   }
 
-  /** A result: if its whole body comes at once it is stored with its record, otherwise as it comes. */
+  /** Keeps a result: a body that comes whole at once is stored with its record, any other as it comes. */
   async #keep(response: OriginResponse): Promise<void> {
     const first = response.next();
     let isLate = false;
-    // The first piece of a short body comes with the head or soon after it, and for most responses it is the whole body.
+    // The first piece of a short body comes with the head or soon after, and is usually the whole body.
     if (isShort(response) && (response.length ?? 0) <= this.#head.rules.maxResponseBodyBytes) {
-      const piece = await this.#ports.timers.firstOf(first, HEAD_PATIENCE_MS);
+      const piece = await this.#ports.timers.firstOf(first, HEAD_WAIT_MS);
       if (piece?.kind === "bytes" && piece.bytes.byteLength === response.length) {
         await this.#completeWhole(response, piece.bytes);
         return;
@@ -177,7 +177,7 @@ export class Attempt {
     await this.#keepAsItComes(response, first, isLate);
   }
 
-  /** Stores the body as it comes, and sends it on as it is stored; `isLate`: its first piece has already been waited for. */
+  /** Stores the body as it comes, and sends it as it is stored. `isLate`: HEAD_WAIT_MS has already passed without a first piece. */
   async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
     const spool = spoolFor(response, this.id, this.#ports, this.#patience);
     this.#spool = spool;
@@ -188,7 +188,7 @@ export class Attempt {
         if (piece.kind === "whole") break;
         if (piece.kind !== "bytes") {
           spool.break();
-          // A response that is not kept has already been settled.
+          // If the response is not kept, the attempt has already been settled.
           if (this.#kept) this.#settlement.unanswered(piece);
           return;
         }
@@ -210,7 +210,7 @@ export class Attempt {
   async #outgrow(response: OriginResponse, spool: Spool): Promise<void> {
     const { remote } = this.#ports;
     const lost = (): void => {
-      // The origin has answered, so this is written before anybody reads on. If that write fails, `#giveUp` tries once more.
+      // The origin has answered, so this is written before any reader continues. If the write fails, `#giveUp` tries once more.
       this.#settlement.result(response.status, null);
       this.#kept = false;
     };
@@ -239,7 +239,7 @@ export class Attempt {
     return { kind: "chunks", name: this.id, count: chunks, size: bytes };
   }
 
-  /** A body that has arrived whole: stored with its record or, when that fails, sent and not kept. */
+  /** Stores a body that has arrived whole with its record; if that fails, the body is sent but not kept. */
   async #completeWhole(response: OriginResponse, bytes: Uint8Array): Promise<void> {
     const { status } = response;
     let record;
@@ -264,7 +264,7 @@ export class Attempt {
   }
 
   async #beginWhenReadable(response: OriginResponse, spool: Spool): Promise<void> {
-    await this.#ports.timers.firstOf(spool.readable(), HEAD_PATIENCE_MS);
+    await this.#ports.timers.firstOf(spool.readable(), HEAD_WAIT_MS);
     if (spool.isReadable) this.#begin(response, spool);
   }
 
@@ -282,14 +282,14 @@ export class Attempt {
     this.#ports.begun();
   }
 
-  /** The stream from its first byte, or from where the client of `head` left off; `null` when there is none. */
+  /** The stream from its first byte, or from where the client of `head` left off; `null` when it cannot be followed. */
   async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<Response | null> {
     const attachable = this.#attachable();
     if (attachable === null) return null;
     const { bodies, offsets } = this.#ports;
     const chunks = { name: this.id, count: attachable.spool.chunks };
     const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, bodies, offsets, caller));
-    // Meanwhile it may have broken off, or outgrown the ledger.
+    // Checked again: during the search it may have broken off or outgrown the ledger.
     const { response, spool } = this.#attachable() ?? {};
     if (response === undefined || spool === undefined) return null;
     return attachedAnswer(response, spool.reader(response.length, from), head);
@@ -307,7 +307,7 @@ function storedResponse({ status, statusText, headers }: OriginResponse, body: S
   return { status, statusText, headers, body };
 }
 
-/** Only the store's own failures say that a response could not be stored; anything else is a bug. */
+/** Only a failure of the store means that the response could not be stored; any other error is a bug. */
 function report(error: unknown): void {
   const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
   console.error({ message, reason: String(error) });

@@ -1,4 +1,4 @@
-// The attempts that this instance runs right now, each with its waiters.
+// The attempts that this instance is running, each with its waiters.
 
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { AnswerFor } from "./answers.ts";
@@ -13,12 +13,12 @@ export interface AttemptInFlight {
   readonly waiters: Waiters;
 }
 
-/** An object's connections that may wait for response headers; further calls are queued (platform limit). */
+/** How many of an object's connections may wait for response headers; further calls are queued (platform limit). */
 const CALLS_AT_ONCE = 6;
 
 export class AttemptsInFlight {
   readonly #all = new Map<RecordId, AttemptInFlight>();
-  /** Attempts that have ended in doubt while their answer is still being passed on. */
+  /** Attempts with an unknown outcome whose answer is still being passed on. */
   readonly #inDoubt = new Map<RecordId, Attempt>();
   #queued = 0;
 
@@ -43,15 +43,16 @@ export class AttemptsInFlight {
   }
 
   /**
-   * Cuts off an attempt in doubt that still talks to the origin after its lock has ended: from then on another attempt may
-   * start, or the origin may be asked whether it took effect (G1, G6). Called before either can happen, since timers come late.
+   * Cuts off an attempt in doubt that is still connected to the origin after its lock has ended. From then on another attempt may
+   * start, or the origin may be asked whether it took effect (G1, G6). Called before either can happen, because timers may fire
+   * late.
    */
   cutOff(id: RecordId, now: EpochMs): void {
     this.#all.get(id)?.attempt.cutOff(now);
     this.#inDoubt.get(id)?.cutOff(now);
   }
 
-  /** The record has the attempt's verdict, so nobody waits any longer. The rest of its answer is for its readers alone. */
+  /** The record has the attempt's verdict, so all waiters are woken. Only its current readers get the rest of its answer. */
   settled(id: RecordId, { attempt, waiters }: AttemptInFlight, answerFor: AnswerFor | null): void {
     this.#remove(id, attempt);
     if (attempt.isInDoubt) this.#inDoubt.set(id, attempt);
@@ -65,7 +66,7 @@ export class AttemptsInFlight {
     waiters.wake(null);
   }
 
-  /** A record that expired under its attempt may have a newer attempt by now, which stays. */
+  /** Removes only this attempt: if the record expired during it, there may be a newer one, which stays. */
   #remove(id: RecordId, attempt: Attempt): void {
     if (this.#all.get(id)?.attempt === attempt) this.#all.delete(id);
   }

@@ -1,5 +1,5 @@
-// The bindings of the Worker that are no settings, and what each of them is. Only the configuration says that: to ask a binding
-// for its methods tells nothing (platform rule).
+// The bindings of the Worker that are not settings, and their types. The types come from the configuration alone: a binding's
+// methods cannot be inspected at run time (platform rule).
 
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Dataset } from "../traffic/data-point.ts";
@@ -8,7 +8,7 @@ interface OwnBindings {
   readonly KEY_SHARD: DurableObjectNamespace;
   /** For bodies that are too large for the store. */
   readonly BODIES: R2Bucket;
-  /** Gets a data point for each exchange. */
+  /** Receives a data point for each exchange. */
   readonly METRICS: Dataset;
 }
 
@@ -17,7 +17,7 @@ type BindingOf<Name extends string> = Name extends keyof OwnBindings ? OwnBindin
 
 type Env = Readonly<Record<string, unknown>>;
 
-/** The binding of this name; `null` where there is none. */
+/** The binding of this name; `null` when it does not exist. */
 export function bindingIn<Name extends string>(env: Env, name: Name): BindingOf<Name> | null {
   return hasBinding(env, name) ? env[name] : null;
 }

@@ -1,5 +1,5 @@
-// The Worker's calls to a shard. A call that fails is made again, by a new stub, with the same attempt id: the shard runs
-// an attempt once, however often it is delivered. If the retries fail too, the caller learns that, and nothing is sent on.
+// The Worker's calls to a shard. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
+// once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin.
 
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
@@ -9,7 +9,7 @@ import { type ExchangeRequest, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_UR
 import type { CallShard } from "../http/protect.ts";
 import { type ShardPlace, shardName } from "./shard-place.ts";
 
-/** Before the second try, and before the third: an object that was reset starts again within a few milliseconds. */
+/** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
@@ -27,7 +27,7 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
         const message = encodeMessage(exchange);
         return await withRetries(() => call(EXCHANGE_URL, message));
       }
-      // What has been read of a stream cannot be sent again.
+      // Not retried: bytes that were read from a stream cannot be sent again.
       const { stream, taken } = streamMessage(exchange, exchange.rest);
       return await endAfter(await call(UPLOAD_URL, stream), taken);
     } catch (error) {
@@ -37,13 +37,13 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   };
 }
 
-/** A call that fails within this time after its body was refused has not been answered, and is made again with the same bytes. */
+/** A call that fails within this time after its body was refused is retried with the same bytes. */
 const FAILING_MS = 100;
 
 /**
- * Offers a body to the shard. As soon as the shard has taken it, or does not need it, its memory is freed, so that waiting
- * duplicates hold nothing here. A call that fails after that is made again with the head alone, which is enough for
- * everything but starting an attempt.
+ * Offers a body to the shard. Its memory is freed as soon as the shard has taken it or does not need it, so that waiting
+ * duplicates hold no memory here. A call that fails after that is retried with the head alone, which is enough for everything
+ * except starting an attempt.
  */
 async function offer(
   exchange: ExchangeRequest,
@@ -83,12 +83,12 @@ function isOverloaded(error: unknown): boolean {
   return typeof error === "object" && error !== null && "overloaded" in error && error.overloaded === true;
 }
 
-/** The client follows an origin's redirect. If it were followed here, the origin would choose a URL of the shard. */
+/** Redirects are left to the client. If they were followed here, the origin could choose a URL of the shard. */
 const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
 
 /**
- * The same for requests of clients and of operators, since the first call to an object decides where the object is created.
- * A stub that has failed stays broken (platform rule), so each call needs its own.
+ * Used for client and operator requests alike, because the first call to an object decides where the object is created. A stub
+ * that has failed stays broken (platform rule), so each call needs its own.
  */
 export function shardStub(
   everywhere: DurableObjectNamespace,

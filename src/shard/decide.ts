@@ -1,6 +1,6 @@
-// What an exchange does next, as plain data: it follows from the life cycle's reply and from the attempt that this instance
-// runs for the record. Nothing is changed here, and no clock is read. Whether the origin may be called is the life
-// cycle's decision alone (core/life-cycle.ts).
+// Decides what an exchange does next, as plain data, from the life cycle's reply and the attempt that this instance runs for the
+// record. It changes nothing and reads no clock. Only the life cycle decides whether the origin may be called
+// (core/life-cycle.ts).
 
 import type { Reply } from "../core/events.ts";
 import type { ClientProblem } from "../core/problem.ts";
@@ -12,43 +12,43 @@ import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import type { FoundResponse } from "./store/response-rows.ts";
 
 export type Action =
-  /** Bring the request's body here, then decide anew. */
+  /** Take the request's body, then decide again. */
   | { readonly kind: "take-body" }
   /** Call the origin: the record has been claimed for this attempt. */
   | { readonly kind: "start"; readonly record: Started }
   | { readonly kind: "replay"; readonly record: Completed; readonly stored: FoundResponse }
-  /** Follow the answer of the attempt in flight. If that cannot be followed, `waitFor` says what is done instead. */
+  /** Follow the answer of the attempt in flight. If it cannot be followed, `waitFor` gives the action instead. */
   | { readonly kind: "attach"; readonly duplicate: Duplicate }
-  /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` answers a wait that brings nothing. */
+  /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` is the answer if the wait fails. */
   | {
       readonly kind: "wait";
       readonly duplicate: Duplicate;
       readonly untilBegun: boolean;
       readonly refusal: ClientProblem;
     }
-  /** Ask the origin whether the last attempt took effect, then decide anew. `refusal` answers a wait that brings nothing. */
+  /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
   | { readonly kind: "refuse"; readonly problem: ClientProblem };
 
 /** A request that has met an attempt in flight for its record. */
 export interface Duplicate {
   readonly inFlight: AttemptInFlight;
-  /** Whether it is the very request that started the attempt, delivered again after its sender lost the connection. */
+  /** Whether it is the same request that started the attempt, delivered again after the Worker lost the connection. */
   readonly isOwn: boolean;
   /** Whether its body has the same bytes as the attempt's, so that it need not hold its own. */
   readonly hasSameBody: boolean;
   readonly isBodyHere: boolean;
   readonly mayAttach: boolean;
-  /** How long it may wait; Infinity for a request's own attempt, which has an end of its own. */
+  /** How long it may wait; Infinity for a request's own attempt, which has time limits of its own. */
   readonly waitMs: number;
   readonly refusal: ClientProblem;
 }
 
-/** The state of things at the moment of the reply. */
+/** Everything else that the decision depends on, as it is at the moment of the reply. */
 export interface Situation {
   readonly head: ExchangeHead;
   readonly now: EpochMs;
-  /** Whether the request's body has been brought here. */
+  /** Whether the request's body is in this shard. */
   readonly isBodyHere: boolean;
   /** When the request stops waiting for another's attempt. */
   readonly giveUpAt: number;
@@ -62,10 +62,10 @@ export interface Situation {
 
 export const TAKE_BODY: Action = { kind: "take-body" };
 
-/** A duplicate has the origin asked at once, so it need not wait for the alarm's next question. */
+/** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's question. */
 const ASK_AGAIN_MS = 10_000;
 
-/** What follows from the life cycle's reply to a request. */
+/** The action that follows from the life cycle's reply to a request. */
 export function decide(reply: Reply, situation: Situation): Action {
   const { head, now, hasAsked, stored, inFlight } = situation;
   switch (reply.type) {
@@ -94,7 +94,7 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "superseded":
     case "changed":
     case "unchangeable":
-    case "seen":
+    case "nothing-due":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
 }
@@ -116,12 +116,12 @@ function duplicateOf(
   };
 }
 
-/** What a duplicate does that follows no answer: it waits, if it may. */
+/** The action of a duplicate that cannot follow the answer: it waits, if it may. */
 export function waitFor(duplicate: Duplicate): Action {
   const { inFlight, hasSameBody, isBodyHere, mayAttach, waitMs, refusal } = duplicate;
   if (waitMs <= 0) return refuse(refusal);
   if (!hasSameBody && !isBodyHere) return TAKE_BODY;
-  // An answer that has begun and cannot be attached to is over only when its attempt has ended.
+  // If the answer has begun but cannot be followed, the wait lasts until the attempt has ended.
   return { kind: "wait", duplicate, untilBegun: mayAttach && !inFlight.attempt.hasBegun, refusal };
 }
 

@@ -1,6 +1,6 @@
-// What the alarm does: it erases what has expired, ends locks, begins to ask about lost attempts, and sets itself again. All
-// of it happens in one short turn: a slice of each task, and at once the next alarm while there is more. It waits for nothing
-// and never fails, since the platform drops an alarm that fails too often.
+// The alarm's work: erases expired records, ends locks, begins questions about lost attempts, and sets the next alarm. It does a
+// slice of each task in one short turn; while there is more, the next alarm comes at once. It waits for nothing and never fails,
+// because the platform drops an alarm that fails too often.
 
 import { epochMs, type EpochMs } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
@@ -10,7 +10,7 @@ import type { Ledger } from "./store/ledger.ts";
 /** Records erased in one turn: few enough that no request waits long behind it (measured: test/bench/README.md). */
 const ERASE_SLICE = 500;
 
-/** How long the alarm waits after its work failed. */
+/** The pause after the alarm's work has failed. */
 const ALARM_RETRY_MS = 5000;
 
 export interface DueWorkPorts {
@@ -20,7 +20,7 @@ export interface DueWorkPorts {
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
-/** `firedFor` is the time for which the alarm was set that runs now. */
+/** `firedFor` is the time for which the running alarm was set. */
 export function doDueWork(
   { exchanges, ledger, alarm, waitUntil }: DueWorkPorts,
   now: EpochMs,

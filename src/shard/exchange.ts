@@ -1,6 +1,6 @@
-// One exchange, from claim to answer: load, step, save, act. `core/life-cycle.ts` decides each step, decide.ts what follows
-// from it, and here it is done. A claim is decided and written in one turn, and the runtime holds the call to the origin,
-// like any answer, until what was written before is durable (output gate; guarantees G3 and G4).
+// One exchange, from claim to answer: load, step, save, act. core/life-cycle.ts decides each step, decide.ts chooses the action,
+// and this file performs it. A claim is decided and written in one turn. The runtime delays the call to the origin, like every
+// answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
 import type { Origin } from "../config/resolved.ts";
 import type { Started } from "../core/record.ts";
@@ -26,12 +26,12 @@ import type { Ledger } from "./store/ledger.ts";
 import type { Timers } from "./timers.ts";
 import type { Wait, WaitingRoom, Woken } from "./waiters.ts";
 
-/** What the exchanges need of the shard that they run in. */
+/** What the exchanges need of their shard. */
 export interface ExchangePorts {
   readonly ledger: Ledger;
   readonly alarm: Alarm;
   readonly reachability: Reachability;
-  /** Where a call goes; `null` when there is no such binding. */
+  /** Where a call goes; `null` when the binding does not exist. */
   readonly target: (origin: Origin) => Fetcher | null;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
@@ -54,7 +54,10 @@ export interface Shared extends ExchangePorts {
 export interface Incoming {
   readonly head: ExchangeHead;
   readonly body: RequestBody;
-  /** Aborts when the client disconnects; `null` where that is not known. It ends no attempt (G5), only what is done for this client alone. */
+  /**
+   * Aborts when the client disconnects; `null` when that cannot be known. It never ends an attempt (G5), only work for this client
+   * alone.
+   */
   readonly caller: AbortSignal | null;
   readonly span: ExchangeSpan;
 }
@@ -76,8 +79,8 @@ export class Exchange {
   }
 
   /**
-   * Runs one action after the other until one gives the answer. There is no `await` between a decision and its action: a claim
-   * and the start of its attempt are one turn, so that no other request ever finds a claim without its attempt.
+   * Performs actions until one gives the answer. There is no `await` between a decision and its action: a claim and the start of
+   * its attempt are one turn, so that no other request ever finds a claim without its attempt.
    */
   async answer(): Promise<ExchangeAnswer> {
     const { head, body, caller } = this.#incoming;
@@ -100,7 +103,7 @@ export class Exchange {
           }
           case "attach": {
             const duplicate: Duplicate = action.duplicate;
-            // Should its own attempt fail, the next one needs an id of its own.
+            // If its own attempt fails, the next one needs a new id.
             if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
             const response = await duplicate.inFlight.attempt.attach(head, caller);
             if (response !== null) return { response, outcome: "attached" };
@@ -114,16 +117,16 @@ export class Exchange {
             const wait = this.#wait(waitMs, { untilBegun: action.untilBegun, isCounted: !isOwn });
             const woken: Woken = await waited(this.#incoming.span, this.#shared.room.wait(inFlight.waiters, wait));
             if (woken.kind === "answered") return woken.answer;
-            action = this.#mayGoOn(woken) ? this.#decide() : refuse(action.refusal);
+            action = this.#mayContinue(woken) ? this.#decide() : refuse(action.refusal);
             break;
           }
           case "ask": {
             this.#hasAsked = true;
             const asked = this.#shared.questions.run(head.record.id, action.policy, head.verification);
-            // The question ends by itself.
+            // A question has its own time limit.
             const wait = this.#wait(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
             const woken: Woken = await waited(this.#incoming.span, this.#shared.room.until(asked, wait));
-            action = this.#mayGoOn(woken) ? this.#decide() : refuse(action.refusal);
+            action = this.#mayContinue(woken) ? this.#decide() : refuse(action.refusal);
             break;
           }
           case "refuse":
@@ -136,14 +139,14 @@ export class Exchange {
     }
   }
 
-  /** Reads the record, takes the step and writes it, and decides what follows: one turn, without an `await`. */
+  /** Reads the record, takes the step, writes it, and decides the next action: one turn, without an `await`. */
   #decide(): Action {
     const { head, body, span } = this.#incoming;
     const { record, request, rules, verification } = head;
     const { steps } = this.#shared;
     const now = epochMs(Date.now());
     const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId } as const;
-    // Nothing is claimed for a body that may not come.
+    // The record is claimed only once the body is here, because the body may break off.
     if (!body.isHere && steps.wouldStart(record.id, event, rules.policy, now)) return TAKE_BODY;
     const { entry, reply } = steps.take(record.id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
@@ -170,16 +173,16 @@ export class Exchange {
     return { head, ms, caller, ...how };
   }
 
-  /** Nothing is started for a client that has disconnected. */
-  #mayGoOn({ kind }: Woken): boolean {
-    return kind === "look" && this.#incoming.caller?.aborted !== true;
+  /** Whether to continue after a wait. Nothing is started for a client that has disconnected. */
+  #mayContinue({ kind }: Woken): boolean {
+    return kind === "recheck" && this.#incoming.caller?.aborted !== true;
   }
 
-  /** Never rejects: the origin may have been called, so this must not look like a shard that did nothing. */
+  /** Never rejects: the origin may have been called, and a rejection would look as if the shard had done nothing. */
   async #start(record: Started): Promise<ExchangeAnswer> {
     try {
       const inFlight = this.#begin(record);
-      // The client may disconnect: the attempt runs on, and its result is kept (G5).
+      // If the client disconnects, the attempt continues, and its result is kept (G5).
       this.#shared.waitUntil(this.#runToEnd(inFlight, record));
       return await inFlight.attempt.answer;
     } catch (error) {
@@ -188,7 +191,7 @@ export class Exchange {
     }
   }
 
-  /** Puts the attempt among those in flight, in the same turn in which the record was claimed for it. */
+  /** Adds the attempt to those in flight, in the same turn in which the record was claimed for it. */
   #begin(record: Started): AttemptInFlight {
     const { head, body, span } = this.#incoming;
     const { ledger, sync, timers, offsets, steps, attempts, reporter } = this.#shared;
@@ -213,7 +216,7 @@ export class Exchange {
     return inFlight;
   }
 
-  /** The body that the attempt has just stored; `null` where its record does not keep one. */
+  /** The body that the attempt has just stored; `null` when its record does not keep one. */
   async #reopen({ attempt }: Started, patience: Patience): Promise<Body | null> {
     const { ledger } = this.#shared;
     const entry = ledger.find(this.#incoming.head.record.id);
@@ -237,7 +240,7 @@ export class Exchange {
     }
   }
 
-  /** Renews the attempt's lock well before it ends. Where that fails, the next step of the record renews it. */
+  /** Renews the attempt's lock well before it ends. If a renewal fails, the next step of the record renews the lock. */
   #renewLock(attempt: Attempt, { policy }: Started): () => void {
     const { id } = this.#incoming.head.record;
     const { heartbeat, steps } = this.#shared;
@@ -245,7 +248,7 @@ export class Exchange {
     const stops: (() => void)[] = [];
     bookkeep("beginning a heartbeat", () => {
       const stop = heartbeat.begin(policy.lockMs / 2, () => {
-        // A body that is still passed on after the attempt's end keeps the object in memory, but no lock.
+        // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
         if (!attempt.hasEnded) steps.take(id, renewal, policy, epochMs(Date.now()));
       });
       stops.push(stop);

@@ -1,4 +1,4 @@
-// The exchanges of one shard: what they share, and what the alarm does for them when nobody asks.
+// The exchanges of one shard: what they share, and what the alarm does for them.
 
 import type { ClientProblem } from "../core/problem.ts";
 import { earliest, epochMs, type EpochMs } from "../core/units.ts";
@@ -14,11 +14,11 @@ import { RecordSteps } from "./record-steps.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
 import { WaitingRoom } from "./waiters.ts";
 
-/** Lost attempts that the alarm notices in one turn: few enough that no request waits long behind it. */
+/** Lost attempts whose locks the alarm ends in one turn: few enough that no request waits long behind it. */
 export const LOCKS_AT_ONCE = 100;
 
 export class Exchanges {
-  /** The attempts that this instance runs right now. */
+  /** The attempts that this instance is running. */
   readonly attempts = new AttemptsInFlight();
   readonly steps: RecordSteps;
   readonly #shared: Shared;
@@ -55,9 +55,9 @@ export class Exchanges {
     return this.#shared.reporter.finish(span, response, outcome);
   }
 
-  /** Ends locks that have passed without an attempt in flight, and begins to ask about unknown outcomes: some of each. */
+  /** Ends some of the expired locks that no attempt holds, and begins some of the questions about unknown outcomes. */
   meetDeadlines(now: EpochMs): void {
-    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.look(id, now);
+    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.applyTime(id, now);
     this.#shared.questions.askDue(now);
   }
 

@@ -1,8 +1,7 @@
-// What living attempts need again and again: their locks renewed well before they end, and the object kept in memory.
+// Renews the locks of running attempts well before they end, and keeps the object in memory.
 //
-// Kept in memory: the platform does so itself as long as a call is pending; local workerd drops an object that got no
-// request for 70 to 140 seconds, and with it the call and its answer (measured). So an object with an attempt that is
-// older than a request would be calls itself.
+// The platform keeps an object in memory while a call is pending. Local workerd drops an object that got no request for 70 to
+// 140 seconds, and loses the call and its answer (measured). So an object calls itself while an attempt runs longer than CALL_MS.
 
 import type { Timers } from "./timers.ts";
 
@@ -14,13 +13,13 @@ export class Heartbeat {
   readonly #call: () => Promise<unknown>;
   #calledAt = Number.NEGATIVE_INFINITY;
 
-  /** `call` makes some request to the object. */
+  /** `call` makes a request to the object. */
   constructor(timers: Timers, call: () => Promise<unknown>) {
     this.#timers = timers;
     this.#call = call;
   }
 
-  /** `beat` is called every `everyMs`, until what is given here is called. */
+  /** Calls `beat` every `everyMs`, until the returned function is called. */
   begin(everyMs: number, beat: () => void): () => void {
     const since = performance.now();
     let beatAt = since + everyMs;
@@ -34,14 +33,14 @@ export class Heartbeat {
       try {
         beat();
       } catch (error) {
-        // The others need theirs; a lock that is not renewed now is renewed by whoever looks at it.
+        // Logged, so that other attempts still get their beat. The next step of the record renews a lock that was missed.
         console.error({ message: "heartbeat failed", reason: String(error) });
       }
     });
     return () => due.cancel();
   }
 
-  /** One call keeps the object for all attempts in it. */
+  /** One call keeps the object in memory for all its attempts. */
   #callOnce(now: number): void {
     if (now - this.#calledAt < CALL_MS) return;
     this.#calledAt = now;

@@ -1,11 +1,10 @@
-// Everything that this project knows of itty-durable: it carries the operator's calls (small, JSON, ids and enums only)
-// to a KeyShard. Its limits stay in this file. It is untyped; it takes any request to `/do/…` for one of its calls, so
-// only what comes from its own stub may reach its `fetch`; it wraps every binding that it is given, so it gets none; and
-// its own persistence stays off.
+// The only use of itty-durable: it carries operator calls (small, JSON, only ids and enums) to a KeyShard. Its limits stay in this
+// file. It is untyped. It treats every request to `/do/…` as one of its calls, so only requests from its own stub may reach its
+// `fetch`. It wraps every binding that it is given, so it gets none. Its own persistence stays off.
 
 import { createDurable, proxyDurable } from "itty-durable";
 
-/** What the base class gives to a KeyShard. Its constructor returns a proxy, so private members belong to that. */
+/** What a KeyShard gets from the base class, whose constructor returns a proxy; private members belong to that proxy. */
 export interface IttyDurable {
   fetch(request: Request): Promise<Response>;
 }
@@ -17,22 +16,22 @@ export function ittyDurable(): IttyDurableClass {
   return createDurable({ autoPersist: false, autoReturn: false });
 }
 
-/** The host of the requests that itty-durable's stub makes. They are made here and nowhere else. */
+/** The prefix of the URLs that itty-durable's stub calls. Only this file makes such requests. */
 const CALL_PREFIX = "https://itty-durable/do/call/";
 
-/** Whether a request calls one of `methods`. The base class has others (`destroy` …) that nobody may call from afar. */
+/** Whether a request calls one of `methods`. The base class has others (`destroy` …) that must not be called remotely. */
 export function isOperatorCall(request: Request, methods: readonly string[]): boolean {
   return methods.some((method) => request.url === CALL_PREFIX + method);
 }
 
-/** The methods of `T` that can be called from afar, each with a promise of what it returns. */
+/** The methods of `T` as they are called remotely: each returns a promise of its result. */
 export type Remote<T> = {
   readonly [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 };
 
 /** The operator's calls to one object. */
 export function operatorCalls<T>(stub: DurableObjectStub): Remote<T> {
-  // The library wants a namespace, of which it asks for one name.
+  // The library requires a namespace, and asks it for one name.
   const namespace = { idFromName: (name: string) => name, get: () => stub };
   return proxyDurable(namespace, { parse: true }).get("shard") as Remote<T>;
 }

@@ -1,6 +1,6 @@
-// The Durable Object: one shard, many records. It only connects the parts: the ledger and the alarm to the exchanges, and
-// the exchanges to the object's callers. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's
-// stub; this Worker alone makes both, from parts that no client chooses.
+// The Durable Object: one shard, many records. It only connects the parts: the ledger and the alarm with the exchanges, and the
+// exchanges with the object's callers. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's stub. Only
+// this Worker makes these calls, from parts that no client chooses.
 
 import { epochMs, recordId } from "../core/units.ts";
 import { decodeMessage, EXCHANGE_URL, type ExchangeHead, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
@@ -34,10 +34,10 @@ import { receive, requestName } from "./body/upload.ts";
 /** The URL at which an object calls itself, to stay in memory. */
 const ALIVE_URL = "https://key-shard/alive";
 
-/** The methods that an operator calls; no other can be called from outside the object. */
+/** The methods that operators call; no other method can be called from outside the object. */
 const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic", "sessions", "endSessions"];
 
-/** What is known about the origins, shared by all shards of an isolate. */
+/** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();
 
 export class KeyShard extends ittyDurable() {
@@ -46,7 +46,7 @@ export class KeyShard extends ittyDurable() {
   readonly #exchanges: Exchanges;
   readonly #operator: OperatorCalls;
   readonly #traffic = new Traffic();
-  /** What all shards have counted, where this object is the one that adds it up. */
+  /** The counts of all shards; used only in the object that adds them up. */
   readonly #totals = new Traffic();
   readonly #alarmLag = new AlarmLag();
   readonly #waitUntil: (promise: Promise<unknown>) => void;
@@ -84,7 +84,7 @@ export class KeyShard extends ittyDurable() {
   override async fetch(request: Request): Promise<Response> {
     if (isOperatorCall(request, OPERATOR_CALLS)) return super.fetch(request);
     const response = await this.#exchange(request);
-    // The client has disconnected, and the runtime drops the response without cancelling its body; its source must be told.
+    // When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here.
     if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
     return response;
   }
@@ -137,7 +137,7 @@ export class KeyShard extends ittyDurable() {
   alarm(info?: AlarmInvocationInfo): void {
     const now = epochMs(Date.now());
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
-    this.#alarmLag.came(now - firedFor);
+    this.#alarmLag.record(now - firedFor);
     const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
     doDueWork(ports, now, firedFor);
   }
@@ -147,7 +147,7 @@ export class KeyShard extends ittyDurable() {
     return this.#operator.list(query);
   }
 
-  /** Operator call. `null`: there is no such record. */
+  /** Operator call. `null`: the record does not exist. */
   inspect(id: string): SeenDetail | null {
     return this.#operator.inspect(recordId(id));
   }
@@ -157,22 +157,22 @@ export class KeyShard extends ittyDurable() {
     return this.#operator.counts();
   }
 
-  /** Operator call, to the operators' object alone: which generation of the console's sessions is in force. */
+  /** Operator call, only to the operators' object: the current generation of the console's sessions. */
   sessions(): string {
     return this.#operator.sessions();
   }
 
-  /** Operator call, to the operators' object alone: begins a new generation, and returns it. */
+  /** Operator call, only to the operators' object: begins a new generation, and returns it. */
   endSessions(): string {
     return this.#operator.endSessions();
   }
 
-  /** Operator call: all numbers of this object. What it has counted is reported once. */
+  /** Operator call: all numbers of this object. Each count is reported only once. */
   numbers(): ShardNumbers {
     const { count: callsInFlight, queued } = this.#exchanges.attempts;
     const routes = this.#traffic.takeNew();
     const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
-    return { routes, callsInFlight, queued, alarm: this.#alarmLag.told, ...held };
+    return { routes, callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 
   /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */
@@ -186,7 +186,7 @@ export class KeyShard extends ittyDurable() {
   }
 }
 
-/** A request of the object to itself. Makes none where its namespace is bound under another name. */
+/** A request of the object to itself. Does nothing when its namespace is bound under another name. */
 async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {
   await bindingIn(env, "KEY_SHARD")?.get(id).fetch(ALIVE_URL);
 }

@@ -1,5 +1,5 @@
-// What operators ask of a shard. Reads come through itty-durable's stub, with ids, enums and numbers alone; changes and
-// bodies, which are free text and bytes, come by `fetch` to fixed URLs, as exchanges do.
+// The operators' calls to a shard. Reads come through itty-durable's stub and carry only ids, enums and numbers. Changes and
+// bodies, which are free text and bytes, come by `fetch` to fixed URLs, like exchanges.
 
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
 import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
@@ -16,11 +16,11 @@ import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./
 import { sizeOf } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
-/** Where changes and questions for bodies are sent. */
+/** Where changes and requests for stored bodies are sent. */
 export const CHANGE_URL = "https://key-shard/change";
 export const BODY_URL = "https://key-shard/body";
 
-/** A record, whole but for the bytes of its response. */
+/** A whole record, except the bytes of its response. */
 export interface SeenDetail extends SeenRecord {
   /** Oldest first. */
   readonly timeline: readonly TimelineEvent[];
@@ -34,26 +34,26 @@ export interface SeenDetail extends SeenRecord {
 
 export interface Counts extends OpenCounts {
   readonly inFlight: number;
-  /** Of the database. */
+  /** Size of the database. */
   readonly bytes: number;
 }
 
-/** A change on its way to the shard; the message's body is that of the response that `resolve` gives. */
+/** The head of a message that changes a record. With `resolve`, the message's body is the response's body. */
 export interface ChangeHead {
   readonly id: RecordId;
   readonly event: OperatorEvent;
-  /** With `resolve` alone. */
+  /** Only with `resolve`. */
   readonly headers: HeaderPairs;
 }
 
 export interface ChangeAnswer {
-  /** `null`: it was changed. */
+  /** Why the record was not changed; `null` if it was. */
   readonly why: Unchangeable | null;
-  /** As it stands now; `null` when there is none. */
+  /** The record as it stands now; `null` when it does not exist. */
   readonly detail: SeenDetail | null;
 }
 
-/** Where the generation of the console's sessions lies, in the object of the operators alone. */
+/** The storage key of the current session generation of the console; only the operators' object has it. */
 const SESSIONS = "sessions";
 
 export interface OperatorPorts {
@@ -65,7 +65,7 @@ export interface OperatorPorts {
   readonly timers: Timers;
 }
 
-/** How long an operator may take nothing of a body. */
+/** How long an operator may read nothing of a body. */
 const IDLE_MS = 30_000;
 
 export class OperatorCalls {
@@ -80,7 +80,7 @@ export class OperatorCalls {
     return this.#ports.list.page(query, (id, record) => this.#ports.steps.see(id, record, now), now);
   }
 
-  /** An object that has none makes one: were the first the same in all, another object would bring ended sessions back. */
+  /** The session generation. The first is random too: a fixed first value would revive ended sessions in a new object. */
   sessions(): string {
     return this.#ports.kept.get<string>(SESSIONS) ?? this.endSessions();
   }
@@ -98,7 +98,7 @@ export class OperatorCalls {
     const record = entry === null ? null : steps.see(id, entry.record, now);
     if (entry === null || record === null) return null;
     const { response } = entry;
-    // What is stored says how an attempt was lost; what is seen, that a living one was not.
+    // The stored record says how an attempt was lost. A record that is still started here shows that its attempt is alive.
     const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, now);
     const isKept = record.state === "completed" && response !== null;
     const summary = isKept ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
@@ -118,7 +118,7 @@ export class OperatorCalls {
     return { inFlight, failed, unknown, atLeast, bytes: databaseBytes() };
   }
 
-  /** How long ago the oldest attempt that is in flight began; 0 where there is none. */
+  /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   oldestMs(): number {
     const { ledger, steps } = this.#ports;
     const now = epochMs(Date.now());
@@ -136,14 +136,14 @@ export class OperatorCalls {
     const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
     const why = this.#ports.steps.change(id, event, response);
     if (why === null && event.type === "forget") {
-      // The record's own timeline is gone with it.
+      // Logged, because the record's timeline is erased with it.
       console.warn({ message: "record forgotten", recordId: id, by: event.by, reason: event.reason });
     }
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };
     return Response.json(answer);
   }
 
-  /** The bytes of the response that a record keeps; 404 when it keeps none. */
+  /** The bytes of a record's stored response; 404 when it keeps none. */
   async body(request: Request): Promise<Response> {
     const { ledger, steps, timers } = this.#ports;
     const id = recordId(await request.text());
@@ -160,16 +160,14 @@ function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
   return { status, statusText, headers };
 }
 
-/**
- * All that one shard can be asked for as numbers: what it has counted since it was last asked, and what it holds now.
- */
+/** All numbers of one shard: what it has counted since the last call, and what it holds now. */
 export interface ShardNumbers extends Counts {
-  /** Counted since this was last asked for; who asks has to keep them (operator/traffic-reader.ts). */
+  /** Counted since the last call. The caller has to add them up (operator/traffic-reader.ts). */
   readonly routes: readonly RouteNumbers[];
-  /** How long ago the oldest attempt that is in flight began; 0 where there is none. */
+  /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   readonly oldestMs: number;
   readonly callsInFlight: number;
-  /** Attempts begun while as many others ran as the platform lets call at once. */
+  /** Attempts begun while as many others ran as the platform allows to call at once. */
   readonly queued: number;
   readonly alarm: AlarmNumbers;
 }

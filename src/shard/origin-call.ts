@@ -1,5 +1,5 @@
-// One call to the origin, to its end. It is built from parts, never from a client's request, so that nothing that the client
-// does reaches it. Every deadline of the call is enforced here.
+// One call to the origin, from its beginning to its end. It is built from parts, never from the client's request itself, so that
+// the client cannot influence it (for example by disconnecting). Every deadline of the call is enforced here.
 
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt } from "../core/record.ts";
@@ -20,13 +20,14 @@ import type { Due, Timers } from "./timers.ts";
 export type BodyPiece = NextPiece<BrokenOff>;
 
 /**
- * What the origin answered. Its body is read from it, and never rejects: a body that breaks off says how. `cancel` ends the call.
+ * The origin's response, which is also the reader of its body. Reading never rejects: the last piece says how a body broke off.
+ * `cancel` ends the call.
  */
 export interface OriginResponse extends BodyReader<BrokenOff> {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderPairs;
-  /** The length of its body; `null` where it is not certain: a binding's Worker may declare anything. */
+  /** The length of its body; `null` when it is not certain: a Worker behind a binding may declare anything. */
   readonly length: number | null;
 }
 
@@ -39,14 +40,15 @@ export interface OriginRequest {
   readonly url: string;
   readonly headers: HeaderPairs;
   readonly body: RequestBody | null;
-  /** Until the response's headers, and between two pieces of its body. */
+  /** The longest wait for the response's headers. */
   readonly timeoutMs: number;
+  /** The longest wait for the next piece of its body. */
   readonly idleTimeoutMs: number;
-  /** Until the last byte of its body; `null` for no limit. */
+  /** The longest time until the last byte of its body; `null` for no limit. */
   readonly totalMs: number | null;
 }
 
-/** What goes to the origin: the client's request, with the number of the attempt. */
+/** The origin's request: the client's request with the number of the attempt. */
 export function originRequest(head: ExchangeHead, body: RequestBody, attempt: Attempt): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
   const { timeoutMs, idleTimeoutMs } = head.rules;
@@ -54,7 +56,7 @@ export function originRequest(head: ExchangeHead, body: RequestBody, attempt: At
   return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs: null };
 }
 
-/** Names the attempt as the parent of what the origin does. Empty where the request is part of no trace. */
+/** Names the attempt as the parent of the origin's spans. Empty when the request has no trace. */
 function traceHeaders({ telemetry: { trace } }: ExchangeHead, { id }: Attempt): HeaderPairs {
   return trace === null ? [] : [[TRACEPARENT_HEADER, traceparentOf(trace, id)]];
 }
@@ -65,7 +67,7 @@ export interface CallPorts {
   readonly timers: Timers;
 }
 
-/** `target` is where the call goes: the network, or a binding; `null` when there is no such binding. */
+/** `target` is where the call goes: the network or a binding; `null` when the binding does not exist. */
 export async function callOrigin(
   call: OriginRequest,
   target: Fetcher | null,
@@ -84,7 +86,7 @@ export async function callOrigin(
     console.warn({ message: "origin call failed", timedOut: deadline.passed, reason: String(error) });
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
-  // Nothing but the call may stand in here: anything that throws is taken for a call that broke.
+  // Only the call may be in this block: every exception in it counts as a broken call.
   let response;
   try {
     response = await target.fetch(requestOf(call, deadline), OPTIONS);
@@ -128,7 +130,7 @@ function originResponse(
       return piece;
     }
     if (left !== null) left -= piece.bytes.byteLength;
-    // All bytes of the declared length are the whole body: the runtime passes on no more, and reports fewer as an error.
+    // The body is whole after its declared length: the runtime passes on no more bytes, and reports fewer as an error.
     if (left === 0) deadline.end();
     return piece;
   };
@@ -145,7 +147,7 @@ function originResponse(
   };
 }
 
-/** Redirects are results and never followed; bodies keep the bytes of their content coding. */
+/** Redirects are results and never followed; bodies keep their content coding. */
 const OPTIONS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
 function requestOf({ method, url, headers, body }: OriginRequest, deadline: Deadline): Request {
@@ -170,7 +172,7 @@ export type SmallBody =
   | { readonly kind: "more" }
   | BrokenOff;
 
-/** The body of a response in memory, where it has no more bytes than `limitBytes`. */
+/** Reads the body of a response into memory if it has no more bytes than `limitBytes`. */
 export async function readUpTo(response: OriginResponse, limitBytes: number): Promise<SmallBody> {
   const pieces: Uint8Array[] = [];
   for (let size = 0; size <= limitBytes;) {
@@ -192,8 +194,8 @@ export async function readUpTo(response: OriginResponse, limitBytes: number): Pr
 }
 
 /**
- * One deadline that is set again for each wait, and one for the whole call where it has one; when either passes, the call is
- * aborted. Where the runtime has no timer left, the call has no deadline, but runs.
+ * One deadline that is set again for each wait, and one for the whole call if it has a limit. When either passes, the call is
+ * aborted. If the runtime has no timer left, the call runs without a deadline.
  */
 class Deadline {
   readonly #controller = new AbortController();
@@ -224,7 +226,7 @@ class Deadline {
     bookkeep("setting a deadline", () => this.#dues[0]?.move(ms));
   }
 
-  /** Nothing is waited for now. The deadline of the whole call stays. */
+  /** To be called when a wait has ended. The deadline of the whole call stays. */
   pause(): void {
     this.restart(Number.POSITIVE_INFINITY);
   }
@@ -238,8 +240,8 @@ class Deadline {
 const NETWORK: Fetcher = { fetch: (request, init) => fetch(request, init) };
 
 /**
- * Where a route's requests go: the network for a URL and for the zone's own origin, otherwise a binding; `null` when there is
- * no such binding.
+ * Where a route's requests go: the network for a URL and for the zone's own origin, otherwise a binding; `null` when the binding
+ * does not exist.
  */
 export function originTarget(origin: Origin, env: Readonly<Record<string, unknown>>): Fetcher | null {
   switch (origin.kind) {

@@ -1,6 +1,6 @@
-// Which questions are being asked of origins, and which is next: one at a time for each record, and a few at a time for the
-// alarm. Routes take turns, so that an origin that does not answer for one route delays no other. The alarm begins questions
-// and waits for none; each one that ends begins the next.
+// The questions that origins are being asked, and the choice of the next: one at a time for each record, and a few at a time for
+// the alarm. Routes take turns, so that an origin that does not answer for one route delays no other route. The alarm begins
+// questions without waiting for them; each question that ends begins the next.
 
 import type { Policy } from "../core/record.ts";
 import { durationMs, earliest, epochMs, type EpochMs, later, latest, type RecordId } from "../core/units.ts";
@@ -12,11 +12,11 @@ import { QUESTION_MS } from "./verification.ts";
 /** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
 const MAX_AT_ONCE = 4;
 
-/** How many of them may belong to one route, so that the other routes get their turn. */
+/** How many of these may belong to one route, so that the other routes get their turn. */
 const MAX_PER_ROUTE = 2;
 
 /** An instance may be lost with its questions. The alarm checks after the time by which they must have been answered. */
-const LOOK_AFTER_MS = durationMs(QUESTION_MS + 5000);
+const CHECK_AFTER_MS = durationMs(QUESTION_MS + 5000);
 
 /** The pause after the store has failed. */
 const PAUSE_MS = durationMs(5000);
@@ -31,9 +31,9 @@ export interface QuestionPorts {
 
 export class Questions {
   readonly #ports: QuestionPorts;
-  /** All questions that are being asked, also those of duplicates. */
+  /** All questions that are being asked, including those of duplicates. */
   readonly #running = new Map<RecordId, Promise<void>>();
-  /** The routes of those that the alarm has begun. */
+  /** The routes of the questions that the alarm has begun. */
   readonly #begun = new Map<RecordId, string>();
   /** The route that had its turn last. */
   #lastRoute = "";
@@ -43,7 +43,7 @@ export class Questions {
     this.#ports = ports;
   }
 
-  /** Asks about a record, with `own` as the calling client would ask; joins a question about it that is already being asked. */
+  /** Asks about a record; `own` is the calling client's own question. Joins a question about it that is already being asked. */
   run(id: RecordId, policy: Policy, own: Verification | null): Promise<void> {
     const running = this.#running.get(id);
     if (running !== undefined) return running;
@@ -54,7 +54,7 @@ export class Questions {
     this.#running.set(id, question);
     this.#ports.waitUntil(
       question.then(
-        () => this.#goOn(),
+        () => this.#continue(),
         (error: unknown) => this.#pause(error),
       ),
     );
@@ -67,14 +67,14 @@ export class Questions {
     const { ledger } = this.#ports;
     for (;;) {
       let hasBegun = false;
-      for (const route of inTurn(ledger.questions.routes(), this.#lastRoute)) {
+      for (const route of roundRobin(ledger.questions.routes(), this.#lastRoute)) {
         if (this.#isFull(route)) continue;
         const due = this.#first(route, now);
         if (due === null || due.isAsked || due.at > now) continue;
         const entry = ledger.find(due.id);
         if (entry === null) continue;
         this.#begun.set(due.id, route);
-        // Nothing waits for this one; its failure is logged.
+        // Nobody waits for this question; `run` logs its failure.
         this.run(due.id, entry.record.policy, null).catch(() => undefined);
         this.#lastRoute = route;
         hasBegun = true;
@@ -90,7 +90,7 @@ export class Questions {
       const first = this.#first(route, now);
       // What is being asked, or waits for its turn, continues when a question ends.
       const isBusy = first === null || first.isAsked || this.#isFull(route);
-      const at = isBusy ? later(now, LOOK_AFTER_MS) : first.at;
+      const at = isBusy ? later(now, CHECK_AFTER_MS) : first.at;
       next = next === null ? at : earliest(next, at);
     }
     return next === null ? null : latest(next, this.#pausedUntil);
@@ -101,7 +101,7 @@ export class Questions {
     return this.#begun.size >= MAX_AT_ONCE || ofRoute >= MAX_PER_ROUTE;
   }
 
-  /** The first question of a route that is not being asked yet; if all that are read are, the first of them. */
+  /** The first question of a route that is not being asked yet; if all are, the first question. */
   #first(
     route: string,
     now: EpochMs,
@@ -113,7 +113,7 @@ export class Questions {
   }
 
   /** A question has ended: the next one begins, and the alarm is set for those that are not due yet. */
-  #goOn(): void {
+  #continue(): void {
     try {
       const now = epochMs(Date.now());
       this.askDue(now);
@@ -133,6 +133,6 @@ export class Questions {
 }
 
 /** The routes after `last`, and then the others. */
-function inTurn(routes: readonly string[], last: string): readonly string[] {
+function roundRobin(routes: readonly string[], last: string): readonly string[] {
   return [...routes.filter((route) => route > last), ...routes.filter((route) => route <= last)];
 }

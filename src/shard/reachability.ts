@@ -1,11 +1,10 @@
-// Whether an origin can be reached at all, where that can be known before anything is sent. A failed `fetch` looks the
-// same whether the connection was refused or lost after sending (platform rule); a failed `connect` sent nothing for
-// certain. So after a call broke, the next ones to that origin open a connection first, until one succeeds; as long as
-// the origin answers, this costs nothing.
+// Finds out whether an origin can be reached, before anything is sent. A failed `fetch` looks the same whether the connection was
+// refused or lost after sending (platform rule); a failed `connect` has certainly sent nothing. So after a call has broken, the
+// next calls to that origin open a connection first, until one succeeds. While the origin answers, this costs nothing.
 //
-// `connect` is not possible everywhere (not to Cloudflare's own addresses). A failure therefore counts only once a
-// `connect` to the same address has succeeded; that is tried after the first answers, and remembered in the ledger. An
-// isolate that has just begun may have begun in an outage: it opens a connection before its first call.
+// `connect` does not work everywhere (not to Cloudflare's own addresses). So a failed `connect` counts only if one to the same
+// address has succeeded before; that is tried after the first answers, and stored in the ledger. An isolate may start during an
+// outage, so it opens a connection before its first call.
 
 import { connect } from "cloudflare:sockets";
 import { bookkeep } from "../traffic/bookkeep.ts";
@@ -15,26 +14,26 @@ import type { Timers } from "./timers.ts";
 export interface Reach {
   /** Whether a failed `connect` to the address would mean anything. */
   canProbe: boolean;
-  /** Whether the last call broke, or there was none yet. */
+  /** Whether the last call broke, or there was no call yet. */
   doubtful: boolean;
-  /** How often more it may be tried whether `connect` works at all. */
+  /** How many more times `connect` may be tried. */
   trialsLeft: number;
 }
 
-/** The addresses that could once be connected to, as a shard remembers them. */
+/** The addresses to which a connection has succeeded, as a shard has stored them. */
 export interface KnownAddresses {
   has(address: string): boolean;
   add(address: string): void;
 }
 
-/** What an isolate knows of its origins. */
+/** What an isolate knows about its origins. */
 export type Origins = Map<string, Reach>;
 
 export class Reachability {
   readonly #origins: Origins;
   readonly #known: KnownAddresses;
   readonly #timers: Timers;
-  /** The addresses that this object has asked its ledger about, and those that it has noted there. */
+  /** The addresses that this object has looked up in its ledger, and those that it has stored there. */
   readonly #asked = new Set<string>();
   readonly #remembered = new Set<string>();
 
@@ -77,14 +76,14 @@ export class Reachability {
     return reach;
   }
 
-  /** Nothing waits for it, and it cannot reject. */
+  /** Runs in the background, and never rejects. */
   async #tryConnect(reach: Reach, address: string): Promise<void> {
     if (!(await canConnect(address, TRIAL_MS, this.#timers))) return;
     reach.canProbe = true;
     this.#remember(address);
   }
 
-  /** Once in the life of an object. */
+  /** Writes at most once while the object is in memory. */
   #remember(address: string): void {
     if (this.#remembered.has(address)) return;
     this.#remembered.add(address);
@@ -92,7 +91,7 @@ export class Reachability {
   }
 }
 
-/** More than one, since an object that is reset takes its trial with it; few, since some addresses never can. */
+/** More than one, since a reset object loses its trial; few, since `connect` never works for some addresses. */
 const TRIALS = 3;
 
 /** Long enough for a connection to any origin that answers requests at all. */
@@ -101,7 +100,7 @@ const TRIAL_MS = 5000;
 async function canConnect(address: string, timeoutMs: number, timers: Timers): Promise<boolean> {
   try {
     const socket = connect(address);
-    // A socket that fails rejects here as well; `opened` has told already.
+    // A failed socket also rejects `closed`; `opened` already reports the failure.
     socket.closed.catch(() => undefined);
     const opened = await timers.firstOf(socket.opened, timeoutMs);
     void socket.close().catch(() => undefined);
@@ -111,10 +110,10 @@ async function canConnect(address: string, timeoutMs: number, timers: Timers): P
   }
 }
 
-/** By scheme and authority: as many as there are origins. */
+/** By scheme and authority: one entry for each origin. */
 const addresses = new Map<string, string>();
 
-/** A query may follow at once: what differs from record to record must not count as another origin. */
+/** Also ends before a query that directly follows the authority: a query differs by record and must not make another origin. */
 const ORIGIN = /^[^:]+:\/\/[^/?]+/;
 
 /** A URL is parsed once for each origin, not for each call. */

@@ -1,5 +1,4 @@
-// One step of one record: load, step, save. Every change goes through here, whether it comes from a request, an attempt, the
-// alarm or an operator.
+// One step of one record: load, step, save. Every change goes through here, from a request, an attempt, the alarm or an operator.
 
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
@@ -14,7 +13,7 @@ import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
 
-/** A step, and the record as it was before. */
+/** A step, and the entry as it was before. */
 export type Stepped = Step & { readonly entry: Entry | null };
 
 export interface StepPorts {
@@ -38,30 +37,30 @@ export class RecordSteps {
       : step(record, { type: "tick" }, record.policy, now).record;
   }
 
-  /** Makes an operator's change, with the response that `resolve` gives. Returns why not; `null` when it was made. */
+  /** Makes an operator's change; `response` is for `resolve`. Returns why it was refused; `null` when it was made. */
   change(id: RecordId, event: OperatorEvent, response: StoredResponse | null): Unchangeable | null {
     const entry = this.#ports.ledger.find(id);
     if (entry === null) return "none";
-    // Also an attempt that has its verdict, but still receives its body.
+    // Also true for an attempt that has its verdict but is still receiving its body.
     if (this.#ports.attempts.get(id) !== undefined) return "in-flight";
     const { policy } = entry.record;
     const now = epochMs(Date.now());
-    // For a lost attempt that no alarm has seen yet. Also discards its partial body.
+    // Ends the lock of a lost attempt that the alarm has not reached yet. Also discards its partial body.
     if (entry.record.state === "started") this.take(id, { type: "tick" }, policy, now);
     const { reply } = this.take(id, event, policy, now, { response });
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
-  /** Writes what has become of the record by the passage of time. */
-  look(id: RecordId, now: EpochMs): void {
+  /** Applies to a record what time has changed, and writes it. */
+  applyTime(id: RecordId, now: EpochMs): void {
     const { ledger } = this.#ports;
     const policy = ledger.find(id)?.record.policy;
     const left = policy === undefined ? null : this.take(id, { type: "tick" }, policy, now).record;
-    // Replaces what was remembered about the end of its lock.
+    // Corrects the remembered end of its lock.
     ledger.lockEnds.note(id, left);
   }
 
-  /** One step of one record, without an `await`: what is read, decided and written here is one commit. */
+  /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
     this.#ports.attempts.cutOff(id, now);
     const entry = this.#current(id, now);

@@ -1,20 +1,19 @@
-// The timers of an object, all of them on one timer of the runtime. Timers of the runtime are expensive: an exchange needs two or
-// three, most of which never fire, and an object may have at most 10,000 (platform rule); the one after that throws. The runtime's
-// timer is cancelled when nothing is due, because a pending one keeps the object in memory. Times are by a clock that never goes
-// back, since a duration has nothing to do with the time of day.
+// All timers of an object, on one timer of the runtime. Runtime timers are expensive: an exchange needs two or three, most of which
+// never fire, and an object may have at most 10,000 (platform rule); setting one more throws. The runtime's timer is cancelled when
+// nothing is due, because a pending timer keeps the object in memory. Times are monotonic, because they are durations.
 
 import { type RaceTimer, raceTimer } from "../http/first-of.ts";
 
-/** Work that is to be done at its time. */
+/** Work that runs at its time. */
 export interface Due extends RaceTimer {
-  /** Puts it off: to `afterMs` from now. Does nothing after `cancel`. */
+  /** Sets its time to `afterMs` from now. Does nothing after `cancel`. */
   move(afterMs: number): void;
-  /** For good. To be called also when the work has been done. */
+  /** Final. Must also be called after the work has run. */
   cancel(): void;
 }
 
-/** Most exchanges are over by then, so most of what they set needs no other timer. */
-const FIRST_LOOK_MS = 100;
+/** The first time the runtime's timer fires: most exchanges have ended by then, so most of their timers need no other one. */
+const FIRST_CHECK_MS = 100;
 
 interface Entry extends DueEntry {
   readonly run: () => void;
@@ -23,19 +22,19 @@ interface Entry extends DueEntry {
 
 export class Timers {
   readonly #due = new DueHeap<Entry>();
-  /** How many have been set and not cancelled, also those that are never due and in no heap. */
+  /** How many are set and not cancelled, including those that are never due and therefore not in the heap. */
   #count = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
-  /** Never later than the earliest of them; often earlier, where that one has been put off or cancelled. */
+  /** Never later than the earliest entry is due; earlier if that entry was postponed or cancelled. */
   #firesAt = Number.POSITIVE_INFINITY;
 
-  /** Calls `run` after `afterMs`, and not again until it is moved. What it throws is logged, and affects no other work. */
+  /** Calls `run` after `afterMs`, and not again until it is moved. An exception is logged and affects no other work. */
   set(afterMs: number, run: () => void): Due {
     const now = performance.now();
     const entry: Entry = { at: now + afterMs, index: -1, run, isCancelled: false };
     this.#count += 1;
     this.#due.put(entry);
-    if (this.#timer === null) this.#arm(Math.min(entry.at, now + FIRST_LOOK_MS));
+    if (this.#timer === null) this.#arm(Math.min(entry.at, now + FIRST_CHECK_MS));
     else this.#fireBy(entry.at);
     return {
       move: (ms) => {
@@ -54,7 +53,7 @@ export class Timers {
     };
   }
 
-  /** What `promise` resolves with, or `null` after `ms`. */
+  /** The value of `promise`, or `null` after `ms`. */
   firstOf<T>(promise: Promise<T>, ms: number): Promise<T | null> {
     return raceTimer(() => promise, ms, this);
   }
@@ -70,7 +69,7 @@ export class Timers {
       this.#timer = setTimeout(() => this.#fire(), at - performance.now());
       this.#firesAt = at;
     } catch (error) {
-      // The object has no timer left. The next `set` tries again; no exchange may lose its answer for this.
+      // The object has no timer left. The next `set` tries again. Only logged, so that no exchange loses its answer.
       console.error({ message: "no timer could be set", reason: String(error) });
     }
   }
@@ -85,7 +84,7 @@ export class Timers {
     this.#stop();
     const now = performance.now();
     for (const entry of this.#due.takeDue(now)) {
-      // Work before it has cancelled or moved it.
+      // An entry that ran earlier in this loop has cancelled or moved it.
       if (entry.isCancelled || entry.index !== -1 || entry.at > now) continue;
       try {
         entry.run();
@@ -99,32 +98,32 @@ export class Timers {
 }
 
 export interface DueEntry {
-  /** When it is due. Infinity: never, as long as it is not moved. */
+  /** When it is due. Infinity: never, unless it is moved. */
   at: number;
-  /** Its place in the heap; -1: it is in none. Only the heap writes it. */
+  /** Its index in the heap; -1: not in the heap. Only the heap writes it. */
   index: number;
 }
 
 /**
- * Entries in the order of their times, as a binary heap. Each knows its place, so that one among thousands is taken out or
- * moved in a few steps. The commonest move costs nothing: an entry that is put off stays where it is until its old time comes.
+ * Entries in the order of their times, as a binary heap. Each entry knows its index, so that one among thousands is removed or
+ * moved in a few steps. The most common move costs nothing: a postponed entry stays where it is until its old time comes.
  */
 export class DueHeap<Item extends DueEntry> {
-  /** Ordered by `#lookAt`, the time at which an entry is looked at: never later than it is due. */
+  /** Ordered by `#checkAt`, the time at which an entry is checked: never later than it is due. */
   readonly #entries: Item[] = [];
-  readonly #lookAt: number[] = [];
+  readonly #checkAt: number[] = [];
 
-  /** No later than the earliest entry is due; `null` when there is none. */
+  /** A time no later than the earliest entry is due; `null` when the heap is empty. */
   get earliest(): number | null {
-    return this.#lookAt[0] ?? null;
+    return this.#checkAt[0] ?? null;
   }
 
-  /** Puts an entry, new or moved, where its time belongs. */
+  /** Puts a new or moved entry at its place. */
   put(entry: Item): void {
     if (entry.index === -1) {
       if (entry.at === Number.POSITIVE_INFINITY) return;
       this.#rise(this.#entries.length, entry, entry.at);
-    } else if (entry.at < (this.#lookAt[entry.index] ?? 0)) this.#rise(entry.index, entry, entry.at);
+    } else if (entry.at < (this.#checkAt[entry.index] ?? 0)) this.#rise(entry.index, entry, entry.at);
   }
 
   remove(entry: Item): void {
@@ -132,63 +131,63 @@ export class DueHeap<Item extends DueEntry> {
     if (index === -1) return;
     entry.index = -1;
     const last = this.#entries.pop();
-    const lookAt = this.#lookAt.pop();
-    if (last === undefined || lookAt === undefined || last === entry) return;
-    if (lookAt < (this.#lookAt[index] ?? 0)) this.#rise(index, last, lookAt);
-    else this.#sink(index, last, lookAt);
+    const checkAt = this.#checkAt.pop();
+    if (last === undefined || checkAt === undefined || last === entry) return;
+    if (checkAt < (this.#checkAt[index] ?? 0)) this.#rise(index, last, checkAt);
+    else this.#sink(index, last, checkAt);
   }
 
-  /** Takes out all entries that are due by `now`, the earliest first. */
+  /** Removes and returns all entries that are due by `now`, earliest first. */
   takeDue(now: number): readonly Item[] {
     const due: Item[] = [];
     for (;;) {
       const [entry] = this.#entries;
-      const [lookAt] = this.#lookAt;
-      if (entry === undefined || lookAt === undefined || lookAt > now) return due;
+      const [checkAt] = this.#checkAt;
+      if (entry === undefined || checkAt === undefined || checkAt > now) return due;
       if (entry.at <= now) {
         this.remove(entry);
         due.push(entry);
       }
-      // It has been put off since.
+      // It has been postponed since.
       else if (entry.at === Number.POSITIVE_INFINITY) this.remove(entry);
       else this.#sink(0, entry, entry.at);
     }
   }
 
   /** Finds the place of an entry at `index` or nearer to the front. */
-  #rise(index: number, entry: Item, lookAt: number): void {
+  #rise(index: number, entry: Item, checkAt: number): void {
     let at = index;
     while (at > 0) {
       const above = (at - 1) >> 1;
       const other = this.#entries[above];
-      const otherAt = this.#lookAt[above];
-      if (other === undefined || otherAt === undefined || otherAt <= lookAt) break;
+      const otherAt = this.#checkAt[above];
+      if (other === undefined || otherAt === undefined || otherAt <= checkAt) break;
       this.#set(at, other, otherAt);
       at = above;
     }
-    this.#set(at, entry, lookAt);
+    this.#set(at, entry, checkAt);
   }
 
   /** Finds the place of an entry at `index` or further back. */
-  #sink(index: number, entry: Item, lookAt: number): void {
+  #sink(index: number, entry: Item, checkAt: number): void {
     let at = index;
     for (;;) {
       const left = 2 * at + 1;
       const right = left + 1;
-      const isRight = (this.#lookAt[right] ?? Number.POSITIVE_INFINITY) < (this.#lookAt[left] ?? 0);
+      const isRight = (this.#checkAt[right] ?? Number.POSITIVE_INFINITY) < (this.#checkAt[left] ?? 0);
       const below = isRight ? right : left;
       const other = this.#entries[below];
-      const otherAt = this.#lookAt[below];
-      if (other === undefined || otherAt === undefined || otherAt >= lookAt) break;
+      const otherAt = this.#checkAt[below];
+      if (other === undefined || otherAt === undefined || otherAt >= checkAt) break;
       this.#set(at, other, otherAt);
       at = below;
     }
-    this.#set(at, entry, lookAt);
+    this.#set(at, entry, checkAt);
   }
 
-  #set(index: number, entry: Item, lookAt: number): void {
+  #set(index: number, entry: Item, checkAt: number): void {
     this.#entries[index] = entry;
-    this.#lookAt[index] = lookAt;
+    this.#checkAt[index] = checkAt;
     entry.index = index;
   }
 }

@@ -1,5 +1,5 @@
-// Asks the origin itself whether a lost attempt took effect (`unknown = "verify"`), with the credential that the attempt was
-// claimed with. core/question.ts decides what an answer means, and questions.ts when to ask.
+// Asks the origin whether a lost attempt took effect (`unknown = "verify"`), with the credential of the attempt's own request.
+// core/question.ts decides what an answer means; questions.ts decides when to ask.
 
 import type { Origin } from "../config/resolved.ts";
 import type { LifeCycleEvent, Step } from "../core/events.ts";
@@ -30,13 +30,13 @@ export interface VerificationPorts {
 /** The largest answer that is kept; a larger one settles the record without its response. */
 const MAX_BYTES = 1 << 20;
 
-/** How long a question may take in all, with its second chance and the last byte of the answer; a route may allow less. */
+/** How long a question may take in total, including its second chance and the whole answer; a route may allow less. */
 export const QUESTION_MS = 30_000;
 
 /**
- * Asks what became of the record's last attempt, and settles the record if the origin knows. `own` is the question as another
- * caller would ask it, with that caller's credential: a second chance where the origin no longer accepts the claim's.
- * Rejects when the store fails.
+ * Asks what became of the record's last attempt, and settles the record if the origin knows. `own` is the question of another
+ * caller, with that caller's credential: a second chance when the origin no longer accepts the claim's credential. Rejects when
+ * the store fails.
  */
 export async function verify(
   id: RecordId,
@@ -49,7 +49,7 @@ export async function verify(
   const { reply } = step(id, { type: "verify" }, policy);
   if (reply.type !== "ask") return;
   const attemptId = reply.record.attempt.id;
-  // Found again: the step moves the record if it has just noticed the end of the lock.
+  // Read again, because a step that ends the lock moves the record to another bucket.
   const text = ledger.verification(id, ledger.find(id));
   // A question equal to the claim's carries no other credential.
   const others = JSON.stringify(own) === text ? null : own;
@@ -73,7 +73,7 @@ type Answer =
   | { readonly kind: "done"; readonly status: number; readonly response: StoredResponse | null }
   | { readonly kind: "absent" | "rejected" | "open" };
 
-/** Asks with the claim's credential and, where the origin rejects that, with the caller's. */
+/** Asks with the claim's credential and, if the origin rejects that, with the caller's. */
 async function askInTurn(
   claims: Verification | null,
   own: Verification | null,
@@ -92,7 +92,7 @@ async function ask(
   leftMs: number,
   ports: VerificationPorts,
 ): Promise<Answer> {
-  // The route's `timeout` covers the whole question: an answer that trickles in counts as none.
+  // The route's `timeout` covers the whole question: an answer that is not complete by then does not count.
   const totalMs = Math.min(verification.timeoutMs, leftMs);
   const request = { ...verification, method: "GET", body: null, totalMs };
   const answer = await callOrigin(request, ports.target(verification.origin), ports);
@@ -120,7 +120,7 @@ async function ask(
 
 const OPEN: Answer = { kind: "open" };
 
-/** As the claim wrote it, in this deployment or one before. */
+/** Reads what the claim wrote, in this deployment or an earlier one. */
 function parse(text: string | null): Verification | null {
   return text === null ? null : JSON.parse(text);
 }

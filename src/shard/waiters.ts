@@ -7,22 +7,22 @@ import type { ExchangeHead } from "../http/message.ts";
 import type { AnswerFor, ExchangeAnswer } from "./answers.ts";
 import type { Timers } from "./timers.ts";
 
-/** Waiters for one record: a client that has lost an answer sends a retry or two, not a hundred at once. */
+/** Waiters for one record: a client that has lost an answer sends one or two retries, not a hundred. */
 export const MAX_PER_RECORD = 100;
 
 /**
- * Waiters in one object, whose memory is one isolate's: each holds its request's head and the connection to its Worker, some
- * 20 KiB in all, so at most 20 of 128 MB.
+ * Waiters in one object. Each holds its request's head and the connection to its Worker, about 20 KiB, so together at most 20 MB
+ * of the isolate's 128 MB.
  */
 export const MAX_PER_SHARD = 1000;
 
 export type Woken =
   /** Something has changed: the waiter re-checks the record. */
-  | { readonly kind: "look" }
+  | { readonly kind: "recheck" }
   /** The attempt's answer is also this waiter's. */
   | { readonly kind: "answered"; readonly answer: ExchangeAnswer }
   | { readonly kind: "time-up" }
-  /** The client has disconnected: nothing is started for it. */
+  /** The client has disconnected, so nothing is started for it. */
   | { readonly kind: "left" }
   /** All places are taken. */
   | { readonly kind: "full" };
@@ -31,9 +31,9 @@ export interface Wait {
   readonly head: ExchangeHead;
   /** Whether the wait ends when the answer begins, so that the request can follow it. */
   readonly untilBegun: boolean;
-  /** How long at most; Infinity where what is waited for has an end of its own. */
+  /** The longest wait; Infinity when the awaited work has a time limit of its own. */
   readonly ms: number;
-  /** Aborts when the client disconnects; `null` where that is not known. */
+  /** Aborts when the client disconnects; `null` when that cannot be known. */
   readonly caller: AbortSignal | null;
   /** Whether the waiter takes one of the places. */
   readonly isCounted: boolean;
@@ -59,16 +59,16 @@ export class Waiters {
 
   /** Wakes all waiters: with an answer that they share, or to re-check the record. */
   wake(answerFor: AnswerFor | null): void {
-    for (const { head, end } of this.#all) end(answerFor === null ? LOOK : wokenWith(answerFor, head));
+    for (const { head, end } of this.#all) end(answerFor === null ? RECHECK : wokenWith(answerFor, head));
   }
 
   /** Wakes the waiters that follow the answer from its beginning. */
   wakeFollowers(): void {
-    for (const { untilBegun, end } of this.#all) if (untilBegun) end(LOOK);
+    for (const { untilBegun, end } of this.#all) if (untilBegun) end(RECHECK);
   }
 }
 
-const LOOK = { kind: "look" } as const;
+const RECHECK = { kind: "recheck" } as const;
 
 /** Never throws: an answer that fails for one waiter must not keep the others waiting. */
 function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
@@ -76,7 +76,7 @@ function wokenWith(answerFor: AnswerFor, head: ExchangeHead): Woken {
     return { kind: "answered", answer: answerFor(head) };
   } catch (error) {
     console.error({ message: "an answer could not be shared", reason: String(error) });
-    return LOOK;
+    return RECHECK;
   }
 }
 
@@ -110,13 +110,13 @@ export class WaitingRoom {
     return promise;
   }
 
-  /** Waits for something that runs anyway. Rejects if that rejects. */
+  /** Waits for work that runs whether or not anyone waits. Rejects if that work rejects. */
   async until(running: Promise<void>, wait: Wait): Promise<Woken> {
     const waiters = new Waiters();
     const wake = (): void => waiters.wake(null);
     running.then(wake, wake);
     const woken = await this.wait(waiters, wait);
-    if (woken.kind === "look") await running;
+    if (woken.kind === "recheck") await running;
     return woken;
   }
 

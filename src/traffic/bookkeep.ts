@@ -1,7 +1,7 @@
-// Bookkeeping beside an operation: counts, logs, the alarm, what is remembered of an origin. It may fail for reasons of its
-// own (a full disk, a limit of the platform), and an operation must never be judged by that.
+// Bookkeeping beside an operation: counts, logs, the alarm, knowledge about an origin. It may fail for reasons of its own (a full
+// disk, a platform limit), and such a failure must never change the result of the operation.
 
-/** Runs it; a failure is logged under the name `what`, and changes nothing for whoever called. */
+/** Calls `run`. A failure is logged under the name `what` and does not affect the caller. */
 export function bookkeep(what: string, run: () => void): void {
   try {
     run();

@@ -1,9 +1,9 @@
-// One exchange as a data point of Workers Analytics Engine. The order of blobs and doubles is what queries name (README.md,
-// "Analytics Engine"): a new one goes to the end.
+// One exchange as a data point of Workers Analytics Engine. Queries name blobs and doubles by their position (README.md,
+// "Analytics Engine"), so a new one goes to the end.
 
 import type { ExchangeReport } from "./traffic.ts";
 
-/** An Analytics Engine dataset, as far as it is used here. */
+/** The part of an Analytics Engine dataset that is used here. */
 export interface Dataset {
   writeDataPoint(point: DataPoint): void;
 }
@@ -14,7 +14,7 @@ export interface DataPoint {
   readonly doubles: readonly number[];
 }
 
-/** The platform takes no more of an index (Analytics Engine, "Limits"); a path is ASCII. */
+/** The platform allows no longer index (Analytics Engine, "Limits"). A path is ASCII, so characters are bytes. */
 const INDEX_BYTES = 96;
 
 export function dataPointOf(report: ExchangeReport, keyHash: string | null, where: string): DataPoint {

@@ -1,5 +1,5 @@
-// Reports an exchange when it is over: counts it, logs it, sends it to the dataset, and tells the client where the time went. The
-// log never holds a key, a body, a credential or a query, only the fields below.
+// Reports an exchange at its end: counts it, logs it, sends it to the dataset, and adds `Server-Timing` to the response. The log
+// never holds a key, a body, a credential or a query, only the fields below.
 
 import { isTrouble, type LogRule, type Outcome } from "../core/outcome.ts";
 import { keyHashOf } from "../core/units.ts";
@@ -8,14 +8,14 @@ import { type Dataset, dataPointOf } from "./data-point.ts";
 import { spanIdOf, type Trace } from "./trace-context.ts";
 import type { ExchangeReport, Traffic } from "./traffic.ts";
 
-/** What a route wants to be reported, and the trace that its request is part of. */
+/** What the route reports, and the trace that its request belongs to. */
 export interface Telemetry {
   readonly log: LogRule;
   readonly serverTiming: boolean;
   readonly trace: Trace | null;
 }
 
-/** What is known of an exchange when it begins. */
+/** What is known about an exchange when it begins. */
 export interface SpanStart {
   readonly route: string;
   /** `null` until it is known. */
@@ -23,17 +23,17 @@ export interface SpanStart {
   readonly telemetry: Telemetry;
 }
 
-/** One exchange while it lasts. */
+/** One exchange while it runs. */
 export interface ExchangeSpan extends Telemetry {
   readonly route: string;
   recordId: string | null;
   attempt: number | null;
-  /** Of the attempt that this exchange has started. */
+  /** The id of the attempt that this exchange has started. */
   attemptId: string | null;
   originMs: number | null;
   waitedMs: number;
   readonly at: number;
-  /** By the clock that never goes back. */
+  /** By the monotonic clock. */
   readonly begunMs: number;
 }
 
@@ -59,11 +59,11 @@ export class ExchangeReporter {
   }
 
   /**
-   * The exchange is answered. Returns the response, which must be of the gateway's own making. Never throws: an answer that is lost
-   * here would look as if the shard had failed, and the request would be sent once more.
+   * Reports an answered exchange. Returns the response, which the gateway must have made, since its headers are changed. Never
+   * throws: an answer lost here would look as if the shard had failed, and the request would be sent again.
    */
   finish(span: ExchangeSpan, response: Response, outcome: Outcome): Response {
-    bookkeep("telling of an exchange", () => this.#report(span, response, outcome));
+    bookkeep("reporting an exchange", () => this.#report(span, response, outcome));
     return response;
   }
 
@@ -79,7 +79,7 @@ export class ExchangeReporter {
     this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
   }
 
-  /** A request without a key has gone to the origin as it came. */
+  /** Counts a request without a key that went to the origin unchanged. */
   passed(route: string): void {
     bookkeep("counting a request", () => {
       this.traffic.passed(route, Date.now());
@@ -112,14 +112,14 @@ function keyHashIn(recordId: string | null): string | null {
 }
 
 /**
- * `Server-Timing` (W3C Server Timing): where the time of an exchange went, in whole milliseconds. It says no more than a client's
- * own clock and the other headers do.
+ * `Server-Timing` (W3C Server Timing): how an exchange spent its time, in whole milliseconds. It reveals no more than the client's
+ * own clock and the other headers.
  */
 const TIMING_HEADER = "server-timing";
 
 function addServerTiming({ headers }: Response, report: ExchangeReport): void {
   const { outcome } = report;
-  // What the origin said of the first exchange does not hold for this one.
+  // Replaces the origin's timing of the first exchange, which is wrong for this one.
   if (outcome === "replay" || outcome === "attached") headers.set(TIMING_HEADER, serverTimingValue(report));
   else headers.append(TIMING_HEADER, serverTimingValue(report));
 }
@@ -131,7 +131,7 @@ export function serverTimingValue({ outcome, durationMs, originMs, waitedMs }: E
   return `${origin}${wait}gateway;dur=${Math.round(gatewayMs)}${outcome === "replay" ? ';desc="replay"' : ""}`;
 }
 
-/** Notes how long a call to the origin takes, until the headers of its response. On Cloudflare, clocks stand still except for I/O. */
+/** Notes how long a call to the origin takes until its response headers. On Cloudflare, clocks advance only with I/O. */
 export async function timed<T>(span: ExchangeSpan, call: Promise<T>): Promise<T> {
   const begunMs = performance.now();
   const outcome = await call;
@@ -139,7 +139,7 @@ export async function timed<T>(span: ExchangeSpan, call: Promise<T>): Promise<T>
   return outcome;
 }
 
-/** Notes how long an exchange waits for what it does not do itself. */
+/** Notes how long an exchange waits for work that it does not do itself. */
 export async function waited<T>(span: ExchangeSpan, other: Promise<T>): Promise<T> {
   const begunMs = performance.now();
   try {

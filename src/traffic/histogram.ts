@@ -1,10 +1,10 @@
-// How long things took, in bins of fixed bounds: to count one is a short search and two additions.
+// A histogram of durations with fixed bins: each observation costs a short search and two additions.
 
-/** Upper bounds of the bins in milliseconds; what takes longer counts in one more bin. */
+/** Upper bounds of the bins in milliseconds; longer durations count in one more bin. */
 export const BOUNDS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000] as const;
 
 export interface HistogramCounts {
-  /** One for each bound, and one beyond; each counts what is in no bin before it. */
+  /** One count for each bin, and one for longer durations; each excludes the bins before it. */
   readonly counts: readonly number[];
   readonly sumMs: number;
 }

@@ -1,5 +1,5 @@
-// The numbers of one route. They live in memory and are never written: an object that is evicted begins at zero again, which
-// is an ordinary reset of a counter to whoever collects them.
+// The numbers of one route. They live in memory and are never written: an evicted object begins at zero again, which collectors
+// treat as an ordinary counter reset.
 
 import { OUTCOMES, type Outcome } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS, type AttemptVerdict } from "../core/timeline.ts";
@@ -10,13 +10,13 @@ export interface RouteNumbers {
   readonly route: string;
   readonly requests: readonly number[];
   readonly verdicts: readonly number[];
-  /** First ones of their record, and those after them. */
+  /** The first attempts of their records, and all later attempts. */
   readonly attempts: readonly [first: number, again: number];
   readonly origin: HistogramCounts;
   readonly gateway: HistogramCounts;
 }
 
-/** How many exchanges of a route ended so, in all and in each of the last `MINUTES`, the present one last. */
+/** How many exchanges of a route had an outcome: in total, and in each of the last `MINUTES`, with the current minute last. */
 export interface OutcomeCounts {
   readonly route: string;
   readonly outcome: Outcome;
@@ -32,12 +32,12 @@ const VERDICT_INDEX = new Map<AttemptVerdict, number>(ATTEMPT_VERDICTS.map((verd
 export class RouteCounters {
   readonly #route: string;
   readonly #requests = new Float64Array(OUTCOMES.length);
-  /** The same, of all that has ever been counted here. */
+  /** The same since the beginning; `take` does not reset it. */
   readonly #ever = new Float64Array(OUTCOMES.length);
   readonly #verdicts = new Float64Array(ATTEMPT_VERDICTS.length);
   /** A ring of minutes, each with a count for each outcome. */
   readonly #minutes = new Uint32Array(MINUTES * OUTCOMES.length);
-  /** Minutes since the epoch; what lies `MINUTES` before it is overwritten. */
+  /** The current minute since the epoch; minutes that are `MINUTES` older are overwritten. */
   #minute = 0;
   #first = 0;
   #again = 0;
@@ -88,7 +88,7 @@ export class RouteCounters {
     };
   }
 
-  /** What has been counted since this was last called; `outcomes` still has all of it. */
+  /** The counts since the last call; `outcomes` still includes them. */
   take(): RouteNumbers {
     const { numbers } = this;
     this.#requests.fill(0);
@@ -100,7 +100,7 @@ export class RouteCounters {
     return numbers;
   }
 
-  /** What was counted elsewhere, as if all of it had come in `minute`. */
+  /** Adds counts from elsewhere, as if all had come in `minute`. */
   add(numbers: RouteNumbers, minute: number): void {
     numbers.requests.forEach((count, at) => this.#count(at, count, minute));
     numbers.verdicts.forEach((count, at) => increase(this.#verdicts, at, count));
@@ -110,7 +110,7 @@ export class RouteCounters {
     this.#gateway.add(numbers.gateway);
   }
 
-  /** Those outcomes that have come at all. */
+  /** The outcomes that have occurred. */
   outcomes(minute: number): readonly OutcomeCounts[] {
     if (minute !== this.#minute) this.#moveTo(minute);
     return OUTCOMES.map((outcome, at) => ({
@@ -124,7 +124,7 @@ export class RouteCounters {
     })).filter(({ count }) => count > 0);
   }
 
-  /** A clock that has gone back counts in the minute that it had reached. */
+  /** If the clock has gone back, counts stay in the latest minute that it had reached. */
   #moveTo(minute: number): void {
     const passed = Math.min(MINUTES, minute - this.#minute);
     for (let back = 0; back < passed; back += 1) {

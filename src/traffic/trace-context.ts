@@ -1,7 +1,7 @@
-// W3C Trace Context: a trace that a request is part of is passed on, with the attempt as the parent of what the origin does.
-// The gateway begins none: its word on sampling would overrule the origin's own.
+// W3C Trace Context: the trace of a request is passed on, with the attempt as the parent of the origin's spans. The gateway never
+// begins a trace, because its sampling decision would overrule the origin's own.
 
-/** What an attempt needs of its client's `traceparent`. */
+/** The parts of the client's `traceparent` that an attempt needs. */
 export interface Trace {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
@@ -18,7 +18,7 @@ const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a
 /** The flags that version 00 defines: sampled, and random. All others are set to zero (section 3.2.2.5). */
 const KNOWN_FLAGS = 0x03;
 
-/** `null` where there is none, or none that can be read: it is not passed on then, nor is its `tracestate`. */
+/** `null` when it is absent or malformed; then neither it nor its `tracestate` is passed on. */
 export function parseTraceparent(value: string | null): Trace | null {
   const [, version, traceId, flags, rest] = (value === null ? null : TRACEPARENT.exec(value)) ?? [];
   if (traceId === undefined || flags === undefined) return null;
@@ -27,7 +27,7 @@ export function parseTraceparent(value: string | null): Trace | null {
   return { traceId, flags: `0${known}` };
 }
 
-/** The attempt as a span: the last 64 bits of its random id, of which the first is always set. */
+/** The span id of an attempt: the last 64 bits of its random id. Their first bit is always set, so it is never zero. */
 export function spanIdOf(attemptId: string): string {
   return attemptId.replaceAll("-", "").slice(-16);
 }

@@ -1,12 +1,12 @@
-// What the Worker answers alone is counted in its isolate, which may go at any time and which nobody can ask. So it hands its
-// counts over to a shard: in one call for all of them, soon after the first and seldom after that. Requests never wait for it.
+// Exchanges that the Worker answers alone are counted in its isolate, which may end at any time and cannot be queried. So the
+// isolate hands its counts over to a shard, all in one call: soon after the first, and seldom after that. Requests never wait for it.
 
 import { type Traffic, TRAFFIC_URL } from "./traffic.ts";
 
-/** The first counts are handed over after this time. */
+/** The delay of the first call. */
 const FIRST_MS = 1000;
 
-/** Between two calls, so that a busy isolate costs six object requests a minute; below the platform's 30 s for `waitUntil`. */
+/** The time between two calls: a busy isolate costs six object requests a minute. Below the platform's 30 s for `waitUntil`. */
 const EVERY_MS = 10_000;
 
 export interface TrafficFlusherPorts {
@@ -18,7 +18,7 @@ export interface TrafficFlusherPorts {
 
 export class TrafficFlusher {
   readonly #ports: TrafficFlusherPorts;
-  /** When the next call is due; one that did not come by twice its time was lost with its request. */
+  /** When the next call is due; a call that is more than EVERY_MS late was lost with its request. */
   #dueAt = Number.NEGATIVE_INFINITY;
   #isDue = false;
 
@@ -26,7 +26,7 @@ export class TrafficFlusher {
     this.#ports = ports;
   }
 
-  /** Something has been counted. */
+  /** To be called when something has been counted. */
   counted(): void {
     const now = performance.now();
     if (this.#isDue && now < this.#dueAt + EVERY_MS) return;
@@ -41,7 +41,7 @@ export class TrafficFlusher {
     );
   }
 
-  /** Hands over what there is; what cannot be handed over is kept for the next time. Never rejects. */
+  /** Hands over the counts; if that fails, they are kept for the next call. Never rejects. */
   async flush(): Promise<void> {
     const { shard, traffic } = this.#ports;
     if (traffic.isEmpty) return;

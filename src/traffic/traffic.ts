@@ -1,31 +1,31 @@
-// The traffic that one object, or one isolate, has seen: counts by route, and the latest exchanges. Plain additions in memory;
-// what is said of them is made when somebody asks.
+// The traffic of one object or one isolate: counts by route, and the latest exchanges. Counting only adds in memory; reports are
+// computed on request.
 
 import type { Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
 import { isNothing, type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
 
-/** One exchange that is over. */
+/** One exchange that has ended. */
 export interface ExchangeReport {
   /** When its request came, in milliseconds since the epoch. */
   readonly at: number;
   /** The path of its route, as configured. */
   readonly route: string;
-  /** `null` where the request has no valid key. */
+  /** `null` when the request has no valid key. */
   readonly recordId: string | null;
   readonly outcome: Outcome;
   readonly status: number;
-  /** The number of the attempt that was started, or whose answer this is; `null` where there is none. */
+  /** The number of the attempt that was started, or whose answer this is; `null` without an attempt. */
   readonly attempt: number | null;
-  /** Until the answer was ready to be told. */
+  /** Until the answer was ready. */
   readonly durationMs: number;
-  /** Of that, from the call to the origin until the headers of its response; `null` where it was not called. */
+  /** The part from the call to the origin until its response headers; `null` when it was not called. */
   readonly originMs: number | null;
-  /** Of that, waiting for the attempt of another request. */
+  /** The part spent waiting for the attempt of another request. */
   readonly waitedMs: number;
 }
 
-/** What an isolate hands over to a shard. */
+/** The counts that an isolate hands over to a shard. */
 export interface TrafficBatch {
   readonly routes: readonly RouteNumbers[];
   readonly exchanges: readonly ExchangeReport[];
@@ -37,14 +37,14 @@ export const TRAFFIC_URL = "https://key-shard/traffic";
 /** Where the counts of all shards are added up; answers with the totals. */
 export const TOTALS_URL = "https://key-shard/totals";
 
-/** How many exchanges are remembered: a page of them for somebody who looks, whatever the number of shards. */
+/** How many exchanges are remembered: enough to fill a page for an operator with any number of shards. */
 const MAX_EXCHANGES = 100;
 
 const MINUTE_MS = 60_000;
 
 export class Traffic {
   #routes = new Map<string, RouteCounters>();
-  /** A ring; the times at which they were counted stand beside them and never decrease. */
+  /** A ring; `#countedAt` has the times at which they were counted, which never decrease. */
   #exchanges: ExchangeReport[] = [];
   #countedAt: number[] = [];
   #next = 0;
@@ -58,13 +58,13 @@ export class Traffic {
     const { route, outcome, durationMs, originMs, waitedMs } = report;
     const counters = this.#countersOf(route);
     counters.request(outcome, minuteOf(now));
-    // Nothing was sent, so nothing was waited for.
+    // If the origin was unreachable, nothing was sent, so there is no origin time.
     if (originMs !== null && outcome !== "origin-unreachable") counters.origin(originMs);
     counters.gateway(Math.max(0, durationMs - (originMs ?? 0) - waitedMs));
     this.#remember(report, now);
   }
 
-  /** One that went to the origin without a key, and is none of the gateway's answers. */
+  /** Counts a request that went to the origin without a key. It is not an exchange. */
   passed(route: string, now: number): void {
     this.#countersOf(route).request("passed-through", minuteOf(now));
   }
@@ -81,7 +81,7 @@ export class Traffic {
     return [...this.#routes.values()].map(({ numbers }) => numbers);
   }
 
-  /** What has been counted since this was last called, of the routes that have any; `outcomes` still has all of it. */
+  /** The counts since the last call, for routes that have any; `outcomes` still includes them. */
   takeNew(): readonly RouteNumbers[] {
     return [...this.#routes.values()].map((counters) => counters.take()).filter((numbers) => !isNothing(numbers));
   }
@@ -90,7 +90,7 @@ export class Traffic {
     return [...this.#routes.values()].flatMap((counters) => counters.outcomes(minuteOf(now)));
   }
 
-  /** Those that were counted after `after` and not after `upTo`, oldest first. */
+  /** The exchanges counted after `after` and not after `upTo`, oldest first. */
   recent(after: number, upTo: number): readonly ExchangeReport[] {
     const inOrder = [...this.#exchanges.keys()].map((at) => (this.#next + at) % this.#exchanges.length);
     return inOrder.flatMap((at) => {
@@ -100,7 +100,7 @@ export class Traffic {
     });
   }
 
-  /** All of it, and begins anew. */
+  /** Returns everything and resets it. */
   take(): TrafficBatch {
     const batch = { routes: this.numbers, exchanges: this.recent(-1, Number.POSITIVE_INFINITY) };
     this.#routes = new Map();

@@ -1,6 +1,6 @@
-// A stream of the runtime that is fed piece by piece, each when the one before it has been taken. Each piece is released as
-// soon as the runtime has taken it: buffers that are left to the garbage collector pile up to hundreds of megabytes before it
-// runs (README.md, "Memory"). A reader that takes nothing for long is let go, because it holds memory and disk of the others.
+// A stream of the runtime that is fed piece by piece, each after the one before it has been taken. Each piece is released as soon
+// as the runtime has taken it: buffers left to the garbage collector pile up to hundreds of megabytes before it runs (README.md,
+// "Memory"). An idle reader is disconnected after a time, because it holds memory and disk that others need.
 
 import type { BodyReader } from "../../http/body-reader.ts";
 import { storedBytes } from "../store/bodies.ts";
@@ -8,26 +8,26 @@ import type { Due, Timers } from "../timers.ts";
 
 export interface BytePipe {
   readonly readable: ReadableStream<Uint8Array>;
-  /** Breaks the stream for its reader, whatever it has taken so far. */
+  /** Breaks the stream for its reader, no matter how much has been read. */
   readonly abort: (reason: Error) => void;
 }
 
-/** How long a reader may take nothing of what is there for it. */
+/** How long a reader may take nothing while bytes are ready for it. */
 export interface Patience {
   readonly timers: Timers;
   readonly idleMs: number;
 }
 
 /**
- * How many bytes are offered at a time: a reader that has taken so many has not stood still. Bytes count as taken when the
- * runtime has taken them; the network behind it may hold some more.
+ * How many bytes are offered at a time: a reader that has taken these is not idle. Bytes count as taken when the runtime has taken
+ * them; the network may hold some more.
  */
 const STEP_BYTES = 64 * 1024;
 
 /**
- * Cancels `body` when nothing more is read: at its end, after a break, or because the reader has left. A body that breaks off
- * breaks the stream. `length` becomes the Content-Length, and a body of any other length breaks the stream; `null` for a length
- * that is not known. `patience` is for the reader; `null` where the caller watches over it.
+ * Cancels `body` when reading ends: at its end, after a failure, or because the reader has disconnected. A body that breaks off
+ * breaks the stream. `length` becomes the Content-Length, and a body of any other length breaks the stream; `null`: unknown.
+ * `patience` limits how long the reader may be idle; `null` if the caller limits that itself.
  */
 export function bytePipe(body: BodyReader, length: number | null, patience: Patience | null): BytePipe {
   const { readable, writable } = length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
@@ -44,7 +44,7 @@ export function bytePipe(body: BodyReader, length: number | null, patience: Pati
     writer.abort(reason).catch(ignore);
     close();
   };
-  // Only here does it show that a reader leaves while no piece is on its way.
+  // Only this promise shows that a reader has disconnected while no piece is being written.
   writer.closed.catch(close);
   pump(body, writer, idle).then(close, abort);
   return { readable, abort };
@@ -75,37 +75,37 @@ function stepsOf(bytes: Uint8Array): readonly Uint8Array[] {
   return Array.from({ length: count }, (_, at) => bytes.subarray(at * STEP_BYTES, (at + 1) * STEP_BYTES));
 }
 
-/** A reader is let go when it has taken nothing at so many looks in a row. */
-const LOOKS = 4;
+/** A reader is disconnected when it has taken nothing at this many checks in a row. */
+const CHECKS = 4;
 
 /**
- * A look does not count when so much has been stored since the one before. Under a heavy load the runtime may serve some
- * readers only when the load is over (measured: 400 streams that came at once through one shard, on a disk that took 3 MB a
- * second), and the readers cannot help that.
+ * A check does not count if this much has been stored since the last one. Under heavy load the runtime may serve some readers only
+ * after the load is over (measured: 400 streams at once through one shard, on a disk with 3 MB a second), and that is not the
+ * readers' fault.
  */
 const BUSY_BYTES = 1 << 20;
 
-/** Watches over a reader for which something is there. */
+/** Watches a reader while bytes are ready for it. */
 class IdleReader {
   readonly #patience: Patience | null;
-  readonly #letGo: () => void;
+  readonly #onIdle: () => void;
   #due: Due | null = null;
-  /** How many looks are left. */
-  #looks = LOOKS;
-  /** What the isolate had stored at the last look. */
+  /** How many checks are left. */
+  #checksLeft = CHECKS;
+  /** How many bytes the isolate had stored at the last check. */
   #stored = 0;
   #isOver = false;
 
-  constructor(patience: Patience | null, letGo: () => void) {
+  constructor(patience: Patience | null, onIdle: () => void) {
     this.#patience = patience;
-    this.#letGo = letGo;
+    this.#onIdle = onIdle;
   }
 
   begin(): void {
     if (this.#patience === null || this.#isOver) return;
-    this.#looks = LOOKS;
+    this.#checksLeft = CHECKS;
     this.#stored = storedBytes();
-    this.#lookAgain(this.#patience);
+    this.#scheduleCheck(this.#patience);
   }
 
   pause(): void {
@@ -117,21 +117,21 @@ class IdleReader {
     this.#due?.cancel();
   }
 
-  #lookAgain(patience: Patience): void {
-    const afterMs = patience.idleMs / LOOKS;
-    if (this.#due === null) this.#due = patience.timers.set(afterMs, () => this.#look(patience));
+  #scheduleCheck(patience: Patience): void {
+    const afterMs = patience.idleMs / CHECKS;
+    if (this.#due === null) this.#due = patience.timers.set(afterMs, () => this.#check(patience));
     else this.#due.move(afterMs);
   }
 
-  #look(patience: Patience): void {
+  #check(patience: Patience): void {
     const stored = storedBytes();
-    if (stored - this.#stored < BUSY_BYTES) this.#looks -= 1;
+    if (stored - this.#stored < BUSY_BYTES) this.#checksLeft -= 1;
     this.#stored = stored;
-    if (this.#looks > 0) this.#lookAgain(patience);
-    else this.#letGo();
+    if (this.#checksLeft > 0) this.#scheduleCheck(patience);
+    else this.#onIdle();
   }
 }
 
 function ignore(): void {
-  // A stream that has broken already needs no second break.
+  // The stream is already broken.
 }

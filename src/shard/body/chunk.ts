@@ -1,26 +1,25 @@
-// The chunks of a body that are in memory: the one that fills with what comes, and the last one that was written. The first
-// grows as it fills, so that a small body needs little memory, but not beyond its share of what all bodies of the isolate may
-// take together.
+// The chunks of a body that are in memory: the one that is being filled, and the one that was written last. The first grows as it
+// fills, so that a small body needs little memory. It never grows beyond its share of the memory for all bodies of the isolate.
 
 import type { Piece } from "../../http/body-reader.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
 import { CHUNK_BYTES } from "../store/bodies.ts";
 import { holdBytes } from "./read-memory.ts";
 
-/** What the filling chunks of an isolate share of its 128 MB: for each one that fills, two more are being read. */
+/** What all filling chunks of an isolate share of its 128 MB: for each of them, two more chunks are being read. */
 const SHARED_BYTES = 16 << 20;
 
-/** A smaller row costs more than its bytes. */
+/** The smallest limit of a chunk: a smaller row costs more than its bytes. */
 const MIN_BYTES = 32 * 1024;
 
-/** How many chunks fill right now, in all objects of the isolate. */
+/** How many chunks are being filled, in all objects of the isolate. */
 let filling = 0;
 
 export class FillingChunk {
   #bytes = new Uint8Array();
   #limit: number;
   #isFreed = false;
-  /** How many bytes it has. */
+  /** How many bytes it holds. */
   size = 0;
 
   constructor() {
@@ -42,7 +41,7 @@ export class FillingChunk {
     return piece.byteLength;
   }
 
-  /** Gives its bytes away and begins anew. A buffer that is full is given away without a copy. */
+  /** Returns its bytes and begins again empty. A full buffer is handed over without a copy. */
   take(): Uint8Array {
     const isGiven = this.size === this.#bytes.byteLength;
     const bytes = isGiven ? this.#bytes : this.#bytes.slice(0, this.size);
@@ -52,7 +51,7 @@ export class FillingChunk {
     return bytes;
   }
 
-  /** Frees its memory. To be called when nothing more comes: it cannot be filled again. */
+  /** Frees its memory. To be called at the end: it cannot be filled again. */
   free(): void {
     if (this.#isFreed) return;
     this.#isFreed = true;
@@ -74,14 +73,14 @@ function fairShare(): number {
 }
 
 /**
- * The chunk of a body that was written last, in memory for readers that are close behind. It is freed when the last of them
- * has released it. As soon as another chunk is the last one, it counts as memory that its readers hold.
+ * The chunk of a body that was written last, kept in memory for readers that are close behind. It is freed when the last of them
+ * releases it. Once a newer chunk is the last one, it counts as memory that its readers hold.
  */
 export class SharedChunk {
   readonly number: number;
   readonly bytes: Uint8Array;
   #free: () => void;
-  /** Its maker counts as one, until `retire`. */
+  /** Its creator counts as one user until `retire`. */
   #users = 1;
 
   constructor(number: number, bytes: Uint8Array) {
@@ -95,7 +94,7 @@ export class SharedChunk {
     return { kind: "bytes", bytes: this.bytes, release: () => this.#release() };
   }
 
-  /** Another chunk is the last one now, or no reader will come for this one. */
+  /** To be called when a newer chunk is the last one, or when no more readers will come. */
   retire(): void {
     if (this.#users > 1) this.#free = holdBytes(this.bytes);
     this.#release();

@@ -1,11 +1,11 @@
-// Where in a stored body the event ends that a client names in `Last-Event-ID`. To know that, the body has to be looked
-// through, and clients may ask for any id of any body as often as they like. So one search of the shard goes on at a time,
-// by a chunk or some small ones, and then whatever else has come has its turn; searches in different bodies take turns; what
-// has been found is remembered, also how far a search came that found nothing: whoever asks again and again costs nothing.
+// Finds where in a stored body the event ends that a client names in `Last-Event-ID`. This requires a search through the body, and
+// clients may ask for any id of any body as often as they like. So a shard runs one search at a time, one large chunk or some small
+// ones per turn, and pauses in between so that other work runs. Searches in different bodies take turns. Results are remembered,
+// also how far an unsuccessful search came, so that repeated requests cost nothing.
 
 import { EventSearch } from "../../http/event-stream.ts";
 
-/** A place in a stored body. With its chunk, no chunk before it has to be read. */
+/** A position in a stored body. It includes the chunk, so that no earlier chunk has to be read. */
 export interface BodyPosition {
   readonly bytes: number;
   /** The chunk that it is in, and how many bytes lie before that chunk. */
@@ -15,54 +15,54 @@ export interface BodyPosition {
 
 export const START: BodyPosition = { bytes: 0, chunk: 0, before: 0 };
 
-/** A body, as far as it is there now. It only ever grows. */
+/** The part of a body that is stored now. It only grows. */
 export interface SearchedBody {
-  /** No other body ever has this name. */
+  /** Unique: no other body ever has this name. */
   readonly name: string;
   readonly chunks: number;
   /** `null` when it is gone. */
   readonly read: (chunk: number) => Uint8Array | null;
 }
 
-/** In one turn: a chunk of the largest size, or as many small ones as take about as long. */
+/** What one turn reads: a chunk of the largest size, or as many small ones as take about as long. */
 const TURN_BYTES = 256 * 1024;
 const TURN_CHUNKS = 32;
 
-/** Searches that wait for their turn. Further ones are not made: the client gets the stream from its first byte. */
+/** The most searches that wait for their turn. Beyond these, the client gets the stream from its first byte. */
 const MAX_QUEUED = 64;
 const MAX_QUEUED_IN_BODY = 8;
 
-/** How many are remembered, and the longest id of those: a mebibyte in all at most. */
+/** How many searches are remembered, and the longest id among them: together at most 1 MiB. */
 const MAX_REMEMBERED = 256;
 const MAX_REMEMBERED_LENGTH = 1024;
 
 interface Search {
   readonly events: EventSearch;
-  /** What has been looked through: so many chunks, and bytes. */
+  /** How many chunks, and how many bytes, have been searched. */
   chunks: number;
   bytes: number;
   found: BodyPosition | null;
-  /** How many chunks those who wait want to be looked through. */
+  /** How many chunks have to be searched for the waiting requests. */
   until: number;
   readonly waiting: Set<() => void>;
 }
 
 export class EventOffsets {
   readonly #pause: () => Promise<void>;
-  /** The one that was asked for last stands last. */
+  /** The most recently used is last. */
   readonly #remembered = new Map<string, Search>();
-  /** By body; the one whose turn comes next stands first. */
+  /** By body; the one whose turn comes next is first. */
   readonly #queued = new Map<string, { readonly body: SearchedBody; readonly searches: Search[] }>();
   #isRunning = false;
 
-  /** `pause` lets everybody else have a turn. */
+  /** `pause` lets other work run. */
   constructor(pause: () => Promise<void> = nextTurn) {
     this.#pause = pause;
   }
 
   /**
-   * Where the bytes after the event begin; the start where it is not among the chunks that are there now. The body must not
-   * be erased meanwhile. When the caller leaves, nobody wants to know any more, and it resolves at once.
+   * Where the bytes after the event begin; the start if the event is not in the chunks that are stored now. The body must not be
+   * erased meanwhile. Resolves at once when the caller disconnects.
    */
   async find(body: SearchedBody, id: string, caller: AbortSignal | null): Promise<BodyPosition> {
     const search = this.#recall(body.name, id);
@@ -101,7 +101,7 @@ export class EventOffsets {
     return search;
   }
 
-  /** Not when too many wait. */
+  /** Returns `false` when too many searches wait. */
   #enqueue(body: SearchedBody, search: Search): boolean {
     const queue = this.#queued.get(body.name) ?? { body, searches: [] };
     if (!queue.searches.includes(search)) {
@@ -121,7 +121,7 @@ export class EventOffsets {
     try {
       while (this.#takeTurn()) await this.#pause();
     } catch (error) {
-      // Without pauses it would stop everybody.
+      // If `pause` fails, all searches end: without pauses they would block all other work.
       report(error);
       for (const { searches } of this.#queued.values()) for (const search of searches) end(search);
       this.#queued.clear();
@@ -130,15 +130,15 @@ export class EventOffsets {
     }
   }
 
-  /** Goes on with the search whose turn it is. Whether there was one. */
+  /** Continues the search whose turn it is. Returns whether there was one. */
   #takeTurn(): boolean {
     for (const [name, queue] of this.#queued) {
       this.#queued.delete(name);
       const search = queue.searches.shift();
       if (queue.searches.length > 0) this.#queued.set(name, queue);
-      // Whoever asked for it has left.
+      // Every client that asked for it has disconnected.
       if (search === undefined || search.waiting.size === 0) continue;
-      if (!lookOn(search, queue.body) || isOver(search, search.until)) end(search);
+      if (!continueSearch(search, queue.body) || isOver(search, search.until)) end(search);
       else {
         queue.searches.push(search);
         this.#queued.set(name, queue);
@@ -149,8 +149,8 @@ export class EventOffsets {
   }
 }
 
-/** One turn; whether the body is still there. */
-function lookOn(search: Search, { read }: SearchedBody): boolean {
+/** One turn of a search. Returns whether the body still exists. */
+function continueSearch(search: Search, { read }: SearchedBody): boolean {
   const before = search.bytes;
   for (let chunks = 0; chunks < TURN_CHUNKS && search.bytes - before < TURN_BYTES; chunks++) {
     if (isOver(search, search.until)) return true;
@@ -165,7 +165,7 @@ function lookOn(search: Search, { read }: SearchedBody): boolean {
   return true;
 }
 
-/** What cannot be read is of that one body alone. */
+/** Logs a failed read, so that it ends only the searches of this body. */
 function readChunk(read: SearchedBody["read"], chunk: number): Uint8Array | null {
   try {
     return read(chunk);
@@ -176,7 +176,7 @@ function readChunk(read: SearchedBody["read"], chunk: number): Uint8Array | null
 }
 
 function report(error: unknown): void {
-  console.error({ message: "the search for an event broke off", reason: String(error) });
+  console.error({ message: "search for an event failed", reason: String(error) });
 }
 
 function isOver(search: Search, chunks: number): boolean {
@@ -188,7 +188,7 @@ function end({ waiting }: Search): void {
   waiting.clear();
 }
 
-/** A turn of the event loop: a microtask would let nobody in. */
+/** A turn of the event loop: a microtask would let no other work run. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);

@@ -1,6 +1,6 @@
-// A body that is too large for the store, on its way to R2. The upload reads the store's chunks, part by part, as one more reader
-// of the spool, so that hundreds of such bodies hold one piece each. Where R2 fails, the body is not kept and cannot be replayed;
-// the client's transfer goes on.
+// The upload to R2 of a body that is too large for the store. It reads the store's chunks, part by part, as one more reader of the
+// spool, so that hundreds of such bodies hold only one piece each. If R2 fails, the body is not kept and cannot be replayed; the
+// client's transfer continues.
 
 import { type BodyReader, lentPiece, type NextPiece, type Piece, WHOLE } from "../../http/body-reader.ts";
 import { raceTimer } from "../../http/first-of.ts";
@@ -13,23 +13,23 @@ export interface OverflowOptions {
   readonly name: string;
   readonly remote: RemoteBodies;
   readonly spool: Spool;
-  /** For R2, whenever it takes nothing. */
+  /** How long R2 may take nothing. */
   readonly patience: Patience;
-  /** Called once, when it is known that the body will not be kept: no R2 bucket is bound, or R2 failed. */
+  /** Called once if the body will not be kept: no R2 bucket is bound, or R2 failed. */
   readonly lost: () => void;
 }
 
 export class Overflow {
   readonly #options: OverflowOptions;
   #sending: Promise<void> = Promise.resolve();
-  /** How long the body is, as soon as that is known. */
+  /** The body's length, once it is known. */
   #total = Number.POSITIVE_INFINITY;
 
   constructor(options: OverflowOptions) {
     this.#options = options;
   }
 
-  /** Begins with what is in the store already, which has to be kept there until this resolves. */
+  /** Begins with the bytes that are already in the store, which must stay there until this resolves. */
   async begin(): Promise<void> {
     const { name, remote, spool, lost } = this.#options;
     let upload: RemoteUpload | null = null;
@@ -42,7 +42,7 @@ export class Overflow {
     else this.#sending = this.#send(upload, spool.follow());
   }
 
-  /** Resolves when the whole body is in R2, or lost. To be called when all of it has been written to the spool. */
+  /** To be called when the whole body has been written to the spool. Resolves when it is in R2 or lost. */
   async complete(): Promise<void> {
     const { spool } = this.#options;
     this.#total = spool.bytes;
@@ -56,10 +56,10 @@ export class Overflow {
     let breakPart: BytePipe["abort"] = ignore;
     try {
       for (let sent = 0; sent < this.#total;) {
-        // A part is begun when all of it is there, so that a slow origin keeps no connection to R2 waiting.
-        await spool.shows(() => Math.min(sent + PART_BYTES, this.#total));
+        // A part begins only when all of it is durable, so that a slow origin keeps no connection to R2 waiting.
+        await spool.untilDurable(() => Math.min(sent + PART_BYTES, this.#total));
         const length = Math.min(PART_BYTES, this.#total - sent);
-        // The body has turned out to end with the part before.
+        // The body ended exactly with the previous part.
         if (length === 0) break;
         await this.#inTime(async (due) => {
           let left = length;
@@ -77,20 +77,20 @@ export class Overflow {
       }
       await this.#inTime(() => upload.complete());
     } catch (error) {
-      // A body that broke off is no failure of R2: whatever broke it decides what becomes of the record.
+      // If the body broke off, R2 has not failed, and the attempt settles the record.
       if (!spool.isBroken) {
         report(error);
         lost();
       }
-      // Where R2 does nothing, its part is never taken, and would hold the memory of a piece.
-      breakPart(new Error("the part is not sent any more"));
+      // If R2 does nothing, its part is never taken and would hold the memory of a piece.
+      breakPart(new Error("the part is no longer sent"));
     } finally {
       pieces.free();
       body.cancel();
     }
   }
 
-  /** Rejects when R2 does nothing for too long, because a body must not wait for it for ever. */
+  /** Rejects when R2 does nothing for too long, because a body must not wait for it forever. */
   async #inTime<T>(ask: (due: Due) => Promise<T>): Promise<T> {
     const { timers, idleMs } = this.#options.patience;
     const done = await raceTimer(async (due: Due) => ({ value: await ask(due) }), idleMs, timers);
@@ -99,7 +99,7 @@ export class Overflow {
   }
 }
 
-/** The pieces of a body, cut where its parts end. */
+/** The pieces of a body, cut at the ends of its parts. */
 class PartPieces {
   readonly #body: BodyReader;
   /** The end of the last piece, which belongs to the next part. */
@@ -114,7 +114,7 @@ class PartPieces {
     this.#rest = null;
     if (piece.kind === "whole" || piece.bytes.byteLength <= mostBytes) return piece;
     this.#rest = { ...piece, bytes: piece.bytes.subarray(mostBytes) };
-    // The memory of both is given back with the rest.
+    // The memory of both is released with the rest.
     return lentPiece(piece.bytes.subarray(0, mostBytes));
   }
 
@@ -125,9 +125,9 @@ class PartPieces {
 }
 
 function report(error: unknown): void {
-  console.error({ message: "a body could not be put into the bucket", reason: String(error) });
+  console.error({ message: "a body could not be uploaded to R2", reason: String(error) });
 }
 
 function ignore(): void {
-  // No part is on its way, or the pieces of the next part come from the same body.
+  // No part is being sent, or the next part continues with the same body.
 }

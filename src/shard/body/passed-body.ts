@@ -1,5 +1,5 @@
-// The body of an answer that is no result: it is passed on to every client that waited for it, and not kept. Where it is small
-// and quick, they share one buffer; otherwise they read the same chunks, each at its own speed, so that no client costs a copy.
+// The body of an answer that is not a result: it is passed on to every client that waited for it, and not kept. If it is small and
+// quick, they share one buffer. Otherwise they read the same chunks, each at its own speed, so that no client costs a copy.
 
 import type { OriginResponse } from "../origin-call.ts";
 import type { Timers } from "../timers.ts";
@@ -9,21 +9,21 @@ export class PassedBody {
   readonly #response: OriginResponse;
   readonly #spool: Spool;
   readonly #isWhole: Promise<boolean>;
-  /** All of it, where it is shared as one buffer. */
+  /** The whole body, if it is shared as one buffer. */
   #bytes: Uint8Array | null = null;
   #hasReaders = false;
   #isCutOff = false;
 
-  /** The reading begins at once. `spool` is this body's own, and empty. */
+  /** Begins to read at once. `spool` must be empty and belongs to this body alone. */
   constructor(response: OriginResponse, spool: Spool) {
     this.#response = response;
     this.#spool = spool;
     this.#isWhole = this.#read();
   }
 
-  /** Resolves when all of it is there, or its beginning, or when nothing has come for `patienceMs`. */
-  async ready(timers: Timers, patienceMs: number): Promise<void> {
-    const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.readable()]), patienceMs);
+  /** Resolves when the whole body or its beginning is there, or after `maxWaitMs`. */
+  async ready(timers: Timers, maxWaitMs: number): Promise<void> {
+    const isWhole = await timers.firstOf(Promise.race([this.#isWhole, this.#spool.readable()]), maxWaitMs);
     try {
       if (isWhole === true) this.#bytes = this.#spool.takeWhole();
     } catch (error) {
@@ -31,14 +31,14 @@ export class PassedBody {
     }
   }
 
-  /** For one more reader. All readers come in one turn, before `rest` is called. */
+  /** The body for one more reader. All readers must come in one turn, before `rest` is called. */
   reader(): Uint8Array | ReadableStream<Uint8Array> {
     if (this.#bytes !== null) return this.#bytes;
     this.#hasReaders = true;
     return this.#spool.reader(this.#response.length);
   }
 
-  /** All readers have come. Resolves when the body has ended; where it breaks, only they learn of it. */
+  /** To be called when all readers have come. Resolves when the body has ended; a broken body breaks only its readers' streams. */
   async rest(): Promise<void> {
     if (this.#bytes !== null) return;
     try {
@@ -61,7 +61,7 @@ export class PassedBody {
     try {
       for (;;) {
         const piece = await this.#response.next();
-        // A call that was cancelled looks as if its body had ended.
+        // The body of a cancelled call looks complete.
         if (this.#isCutOff) return false;
         if (piece.kind === "whole") return true;
         if (piece.kind !== "bytes") {
@@ -70,7 +70,7 @@ export class PassedBody {
         }
         await this.#spool.write(piece.bytes);
         piece.release();
-        // Every reader has left: nobody needs the rest.
+        // All readers have disconnected, so the rest is not needed.
         if (this.#hasReaders && !this.#spool.hasReaders) this.cutOff();
       }
     } catch (error) {

@@ -1,6 +1,6 @@
-// A request's body, as an exchange has it: in memory when it is small; offered, and taken only by an exchange that needs it,
-// when it is larger; in chunks when it is too large for memory, so that it is complete and durable before the claim; or as it
-// comes, where the route compares no bodies.
+// The body of a request in its exchange. A small body is in memory. A larger one is offered, and taken only by an exchange that
+// needs it. One that is too large for memory is in chunks, complete and durable before the claim. If the route compares no bodies,
+// it flows through as it comes.
 
 import { readHeld } from "../../http/body.ts";
 import type { BodyReader, NextPiece } from "../../http/body-reader.ts";
@@ -11,24 +11,24 @@ import { START } from "./event-offsets.ts";
 import { storeBody } from "./stored-body.ts";
 import { storedStream } from "./stored-stream.ts";
 
-/** What goes to the origin, and how many bodies share its memory. */
+/** The bytes for the origin, and how many bodies share their memory. */
 interface Content {
-  /** `broke` is called when it breaks off on its way here: the runtime never ends a call whose body breaks off (measured). */
+  /** Calls `broke` when the body breaks off before it is complete: the runtime itself never ends such a call (measured). */
   open(broke: () => void): Uint8Array | ReadableStream<Uint8Array>;
   users: number;
   free(): void;
 }
 
-/** A body that is still with the Worker, which offers it. */
+/** A body that the Worker holds and offers. */
 interface Offer {
-  /** `null` when it is not there any more. Rejects when it cannot be stored. */
+  /** `null` when it is gone. Rejects when it cannot be stored. */
   take(): Promise<Content | null>;
   /**
-   * Nobody needs it, and the answer comes later: it is read and thrown away, so that the Worker learns at once that it need not
-   * hold the body. A cancelled stream would tell it only when the answer comes (measured).
+   * Not needed, and the answer comes later. The body is read and thrown away, so that the Worker can free it at once: it would
+   * notice a cancelled stream only when the answer comes (measured).
    */
   discard(): void;
-  /** Nobody needs it, and the answer is ready. */
+  /** Not needed, and the answer is ready. */
   cancel(): void;
 }
 
@@ -46,7 +46,7 @@ export class RequestBody {
     return this.#content !== null;
   }
 
-  /** Takes an offered body, and returns whether the body is here then. Rejects when it cannot be stored. */
+  /** Takes an offered body. Returns whether the body is here now. Rejects when it cannot be stored. */
   async take(): Promise<boolean> {
     const offer = this.#offer;
     this.#offer = null;
@@ -54,7 +54,7 @@ export class RequestBody {
     return this.#content !== null;
   }
 
-  /** Uses the bytes of another body instead of its own, which are the same; its own are given back, or never taken. */
+  /** Uses the equal bytes of another body instead of its own, which are released or never taken. */
   share(other: RequestBody): void {
     const content = other.#content;
     if (content === null || content === this.#content) return;
@@ -65,13 +65,13 @@ export class RequestBody {
     this.#content = content;
   }
 
-  /** What goes to the origin. */
+  /** The bytes for the origin. */
   open(broke: () => void): Uint8Array | ReadableStream<Uint8Array> {
     if (this.#content === null) throw new TypeError("a body that is not here was opened");
     return this.#content.open(broke);
   }
 
-  /** To be called when nobody needs it any more. */
+  /** To be called when it is no longer needed. */
   release(): void {
     this.#offer?.cancel();
     this.#offer = null;
@@ -87,16 +87,16 @@ export function bytesBody(bytes: Uint8Array): RequestBody {
   return new RequestBody({ open: () => bytes, users: 1, free: () => undefined });
 }
 
-/** What the requests' bodies share that the attempts of an isolate have in memory; when it is used up, bodies go to the disk. */
+/** The memory that request bodies share in the attempts of an isolate; when it is used up, bodies go to disk. */
 const IN_MEMORY_BYTES = 16 << 20;
 
-/** The platform lets no call last longer. */
+/** The platform allows no longer call. */
 const MAX_MS = 15 * 60_000;
 
-/** What the attempts of the isolate hold of their requests' bodies. */
+/** Counts the request bodies that the attempts of the isolate hold in memory. */
 export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MAX_MS);
 
-/** A body that comes when it is asked for, and whose fingerprint is known before. It is stored under `name`, if at all. */
+/** A body that is sent only on demand, and whose fingerprint is already known. If it is stored, then under `name`. */
 export function offeredBody(rest: BodyReader, bodies: Bodies, name: string): RequestBody {
   const cancel = (): void => rest.cancel();
   const discard = (): void => void readAway(rest).catch(() => undefined);
@@ -118,7 +118,7 @@ async function readAway(rest: BodyReader): Promise<void> {
   }
 }
 
-/** A body that is still on its way. `length` is what the client declared; `null` sends it chunked. */
+/** A body that is still arriving. `length` is what the client declared; `null` sends it chunked. */
 export function streamedBody(rest: BodyReader, length: number | null): RequestBody {
   return new RequestBody({
     open(broke) {
@@ -134,12 +134,12 @@ export function streamedBody(rest: BodyReader, length: number | null): RequestBo
       return bytePipe({ next, cancel: () => undefined }, length, null).readable;
     },
     users: 1,
-    // What nobody took of the body (a replay, a conflict) is not read.
+    // If the body is not needed (a replay, a conflict), its rest is not read.
     free: () => rest.cancel(),
   });
 }
 
-/** A body that is stored. */
+/** A body in chunks of the store. */
 export function chunkedBody(bodies: Bodies, name: string, count: number, size: number): RequestBody {
   return new RequestBody(chunks(bodies, name, count, size));
 }

@@ -1,19 +1,20 @@
-// How the body of an answer is spooled: how long its first bytes wait for more, and how far it may run ahead of its readers.
+// The settings with which the body of an answer is spooled: how long its first bytes wait for more, and how far the body may run
+// ahead of its readers.
 
 import type { OriginResponse } from "../origin-call.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
 import type { Patience } from "./byte-pipe.ts";
 import { Spool } from "./spool.ts";
 
-/** The bytes of a quick body come within this time, so that it is written once, with its record. */
+/** All bytes of a quick body come within this time, so that it is written once, with its record. */
 const FIRST_FLUSH_MS = 2;
 
-/** A body that is known to be short is worth a longer wait, but not one that a person would notice. */
+/** The wait for a body that is known to be short: longer, but too short for a person to notice. */
 const SHORT_FLUSH_MS = 50;
 
 /**
- * How far a body that is not kept may run ahead of its slowest reader: 256 MiB of the object's disk. Up to there, a slow client
- * does not slow the origin down.
+ * How far a body that is not kept may run ahead of its slowest reader: 256 MiB of the object's disk. Within that window, a slow
+ * client does not slow the origin down.
  */
 const WINDOW_CHUNKS = 1024;
 

@@ -1,8 +1,8 @@
-// The body of one response on its way: from the origin into the store, and from there to all readers, each at its own speed.
-// No reader sees a byte before it is durable (G4), no reader slows the origin down, and a body that ends early breaks for every
-// reader. A body that is small and quick never touches a chunk row: it is handed over whole.
+// Carries the body of one response from the origin into the store, and from there to all readers, each at its own speed. No reader
+// sees a byte before it is durable (G4), no reader slows the origin down, and a body that ends early breaks for every reader. A
+// small and quick body needs no chunk row: it is handed over whole.
 //
-// Memory: one chunk that fills, one that is being written, and one for each reader (src/shard/body/README.md, "Memory").
+// Memory: one chunk being filled, one being written, and one for each reader (src/shard/body/README.md, "Memory").
 
 import { type BodyReader, type NextPiece, skipBytes, WHOLE } from "../../http/body-reader.ts";
 import { type Bodies } from "../store/bodies.ts";
@@ -17,9 +17,9 @@ export interface SpoolOptions {
   readonly bodies: Bodies;
   /** The body's name in the store. */
   readonly name: string;
-  /** Whether a record will own the body; a body without an owner is erased when nobody reads it, also after a crash. */
+  /** Whether a record will own the body. A body without an owner is erased when nobody reads it, also after a crash. */
   readonly isOwned: boolean;
-  /** How long it is by the origin's word; `null` when that says nothing. Its last bytes are its end, and are shown with the end. */
+  /** The length that the origin declared; `null` if none. Readers see the last bytes only together with the end. */
   readonly length: number | null;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
@@ -27,18 +27,18 @@ export interface SpoolOptions {
   readonly firstFlushMs: number;
   /** How far a body that is not kept may run ahead of its slowest reader, in chunks. */
   readonly windowChunks: number;
-  /** For each of its readers, whether the body is kept or not. */
+  /** How long each reader may be idle. */
   readonly patience: Patience;
 }
 
-/** Bytes that come slowly are written together: with 40 commits a second, nobody sees the steps. */
+/** Bytes that come slowly are written together: at 40 commits a second, a stream still looks smooth. */
 const FLUSH_MS = 25;
 
 const BROKEN = "the origin's response broke off";
 
 type End = "open" | "whole" | "broken";
 
-/** Wakes those who wait for a change; each checks again whether it was the one. */
+/** Wakes everything that waits for a change; each waiter re-checks its condition. */
 class Signal {
   #next = Promise.withResolvers<void>();
 
@@ -59,20 +59,20 @@ export class Spool {
   readonly #filling = new FillingChunk();
   /** Bytes taken so far. */
   bytes = 0;
-  /** Chunks written, and chunks that readers may see. */
+  /** Chunks written, and chunks that readers may read. */
   #written = 0;
   #readable = 0;
-  /** The same in bytes. */
+  /** Bytes in the written chunks. */
   #writtenBytes = 0;
-  /** What is durable, which is all that `follow` may see. */
+  /** Durable chunks and bytes, which is all that `follow` may read. */
   #durable = 0;
   #durableBytes = 0;
   #end: End = "open";
-  /** Whether it holds its body in the store. */
+  /** Whether this spool holds its body in the store. */
   #isHeld = false;
-  /** Whether the body is kept; where it is not, chunks are deleted as soon as every reader has read them. */
+  /** Whether the body is kept; if not, chunks are deleted as soon as every reader has read them. */
   #kept = true;
-  /** When the bytes that have come are written. */
+  /** The timer of the next flush. */
   #flushDue: Due | null = null;
   #flushing: Promise<void> = Promise.resolve();
   #failure: unknown = null;
@@ -83,12 +83,12 @@ export class Spool {
     this.#options = options;
   }
 
-  /** How many chunks it has in the store. */
+  /** How many chunks it has written to the store. */
   get chunks(): number {
     return this.#written;
   }
 
-  /** Copies the next bytes. Resolves when it has them all and there is room for more. */
+  /** Copies the next bytes. Resolves when all are copied and there is room for more. */
   async write(bytes: Uint8Array): Promise<void> {
     this.bytes += bytes.byteLength;
     if (!this.#kept && this.#readers.count === 0) return;
@@ -116,7 +116,7 @@ export class Spool {
     return this.#end === "open" || (this.#end === "whole" && this.#written > 0);
   }
 
-  /** All bytes, as long as none of them is in the store and nobody reads; `null` from then on. */
+  /** All bytes, if none is in the store yet and there are no readers; otherwise `null`. */
   takeWhole(): Uint8Array | null {
     if (this.#failure !== null) throw this.#failure;
     if (this.#written > 0 || this.#readers.count > 0) return null;
@@ -126,14 +126,14 @@ export class Spool {
     return bytes;
   }
 
-  /** Resolves when readers can begin, or when the body has ended before. */
+  /** Resolves when readers can begin, or when the body has ended. */
   async readable(): Promise<void> {
     while (this.#readable === 0 && this.#end === "open") await this.#change.next;
   }
 
   /**
-   * Writes what is left, and calls `settle` in the same commit: the record never says "whole" of a body that is not. Readers see
-   * the end only when it is durable.
+   * Writes the remaining bytes and calls `settle` in the same commit, so that a record never has an incomplete body. Readers see the
+   * end only when it is durable.
    */
   async finish(settle: () => void): Promise<void> {
     this.#stopFlush();
@@ -153,17 +153,17 @@ export class Spool {
     this.#readers.abort(new Error(BROKEN));
   }
 
-  /** The body is too large to keep: its readers get all of it, but nothing is stored for others. */
+  /** To be called when the body is too large to keep: its readers get all of it, but later requests get none of it. */
   stopKeeping(): void {
-    // Chunks are deleted as they are read. The last ones have to be erased too, also after a crash.
+    // Chunks are deleted once they are read. Disowned, so that the last ones are erased too, also after a crash.
     this.#options.bodies.disown(this.#options.name);
     this.#kept = false;
     this.#dropRead();
   }
 
   /**
-   * The body from its first byte, or from a position that has been written, as it comes. `length` is the length of the whole body
-   * by the origin's word; `null` when that says nothing.
+   * The body as it arrives, from its first byte or from a position that has been written. `length` is the length of the whole body
+   * that the origin declared; `null` if none.
    */
   reader(length: number | null, from = START): ReadableStream<Uint8Array> {
     const left = length === null ? null : length - from.bytes;
@@ -174,13 +174,13 @@ export class Spool {
     return pipe.readable;
   }
 
-  /** The body from its first byte, as far as it is durable, for the upload to R2. */
+  /** The durable part of the body from its first byte, for the upload to R2. */
   follow(): BodyReader {
     return this.#following(this.#join(START), () => this.#durable);
   }
 
-  /** Resolves when `follow` has so many bytes; rejects when the body has broken. `bytes` is called again at each change. */
-  async shows(bytes: () => number): Promise<void> {
+  /** Resolves when so many bytes are durable; rejects when the body is broken. `bytes` is called again at each change. */
+  async untilDurable(bytes: () => number): Promise<void> {
     while (this.#durableBytes < bytes()) {
       if (this.#failure !== null) throw this.#failure;
       if (this.#end !== "open") throw new Error(BROKEN);
@@ -195,7 +195,7 @@ export class Spool {
     return reader;
   }
 
-  /** What comes, chunk by chunk, below the number that `limit` gives. */
+  /** Reads chunk by chunk, below the number that `limit` returns, and waits for more. */
   #following(reader: SpoolReader, limit: () => number): BodyReader {
     const { cursor } = reader;
     const next = async (): Promise<NextPiece> => {
@@ -235,7 +235,7 @@ export class Spool {
     this.#flushDue = null;
   }
 
-  /** Writes the bytes that have come, and shows them when they are durable. One flush at a time, in order. */
+  /** Writes the bytes that have come; readers see them when they are durable. One flush at a time, in order. */
   flush(): Promise<void> {
     this.#stopFlush();
     this.#flushing = this.#flushAfter(this.#flushing);
@@ -266,7 +266,7 @@ export class Spool {
     this.#writtenBytes += byteLength;
   }
 
-  /** Holds the body in the store, from before its first chunk until its end. */
+  /** Holds the body in the store from before its first chunk until its end. */
   #hold(): void {
     if (this.#isHeld) return;
     const { bodies, name, isOwned } = this.#options;
@@ -275,12 +275,12 @@ export class Spool {
     this.#isHeld = true;
   }
 
-  /** Waits until the slowest reader is near. A reader that does not move at all is let go, so this ends. */
+  /** Waits until the slowest reader is within the window. This ends, because an idle reader is disconnected. */
   async #untilRead(): Promise<void> {
     while (this.#written - this.#readers.slowest(this.#written) > this.#options.windowChunks) await this.#change.next;
   }
 
-  /** Drops what every reader has read. */
+  /** Drops the chunks that every reader has read. */
   #dropRead(): void {
     const slowest = this.#readers.slowest(this.#written);
     if (!this.#kept) this.#options.bodies.deleteBelow(this.#options.name, slowest);

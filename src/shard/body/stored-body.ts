@@ -1,4 +1,4 @@
-// Stores a request's body in chunk rows while it comes, and digests it on the way. It is never in memory as a whole.
+// Stores a request's body in chunk rows as it arrives, and digests it meanwhile. It is never held whole in memory.
 
 import type { BodyReader } from "../../http/body-reader.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
@@ -8,15 +8,15 @@ import { FillingChunk } from "./chunk.ts";
 export interface StoredUpload {
   readonly count: number;
   readonly size: number;
-  /** SHA-256; empty where there were more than `maxBytes`. */
+  /** SHA-256; empty when the body has more than `maxBytes`. */
   readonly digest: Uint8Array;
 }
 
 const EMPTY = new Uint8Array();
 
 /**
- * The rows are held by the caller, and erased when it releases them or after a crash. Reading stops soon after `maxBytes`. `null`
- * when the body breaks off; rejects when it cannot be stored. In both cases, and above `maxBytes`, it has been released already.
+ * The caller holds the rows; they are erased when it releases them, or after a crash. Reading stops soon after `maxBytes`. Returns
+ * `null` when the body breaks off, and rejects when it cannot be stored. In both cases, and above `maxBytes`, the rows are released.
  */
 export async function storeBody(
   bodies: Bodies,

@@ -1,4 +1,4 @@
-// A stored body as a stream: in pieces that are as large as the memory of the isolate allows.
+// A stored body as a stream, in pieces as large as the isolate's memory allows.
 
 import { type NextPiece, type Piece, skipBytes, WHOLE } from "../../http/body-reader.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
@@ -12,11 +12,11 @@ export interface StoredChunks {
   readonly size: number;
 }
 
-/** The place of a reader that reads a body chunk by chunk, each in one piece or in several. */
+/** The position of a reader that reads a body chunk by chunk, each in one or more pieces. */
 export class ChunkCursor {
   readonly #bodies: Bodies;
   readonly #body: string;
-  /** The chunk that is being read, and how much of it has been. */
+  /** The chunk that is being read, and how many of its bytes have been read. */
   number: number;
   at = 0;
 
@@ -26,25 +26,25 @@ export class ChunkCursor {
     this.number = first;
   }
 
-  /** The next piece of the chunk; `null` when nothing was left of it. Goes on to the next chunk at the end of this one. */
+  /** The next piece of the chunk; `null` when nothing was left of it. Moves to the next chunk at the end of this one. */
   read(): Piece | null {
     const most = fairPieceBytes();
     const bytes = this.#bodies.readPart(this.#body, this.number, this.at, most);
-    // Thrown, so that half a body never looks whole.
+    // Thrown, so that a partial body never looks whole.
     if (bytes === null) throw new Error(`chunk ${this.number} is gone`);
     this.at += bytes.byteLength;
     if (bytes.byteLength < most || this.at >= CHUNK_BYTES) this.skip();
     return bytes.byteLength === 0 ? null : heldPiece(bytes);
   }
 
-  /** Goes on to the next chunk. */
+  /** Moves to the next chunk. */
   skip(): void {
     this.number += 1;
     this.at = 0;
   }
 }
 
-/** A body in chunks, from a position on. `close` is called once, when nothing more is read. */
+/** A body in chunks, beginning at a position. `close` is called once, when reading ends. */
 export function storedStream(
   bodies: Bodies,
   { name, count, size }: StoredChunks,
@@ -64,7 +64,7 @@ export function storedStream(
   return bytePipe(skipBytes(body, from.bytes - from.before), size - from.bytes, patience).readable;
 }
 
-/** A body in its record's row, from a byte on. `read` gives a part of it; `close` is called once, when nothing more is read. */
+/** A body in its record's row, beginning at byte `from`. `read` gives a part of it; `close` is called once, when reading ends. */
 export function rowStream(
   read: (from: number, most: number) => Uint8Array | null,
   size: number,

@@ -1,6 +1,6 @@
-// A large request on its way into the shard. Its body is complete and durable before anything is claimed, so that neither a
-// client that leaves nor a slow origin can cut it; it is never in memory as a whole. Where the route compares no bodies, the body
-// flows through: then a client that leaves cuts it, and the attempt is ambiguous.
+// Receives a large request. Its body is complete and durable before anything is claimed, so that neither a client that disconnects
+// nor a slow origin can cut it off; it is never held whole in memory. If the route compares no bodies, the body flows through:
+// then a client that disconnects cuts it off, and the attempt is ambiguous.
 
 import type { ClientProblem } from "../../core/problem.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
@@ -45,7 +45,7 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   return { head: { ...head, request: { ...head.request, fingerprint } }, body };
 }
 
-/** The whole body, to be compared as JSON. */
+/** The whole body, for the comparison as JSON. */
 function readChunks(bodies: Bodies, name: string, { count, size }: StoredUpload): Uint8Array {
   const whole = new Uint8Array(size);
   let at = 0;

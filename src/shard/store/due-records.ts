@@ -1,5 +1,5 @@
-// When the lock of each attempt in flight ends. Kept in memory, since the alarm asks for it each time and every claim would
-// pay for an index: the instance is the only one that writes them, so it knows them all once it has read those that it found.
+// When the lock of each attempt in flight ends. Kept in memory, because the alarm reads it each time and an index would cost
+// every claim a row. This instance is the only writer, so it knows all locks once it has read the stored ones.
 
 import type { IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
@@ -8,28 +8,28 @@ import type { Sql } from "./schema.ts";
 
 export class LockEnds {
   readonly #sql: Sql;
-  /** `null` as long as nobody has asked: what is written until then is found with the rest. */
+  /** `null` until the first read, which also finds the locks written before it. */
   #ends: Map<RecordId, EpochMs> | null = null;
 
   constructor(sql: Sql) {
     this.#sql = sql;
   }
 
-  /** What is written of a record; `null` when it is erased. */
+  /** Notes a record that was written; `null` when it was erased. */
   note(id: RecordId, record: IdempotencyRecord | null): void {
     if (record?.state === "started") this.#ends?.set(id, record.attempt.lockedUntil);
     else this.#ends?.delete(id);
   }
 
-  /** When the next lock ends; `null` when there is none. */
+  /** When the next lock ends; `null` when no record has a lock. */
   next(): EpochMs | null {
     let next: EpochMs | null = null;
-    // A walk of ten thousand takes a tenth of a millisecond (measured), and there is one for each alarm.
+    // Ten thousand entries take a tenth of a millisecond (measured), once for each alarm.
     for (const end of this.#all().values()) if (next === null || end < next) next = end;
     return next;
   }
 
-  /** The records whose locks have ended, the one that ended first before all others. */
+  /** The records whose locks have ended, earliest end first. */
   ended(now: EpochMs, limit: number): readonly RecordId[] {
     const ended: { readonly id: RecordId; readonly end: EpochMs }[] = [];
     for (const [id, end] of this.#all()) if (end <= now) ended.push({ id, end });
@@ -53,15 +53,13 @@ export class LockEnds {
   }
 }
 
-/**
- * The records whose outcome the origin is to be asked about, and when: by an index that holds them alone, first by
- * their route, so that many of one route hide none of another.
- */
+/** A record whose outcome the origin has to be asked about, and when. */
 export interface WaitingQuestion {
   readonly id: RecordId;
   readonly at: EpochMs;
 }
 
+/** Reads an index that holds only these records, ordered by route first, so that many of one route never hide another route's. */
 export class WaitingQuestions {
   readonly #sql: Sql;
 
@@ -69,7 +67,7 @@ export class WaitingQuestions {
     this.#sql = sql;
   }
 
-  /** The routes that have any, in their order: as many seeks as there are. */
+  /** The routes that have waiting questions, in order. Costs one seek for each route. */
   routes(): readonly string[] {
     return this.#sql
       .exec<{ route: string }>(
@@ -82,7 +80,7 @@ export class WaitingQuestions {
       .map(({ route }) => route);
   }
 
-  /** The first of a route, the one that has waited longest before all others. */
+  /** The first questions of a route, longest waiting first. */
   first(route: string, limit: number): readonly WaitingQuestion[] {
     return this.#sql
       .exec<{ id: string; verify_at: number }>(

@@ -1,4 +1,4 @@
-// The expiry buckets of a shard: records that expire at about the same time lie together, so that erasing them needs no index.
+// The expiry buckets of a shard: records that expire at about the same time lie together, so that erasing needs no index.
 
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { EpochMs } from "../../core/units.ts";
@@ -8,18 +8,18 @@ import type { Sql } from "./schema.ts";
 export const IN_FLIGHT = 0;
 
 /**
- * Buckets per retention: a record is erased at most an eighth of its retention after it has expired (it is not *found*
- * from the millisecond on), and a look-up costs one seek for each of the nine buckets that can be alive.
+ * Buckets per retention: a record is erased at most an eighth of its retention after it has expired (from the millisecond of
+ * expiry it is no longer *found*), and a look-up costs one seek for each of the nine buckets that can exist.
  */
 const BUCKETS_PER_RETENTION = 8;
 
-/** However short a retention is, so that an alarm that is an hour late finds no more than 3,600 buckets. */
+/** The smallest width, so that an alarm that is an hour late finds at most 3,600 buckets, however short the retention is. */
 const MIN_WIDTH_MS = 1000;
 
-/** A look-up names so many buckets at a time: a statement has at most 100 KB (platform limit), and a bucket takes 14 bytes of it. */
+/** The most buckets in one look-up statement: a statement has at most 100 KB (platform limit), and a bucket takes 14 bytes. */
 const MAX_IN_LIST = 1000;
 
-/** The expiry buckets that may hold a record: a handful, kept in memory so that a look-up need not read them. */
+/** The expiry buckets that may hold a record. They are few, and kept in memory so that a look-up need not read them. */
 export class ExpiryBuckets {
   readonly #all: Set<number>;
   #lists: readonly string[] | null = null;
@@ -34,8 +34,8 @@ export class ExpiryBuckets {
   }
 
   /**
-   * For the text of a statement: the platform takes 100 parameters, and there can be more buckets. One list, except where the
-   * alarm is very late.
+   * For the text of a statement: the platform allows 100 parameters, and there can be more buckets. One list, unless the alarm is
+   * very late.
    */
   get lists(): readonly string[] {
     if (this.#lists === null) {
@@ -54,21 +54,21 @@ export class ExpiryBuckets {
     this.#lists = null;
   }
 
-  /** Called when the buckets that have expired are empty. */
+  /** To be called when all expired buckets are empty. */
   forgetExpired(now: EpochMs): void {
     for (const bucket of this.#all) if (bucket !== IN_FLIGHT && bucket <= now) this.#all.delete(bucket);
     this.#lists = null;
   }
 }
 
-/** The end of the bucket in which a record expires. Longer retentions have wider buckets, so their number is bounded. */
+/** The end of the bucket in which a record expires. Longer retentions have wider buckets, so the number of buckets is bounded. */
 export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
   const widthMs = Math.max(MIN_WIDTH_MS, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
   return Math.ceil(record.expiresAt / widthMs) * widthMs;
 }
 
-/** Walks from each bucket to the next by the key: as many seeks as there are buckets. */
+/** Goes from each bucket to the next by key: one seek for each bucket. */
 export function listExpiryBuckets(sql: Sql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(

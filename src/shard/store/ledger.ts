@@ -1,6 +1,6 @@
-// The ledger: the records of one shard and their responses, in SQLite. It stores and finds; it decides nothing, and it
-// knows no HTTP: headers are pairs of text to it, bodies are bytes. Every method runs within one synchronous turn, so
-// that what is read, decided and written in a turn is one atomic commit (Durable Objects documentation, "write coalescing").
+// The ledger: the records of one shard and their responses, in SQLite. It stores and finds records, and decides nothing. It knows
+// no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
+// writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
@@ -22,30 +22,30 @@ import { type FoundResponse, type RowBody, type StoredResponse, readResponse } f
 import { type Sql, migrate } from "./schema.ts";
 import { storeSql } from "./store-error.ts";
 
-/** A record, where it lies, and what has happened to it that it does not say itself. */
+/** A record, its expiry bucket, and the part of its history that the record itself does not hold. */
 export interface Entry {
   readonly record: IdempotencyRecord;
   readonly bucket: number;
   readonly history: readonly TimelineEvent[];
-  /** What a completed record keeps. */
+  /** The stored response of a completed record; `null` if none is kept. */
   readonly response: FoundResponse | null;
 }
 
 /** What is saved with a record. */
 export interface Attachments {
-  /** Belongs to a completed record that keeps one. */
+  /** For a completed record that keeps its response. */
   readonly response?: StoredResponse | null;
-  /** How to ask the origin whether an attempt took effect: comes with its claim, and goes when it is settled. */
+  /** How to ask the origin whether an attempt took effect: stored with the claim, removed when the attempt is settled. */
   readonly verification?: string | null;
-  /** Of the past; absent: what the record had. */
+  /** The record's past events; if absent, the stored history stays. */
   readonly history?: readonly TimelineEvent[];
-  /** Comes with the request that an attempt is for. */
+  /** Set when a request starts an attempt. */
   readonly label?: Label | null;
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
 
-/** The most bytes of bodies that are erased in one turn: SQLite reads each page that it frees. */
+/** The most body bytes erased in one turn: SQLite reads each page that it frees. */
 const ERASE_BYTES = 2 << 20;
 const GROWTH = 4;
 
@@ -53,9 +53,9 @@ interface ErasableRow extends Record<string, SqlStorageValue> {
   readonly bucket: number;
   readonly id: string;
   readonly name: string;
-  /** 1: the body is outside the row. */
+  /** 1: the body is stored outside the row. */
   readonly apart: number;
-  /** Of a body within it. */
+  /** Size of a body within the row; 0 for none. */
   readonly bytes: number;
 }
 
@@ -73,11 +73,11 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
-  /** The texts of the look-up, as long as the buckets are the same. */
+  /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
-  /** How many records the next slice looks at: no more than it will erase, where they are large. */
+  /** How many records the next slice reads: when records are large, no more than it will erase. */
   #eraseAtOnce = Number.POSITIVE_INFINITY;
-  /** What this instance has written of those in flight, since each is asked for once more when its attempt ends. */
+  /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
   constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined) {
@@ -86,7 +86,7 @@ export class Ledger {
     this.bodies = new Bodies(sql, wake);
     this.remote = new RemoteBodies(sql, r2, wake);
     this.addresses = new Addresses(sql);
-    // A statement that fails undoes itself alone; only a transaction undoes those before it.
+    // A failing statement undoes only itself; a transaction also undoes the statements before it.
     storage.transactionSync(() => migrate(sql));
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
@@ -107,7 +107,7 @@ export class Ledger {
     return null;
   }
 
-  /** Puts `record` in the place of `entry`; either may be absent. Chunks that belong to no record from now on are discarded. */
+  /** Replaces `entry` by `record`; either may be `null`. Discards chunks that no longer belong to a record. */
   save(
     id: RecordId,
     entry: Entry | null,
@@ -137,7 +137,7 @@ export class Ledger {
     this.lockEnds.note(id, record);
   }
 
-  /** At most `most` bytes of a body in its record's row, from a byte on; `null` when it is gone. */
+  /** At most `most` bytes of a body in its record's row, beginning at byte `from`; `null` when the body is gone. */
   readRow({ bucket, id, name }: RowBody, from: number, most: number): Uint8Array | null {
     const [row] = this.#sql
       .exec<{ bytes: ArrayBuffer | null }>(
@@ -153,7 +153,7 @@ export class Ledger {
     return bytes === null ? this.bodies.readPart(name, 0, from, most) : new Uint8Array(bytes);
   }
 
-  /** A body in a row that is being read outlives the row: as a chunk that is discarded, and erased when its readers are gone. */
+  /** Keeps a body for its readers when its row goes: copies it to a chunk, which is erased when no reader holds it. */
   #moveRead(bucket: number, id: string, name: string): void {
     if (!this.bodies.isHeld(name)) return;
     this.#sql.exec(
@@ -164,7 +164,7 @@ export class Ledger {
     );
   }
 
-  /** What a record is called. */
+  /** The key and route of a record. */
   label(id: RecordId, bucket: number): Label {
     const [row] = this.#sql
       .exec<{ key: string; route: string }>("SELECT key, route FROM records WHERE bucket = ? AND id = ?", bucket, id)
@@ -172,7 +172,7 @@ export class Ledger {
     return row ?? UNLABELLED;
   }
 
-  /** How to ask the origin whether the attempt of a record took effect; `null` where that is not known. */
+  /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
   verification(id: RecordId, entry: Entry | null): string | null {
     const [row] = this.#sql
       .exec<{ verification: string | null }>(
@@ -184,7 +184,7 @@ export class Ledger {
     return row?.verification ?? null;
   }
 
-  /** The records with an attempt in flight, or one that was lost and nobody has noticed. For those who show them all. */
+  /** All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
     return this.#sql
       .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records WHERE bucket = ?`, IN_FLIGHT)
@@ -192,7 +192,10 @@ export class Ledger {
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
 
-  /** Erases at most `limit` records of expired buckets, fewer where their bodies are large, and tells how many; their chunks are discarded. */
+  /**
+   * Erases at most `limit` records of expired buckets, fewer when their bodies are large, and discards their chunks. Returns
+   * how many it erased.
+   */
   erase(now: EpochMs, limit: number): number {
     const most = Math.min(limit, this.#eraseAtOnce);
     const found = this.#sql
@@ -210,7 +213,7 @@ export class Ledger {
       if (apart === 1 || this.bodies.isHeld(name)) this.#discard(name);
     }
     const last = rows.at(-1);
-    // The rows were read in the order of the key, from its beginning: they are all up to the last one.
+    // The rows were read in key order from the first key on, so this range holds exactly these rows.
     if (last !== undefined) {
       this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
     }
@@ -248,22 +251,22 @@ function entryOf(row: FoundRow): Entry {
   };
 }
 
-/** How many of the rows, one at least, come to no more than these bytes with all but the last of them. */
+/** How many rows to erase: the first rows up to and including the one that reaches `bytes`; at least one. */
 function countWithin(rows: readonly ErasableRow[], bytes: number): number {
   let sum = 0;
   const last = rows.findIndex((row) => (sum += row.bytes) >= bytes);
   return last === -1 ? rows.length : last + 1;
 }
 
-/** Whether the chunks of `before`, if it has any, still belong to `after`. */
+/** Whether the chunks of `before`, if any, still belong to `after`. */
 function needsBody(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   if (after === null || after.attempt.id !== before.attempt.id) return false;
   return after.state === "started" || (after.state === "completed" && after.kept);
 }
 
 /**
- * The addresses of origins that could once be connected to: what makes a failing `connect` mean something, also for
- * an isolate that begins when the origin is down.
+ * Origin addresses to which a `connect` has succeeded once. Only for these does a failed `connect` mean that the origin is down.
+ * They are stored so that an isolate that starts during an outage knows them too.
  */
 export class Addresses {
   readonly #sql: Sql;

@@ -1,6 +1,6 @@
-// The records of one shard, page by page, for operators: first those that are open (in flight, failed, unknown), then the
-// completed ones, newest bucket first. One call looks at a bounded number of rows, whatever it finds, so that no request
-// waits long behind it; every statement goes by a key.
+// The records of one shard, page by page, for operators: first the open ones (in flight, failed, unknown), then the completed
+// ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
+// behind it. Every statement uses a key.
 
 import type { IdempotencyRecord, OpenState } from "../../core/record.ts";
 import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
@@ -8,23 +8,23 @@ import { IN_FLIGHT, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
 import type { Sql } from "./schema.ts";
 
-/** Ids, enums and numbers alone: it travels as JSON in a header (see itty.ts). */
+/** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
 export interface ListQuery {
-  /** Which part of the shard: what is open, what is completed, or all records of one key. */
+  /** Which part of the shard: open records, completed records, or all records of one key. */
   readonly section: "open" | "completed" | "key";
-  /** What the ids begin with, for the section `key`: a key's hash, or less of it, or more. */
+  /** For the section `key`: the beginning of the ids. It may be shorter or longer than a key's hash. */
   readonly keyHash: string | null;
   /** Empty: all. */
   readonly states: readonly IdempotencyRecord["state"][];
   /** The route's path, percent-encoded. */
   readonly route: string | null;
   readonly startedBefore: number | null;
-  /** Where to go on: the `at` of a record, or a page's `next`. */
+  /** Where to continue: the `at` of a record, or a page's `next`. */
   readonly after: string | null;
   readonly limit: number;
 }
 
-/** A record as time has left it. */
+/** A record as it stands at the time of the call. */
 export interface SeenRecord extends Label {
   readonly id: RecordId;
   readonly record: IdempotencyRecord;
@@ -32,7 +32,7 @@ export interface SeenRecord extends Label {
 
 export interface ListPage {
   readonly records: readonly (SeenRecord & { readonly at: string })[];
-  /** `null`: there is no more. */
+  /** `null`: this is the last page. */
   readonly next: string | null;
 }
 
@@ -42,18 +42,18 @@ export type See = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord
 export interface OpenCounts {
   readonly failed: number;
   readonly unknown: number;
-  /** Which of them may be larger: no more than MAX_COUNTED rows are looked at for each. */
+  /** The counts that may be too small: at most MAX_COUNTED rows are read for each. */
   readonly atLeast: readonly OpenState[];
 }
 
-/** Rows looked at to count one state: the console counts every two seconds, and requests wait meanwhile. */
+/** Rows read to count one state: the console counts every two seconds, and requests wait meanwhile. */
 export const MAX_COUNTED = 10_000;
 
-/** Rows that one call looks at, and one statement that filters. */
+/** Rows that one call reads, and rows that one filtering statement reads. */
 const MAX_ROWS = 4000;
 const ROWS_AT_ONCE = 1000;
 
-/** Ids are hexadecimal, so these come before and after them all. */
+/** Ids are hexadecimal, so these sort before and after all of them. */
 const BEFORE_IDS = "";
 const AFTER_IDS = "~";
 
@@ -69,11 +69,11 @@ export class RecordList {
   page(query: ListQuery, see: See, now: EpochMs): ListPage {
     const matches = filterOf(query);
     const records: (SeenRecord & { at: string })[] = [];
-    let looked = 0;
-    for (const range of resumed(this.#stretches(query, now), query.after)) {
+    let scanned = 0;
+    for (const range of resumeAfter(this.#ranges(query, now), query.after)) {
       let { bucket, id } = range;
       for (;;) {
-        const { rows, end, looked: more } = range.read(bucket, id, query.limit - records.length);
+        const { rows, end, scanned: more } = range.read(bucket, id, query.limit - records.length);
         for (const row of rows) {
           const record = see(recordId(row.id), readRecord(row));
           if (record === null || !matches(row, record)) continue;
@@ -83,23 +83,23 @@ export class RecordList {
         }
         if (end === null) break;
         ({ bucket, id } = end);
-        looked += more;
-        if (looked >= MAX_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
+        scanned += more;
+        if (scanned >= MAX_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
       }
     }
     return { records, next: null };
   }
 
-  /** How many records are failed, and unknown, besides those in flight. */
+  /** How many records are failed and how many unknown, without the bucket of records in flight. */
   countOpen(now: EpochMs): OpenCounts {
     const count = (state: OpenState): { readonly n: number; readonly looked: number } =>
       this.#sql
-        // The newest first: what has expired is looked at last.
+        // Newest first, so that expired records are read last.
         .exec<{ n: number; looked: number }>(
           "SELECT count(*) AS looked, count(*) FILTER (WHERE expires_at > ?) AS n FROM (SELECT expires_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND bucket > ? ORDER BY bucket DESC LIMIT ?)",
           now,
           state,
-          // An earlier bucket has expired as a whole.
+          // Every record of an earlier bucket has expired.
           Math.max(IN_FLIGHT, now),
           MAX_COUNTED,
         )
@@ -109,7 +109,7 @@ export class RecordList {
     return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
   }
 
-  #stretches(query: ListQuery, now: EpochMs): readonly KeyRange[] {
+  #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {
     const { section, states } = query;
     const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
     switch (section) {
@@ -124,7 +124,7 @@ export class RecordList {
     }
   }
 
-  /** Newest first, without those of which everything has expired. */
+  /** Newest first, without buckets whose records have all expired. */
   #buckets(now: EpochMs): readonly number[] {
     return listExpiryBuckets(this.#sql)
       .filter((bucket) => bucket > now)
@@ -159,15 +159,15 @@ export class RecordList {
           startedBefore,
         )
         .toArray();
-      return { rows, looked: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
+      return { rows, scanned: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
     };
-    // Whatever place a cursor names, records of other keys are none of this list's.
+    // A cursor may name any place; records of other keys never belong to this list.
     const fromFirst: KeyRange["read"] = (bucket, id, limit) =>
       (isFiltered ? filter : read)(bucket, id < first ? first : id, limit);
     return { name: "bucket", bucket: of, id: first, read: fromFirst };
   }
 
-  /** The last id of as many as are looked at in one statement; `null` where there are not so many. */
+  /** The last id that one filtering statement reads; `null` when fewer than ROWS_AT_ONCE are left. */
   #idAfter(bucket: number, id: string, end: string): string | null {
     const [row] = this.#sql
       .exec<{ id: string }>(
@@ -181,7 +181,7 @@ export class RecordList {
     return row?.id ?? null;
   }
 
-  /** What is failed or unknown, but for what lies among those in flight. Few: what is filtered, is so one by one. */
+  /** Failed or unknown records outside the bucket of those in flight. They are few, so rows are filtered one by one. */
   #open(state: OpenState): KeyRange {
     const read = (bucket: number, id: string, limit: number): Slice =>
       sliceOf(
@@ -200,7 +200,7 @@ export class RecordList {
   }
 }
 
-/** After all ids that come before those which begin so, and before the first of these, though it be the beginning alone. */
+/** A string that sorts directly before `begin`: after all smaller ids, before every id that begins with it. */
 function justBefore(begin: string): string {
   const last = begin.codePointAt(begin.length - 1) ?? 0;
   return begin.slice(0, -1) + String.fromCodePoint(last - 1) + AFTER_IDS;
@@ -220,19 +220,19 @@ function filterOf({
     (startedBefore === null || row.started_at <= startedBefore);
 }
 
-/** A range of rows in the order of a key: one bucket, or one state in the index of what is open. */
+/** A range of rows in key order: one bucket, or one state in the index of open records. */
 export interface KeyRange {
   readonly name: string;
   readonly bucket: number;
   readonly id: string;
-  /** The next rows after a place, `limit` at most. */
+  /** The next rows after a position, at most `limit`. */
   readonly read: (bucket: number, id: string, limit: number) => Slice;
 }
 
 export interface Slice {
   readonly rows: readonly ListRow[];
-  readonly looked: number;
-  /** Where to go on; `null` at the end of the range. */
+  readonly scanned: number;
+  /** Where to continue; `null` at the end of the range. */
   readonly end: { readonly bucket: number; readonly id: string } | null;
 }
 
@@ -241,23 +241,23 @@ export interface ListRow extends RecordRow {
   readonly route: string;
 }
 
-/** All rows that a statement gave, of `limit` at most. */
+/** The rows of a statement that reads at most `limit`. */
 export function sliceOf(rows: readonly ListRow[], limit: number): Slice {
-  return { rows, looked: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
+  return { rows, scanned: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
 }
 
-/** From a position on. What has expired since, or come before it, is not gone back to. */
-export function resumed(ranges: readonly KeyRange[], after: string | null): readonly KeyRange[] {
+/** The ranges after a position. Records that have since expired or arrived before it are never revisited. */
+export function resumeAfter(ranges: readonly KeyRange[], after: string | null): readonly KeyRange[] {
   if (after === null) return ranges;
   const [name = "", bucketText = "", id = ""] = after.split(".");
   const bucket = Number(bucketText);
-  const isAhead = (range: KeyRange): boolean => {
+  const isAfter = (range: KeyRange): boolean => {
     if (range.name !== name) return ranges.indexOf(range) > ranges.findIndex((one) => one.name === name);
     // In flight first, then the newest.
     return name !== "bucket" || bucket === IN_FLIGHT || (range.bucket !== IN_FLIGHT && range.bucket <= bucket);
   };
   const isHere = (range: KeyRange): boolean => range.name === name && (name !== "bucket" || range.bucket === bucket);
-  return ranges.filter(isAhead).map((range) => (isHere(range) ? from(range, bucket, id) : range));
+  return ranges.filter(isAfter).map((range) => (isHere(range) ? from(range, bucket, id) : range));
 }
 
 function from({ name, read }: KeyRange, bucket: number, id: string): KeyRange {

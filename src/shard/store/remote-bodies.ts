@@ -1,26 +1,26 @@
-// Bodies above `max_response_body`, in R2 where a bucket is bound: they are kept and replayed like any other, and each costs an
-// object. The row is written before the object is begun, so that a crash between the two leaves no object behind.
+// Bodies above `max_response_body`, in R2 if a bucket is bound. They are kept and replayed like other bodies; each costs one R2
+// object. Its row is written before the object is created, so that a crash in between leaves no object behind.
 
 import type { Wake } from "./bodies.ts";
 import type { Sql } from "./schema.ts";
 
-/** R2 wants parts of one size, at least 5 MiB (R2 documentation). Parts are streamed, and never in memory as a whole. */
+/** R2 requires parts of equal size, at least 5 MiB (R2 documentation). Parts are streamed, never held whole in memory. */
 export const PART_BYTES = 8 << 20;
 
 /** How long erasing pauses after R2 failed. */
 const PAUSE_MS = 60_000;
 
-/** How long one erasure may take before another is tried. */
-const PATIENCE_MS = 10_000;
+/** How long one erasure may take before the next is tried. */
+const ERASE_TIMEOUT_MS = 10_000;
 
 /** R2's number for an upload that does not exist, at the end of an error's text (R2 documentation, "Error codes"). */
 const NO_SUCH_UPLOAD = "(10024)";
 
 const NOTHING = new Uint8Array();
 
-/** A body on its way to R2. */
+/** A body that is being uploaded to R2. */
 export interface RemoteUpload {
-  /** Sends the next part, a stream of a known length: that is `PART_BYTES` for all but the last. */
+  /** Sends the next part, a stream of known length: `PART_BYTES`, except for the last part. */
   send(part: ReadableStream<Uint8Array>): Promise<void>;
   complete(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export class RemoteBodies {
   readonly #r2: R2Bucket | null;
   readonly #wake: Wake;
   #pausedUntil = 0;
-  /** No other erasure is begun before this time. */
+  /** No other erasure begins before this time. */
   #busyUntil = 0;
 
   constructor(sql: Sql, r2: R2Bucket | null, wake: Wake) {
@@ -39,13 +39,13 @@ export class RemoteBodies {
     this.#wake = wake;
   }
 
-  /** Begins an upload; `null` where no bucket is bound. */
+  /** Begins an upload; `null` when no bucket is bound. */
   async begin(body: string): Promise<RemoteUpload | null> {
     if (this.#r2 === null) return null;
-    // Durable before the upload exists: the output gate holds the call until it is.
+    // Durable before the upload exists, because the output gate delays the call until then.
     this.#sql.exec("INSERT INTO remote (body) VALUES (?)", body);
     const upload = await this.#r2.createMultipartUpload(keyOf(body));
-    // The caller may have given up meanwhile, and the row may be gone.
+    // The caller may have given up meanwhile, so the row may be gone.
     this.#sql.exec(
       "INSERT INTO remote (body, upload_id, discarded) VALUES (?, ?, 1) ON CONFLICT (body) DO UPDATE SET upload_id = excluded.upload_id",
       body,
@@ -55,13 +55,13 @@ export class RemoteBodies {
     return new PartedUpload(upload);
   }
 
-  /** The body from a byte on; `null` when it is not there. */
+  /** The body without its first `skipBytes`; `null` when it is absent. */
   async open(body: string, skipBytes: number): Promise<ReadableStream<Uint8Array> | null> {
     const object = await this.#r2?.get(keyOf(body), skipBytes === 0 ? {} : { range: { offset: skipBytes } });
     return object?.body ?? null;
   }
 
-  /** Leaves the erasing of a body, if there is one of that name, to the alarm. */
+  /** Marks a body, if it exists, to be erased by the alarm. */
   discard(body: string): void {
     const { rowsWritten } = this.#sql.exec("UPDATE remote SET discarded = 1 WHERE body = ?", body);
     if (rowsWritten > 0) this.#wake(0);
@@ -72,23 +72,23 @@ export class RemoteBodies {
     return this.#r2 === null || this.#next() === undefined ? null : Math.max(this.#pausedUntil, this.#busyUntil);
   }
 
-  /** Erases one discarded body, whole or half uploaded, and wakes the alarm when there are more. */
+  /** Erases one discarded body, whether its upload is complete or not, and wakes the alarm when there are more. */
   async eraseOne(): Promise<void> {
     const next = this.#next();
     if (next === undefined || this.#r2 === null) return;
     if (Date.now() < Math.max(this.#pausedUntil, this.#busyUntil)) return;
     const { body, upload_id } = next;
-    this.#busyUntil = Date.now() + PATIENCE_MS;
+    this.#busyUntil = Date.now() + ERASE_TIMEOUT_MS;
     try {
-      // A complete upload cannot be aborted, and an incomplete one is no object yet.
+      // Both calls are needed: a complete upload cannot be aborted, and an incomplete one is not an object yet.
       if (upload_id !== null) await abort(this.#r2.resumeMultipartUpload(keyOf(body), upload_id));
       await this.#r2.delete(keyOf(body));
-      // An upload that has begun meanwhile is the next.
+      // The row stays if another upload has begun meanwhile; that one is erased next.
       this.#sql.exec("DELETE FROM remote WHERE body = ? AND upload_id IS ?", body, upload_id);
       this.#busyUntil = 0;
       if (this.#next() !== undefined) this.#wake(0);
     } catch (error) {
-      console.error({ message: "a body could not be erased from the bucket", reason: String(error) });
+      console.error({ message: "a body could not be erased from R2", reason: String(error) });
       this.#pausedUntil = Date.now() + PAUSE_MS;
     }
   }
@@ -124,8 +124,8 @@ function keyOf(body: string): string {
 }
 
 /**
- * Aborts an upload; rejects when it may still be there. Only an upload of a part shows that there is no such upload: to abort one
- * that does not exist fails like any other failed abort.
+ * Aborts an upload; rejects when it may still exist. If the abort fails, only the upload of a part shows whether the upload is
+ * gone: aborting an upload that does not exist fails with the same error as any failed abort.
  */
 async function abort(upload: R2MultipartUpload): Promise<void> {
   try {

@@ -1,8 +1,8 @@
-// How the response of a record stands in the record's row, and comes back from it.
+// Writes the response of a record to the record's row, and reads it back.
 
 import { exactBuffer } from "./bodies.ts";
 
-/** As much of a record's row as its response needs. */
+/** The columns of a record's row that its response needs. */
 export interface ResponseRow {
   readonly bucket: number;
   readonly id: string;
@@ -11,9 +11,9 @@ export interface ResponseRow {
   readonly kept: number | null;
   readonly status_text: string | null;
   readonly headers: string | null;
-  /** 1: in the row. `null`: no response. */
+  /** 1: the body is in the row. `null`: no response. */
   readonly in_row: number | null;
-  /** Where it lies in the row and is small. */
+  /** A body in the row, if it is small. */
   readonly body: ArrayBuffer | null;
   readonly body_bytes: number | null;
   readonly chunks: number | null;
@@ -26,18 +26,18 @@ export interface FoundResponse {
   readonly body: FoundBody;
 }
 
-/** A response that is to be stored. */
+/** A response to store. */
 export interface StoredResponse extends FoundResponse {
   readonly body: StoredBody;
 }
 
-/** A body that is kept: in its record's row, in chunks, or in the bucket; of the latter two all is already written. */
+/** A kept body: in its record's row, in chunks, or in R2. Bodies in chunks or R2 are already written completely. */
 export type StoredBody =
   | { readonly kind: "inline"; readonly bytes: Uint8Array }
   | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
   | { readonly kind: "remote"; readonly name: string; readonly size: number };
 
-/** Where a body lies in its record's row, which belongs to the attempt of this name. */
+/** A body in its record's row. `name` is the id of the attempt that the row belongs to. */
 export interface RowBody {
   readonly kind: "row";
   readonly bucket: number;
@@ -46,10 +46,10 @@ export interface RowBody {
   readonly size: number;
 }
 
-/** A body as it is found: one in its row has been read with it only where it is small. */
+/** A body as found: only a small body is read together with its row. */
 export type FoundBody = StoredBody | RowBody;
 
-/** Larger ones are read from the row when they are sent: hundreds of duplicates may be waiting for the same one. */
+/** Larger bodies are read from the row when they are sent: hundreds of duplicates may wait for the same body. */
 const READ_WITH_ROW_BYTES = 16 * 1024;
 
 /** In bytes. */
@@ -57,10 +57,10 @@ export function sizeOf(body: FoundBody): number {
   return body.kind === "inline" ? body.bytes.byteLength : body.size;
 }
 
-/** What `writeResponse` gives values for, in its order. */
+/** The columns for the values of `writeResponse`, in the same order. */
 export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
 
-/** What `readResponse` reads, beside the record's own columns. */
+/** The columns that `readResponse` reads besides the record's own. */
 export const FOUND_RESPONSE_COLUMNS = `status_text, headers, body IS NOT NULL AS in_row, CASE WHEN length(body) <= ${READ_WITH_ROW_BYTES} THEN body END AS body, body_bytes, chunks`;
 
 export function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
@@ -77,7 +77,7 @@ export function writeResponse(response: StoredResponse | null): readonly SqlStor
   }
 }
 
-/** `null` where the record has none, or does not keep it. */
+/** `null` when the record has no response or does not keep it. */
 export function readResponse(row: ResponseRow): FoundResponse | null {
   const { bucket, id, attempt_id: name, status, status_text, headers, body, body_bytes, chunks } = row;
   if (row.kept !== 1 || headers === null) return null;

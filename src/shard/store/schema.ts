@@ -1,19 +1,19 @@
-// The ledger's schema, as numbered steps. A step that has been released never changes; a new one is added below it. SQLite keeps
-// the number of the last step taken. Steps only ever add (columns that may be null, tables, indexes): after a roll-back, older
-// code runs on what later code has migrated, and finds everything it knows where it was.
+// The ledger's schema, as numbered steps. A released step never changes; a new step is added below it. SQLite keeps the number of
+// the last step taken. Steps only add (nullable columns, tables, indexes), so that after a roll-back older code still runs on a
+// database that later code has migrated.
 
-/** The database of an object, as far as the ledger uses it. */
+/** The part of an object's database that the ledger uses. */
 export type Sql = Pick<SqlStorage, "exec">;
 
-/** One step: its statements are taken together. */
+/** One step: all its statements run together. */
 type Step = readonly string[];
 
 const FIRST: Step = [
-  // `bucket` leads the key so that what is in flight, and what has expired, lies together and needs no index of its
-  // own: 0 while an attempt is in flight, otherwise the time (ms) from which on everything in the bucket has expired.
-  // Moving a record to another bucket is one row written, as any update (measured: README, design notes).
-  // `key`, `route` and `history` are for operators alone; `verify_at`, `verifications` and `verification` say when the origin
-  // is asked whether a lost attempt took effect, how often it has been, and how to ask it.
+  // `bucket` comes first in the key, so that records in flight and expired records lie together and need no index. It is 0 while
+  // an attempt is in flight, otherwise the time (ms) from which every record of the bucket has expired. Moving a record to
+  // another bucket writes one row, like any update (measured: README, design notes).
+  // `key`, `route` and `history` are only for operators. `verify_at` says when the origin is asked next whether a lost attempt
+  // took effect, `verifications` how often it has been asked, and `verification` how to ask it.
   `CREATE TABLE records (
     bucket INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -44,13 +44,12 @@ const FIRST: Step = [
     body BLOB,
     PRIMARY KEY (bucket, id)
   ) WITHOUT ROWID`,
-  // What waits for somebody's decision, or for another attempt: few, and found without reading what does not. A row more
-  // for each attempt that ends so, and none for any other.
+  // Records that wait for an operator's decision or for another attempt. They are few, and this index finds them without reading
+  // the others. An attempt that ends failed or unknown writes one more row; other attempts write none.
   `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
-  // What the origin is to be asked about: each route's own, the one that has waited longest first. No claim and no answer
-  // touches it.
+  // Records that the origin has to be asked about, by route, longest waiting first. Claims and answers never write to it.
   `CREATE INDEX records_to_ask ON records (route, verify_at) WHERE verify_at IS NOT NULL`,
-  // Bodies in chunks, and those of them that nobody needs any more.
+  // Bodies in chunks, and the names of those that are no longer needed.
   `CREATE TABLE chunks (
     body TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -58,16 +57,16 @@ const FIRST: Step = [
     PRIMARY KEY (body, number)
   ) WITHOUT ROWID`,
   `CREATE TABLE discarded (body TEXT PRIMARY KEY) WITHOUT ROWID`,
-  // Bodies in the bucket. What is to be erased from it is found without reading what is not.
+  // Bodies in R2. The index finds those to erase without reading the others.
   `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
   `CREATE INDEX remote_discarded ON remote (body) WHERE discarded = 1`,
-  // Addresses that could be connected to: see reachability.ts.
+  // Addresses to which a connection has succeeded: see reachability.ts.
   `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
 ];
 
 export const STEPS: readonly Step[] = [FIRST];
 
-/** Brings the schema up to date; free when it is (reading a version writes nothing). The caller makes it one transaction. */
+/** Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. */
 export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
   sql.exec("CREATE TABLE IF NOT EXISTS migrations (step INTEGER PRIMARY KEY)");
   const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM migrations").toArray();

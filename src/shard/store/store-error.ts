@@ -1,5 +1,5 @@
-// A failure of the store: a statement that SQLite refused, or a commit that did not happen. Thrown at the ledger's border
-// alone, so that nothing else that fails (a timer, a counter, a bug) is ever taken for it.
+// A failure of the store: a statement that SQLite refused, or a commit that failed. Only the store throws it, so that no other
+// failure (a timer, a counter, a bug) is mistaken for it.
 
 import type { Sql } from "./schema.ts";
 
@@ -10,7 +10,7 @@ export class StoreError extends Error {
   }
 }
 
-/** The same database, whose statements fail with a `StoreError`. */
+/** The same database, but its statements throw a `StoreError`. */
 export function storeSql(sql: Sql): Sql {
   return {
     exec: (query, ...values) => {
@@ -23,7 +23,7 @@ export function storeSql(sql: Sql): Sql {
   };
 }
 
-/** The same wait for a commit, which fails with a `StoreError`. */
+/** The same wait for a commit, but it rejects with a `StoreError`. */
 export function storeSync(sync: () => Promise<void>): () => Promise<void> {
   return () =>
     sync().catch((error: unknown) => {

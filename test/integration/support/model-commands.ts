@@ -63,7 +63,7 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
     case "superseded":
     case "changed":
     case "unchangeable":
-    case "seen":
+    case "nothing-due":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
 }

@@ -94,8 +94,8 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
   ] as const)("ends a lost attempt's lock under %s", (unknown, state, next) => {
     expect(tell(unknown, [0, request("a")], [LOCK_MS - 1, tick], [LOCK_MS, tick], [LOCK_MS, request("b")])).toEqual([
       "start → started",
-      "seen → started",
-      `seen → ${state}`,
+      "nothing-due → started",
+      `nothing-due → ${state}`,
       next,
     ]);
   });
