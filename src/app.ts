@@ -75,7 +75,7 @@ function guarded(answer: (request: Request, url: URL) => Response | Promise<Resp
     try {
       return await answer(request, url);
     } catch (error) {
-      // A bug. The same request with the same key is always safe to send again.
+      // A bug. A request with a key is safe to send again; one that no route protects was never more than passed on.
       console.error({ message: "unexpected error", reason: String(error) });
       return refuse({ code: "store-unavailable" });
     }

@@ -55,7 +55,7 @@ export type Reply =
   | { readonly type: "mismatch" }
   /** To `verify`: ask the origin now. */
   | { readonly type: "ask"; readonly record: Unknown }
-  /** To an attempt: it owned the record, and its event has been applied. */
+  /** To an attempt: it owns the record, and its event counts. */
   | { readonly type: "settled" }
   /** To an attempt: it no longer owns the record, so nothing changed. */
   | { readonly type: "superseded" }

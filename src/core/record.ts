@@ -81,5 +81,5 @@ export type IdempotencyRecord = Started | Failed | Unknown | Completed;
 
 export type RecordState = IdempotencyRecord["state"];
 
-/** A record whose operation has no result, and is not being tried. */
+/** A record without a result and without an attempt that is known to run. */
 export type OpenState = (Failed | Unknown)["state"];

@@ -30,7 +30,7 @@ export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
 /** The parts of a request that have been read. */
 export type ReadExchange =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
-  /** `unread` is the rest of the body; `null` when nothing is left. */
+  /** `unread` is the rest of a body that is too large; `null` otherwise. */
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
 
 export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {

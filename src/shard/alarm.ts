@@ -27,21 +27,11 @@ export class Alarm {
    * write had failed. An alarm that could not be set is set with the next deadline, and requests do not wait for it.
    */
   moveTo(deadline: EpochMs): void {
-    try {
-      this.#moveTo(deadline);
-    } catch (error) {
-      this.#at = null;
-      console.error({ message: "alarm could not be set", reason: String(error) });
-    }
-  }
-
-  #moveTo(deadline: EpochMs): void {
-    const isSet = this.#at !== null && this.#at > Date.now() - OVERDUE_MS;
-    if (isSet && this.#at !== null && this.#at <= deadline) return;
+    const at = this.#at;
     // A new instance does not know when the alarm is set, or whether the platform dropped it after too many failures (platform
     // rule), so it sets the alarm from the ledger. An instance whose alarm is overdue does the same.
-    if (isSet) this.#set(deadline);
-    else this.#setFromLedger(deadline);
+    if (at === null || at <= Date.now() - OVERDUE_MS) this.#setFromLedger(deadline);
+    else if (deadline < at) this.#set(deadline);
   }
 
   /** Never throws: a request's write stays valid even if the alarm cannot be set for it. */

@@ -1,6 +1,6 @@
 // The alarm's work: erases expired records, ends locks, begins questions about lost attempts, and sets the next alarm. It does a
 // slice of each task in one short turn; while there is more, the next alarm comes at once. It waits for nothing and never fails,
-// because the platform drops an alarm that fails too often.
+// because the platform drops an alarm that fails too often. A task that fails keeps no other from its turn.
 
 import { epochMs, type EpochMs } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
@@ -26,15 +26,26 @@ export function doDueWork(
   now: EpochMs,
   firedFor: EpochMs,
 ): void {
+  const tasks = [
+    () => ledger.bodies.eraseSome(),
+    () => ledger.erase(now, ERASE_SLICE),
+    () => waitUntil(ledger.remote.eraseOne().catch(logFailure)),
+    () => exchanges.meetDeadlines(now),
+  ];
+  const failed = tasks.filter((task) => !succeeds(task));
+  // What a failed task has left is still due: the alarm would come again at once, and without end.
+  if (failed.length > 0 || !succeeds(() => alarm.rearm(firedFor))) {
+    alarm.retryAt(epochMs(now + ALARM_RETRY_MS), firedFor);
+  }
+}
+
+function succeeds(task: () => unknown): boolean {
   try {
-    ledger.bodies.eraseSome();
-    ledger.erase(now, ERASE_SLICE);
-    waitUntil(ledger.remote.eraseOne().catch(logFailure));
-    exchanges.meetDeadlines(now);
-    alarm.rearm(firedFor);
+    task();
+    return true;
   } catch (error) {
     logFailure(error);
-    alarm.retryAt(epochMs(now + ALARM_RETRY_MS), firedFor);
+    return false;
   }
 }
 

@@ -1,5 +1,5 @@
-// One exchange, from claim to answer: load, step, save, act. core/life-cycle.ts decides each step, decide.ts chooses the action,
-// and this file performs it. A claim is decided and written in one turn. The runtime delays the call to the origin, like every
+// One exchange, from request to answer: load, step, save, act. core/life-cycle.ts decides each step, decide.ts chooses the
+// action, and this file performs it. A claim is decided and written in one turn. The runtime delays the call to the origin, like every
 // answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
 import type { Origin } from "../config/resolved.ts";
@@ -108,7 +108,7 @@ export class Exchange {
             const response = await duplicate.inFlight.attempt.attach(head, caller);
             if (response !== null) return { response, outcome: "attached" };
             // The attempt may have ended during the search for the client's last event.
-            action = this.#inFlight === duplicate.inFlight ? waitFor(duplicate) : this.#decide();
+            action = this.#inFlight === duplicate.inFlight ? waitFor(this.#later(duplicate)) : this.#decide();
             break;
           }
           case "wait": {
@@ -122,10 +122,16 @@ export class Exchange {
           }
           case "ask": {
             this.#hasAsked = true;
-            const asked = this.#shared.questions.run(head.record.id, action.policy, head.verification);
+            // The alarm asks about this record, and the client retries.
+            if (!this.#shared.questions.hasPlace(head.record.id)) {
+              action = refuse(action.refusal);
+              break;
+            }
+            const { policy } = action;
+            const ask = (): Promise<void> => this.#shared.questions.run(head.record.id, policy, head.verification);
             // A question has its own time limit.
             const wait = this.#wait(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
-            const woken: Woken = await waited(this.#incoming.span, this.#shared.room.until(asked, wait));
+            const woken: Woken = await waited(this.#incoming.span, this.#shared.room.until(ask, wait));
             action = this.#mayContinue(woken) ? this.#decide() : refuse(action.refusal);
             break;
           }
@@ -166,6 +172,11 @@ export class Exchange {
 
   get #inFlight(): AttemptInFlight | undefined {
     return this.#shared.attempts.get(this.#incoming.head.record.id);
+  }
+
+  /** The same duplicate after something that took time. */
+  #later(duplicate: Duplicate): Duplicate {
+    return duplicate.isOwn ? duplicate : { ...duplicate, waitMs: this.#giveUpAt - Date.now() };
   }
 
   #wait(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {

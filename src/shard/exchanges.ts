@@ -14,7 +14,7 @@ import { RecordSteps } from "./record-steps.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
 import { WaitingRoom } from "./waiters.ts";
 
-/** Lost attempts whose locks the alarm ends in one turn: few enough that no request waits long behind it. */
+/** Expired locks that the alarm handles in one turn: few enough that no request waits long behind it. */
 export const LOCKS_AT_ONCE = 100;
 
 export class Exchanges {
@@ -55,10 +55,23 @@ export class Exchanges {
     return this.#shared.reporter.finish(span, response, outcome);
   }
 
-  /** Ends some of the expired locks that no attempt holds, and begins some of the questions about unknown outcomes. */
+  /**
+   * Renews some of the expired locks whose attempts still run here and ends those of lost ones, and begins some of the questions about
+   * unknown outcomes. A record that fails keeps no other from its turn.
+   *
+   * @throws if a record could not be settled.
+   */
   meetDeadlines(now: EpochMs): void {
-    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) this.steps.applyTime(id, now);
+    const failures: unknown[] = [];
+    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) {
+      try {
+        this.steps.applyTime(id, now);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
     this.#shared.questions.askDue(now);
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} records could not be settled`);
   }
 
   /** When the alarm has to come next; `null` when nothing has a deadline. */

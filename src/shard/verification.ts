@@ -34,14 +34,14 @@ const MAX_BYTES = 1 << 20;
 export const QUESTION_MS = 30_000;
 
 /**
- * Asks what became of the record's last attempt, and settles the record if the origin knows. `own` is the question of another
- * caller, with that caller's credential: a second chance when the origin no longer accepts the claim's credential. Rejects when
- * the store fails.
+ * Asks what became of the record's last attempt, and settles the record if the origin knows. `callers` is the question of
+ * another caller, with that caller's credential: a second chance when the origin no longer accepts the claim's credential.
+ * Rejects when the store fails.
  */
 export async function verify(
   id: RecordId,
   policy: Policy,
-  own: Verification | null,
+  callers: Verification | null,
   ports: VerificationPorts,
 ): Promise<void> {
   const { ledger, step } = ports;
@@ -52,8 +52,8 @@ export async function verify(
   // Read again, because a step that ends the lock moves the record to another bucket.
   const text = ledger.verification(id, ledger.find(id));
   // A question equal to the claim's carries no other credential.
-  const others = JSON.stringify(own) === text ? null : own;
-  const answer = await askInTurn(parse(text), others, ports);
+  const second = JSON.stringify(callers) === text ? null : callers;
+  const answer = await askInTurn(parse(text), second, ports);
   switch (answer.kind) {
     case "done": {
       const { status, response } = answer;
@@ -76,14 +76,14 @@ type Answer =
 /** Asks with the claim's credential and, if the origin rejects that, with the caller's. */
 async function askInTurn(
   claims: Verification | null,
-  own: Verification | null,
+  callers: Verification | null,
   ports: VerificationPorts,
 ): Promise<Answer> {
   const endsAt = performance.now() + QUESTION_MS;
   const first = claims === null ? null : await ask(claims, "claim", QUESTION_MS, ports);
   const leftMs = endsAt - performance.now();
-  if (own === null || leftMs <= 0 || !hasSecondChance(first?.kind ?? null)) return first ?? OPEN;
-  return ask(own, "another", leftMs, ports);
+  if (callers === null || leftMs <= 0 || !hasSecondChance(first?.kind ?? null)) return first ?? OPEN;
+  return ask(callers, "another", leftMs, ports);
 }
 
 async function ask(

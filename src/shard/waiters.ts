@@ -57,6 +57,10 @@ export class Waiters {
     this.#all.delete(waiter);
   }
 
+  get isEmpty(): boolean {
+    return this.#all.size === 0;
+  }
+
   /** Wakes all waiters: with an answer that they share, or to re-check the record. */
   wake(answerFor: AnswerFor | null): void {
     for (const { head, end } of this.#all) end(answerFor === null ? RECHECK : wokenWith(answerFor, head));
@@ -110,12 +114,18 @@ export class WaitingRoom {
     return promise;
   }
 
-  /** Waits for work that runs whether or not anyone waits. Rejects if that work rejects. */
-  async until(running: Promise<void>, wait: Wait): Promise<Woken> {
+  /**
+   * Begins some work and waits for its end. Begins nothing if there is no place to wait, or the client has left. The work runs
+   * on if the client leaves later. Rejects if the work rejects.
+   */
+  async until(begin: () => Promise<void>, wait: Wait): Promise<Woken> {
     const waiters = new Waiters();
+    const waiting = this.wait(waiters, wait);
+    if (waiters.isEmpty) return waiting;
+    const running = begin();
     const wake = (): void => waiters.wake(null);
     running.then(wake, wake);
-    const woken = await this.wait(waiters, wait);
+    const woken = await waiting;
     if (woken.kind === "recheck") await running;
     return woken;
   }

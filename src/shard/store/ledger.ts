@@ -114,6 +114,7 @@ export class Ledger {
     record: IdempotencyRecord | null,
     { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments = {},
   ): void {
+    // Before the write: a step that fails has changed nothing that decides.
     if (entry !== null && !needsBody(entry.record, record)) {
       const { id: name } = entry.record.attempt;
       this.#moveRead(entry.bucket, id, name);

@@ -144,6 +144,19 @@ describe("an alarm", () => {
     expect(left?.id).toBe("0699");
   });
 
+  it("settles all others when one record cannot be read, and tries that one again after a pause", async () => {
+    const shard = new LeftShard();
+    const now = Date.now();
+    const lost = [1, 2, 3].map((n) => [freshId(), started(epochMs(now - 100_000 - n))] as const);
+    await shard.leave(lost);
+    await runInDurableObject(shard.stub, (_instance, { storage }) => {
+      storage.sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", lost[2]?.[0] ?? "");
+    });
+    await shard.alarm();
+    expect(await shard.countOf("unknown")).toBe(2);
+    expect(shard.alarmAt).toBe(now + 5000);
+  });
+
   it("costs a claim no scan: the next deadline is found without reading the records in flight", async () => {
     const shard = new LeftShard();
     const now = Date.now();
