@@ -4,7 +4,8 @@
 import { deploymentProblems } from "./check-deployment.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { isTable, type Table } from "./read-settings.ts";
-import { type Config, type ConfigProblem, type Route, type ScopePart, scopePartName } from "./resolved.ts";
+import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
+import { isCredential, scopePartName } from "./scope-part.ts";
 
 /** The platform's limit for one variable. */
 export const MAX_VARIABLE_BYTES = 5_120;
@@ -117,21 +118,6 @@ function sharedVerification({ name, rules, scope }: Route): readonly ConfigProbl
     "a lost attempt with the credential of that attempt's client only: " +
     'add "header:authorization", unless every caller may see every operation';
   return [{ path: `${name}.scope`, message }];
-}
-
-/** Words in the names of headers that carry a credential. */
-const CREDENTIAL = /(?:^|-)(?:auth[a-z]*|key|token|secret|session|credentials?|signature|jwt|assertion)(?:-|$)/;
-
-function isCredential(part: ScopePart): boolean {
-  switch (part.kind) {
-    case "cookie":
-      return true;
-    case "header":
-      return CREDENTIAL.test(part.name);
-    case "ip":
-    case "host":
-      return false;
-  }
 }
 
 /** The bindings that an origin may name, as objects, like those of a running Worker. */

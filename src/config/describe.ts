@@ -1,9 +1,10 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
-import { type Config, type ForwardKey, type Origin, type Route, scopePartName } from "./resolved.ts";
+import { type Config, type ForwardKey, type Origin, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
+import { scopePartName } from "./scope-part.ts";
 
 const HEADINGS = [
   "path",

@@ -2,7 +2,7 @@
 // serves depends on all routes together, so a pattern that they read differently must never pass. Matches no requests:
 // Hono does.
 
-import type { Parsed } from "./units.ts";
+import { type Parsed, refuse } from "./units.ts";
 
 /** One segment of a pattern. A `plain` expression certainly matches inside one segment; another may match a slash. */
 export type Segment =
@@ -148,8 +148,4 @@ function splitSegments(path: string): readonly string[] {
     }
   }
   return [...segments, segment];
-}
-
-function refuse(message: string): Parsed<never> {
-  return { ok: false, message };
 }

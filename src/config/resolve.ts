@@ -2,10 +2,11 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
-import type { Config, Origin, Route, RouteRules, ScopePart } from "./resolved.ts";
+import type { Config, Origin, Route, RouteRules } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
+import type { ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {

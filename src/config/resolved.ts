@@ -6,22 +6,13 @@ import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type { BodyForm, DuplicateRule, Jurisdiction, KeyRule } from "./words.ts";
 import type { LocationHint, OperatorListener, StoreFailureRule } from "./words.ts";
+import type { ScopePart } from "./scope-part.ts";
 
 /** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
 export type Origin =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "binding"; readonly binding: string }
   | { readonly kind: "zone" };
-
-/**
- * One part of a scope: the part of a request that says whose key it is. Header names are in lower case. `host` is the host
- * name (with its port) that the request was sent to.
- */
-export type ScopePart =
-  | { readonly kind: "header"; readonly name: string }
-  | { readonly kind: "cookie"; readonly name: string }
-  | { readonly kind: "ip" }
-  | { readonly kind: "host" };
 
 /** What the origin receives instead of the client's key: the same, nothing, or `<key>:<step>`. */
 export type ForwardKey =
@@ -100,11 +91,6 @@ export interface ConfigProblem {
   readonly path: string;
   /** What is wrong, and what to write instead. */
   readonly message: string;
-}
-
-/** A part of a scope as the configuration writes it: `header:authorization`. */
-export function scopePartName(part: ScopePart): string {
-  return "name" in part ? `${part.kind}:${part.name}` : part.kind;
 }
 
 /** A name for the set of objects that keep the route's records: routes with the same name share their objects. */

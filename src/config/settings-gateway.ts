@@ -3,7 +3,7 @@
 import * as v from "valibot";
 
 import { choice, defaultsOf, parsed, setting, yesOrNo } from "./setting-kinds.ts";
-import type { Parsed } from "./units.ts";
+import { type Parsed, refuse } from "./units.ts";
 import { OPERATOR_LISTENERS } from "./words.ts";
 
 const OPERATOR_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
@@ -82,8 +82,4 @@ function parseOperatorPath(text: string): Parsed<string> {
   // RFC 8615; the published policy is there.
   if (segments[0] === ".well-known") return refuse('must not begin with "/.well-known": write "/_onceway"');
   return { ok: true, value: text };
-}
-
-function refuse(message: string): Parsed<string> {
-  return { ok: false, message };
 }

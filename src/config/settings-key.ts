@@ -3,17 +3,11 @@
 
 import * as v from "valibot";
 
-import type { ForwardKey, ScopePart } from "./resolved.ts";
+import type { ForwardKey } from "./resolved.ts";
 import { choice, defaultsOf, headerNames, lowerCase, parsed, sameName, setting, whole } from "./setting-kinds.ts";
-import {
-  parseForwardKey,
-  parseKeyPattern,
-  parseScope,
-  parseScopeEntry,
-  SCOPE_PATTERN,
-  TOKEN_PATTERN,
-} from "./values.ts";
+import { parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { BODY_FORMS, KEY_RULES } from "./words.ts";
+import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
 
 /** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
 export const MAX_KEY_LENGTH = 255;
@@ -110,7 +104,7 @@ export const keySettings = {
       description:
         "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
         "the origin is a binding or the zone's own.",
-      takes: 'a list of `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`; or `["none"]`',
+      takes: SCOPE_FORMS,
       default: ["header:authorization"],
       onChange: "**names other records: older keys are not found**",
     },

@@ -88,6 +88,7 @@ function quantity(value: unknown, units: ReadonlyMap<string, number>): number | 
   return match === null || unit === undefined ? null : Number((Number(match[1]) * unit).toFixed(3));
 }
 
-function refuse(message: string): Parsed<never> {
+/** A value that is not accepted; `message` says what to write instead. */
+export function refuse(message: string): Parsed<never> {
   return { ok: false, message };
 }

@@ -1,12 +1,12 @@
 // Parses the texts of a configuration that have their own syntax: origins, parts of a scope, names of headers and methods.
 // Checks one value alone; `cross-checks.ts` checks the relations between settings.
 
-import { type ForwardKey, type Origin, type ScopePart, scopePartName } from "./resolved.ts";
-import type { Parsed } from "./units.ts";
+import { type ForwardKey, type Origin } from "./resolved.ts";
+import { type Parsed, refuse } from "./units.ts";
 
 /** RFC 9110, 5.6.2: a token. */
 export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
-const TOKEN = new RegExp(TOKEN_PATTERN);
+export const TOKEN = new RegExp(TOKEN_PATTERN);
 
 /** Names of bindings as wrangler accepts them. No two leading underscores: `__proto__` must not look like a binding. */
 export const BINDING_PATTERN = "^(?!__)[A-Za-z_$][A-Za-z0-9_$]*$";
@@ -42,49 +42,6 @@ export function parseOrigin(value: string | { readonly binding: string }): Parse
 
 /** The message for an origin that is neither text nor a table with a binding. */
 export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding: ${ORIGIN_ADVICE}`;
-
-export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|host|ip|none)$";
-
-/** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
-export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
-  if (value === "ip" || value === "host") return { ok: true, value: { kind: value } };
-  if (value === "none") return { ok: true, value: null };
-  const colon = value.indexOf(":");
-  const kind = value.slice(0, Math.max(colon, 0));
-  const name = value.slice(colon + 1);
-  switch (kind) {
-    case "header":
-      return TOKEN.test(name)
-        ? { ok: true, value: { kind, name: name.toLowerCase() } }
-        : refuse('must name a header: write "header:authorization"');
-    case "cookie":
-      return TOKEN.test(name)
-        ? { ok: true, value: { kind, name } }
-        : refuse('must name a cookie: write "cookie:session"');
-    case "jwt":
-      return refuse(
-        "verified claims are not available in this version: " +
-          'write "header:authorization" (the whole credential) or "cookie:NAME"',
-      );
-    default:
-      return refuse(`"${value}" is not a part of a scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
-  }
-}
-
-/** `scope` as a whole: at least one entry, none twice, "none" (null) only alone; it becomes the empty list. */
-export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<readonly ScopePart[]> {
-  const parts = entries.filter((entry) => entry !== null);
-  if (entries.length === 0) {
-    return refuse(
-      'must say whose key it is: write ["header:authorization"], or ["none"] if one key means the same to all',
-    );
-  }
-  if (parts.length < entries.length && entries.length > 1) {
-    return refuse('"none" must be the only entry: write ["none"], or leave "none" out');
-  }
-  const twice = firstRepeated(parts.map(scopePartName));
-  return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
-}
 
 /** `forward_key`: "client", "none", or the name of a step, which has the characters of a token. */
 export function parseForwardKey(value: string): Parsed<ForwardKey> {
@@ -140,8 +97,4 @@ export function parseKeyPattern(value: string): Parsed<string> {
 /** The first value that is in the list twice. */
 export function firstRepeated<T>(values: readonly T[]): T | null {
   return values.find((value, index) => values.indexOf(value) !== index) ?? null;
-}
-
-function refuse(message: string): Parsed<never> {
-  return { ok: false, message };
 }

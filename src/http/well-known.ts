@@ -1,10 +1,11 @@
 // The published policy, made from the configuration: the expiration policy and the rest of the idempotency specification
 // (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
-import { type Config, type Route, scopePartName } from "../config/resolved.ts";
+import { type Config, type Route } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
+import { scopePartName } from "../config/scope-part.ts";
 
 export function wellKnownResponse(config: Config): Response {
   return Response.json(

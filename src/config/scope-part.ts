@@ -1,0 +1,82 @@
+// The kinds of a scope's parts: which there are, how the configuration writes them, and which of them is a credential. A new
+// kind is added here, and read from a request in http/scope.ts.
+
+import { type Parsed, refuse } from "./units.ts";
+import { firstRepeated, TOKEN } from "./values.ts";
+
+/**
+ * One part of a scope: the part of a request that says whose key it is. Header names are in lower case. `host` is the host
+ * name (with its port) that the request was sent to.
+ */
+export type ScopePart =
+  | { readonly kind: "header"; readonly name: string }
+  | { readonly kind: "cookie"; readonly name: string }
+  | { readonly kind: "ip" }
+  | { readonly kind: "host" };
+
+/** How the settings' documentation writes the forms of an entry. */
+export const SCOPE_FORMS = 'a list of `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`; or `["none"]`';
+
+export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|host|ip|none)$";
+
+/** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
+export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
+  if (value === "ip" || value === "host") return { ok: true, value: { kind: value } };
+  if (value === "none") return { ok: true, value: null };
+  const colon = value.indexOf(":");
+  const kind = value.slice(0, Math.max(colon, 0));
+  const name = value.slice(colon + 1);
+  switch (kind) {
+    case "header":
+      return TOKEN.test(name)
+        ? { ok: true, value: { kind, name: name.toLowerCase() } }
+        : refuse('must name a header: write "header:authorization"');
+    case "cookie":
+      return TOKEN.test(name)
+        ? { ok: true, value: { kind, name } }
+        : refuse('must name a cookie: write "cookie:session"');
+    case "jwt":
+      return refuse(
+        "verified claims are not available in this version: " +
+          'write "header:authorization" (the whole credential) or "cookie:NAME"',
+      );
+    default:
+      return refuse(`"${value}" is not a part of a scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
+  }
+}
+
+/** `scope` as a whole: at least one entry, none twice, "none" (null) only alone; it becomes the empty list. */
+export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<readonly ScopePart[]> {
+  const parts = entries.filter((entry) => entry !== null);
+  if (entries.length === 0) {
+    return refuse(
+      'must say whose key it is: write ["header:authorization"], or ["none"] if one key means the same to all',
+    );
+  }
+  if (parts.length < entries.length && entries.length > 1) {
+    return refuse('"none" must be the only entry: write ["none"], or leave "none" out');
+  }
+  const twice = firstRepeated(parts.map(scopePartName));
+  return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
+}
+
+/** A part of a scope as the configuration writes it: `header:authorization`. */
+export function scopePartName(part: ScopePart): string {
+  return "name" in part ? `${part.kind}:${part.name}` : part.kind;
+}
+
+/** Words in the names of headers that carry a credential. */
+const CREDENTIAL = /(?:^|-)(?:auth[a-z]*|key|token|secret|session|credentials?|signature|jwt|assertion)(?:-|$)/;
+
+/** Whether this part tells callers with different credentials apart. */
+export function isCredential(part: ScopePart): boolean {
+  switch (part.kind) {
+    case "cookie":
+      return true;
+    case "header":
+      return CREDENTIAL.test(part.name);
+    case "ip":
+    case "host":
+      return false;
+  }
+}
