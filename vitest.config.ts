@@ -1,20 +1,25 @@
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 
-/** What takes long: in short among the others, whole in the project `long`. */
-const LONG = [
+/** In short among the others, whole in the project `long`. */
+const SHORTENED = ["bodies/bytes", "contract/differential", "contract/fuzz", "failures/crash", "failures/long-call"];
+
+/** Only in the project `long`: what each of them proves is touched by a quicker test too. */
+const ONLY_LONG = [
   "bodies/bucket",
-  "bodies/bytes",
   "bodies/early-answers",
   "bodies/memory",
   "bodies/uploads",
-  "contract/differential",
-  "contract/fuzz",
-  "failures/crash",
-  "failures/long-call",
+  "contract/defects-of-time",
+  "failures/leavers",
   "failures/stream-crash",
   "operators/console-pages",
+  "operators/console-walk",
+  "operators/prometheus",
+  "serve/demo-start",
 ];
+
+const filesOf = (names: readonly string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`);
 
 const e2e = {
   globalSetup: ["test/support/chromium.ts", "test/support/prometheus.ts", "test/support/proxies.ts"],
@@ -47,14 +52,14 @@ export default defineConfig({
       },
       {
         // The whole gateway in a process of its own, in front of an origin in another.
-        test: { ...e2e, name: "e2e", include: ["test/e2e/**/*.test.ts"] },
+        test: { ...e2e, name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude: filesOf(ONLY_LONG) },
       },
       {
         // test/support/long.ts says what the variable means.
         test: {
           ...e2e,
           name: "long",
-          include: ["test/simulation/simulation.test.ts", ...LONG.map((name) => `test/e2e/${name}.test.ts`)],
+          include: ["test/simulation/simulation.test.ts", ...filesOf([...SHORTENED, ...ONLY_LONG])],
           env: { ONCEWAY_LONG: "1" },
         },
       },
