@@ -122,11 +122,6 @@ export class Exchange {
           }
           case "ask": {
             this.#hasAsked = true;
-            // The alarm asks about this record, and the client retries.
-            if (!this.#shared.questions.hasPlace(head.record.id)) {
-              action = refuse(action.refusal);
-              break;
-            }
             const { policy } = action;
             const ask = (): Promise<void> => this.#shared.questions.run(head.record.id, policy, head.verification);
             // A question has its own time limit.

@@ -1,5 +1,5 @@
 // The questions that origins are being asked, and the choice of the next: one at a time for each record, and a few at a time for
-// the alarm and for duplicates. Routes take turns, so that an origin that does not answer for one route delays no other route.
+// the alarm; duplicates ask besides. Routes take turns, so that an origin that does not answer for one route delays no other route.
 // The alarm begins questions without waiting for them; each question that ends begins the next.
 
 import type { Policy } from "../core/record.ts";
@@ -9,7 +9,7 @@ import type { Alarm } from "./alarm.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { QUESTION_MS } from "./verification.ts";
 
-/** How many questions the alarm asks at a time, and how many duplicates: both leave connections for calls. */
+/** How many questions the alarm asks at a time: fewer than the six connections that a shard has. */
 const MAX_AT_ONCE = 4;
 
 /** How many of these may belong to one route, so that the other routes get their turn. */
@@ -41,11 +41,6 @@ export class Questions {
 
   constructor(ports: QuestionPorts) {
     this.#ports = ports;
-  }
-
-  /** Whether a duplicate may ask about a record now: joining a question that is being asked takes no place. */
-  hasPlace(id: RecordId): boolean {
-    return this.#running.has(id) || this.#running.size - this.#begun.size < MAX_AT_ONCE;
   }
 
   /** Asks about a record; `own` is the calling client's own question. Joins a question about it that is already being asked. */

@@ -122,29 +122,6 @@ describe("duplicates that are abandoned", () => {
     });
   });
 
-  it("ask about four records of a shard at a time, so that questions that hang leave connections for calls", async () => {
-    await withExchanges(async ({ run, world }) => {
-      const question = Promise.withResolvers<null>();
-      let asked = 0;
-      world.origin = (url) => {
-        if (!url.endsWith("/look-up")) return Promise.reject(new Error("connection lost"));
-        asked += 1;
-        return question.promise.then(() => new Response("it happened"));
-      };
-      vi.useFakeTimers({ toFake: ["Date"] });
-      const heads = Array.from({ length: 5 }, () => headOf({}, "verify"));
-      for (const head of heads) expect(await saidBy(await run(head))).toMatchObject({ code: "origin-dropped" });
-      vi.setSystemTime(Date.now() + LOCK_MS);
-      const [fifth, ...first] = heads.toReversed();
-      const answers = first.map((head) => run(again(head)));
-      if (fifth === undefined) throw new Error("there are five");
-      expect(await saidBy(await run(again(fifth)))).toMatchObject({ status: 409, code: "outcome-unknown" });
-      expect(asked).toBe(4);
-      question.resolve(null);
-      for (const answer of answers) expect((await answer).status).toBe(200);
-    });
-  });
-
   it("start no attempt when they leave after they are woken and before they continue", async () => {
     await withExchanges(async ({ run, world }) => {
       const { head, question, acts } = await loseOutcome(run, world);
