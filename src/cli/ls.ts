@@ -64,14 +64,14 @@ async function ls(options: LsOptions): Promise<void> {
   if (options.json !== true) {
     console.log(records.length === 0 ? "no records" : recordsTable(records, Date.now(), lookOf(process.stdout)));
   }
-  const { hasMore, silent } = page.value;
-  if (silent.length > 0) process.stderr.write(`${silentText(silent)}\n`);
+  const { hasMore, unreachable } = page.value;
+  if (unreachable.length > 0) process.stderr.write(`${unreachableText(unreachable)}\n`);
   if (hasMore) process.stderr.write(`There may be more: --limit ${options.limit * 10}, or --all.\n`);
 }
 
-function silentText(silent: readonly string[]): string {
-  const who = silent.length === 1 ? "A shard does not answer" : `${silent.length} shards do not answer`;
-  return printable(`${who}, and records there are not listed: ${silent.join(", ")}. Try again later.`);
+function unreachableText(unreachable: readonly string[]): string {
+  const who = unreachable.length === 1 ? "A shard does not answer" : `${unreachable.length} shards do not answer`;
+  return printable(`${who}, and records there are not listed: ${unreachable.join(", ")}. Try again later.`);
 }
 
 function readStates(value: string, before: readonly string[] = []): readonly string[] {

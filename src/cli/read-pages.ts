@@ -9,7 +9,7 @@ const QUIET_MS = 1_000;
 export interface ReadToEnd {
   readonly hasMore: boolean;
   /** Shards that did not answer: their records were not read. */
-  readonly silent: readonly string[];
+  readonly unreachable: readonly string[];
 }
 
 /** Yields pages until `limit` records are read or there are no more. Cuts the last page to fit and skips empty ones. */
@@ -23,13 +23,13 @@ export async function* readPages(
   let read = 0;
   let cursor: string | null = null;
   let pages = 0;
-  const silent = new Set<string>();
+  const unreachable = new Set<string>();
   try {
     do {
       const page = await client.list(filter, Math.min(limit - read, pageLimit), cursor);
       cursor = page.cursor;
       pages += 1;
-      for (const shard of page.silent) silent.add(shard);
+      for (const shard of page.unreachable) unreachable.add(shard);
       const records = page.records.slice(0, limit - read);
       read += records.length;
       progress.clear();
@@ -39,7 +39,7 @@ export async function* readPages(
   } finally {
     progress.clear();
   }
-  return { hasMore: cursor !== null, silent: [...silent] };
+  return { hasMore: cursor !== null, unreachable: [...unreachable] };
 }
 
 /** A line on stderr that is rewritten in place; shows nothing if stderr is not a terminal. */

@@ -66,9 +66,9 @@ export function operatorApp(
   });
   app.get("/health", (context) => context.json<HealthView>({ status: "ok", version }));
   app.get("/drain", async (context) => {
-    const { shards, silent } = await operator.counts();
-    if (shards.length === 0 && silent.length > 0) return refuse({ code: "store-unavailable" });
-    return context.json<TotalsView>({ ...openCounts(shards), silent, shards });
+    const { shards, unreachable } = await operator.counts();
+    if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });
+    return context.json<TotalsView>({ ...openCounts(shards), unreachable, shards });
   });
   app.get("/metrics", async () => {
     return new Response(await reader.metrics(), { headers: { "Content-Type": EXPOSITION_TYPE } });
@@ -93,7 +93,7 @@ export function operatorApp(
     return context.json<RecordPageView>({
       records: page.records.map(viewSummary),
       cursor: page.cursor,
-      silent: page.silent,
+      unreachable: page.unreachable,
     });
   });
   app.get("/records/:id", async (context) => {

@@ -1,5 +1,5 @@
 // Asks each shard one question and continues without those that do not answer: when one fails, an operator needs the others
-// most. The caller names the silent ones, so that a missing count is never shown as zero.
+// most. The caller names the unreachable ones, so that a missing count is never shown as zero.
 
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
@@ -35,7 +35,7 @@ export async function askShards<T>(
   return answers;
 }
 
-/** The answer of a shard; `null` when it is silent. */
+/** The answer of a shard; `null` when it is unreachable. */
 export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Promise<T | null> {
   let timer: number | null = null;
   const late = new Promise<never>((_resolve, reject) => {
@@ -44,7 +44,7 @@ export async function unlessSilent<T>(place: ShardPlace, answer: Promise<T>): Pr
   try {
     return await Promise.race([answer, late]);
   } catch (error) {
-    console.warn({ message: "shard silent", shard: shardTitle(place), reason: String(error) });
+    console.warn({ message: "shard unreachable", shard: shardTitle(place), reason: String(error) });
     return null;
   } finally {
     clearTimeout(timer);

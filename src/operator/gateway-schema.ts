@@ -11,7 +11,7 @@ import {
   attemptNumber,
   count,
   recordId,
-  silent,
+  unreachable,
   status,
   time,
   words,
@@ -38,7 +38,7 @@ export const shardCountsSchema = v.object({
 /** What is open, in all shards together and in each. */
 export const totalsSchema = v.object({
   ...openCountEntries,
-  silent,
+  unreachable,
   shards: about(v.array(shardCountsSchema), "Those that answered."),
 });
 

@@ -25,13 +25,13 @@ export interface Listed {
   readonly records: readonly ListedRecord[];
   readonly cursor: string | null;
   /** Shards that did not answer. */
-  readonly silent: readonly string[];
+  readonly unreachable: readonly string[];
 }
 
-/** `null` when the shard is silent. */
+/** `null` when the shard is unreachable. */
 export type Ask = (place: ShardPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage | null>;
 
-/** `null` when the cursor belongs to no shard. The shards in `known` are already known to be silent. */
+/** `null` when the cursor belongs to no shard. The shards in `known` are already known to be unreachable. */
 export async function listRecords(
   places: readonly ShardPlace[],
   sections: readonly Section[],
@@ -45,7 +45,7 @@ export async function listRecords(
   if (begin === null) return null;
   const records: ListedRecord[] = [];
   // Each is waited for once, not again in the next section.
-  const silent = new Set(known);
+  const unreachable = new Set(known);
   let { at, after } = begin;
   for (let width = 1; at < parts.length; width = Math.min(width * GROWTH, SHARDS_AT_ONCE)) {
     const batch = parts.slice(at, at + width);
@@ -53,14 +53,14 @@ export async function listRecords(
     const pages = await Promise.all(
       batch.map(async (part, index) => ({
         part,
-        page: silent.has(shardTitle(part.place))
+        page: unreachable.has(shardTitle(part.place))
           ? null
           : await ask(part.place, { section: part.section, after: index === 0 ? first : null }),
       })),
     );
     for (const { part, page } of pages) {
       if (page === null) {
-        silent.add(shardTitle(part.place));
+        unreachable.add(shardTitle(part.place));
         at += 1;
         continue;
       }
@@ -68,12 +68,12 @@ export async function listRecords(
       records.push(...taken.map((record) => ({ ...record, shard: shardTitle(part.place) })));
       const isCut = taken.length < page.records.length;
       const stopped = isCut ? (taken.at(-1)?.at ?? "") : page.next;
-      if (stopped !== null) return { records, cursor: writeCursor(part, stopped), silent: [...silent] };
+      if (stopped !== null) return { records, cursor: writeCursor(part, stopped), unreachable: [...unreachable] };
       at += 1;
     }
     after = null;
   }
-  return { records, cursor: null, silent: [...silent] };
+  return { records, cursor: null, unreachable: [...unreachable] };
 }
 
 /** The sections that a filter can match. */

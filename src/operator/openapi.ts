@@ -57,7 +57,7 @@ function paths(): Json {
         id: "drain",
         summary: "What is in flight or open, by shard.",
         description:
-          'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in silent and not counted, so nothing is in flight only if silent is empty. 503 when none answers.',
+          'Shards of routes with shards = "per-key" cannot be enumerated and are not counted. A shard that does not answer is named in unreachable and not counted, so nothing is in flight only if unreachable is empty. 503 when none answers.',
         answer: answer("The counts.", "Totals"),
         problems: ["Unavailable"],
       }),
@@ -98,7 +98,7 @@ function paths(): Json {
         id: "listRecords",
         summary: "Lists records: open ones first, then completed ones, each shard by shard.",
         description:
-          'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in silent and left out, on this page and, once the list has passed it, on later pages. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
+          'A page may be shorter than limit, even empty, and not be the last: continue until cursor is null. One request looks at a bounded number of records. Records of routes with shards = "per-key" are found only by their key, or by 32 digits of their id. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out, on this page and, once the list has passed it, on later pages. 503 when none answers; with key or id, also when a shard that could hold the record does not.',
         parameters: listParameters(),
         answer: answer("A page.", "RecordPage"),
         problems: ["Invalid", "Unavailable"],

@@ -70,9 +70,9 @@ export type ChangeResult =
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 /** What all shards have open: those that answered, and the names of those that did not. */
-export type AllCounts = Pick<TotalsView, "shards" | "silent">;
+export type AllCounts = Pick<TotalsView, "shards" | "unreachable">;
 
-export type OpenCounts = Omit<TotalsView, "shards" | "silent">;
+export type OpenCounts = Omit<TotalsView, "shards" | "unreachable">;
 
 /** The sum over shards. */
 export function openCounts(shards: readonly ShardCountsView[]): OpenCounts {
@@ -89,17 +89,17 @@ export interface Operator {
   /** Whether every route has an object for each key, so that records are found only by their key. */
   readonly isPerKey: boolean;
   /**
-   * `null` when the cursor is invalid. Continues without silent shards, and does not ask those in `silent`, which are already
+   * `null` when the cursor is invalid. Continues without unreachable shards, and does not ask those in `unreachable`, which are already
    * known. Rejects when no shard answers; with a key, when a shard that may hold its records does not.
    */
   list(
     filter: RecordFilter,
     limit: number,
     cursor: string | null,
-    silent?: readonly string[],
+    unreachable?: readonly string[],
   ): Promise<RecordPage | null>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
-  /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is silent. */
+  /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is unreachable. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
   /** Names of headers that a route omits from replays on any of its methods, in lower case. */

@@ -14,7 +14,7 @@ import {
   count,
   headerPairs,
   recordId,
-  silent,
+  unreachable,
   status,
   time,
   words,
@@ -130,7 +130,7 @@ export const recordSchema = v.object({
 export const recordPageSchema = v.object({
   records: about(v.array(summarySchema), "At most as many as limit."),
   cursor: about(v.nullable(v.string()), "For the next page; null on the last.", null),
-  silent,
+  unreachable,
 });
 
 export const previewSchema = v.object({

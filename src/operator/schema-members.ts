@@ -29,7 +29,7 @@ export const headerPairs = v.array(v.strictTuple([v.string(), v.string()]));
 export const AN_ID = "9f86d081884c7d659a2feaa0c55ad0153a4bf4c2b0b822cd15d6c15b0f00a08d";
 export const A_TIME = "2026-11-21T08:30:00.000Z";
 
-export const silent = about(
+export const unreachable = about(
   v.array(v.string()),
   "Shards that did not answer within five seconds: their records are missing here.",
   [],

@@ -61,11 +61,11 @@ export class ShardOperator implements Operator {
     const ask: Ask = (place, part) => unlessSilent(place, this.#calls(place).list({ ...query, ...part }));
     const listed = await listRecords(places, sectionsFor(filter), cursor, limit, ask, known);
     if (listed === null) return null;
-    const { records, silent } = listed;
+    const { records, unreachable } = listed;
     // A list's first page fails when no shard answers. A partial answer for one key would look like "not found".
-    const isBlind = begin === null ? cursor === null && silent.length === places.length : silent.length > 0;
-    if (isBlind && silent.length > 0) throw new Error(`silent: ${silent.join(", ")}`);
-    return { records: records.map(summaryOf), cursor: listed.cursor, silent };
+    const isBlind = begin === null ? cursor === null && unreachable.length === places.length : unreachable.length > 0;
+    if (isBlind && unreachable.length > 0) throw new Error(`unreachable: ${unreachable.join(", ")}`);
+    return { records: records.map(summaryOf), cursor: listed.cursor, unreachable };
   }
 
   async inspect(id: RecordId): Promise<RecordDetail | null> {
@@ -98,7 +98,7 @@ export class ShardOperator implements Operator {
     const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard.counts());
     return {
       shards: asked.flatMap(({ shard, answer }) => (answer === null ? [] : [{ shard, ...answer }])),
-      silent: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
+      unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
     };
   }
 
@@ -118,7 +118,7 @@ export class ShardOperator implements Operator {
   async #ofOperators<T>(ask: (calls: Calls) => Promise<T>): Promise<T> {
     const { operators } = this.#places;
     const answer = await unlessSilent(operators, ask(this.#calls(operators)));
-    if (answer === null) throw new Error(`silent: ${operators.name}`);
+    if (answer === null) throw new Error(`unreachable: ${operators.name}`);
     return answer;
   }
 

@@ -1,5 +1,5 @@
 // Asks all shards that can be enumerated for their numbers: for the metrics, the live view and the charts. Stores nothing. A
-// silent shard is left out, and the metrics show that.
+// unreachable shard is left out, and the metrics show that.
 //
 // A sum over shards is not a counter: a shard loses its counts when it leaves memory, and Prometheus reads a sum that falls as
 // a restart of everything. So each shard hands over its counts once and the first shard adds them up: the metrics only rise,
@@ -68,7 +68,7 @@ export class TrafficReader {
       return held;
     });
     const shards = asked.map(({ shard, answer }) => ({ shard, numbers: answer }));
-    // A silent shard may still receive what is sent, and would count it twice.
+    // An unreachable shard may still receive what is sent, and would count it twice.
     const totals = (asked[0]?.answer ?? null) === null ? null : await this.#addUp();
     return exposition(metricFamilies({ shards, totals, routes, keepRecords }));
   }

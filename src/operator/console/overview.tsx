@@ -5,7 +5,7 @@ import type { ShardCountsView } from "../gateway-schema.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { ShardsTable, Silent, silentText, size } from "./shards.tsx";
+import { ShardsTable, UnreachableShards, unreachableText, size } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
 import type { View } from "./view.ts";
 
@@ -16,7 +16,7 @@ export interface OverviewProps {
   readonly waiting: readonly RecordSummary[];
   readonly shards: readonly ShardCountsView[];
   /** Shards that do not answer. */
-  readonly silent: readonly string[];
+  readonly unreachable: readonly string[];
   readonly rates: readonly RouteRates[];
   /** Every key has its own object: nothing can be counted or listed. */
   readonly isPerKey: boolean;
@@ -25,7 +25,7 @@ export interface OverviewProps {
 /** How many of the busiest shards are shown. */
 const SHOWN_SHARDS = 5;
 
-export function Overview({ view, inFlight, waiting, shards, silent, rates, isPerKey }: OverviewProps) {
+export function Overview({ view, inFlight, waiting, shards, unreachable, rates, isPerKey }: OverviewProps) {
   const { paths } = view;
   const total = openCounts(shards);
   const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
@@ -38,7 +38,7 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
       view={view}
       place="overview"
       title={total.unknown === 0 ? "Overview" : `(${unknown}) Overview`}
-      news={silent.length === 0 ? undecided : `${undecided}. ${silentText(silent)}`}
+      news={unreachable.length === 0 ? undecided : `${undecided}. ${unreachableText(unreachable)}`}
     >
       <div class="head">
         <h1>Overview</h1>
@@ -55,13 +55,20 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
           <button>Search</button>
         </form>
       </div>
-      <Silent silent={silent} />
+      <UnreachableShards unreachable={unreachable} />
       {isPerKey ? (
         <p class="note">
           Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its key.
         </p>
       ) : (
-        <Open view={view} total={total} shards={shards} silent={silent} inFlight={inFlight} waiting={waiting} />
+        <Open
+          view={view}
+          total={total}
+          shards={shards}
+          unreachable={unreachable}
+          inFlight={inFlight}
+          waiting={waiting}
+        />
       )}
       <section class="card" id="rates" data-live>
         <div class="head">
@@ -71,17 +78,17 @@ export function Overview({ view, inFlight, waiting, shards, silent, rates, isPer
         <Rates rates={rates} />
       </section>
 
-      {isPerKey ? null : <Busiest view={view} shards={shards} silent={silent} />}
+      {isPerKey ? null : <Busiest view={view} shards={shards} unreachable={unreachable} />}
     </Page>
   );
 }
 
-interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "silent" | "inFlight" | "waiting"> {
+interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "unreachable" | "inFlight" | "waiting"> {
   readonly total: OpenCounts;
 }
 
 /** What is not completed. */
-function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
+function Open({ view, total, shards, unreachable, inFlight, waiting }: OpenProps) {
   const { paths } = view;
   return (
     <>
@@ -99,8 +106,8 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
           <dt>Stored</dt>
           <dd class="n">{size(shards.reduce((sum, { bytes }) => sum + bytes, 0))}</dd>
           <dd class="soft small">
-            in {silent.length === 0 ? "" : `${shards.length} of `}
-            {shards.length + silent.length} shards
+            in {unreachable.length === 0 ? "" : `${shards.length} of `}
+            {shards.length + unreachable.length} shards
           </dd>
         </div>
       </dl>
@@ -150,7 +157,7 @@ function Open({ view, total, shards, silent, inFlight, waiting }: OpenProps) {
   );
 }
 
-function Busiest({ view, shards, silent }: Pick<OverviewProps, "view" | "shards" | "silent">) {
+function Busiest({ view, shards, unreachable }: Pick<OverviewProps, "view" | "shards" | "unreachable">) {
   const { paths } = view;
   const busiest = shards
     .filter((shard) => openRecords(shard) > 0)
@@ -166,7 +173,7 @@ function Busiest({ view, shards, silent }: Pick<OverviewProps, "view" | "shards"
       </div>
       {busiest.length === 0 ? (
         <p class="empty">
-          Every shard{silent.length === 0 ? "" : " that answers"} is idle: nothing in flight, unknown or failed.
+          Every shard{unreachable.length === 0 ? "" : " that answers"} is idle: nothing in flight, unknown or failed.
         </p>
       ) : (
         <ShardsTable shards={busiest} labelledBy="shards-title" />

@@ -24,13 +24,13 @@ const FORGOTTEN =
 
 export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {
   app.get(paths.overview, async (c) => {
-    const [{ shards, silent }, counts] = await Promise.all([operator.counts(), traffic()]);
+    const [{ shards, unreachable }, counts] = await Promise.all([operator.counts(), traffic()]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, waiting] = await Promise.all([
-      shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", silent) : [],
-      shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", silent) : [],
+      shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", unreachable) : [],
+      shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", unreachable) : [],
     ]);
-    const props = { shards, silent, rates: ratesOf(counts), inFlight, waiting, isPerKey: operator.isPerKey };
+    const props = { shards, unreachable, rates: ratesOf(counts), inFlight, waiting, isPerKey: operator.isPerKey };
     return show(<Overview view={c.var.view} {...props} />);
   });
 
@@ -87,9 +87,9 @@ async function find(operator: Operator, { filter, limit, cursor }: ListRequest):
 async function oldest(
   operator: Operator,
   state: RecordState,
-  silent: readonly string[],
+  unreachable: readonly string[],
 ): Promise<readonly RecordSummary[]> {
   const filter = { states: [state], route: null, olderThanMs: null, key: null, idPrefix: null };
-  const page = await operator.list(filter, MAX_READ, null, silent);
+  const page = await operator.list(filter, MAX_READ, null, unreachable);
   return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
 }

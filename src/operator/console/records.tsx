@@ -4,7 +4,7 @@ import { type ListRequest, parseListRequest } from "../list-request.ts";
 import type { RecordPage as Listed, RecordState } from "../operator.ts";
 import { Page } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
-import { Silent } from "./shards.tsx";
+import { UnreachableShards } from "./shards.tsx";
 import type { View } from "./view.ts";
 
 const CONDITIONS = ["key", "route", "older_than", "state"] as const;
@@ -53,7 +53,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
         </p>
       )}
       <h1 id="records-title">Records</h1>
-      <Silent silent={listed?.silent ?? []} />
+      <UnreachableShards unreachable={listed?.unreachable ?? []} />
       <form class="filter card" method="get" action={view.paths.records} role="search">
         <div class="field wide">
           <label for="key">
@@ -130,11 +130,11 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
   );
 }
 
-function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, silent }: Listed): string {
+function nothing({ query }: ReadFilter, isPerKey: boolean, { cursor, unreachable }: Listed): string {
   if (cursor !== null) return "No match on this page. Continue with the next page.";
   if (isPerKey && query["key"] === undefined)
     return "Every key has its own object, so records are found only by their key. Enter a key.";
-  if (silent.length > 0) return "No match in the shards that answer.";
+  if (unreachable.length > 0) return "No match in the shards that answer.";
   if (Object.keys(query).length === 0)
     return "No records. Every protected request with a key creates one, until it expires.";
   if (query["key"] !== undefined) {

@@ -6,13 +6,13 @@ import { Page } from "./page.tsx";
 import { grouped, groupedAtLeast } from "./rates.tsx";
 import type { View } from "./view.ts";
 
-export function Shards({ view, shards, silent }: { readonly view: View } & AllCounts) {
+export function Shards({ view, shards, unreachable }: { readonly view: View } & AllCounts) {
   return (
     <Page view={view} place="shards" title="Shards">
       <h1 id="shards-title">Shards</h1>
-      <Silent silent={silent} />
+      <UnreachableShards unreachable={unreachable} />
       <section class="card" id="shards" data-live>
-        {shards.length + silent.length === 0 ? (
+        {shards.length + unreachable.length === 0 ? (
           <p class="empty">
             Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its
             key.
@@ -83,19 +83,19 @@ export function size(bytes: number): string {
 }
 
 /** A live region that is always there, so that the notice can come and go on an open page. */
-export function Silent({ silent }: { readonly silent: readonly string[] }) {
+export function UnreachableShards({ unreachable }: { readonly unreachable: readonly string[] }) {
   return (
-    <div id="silent" data-live>
-      {silent.length === 0 ? null : (
+    <div id="unreachable" data-live>
+      {unreachable.length === 0 ? null : (
         <p class="note error" role="status">
-          <strong>{silentText(silent)}.</strong> Records there are not shown or counted on this page:{" "}
-          <span class="mono">{silent.join(", ")}</span>
+          <strong>{unreachableText(unreachable)}.</strong> Records there are not shown or counted on this page:{" "}
+          <span class="mono">{unreachable.join(", ")}</span>
         </p>
       )}
     </div>
   );
 }
 
-export function silentText(silent: readonly string[]): string {
-  return silent.length === 1 ? "A shard does not answer" : `${silent.length} shards do not answer`;
+export function unreachableText(unreachable: readonly string[]): string {
+  return unreachable.length === 1 ? "A shard does not answer" : `${unreachable.length} shards do not answer`;
 }

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Gateway, makeStateDir, startWranglerDev } from "../../support/gateway.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
-import { isLong } from "../../support/long.ts";
 import { digestOfGenerated, openTransfer, type Transfer, transfer } from "../support/bytes-client.ts";
 import { clientOf, until } from "../support/scene.ts";
 
@@ -145,7 +144,7 @@ describe("a duplicate that attaches while the body goes into the bucket", () => 
   });
 });
 
-const AT_ONCE = isLong ? 20 : 6;
+const AT_ONCE = 20;
 
 it(`keeps ${AT_ONCE} simultaneous bodies apart: each is replayed unchanged`, async () => {
   const bodies = Array.from({ length: AT_ONCE }, (_, index) => ({

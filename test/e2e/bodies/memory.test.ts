@@ -10,7 +10,6 @@ import { watchIsolate } from "../../bench/isolate-memory.ts";
 import { exchange, MIB } from "../../bench/requests.ts";
 import { makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freePort } from "../../support/ports.ts";
-import { few } from "../../support/long.ts";
 import { removeGateway } from "../support/scene.ts";
 
 const MOST_MIB = 100;
@@ -30,7 +29,7 @@ const CROWDS = [
   unread("replays that nobody reads", { count: 600, bytes: 2 * MIB, keys: 1 }),
 ];
 
-it.each(few(CROWDS))(`$name take less than ${MOST_MIB} MiB`, async (scenario) => {
+it.each(CROWDS)(`$name take less than ${MOST_MIB} MiB`, async (scenario) => {
   const source = fork(fileURLToPath(new URL("../../bench/stream-source.ts", import.meta.url)), [], { execArgv: [] });
   const [origin]: unknown[] = await once(source, "message");
   const inspectorPort = await freePort();

@@ -128,44 +128,52 @@ describe("A response that comes in pieces", () => {
 });
 
 describe("A store that fails in the middle of a stream", () => {
-  it("shows no byte whose commit fails, and no clean end", async () => {
+  /** Streams one piece, then lets the store fail: the client gets that piece and a broken end, and no second effect follows. */
+  async function failAfterFirstPiece(
+    fail: (
+      stream: Awaited<ReturnType<StreamScene["start"]>>,
+      own: StreamScene,
+    ) => Promise<{ readonly heal: () => void }>,
+  ): Promise<void> {
     const own = await startStreamScene(ROUTES);
     try {
-      const { key, first, streaming } = await own.start("/reject");
+      const stream = await own.start("/reject");
+      const { key, first, streaming } = stream;
       streaming.begin([]);
       await streaming.write(`${key} one;`);
       await first.untilText(`${key} one;`);
-      own.storage().failChunkCommits();
-      await streaming.write(`${key} two;`);
+      const { heal } = await fail(stream, own);
       expect(await first.end).toMatchObject({ bytes: Buffer.from(`${key} one;`), complete: false });
-      own.storage().allowChunks();
+      heal();
       const retry = await own.read({ path: "/reject", key });
       expect(problemCode(retry)).toBe("in-flight");
       expect(own.origin.effects(key)).toBe(1);
     } finally {
       await own.close();
     }
+  }
+
+  it("shows no byte whose commit fails, and no clean end", async () => {
+    await failAfterFirstPiece(async ({ key, streaming }, own) => {
+      const storage = own.storage();
+      storage.failChunkCommits();
+      await streaming.write(`${key} two;`);
+      return { heal: () => storage.allowChunks() };
+    });
   });
 
   it("shows no clean end when the record's last commit fails", async () => {
-    const own = await startStreamScene(ROUTES);
-    try {
-      const { key, first, streaming } = await own.start("/reject");
-      streaming.begin([]);
-      await streaming.write(`${key} one;`);
-      await first.untilText(`${key} one;`);
+    await failAfterFirstPiece(async ({ streaming }, own) => {
       const database = openShardDatabase(own.gateway);
       database.failCommits("completed");
       await streaming.end();
-      expect(await first.end).toMatchObject({ bytes: Buffer.from(`${key} one;`), complete: false });
-      database.allowCommits();
-      database.close();
-      const retry = await own.read({ path: "/reject", key });
-      expect(problemCode(retry)).toBe("in-flight");
-      expect(own.origin.effects(key)).toBe(1);
-    } finally {
-      await own.close();
-    }
+      return {
+        heal: () => {
+          database.allowCommits();
+          database.close();
+        },
+      };
+    });
   });
 });
 

@@ -3,7 +3,6 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../support/http.ts";
-import { isLong } from "../../support/long.ts";
 import {
   digestOfGenerated,
   openTransfer,
@@ -17,7 +16,7 @@ import { type Scene, startScene, until } from "../support/scene.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-const SIZES = [0, 1, MIB - 1, MIB, MIB + 1, 2_000_001, 25 * MIB, ...(isLong ? [50 * MIB] : [])];
+const SIZES = [0, 1, MIB - 1, MIB, MIB + 1, 2_000_001, 25 * MIB, 50 * MIB];
 
 let scene: Scene;
 beforeAll(async () => {

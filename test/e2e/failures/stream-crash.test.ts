@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
 import { type Behaviour, startOrigin, type TestOrigin } from "../../support/origin.ts";
-import { few } from "../../support/long.ts";
 import { digestOfGenerated, openTransfer, type Received, transfer } from "../support/bytes-client.ts";
 import { openBodies } from "../support/bytes-database.ts";
 import { removeGateway, until } from "../support/scene.ts";
@@ -88,7 +87,7 @@ async function untilNotInFlight(path: string, key: string): Promise<Received> {
   }, "the lock ends");
 }
 
-describe.each(few([false, true]))("kill -9 inside a streamed body (chunked: %s)", (chunked) => {
+describe.each([false, true])("kill -9 inside a streamed body (chunked: %s)", (chunked) => {
   it("with retry: attempt 2 after the lock, and only its whole body is ever replayed", async () => {
     const [path, key, bytes] = ["/retry", freshKey(), 8 * MIB];
     const { lost } = await crashInside({ path, key, chunked, bytes, seenBytes: 3 * MIB });

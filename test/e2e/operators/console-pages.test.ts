@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { runOnceway } from "../../support/command-line.ts";
 import { freshKey } from "../../support/http.ts";
-import { few } from "../../support/long.ts";
 import { HOLD, makeUnknown, openConsole, signIn, startConsoleScene } from "../support/console.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
 
@@ -65,7 +64,7 @@ const SETTINGS: Readonly<Record<string, BrowserContextOptions>> = {
   },
 };
 
-describe.each(few(Object.entries(SETTINGS)))("every page %s", (_name, options) => {
+describe.each(Object.entries(SETTINGS))("every page %s", (_name, options) => {
   it("is accessible, fits the screen, and causes no browser errors", async () => {
     const { page, complaints, close } = await openConsole(browser, scene, options);
     const width = options.viewport?.width ?? 1280;

@@ -320,7 +320,7 @@ it("where every key has an object of its own, records are found by their key, an
       failed: 0,
       unknown: 0,
       atLeast: [],
-      silent: [],
+      unreachable: [],
       shards: [],
     });
   } finally {

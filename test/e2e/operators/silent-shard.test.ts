@@ -15,11 +15,11 @@ const summarySchema = v.object({ key: v.string(), shard: v.string() });
 const pageSchema = v.object({
   records: v.array(summarySchema),
   cursor: v.nullable(v.string()),
-  silent: v.array(v.string()),
+  unreachable: v.array(v.string()),
 });
 const drainSchema = v.object({
   unknown: v.number(),
-  silent: v.array(v.string()),
+  unreachable: v.array(v.string()),
   shards: v.array(v.object({ shard: v.string(), unknown: v.number() })),
 });
 
@@ -27,7 +27,7 @@ let browser: Browser;
 let scene: OperatorScene;
 /** An unknown record in each shard: its key by the shard's name. */
 const keys = new Map<string, string>();
-let silent: readonly [shard: string, key: string];
+let unreachable: readonly [shard: string, key: string];
 let fault: SilentShard;
 beforeAll(async () => {
   [browser, scene] = await Promise.all([launchChromium(), startConsoleScene()]);
@@ -40,7 +40,7 @@ beforeAll(async () => {
     else keys.set(record.shard, key);
   }
   const key = keys.get("shard-2-of-4") ?? "";
-  silent = ["shard-2-of-4", key];
+  unreachable = ["shard-2-of-4", key];
   fault = silenceShard(scene.gateway, key);
 });
 afterAll(async () => {
@@ -56,14 +56,14 @@ async function forget(key: string): Promise<void> {
   await scene.ask("POST", `/records/${records[0]?.id}/resolve`, { body });
 }
 
-const others = (): readonly string[] => [...keys].filter(([shard]) => shard !== silent[0]).map(([, key]) => key);
+const others = (): readonly string[] => [...keys].filter(([shard]) => shard !== unreachable[0]).map(([, key]) => key);
 
 describe("while one shard fails", () => {
   it("/drain counts the other shards, and names the failing one", async () => {
     const { status, json } = await scene.ask("GET", "/drain");
     expect(status).toBe(200);
-    const { unknown, silent: named, shards } = v.parse(drainSchema, json);
-    expect({ unknown, named }).toEqual({ unknown: 3, named: [silent[0]] });
+    const { unknown, unreachable: named, shards } = v.parse(drainSchema, json);
+    expect({ unknown, named }).toEqual({ unknown: 3, named: [unreachable[0]] });
     expect(shards.map(({ shard }) => shard)).toEqual(["shard-0-of-4", "shard-1-of-4", "shard-3-of-4"]);
   });
 
@@ -76,20 +76,20 @@ describe("while one shard fails", () => {
         const { json } = await scene.ask("GET", `/records?state=unknown&limit=${limit}${from}`);
         const page = v.parse(pageSchema, json);
         found.push(...page.records.map(({ key }) => key));
-        for (const shard of page.silent) named.add(shard);
+        for (const shard of page.unreachable) named.add(shard);
         ({ cursor } = page);
       }
       expect(found.toSorted()).toEqual(others().toSorted());
-      expect([...named]).toEqual([silent[0]]);
+      expect([...named]).toEqual([unreachable[0]]);
     }
   });
 
   it("a key of the failing shard is not reported as missing, and a key of another shard is found", async () => {
-    const asked = await scene.ask("GET", `/records?key=${silent[1]}`);
+    const asked = await scene.ask("GET", `/records?key=${unreachable[1]}`);
     expect(asked).toMatchObject({ status: 503, json: { code: "store-unavailable" } });
     const [other = ""] = others();
     const { json } = await scene.ask("GET", `/records?key=${other}`);
-    expect(json).toMatchObject({ records: [{ key: other }], silent: [] });
+    expect(json).toMatchObject({ records: [{ key: other }], unreachable: [] });
   });
 
   it("the command line lists the other shards, and warns", async () => {
@@ -106,7 +106,7 @@ describe("while one shard fails", () => {
 
   it("the console shows the other shards and a notice, which disappears when the shard is back", async () => {
     const { page, complaints, close } = await openConsole(browser, scene);
-    const notice = page.locator("#silent");
+    const notice = page.locator("#unreachable");
     await signIn(page);
     expect(await notice.textContent()).toContain("A shard does not answer.");
     expect(await notice.textContent()).toContain("shard-2-of-4");
@@ -124,7 +124,7 @@ describe("while one shard fails", () => {
     await page.locator("#shards").getByRole("rowheader", { name: "shard-2-of-4" }).waitFor();
     expect(complaints).toEqual([]);
     await close();
-    expect((await scene.ask("GET", "/drain")).json).toMatchObject({ unknown: 4, silent: [] });
+    expect((await scene.ask("GET", "/drain")).json).toMatchObject({ unknown: 4, unreachable: [] });
   });
 });
 
@@ -143,7 +143,7 @@ it("when no shard answers, nothing is shown as empty", async () => {
     expect(stderr).toContain("store-unavailable");
     const { page, close } = await openConsole(browser, own);
     await signIn(page);
-    expect(await page.locator("#silent").textContent()).toContain("shard-0-of-1");
+    expect(await page.locator("#unreachable").textContent()).toContain("shard-0-of-1");
     expect(await page.locator("#counts").textContent()).toContain("in 0 of 1 shards");
     await close();
   } finally {

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { askShards, SILENT_AFTER_MS } from "../../../src/operator/ask-shards.ts";
 import { shardStub } from "../../../src/shard/call-shard.ts";
 
-it("a silent shard is reported after a few seconds, with the answers of the others", async () => {
+it("an unreachable shard is reported after a few seconds, with the answers of the others", async () => {
   const places = Array.from({ length: 3 }, () => ({
     name: crypto.randomUUID(),
     jurisdiction: null,

@@ -83,7 +83,7 @@ describe("the list over all shards", () => {
     for (const limit of [1, 2, 3, 4, 7, 500]) expect(await readAll(counts, limit)).toEqual(whole);
   });
 
-  it("continues without a silent shard, names it, and does not ask it again", async () => {
+  it("continues without an unreachable shard, names it, and does not ask it again", async () => {
     const { places, ask, asked } = shards(
       Array.from({ length: 6 }, () => [1, 1] as const),
       500,
@@ -93,7 +93,7 @@ describe("the list over all shards", () => {
       return place.name === "shard-2-of-6" ? null : page;
     };
     const listed = await listRecords(places, SECTIONS, null, 500, deaf, ["shard-4-of-6"]);
-    expect(listed?.silent).toEqual(["shard-4-of-6", "shard-2-of-6"]);
+    expect(listed?.unreachable).toEqual(["shard-4-of-6", "shard-2-of-6"]);
     expect(listed?.records.map(({ id }) => id)).toEqual(
       SECTIONS.flatMap((section) => [0, 1, 3, 5].map((shard) => `${section} shard-${shard}-of-6 0`)),
     );
@@ -115,7 +115,7 @@ describe("the list over all shards", () => {
     expect(await listRecords(empty.places, SECTIONS, null, 9, empty.ask)).toEqual({
       records: [],
       cursor: null,
-      silent: [],
+      unreachable: [],
     });
     expect(new Set(empty.asked).size).toBe(128);
     expect(empty.now.most).toBe(16);
