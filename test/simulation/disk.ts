@@ -40,6 +40,19 @@ export class Disk {
     return cursor([], Number(changes));
   }
 
+  /** Undoes all statements of `run` if it throws. */
+  transaction<T>(run: () => T): T {
+    this.statement("SAVEPOINT all_or_nothing").run();
+    try {
+      return run();
+    } catch (error) {
+      this.statement("ROLLBACK TO all_or_nothing").run();
+      throw error;
+    } finally {
+      this.statement("RELEASE all_or_nothing").run();
+    }
+  }
+
   setAlarm(ms: number | null): void {
     this.alarmMs = ms;
     this.written += 1;

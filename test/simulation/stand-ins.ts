@@ -18,7 +18,10 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
         return disk.exec(query, values);
       },
     },
-    transactionSync: <T>(run: () => T): T => run(),
+    transactionSync: <T>(run: () => T): T => {
+      alive();
+      return disk.transaction(run);
+    },
     setAlarm: (ms: number): Promise<void> => {
       alive();
       setAlarm(ms);

@@ -67,6 +67,8 @@ export interface LedgerStorage {
 
 export class Ledger {
   readonly #sql: Sql;
+  /** A failing statement undoes only itself; a transaction also undoes the statements before it. */
+  readonly #transaction: (run: () => void) => void;
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
@@ -83,11 +85,11 @@ export class Ledger {
   constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
+    this.#transaction = (run) => storage.transactionSync(run);
     this.bodies = new Bodies(sql, wake);
     this.remote = new RemoteBodies(sql, r2, wake);
     this.addresses = new Addresses(sql);
-    // A failing statement undoes only itself; a transaction also undoes the statements before it.
-    storage.transactionSync(() => migrate(sql));
+    this.#transaction(() => migrate(sql));
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
@@ -108,18 +110,26 @@ export class Ledger {
   }
 
   /** Replaces `entry` by `record`; either may be `null`. Discards chunks that no longer belong to a record. */
-  save(
+  save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
+    if (entry === null || needsBody(entry.record, record)) {
+      this.#write(id, entry, record, attachments);
+      return;
+    }
+    const { id: name } = entry.record.attempt;
+    // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
+    this.#transaction(() => {
+      this.#moveRead(entry.bucket, id, name);
+      this.#discard(name);
+      this.#write(id, entry, record, attachments);
+    });
+  }
+
+  #write(
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
-    { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments = {},
+    { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
   ): void {
-    // Before the write: a step that fails has changed nothing that decides.
-    if (entry !== null && !needsBody(entry.record, record)) {
-      const { id: name } = entry.record.attempt;
-      this.#moveRead(entry.bucket, id, name);
-      this.#discard(name);
-    }
     if (record === null) {
       if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
       this.#inFlight.delete(id);

@@ -129,7 +129,7 @@ describe("A response that comes in pieces", () => {
 
 describe("A store that fails in the middle of a stream", () => {
   /** Streams one piece, then lets the store fail: the client gets that piece and a broken end, and no second effect follows. */
-  async function failAfterFirstPiece(
+  async function expectNoCleanEnd(
     fail: (
       stream: Awaited<ReturnType<StreamScene["start"]>>,
       own: StreamScene,
@@ -154,7 +154,7 @@ describe("A store that fails in the middle of a stream", () => {
   }
 
   it("shows no byte whose commit fails, and no clean end", async () => {
-    await failAfterFirstPiece(async ({ key, streaming }, own) => {
+    await expectNoCleanEnd(async ({ key, streaming }, own) => {
       const storage = own.storage();
       storage.failChunkCommits();
       await streaming.write(`${key} two;`);
@@ -163,7 +163,7 @@ describe("A store that fails in the middle of a stream", () => {
   });
 
   it("shows no clean end when the record's last commit fails", async () => {
-    await failAfterFirstPiece(async ({ streaming }, own) => {
+    await expectNoCleanEnd(async ({ streaming }, own) => {
       const database = openShardDatabase(own.gateway);
       database.failCommits("completed");
       await streaming.end();

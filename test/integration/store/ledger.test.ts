@@ -100,6 +100,22 @@ describe("ledger", () => {
     });
   });
 
+  it("keeps the body of a record whose change fails", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      const claim = started();
+      ledger.save(id, null, claim);
+      ledger.bodies.append(claim.attempt.id, 0, new Uint8Array(10));
+      const body = { kind: "chunks", name: claim.attempt.id, count: 1, size: 10 } as const;
+      ledger.save(id, ledger.find(id), completed(claim), { response: { ...response, body } });
+      sql.exec("CREATE TRIGGER fails BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'the disk fails'); END");
+      expect(() => ledger.save(id, ledger.find(id), null)).toThrow("the disk fails");
+      expect(sql.exec("SELECT body FROM discarded").toArray()).toEqual([]);
+      ledger.bodies.eraseSome();
+      expect(ledger.bodies.read(claim.attempt.id, 0)?.byteLength).toBe(10);
+    });
+  });
+
   it.each<[string, (claim: Started) => IdempotencyRecord | null]>([
     [
       "an attempt whose outcome is unknown",
