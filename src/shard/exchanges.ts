@@ -1,7 +1,7 @@
 // The exchanges of one shard: what they share, and what the alarm does for them.
 
 import type { ClientProblem } from "../core/problem.ts";
-import { earliest, epochMs, type EpochMs } from "../core/units.ts";
+import { durationMs, earliest, epochMs, type EpochMs, later } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { type ExchangeAnswer, problemAnswer } from "./answers.ts";
@@ -16,6 +16,9 @@ import { WaitingRoom } from "./waiters.ts";
 
 /** Expired locks that the alarm handles in one turn: few enough that no request waits long behind it. */
 export const LOCKS_AT_ONCE = 100;
+
+/** The pause before another try to settle a record that failed. */
+const RETRY_MS = durationMs(5000);
 
 export class Exchanges {
   /** The attempts that this instance is running. */
@@ -57,21 +60,21 @@ export class Exchanges {
 
   /**
    * Renews some of the expired locks whose attempts still run here and ends those of lost ones, and begins some of the questions about
-   * unknown outcomes. A record that fails keeps no other from its turn.
-   *
-   * @throws if a record could not be settled.
+   * unknown outcomes. A record that fails gets another turn later, and keeps no other from its own.
    */
   meetDeadlines(now: EpochMs): void {
-    const failures: unknown[] = [];
-    for (const id of this.#shared.ledger.lockEnds.ended(now, LOCKS_AT_ONCE)) {
+    const { lockEnds } = this.#shared.ledger;
+    const reasons = new Set<string>();
+    for (const id of lockEnds.ended(now, LOCKS_AT_ONCE)) {
       try {
         this.steps.applyTime(id, now);
       } catch (error) {
-        failures.push(error);
+        lockEnds.putOff(id, later(now, RETRY_MS));
+        reasons.add(String(error));
       }
     }
+    if (reasons.size > 0) console.error({ message: "records could not be settled", reasons: [...reasons] });
     this.#shared.questions.askDue(now);
-    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} records could not be settled`);
   }
 
   /** When the alarm has to come next; `null` when nothing has a deadline. */

@@ -165,7 +165,7 @@ export class Rules {
       const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isSettled === false;
       const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
       // A question that could not be noted is postponed, like an alarm whose work failed.
-      const putOffMs = row.state === "unknown" ? this.#disk.refusedAtMs + ALARM_RETRY_MS : 0;
+      const putOffMs = row.state === "unknown" || row.state === "started" ? this.#disk.refusedAtMs + ALARM_RETRY_MS : 0;
       const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs);
       // For overdue work the alarm comes as soon as it can, but never at the time of the previous alarm.
       if (alarm === null || alarm > Math.max(deadline, this.#clock.latestMs) + 1) {

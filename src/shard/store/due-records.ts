@@ -21,6 +21,11 @@ export class LockEnds {
     else this.#ends?.delete(id);
   }
 
+  /** Looks at a record again at `until`: it could not be settled, and must not keep others from their turn. */
+  putOff(id: RecordId, until: EpochMs): void {
+    this.#all().set(id, until);
+  }
+
   /** When the next lock ends; `null` when no record has a lock. */
   next(): EpochMs | null {
     let next: EpochMs | null = null;

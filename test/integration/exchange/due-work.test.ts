@@ -144,14 +144,18 @@ describe("an alarm", () => {
     expect(left?.id).toBe("0699");
   });
 
-  it("settles all others when one record cannot be read, and tries that one again after a pause", async () => {
+  it("settles all others however many records cannot be read, and tries those again after a pause", async () => {
     const shard = new LeftShard();
     const now = Date.now();
-    const lost = [1, 2, 3].map((n) => [freshId(), started(epochMs(now - 100_000 - n))] as const);
-    await shard.leave(lost);
+    const lost = (ageMs: number) => [freshId(), started(epochMs(now - ageMs))] as const;
+    const unreadable = Array.from({ length: LOCKS_AT_ONCE + 1 }, (_, n) => lost(200_000 + n));
+    await shard.leave([...unreadable, lost(100_000), lost(100_001)]);
     await runInDurableObject(shard.stub, (_instance, { storage }) => {
-      storage.sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", lost[2]?.[0] ?? "");
+      for (const [id] of unreadable) storage.sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", id);
     });
+    await shard.alarm();
+    expect(await shard.countOf("unknown")).toBe(0);
+    expect(shard.alarmAt).toBe(now + 1);
     await shard.alarm();
     expect(await shard.countOf("unknown")).toBe(2);
     expect(shard.alarmAt).toBe(now + 5000);
