@@ -21,6 +21,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N]",
     run: () => import("./ladder.ts"),
   },
+  cores: {
+    measures: "* two processes behind HAProxy against one, on this machine's cores",
+    options: "[--rounds N] [--seconds N]",
+    run: () => import("./cores.ts"),
+  },
   profile: {
     measures: "* where the processor time goes",
     options: "[--replay] [--path PATH] [--main FILE] [--seconds N] [--save FILE.cpuprofile]",

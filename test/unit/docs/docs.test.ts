@@ -165,6 +165,9 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run serve -- --help": ["test/unit/serve/options.test.ts", '"--help"'],
   "npm run serve": ["test/e2e/serve/serve.test.ts", "serve(args)"],
   "npm run serve -- health": ["test/e2e/serve/serve.test.ts", '"health"'],
+  "systemctl enable --now onceway@{00..01}": {
+    notRun: "systemd is not in the test machine; test/unit/serve/processes.test.ts reads the unit",
+  },
   "npm run serve -- --operator-port 8788": ["test/e2e/serve/serve-configuration.test.ts", "--operator-port"],
   "npm ci && npm test": ["test/check.ts", '"vitest", "run"'],
   "npm run test:long": ["test/check.ts", "options.long"],
@@ -180,6 +183,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- throughput": TAKES_LONG,
   "npm run bench -- ladder": TAKES_LONG,
   "npm run bench -- profile": TAKES_LONG,
+  "npm run bench -- cores": TAKES_LONG,
   "npm run bench -- connect": TAKES_LONG,
   "npm run bench -- fingerprint": TAKES_LONG,
   "npm run bench -- streams": TAKES_LONG,
