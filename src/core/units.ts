@@ -21,6 +21,9 @@ export type AttemptId = string & { readonly [unit]: "AttemptId" };
  */
 export type RecordId = string & { readonly [unit]: "RecordId" };
 
+/** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
+export const MAX_KEY_LENGTH = 255;
+
 /** The hexadecimal digits of a key's hash: 128 bits, so nobody finds two keys, or two scopes of one key, that share them. */
 export const KEY_HASH_DIGITS = 32;
 

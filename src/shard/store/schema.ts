@@ -66,12 +66,27 @@ const FIRST: Step = [
 
 export const STEPS: readonly Step[] = [FIRST];
 
-/** Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. */
+/** What versions before the first release called their table of steps. Its numbers mean other steps than these. */
+const UNRELEASED_STEPS = "migrations";
+
+/**
+ * Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. Throws on a database of a
+ * version before the first release, because a step of this version could be taken for done there.
+ */
 export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
-  sql.exec("CREATE TABLE IF NOT EXISTS migrations (step INTEGER PRIMARY KEY)");
-  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM migrations").toArray();
+  sql.exec("CREATE TABLE IF NOT EXISTS schema_steps (step INTEGER PRIMARY KEY)");
+  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM schema_steps").toArray();
   const done = row?.done ?? 0;
   if (done >= steps.length) return;
+  if (done === 0) refuseUnreleased(sql);
   for (const statement of steps.slice(done).flat()) sql.exec(statement);
-  sql.exec("INSERT INTO migrations VALUES (?)", steps.length);
+  sql.exec("INSERT INTO schema_steps VALUES (?)", steps.length);
+}
+
+function refuseUnreleased(sql: Sql): void {
+  const found = sql.exec("SELECT 1 FROM sqlite_schema WHERE name = ?", UNRELEASED_STEPS).toArray();
+  if (found.length === 0) return;
+  throw new Error(
+    `this database was written by a development version from before the first release: it has a table "${UNRELEASED_STEPS}". This version cannot read it. Stop the gateway, erase its state (the folder of --state, by default .onceway/state; .wrangler/state under wrangler dev), and start it again.`,
+  );
 }

@@ -262,6 +262,34 @@ describe("a question that is not answered", () => {
     await vi.waitFor(() => expect(asked.toSorted()).toEqual(["/a", "/a", "/b", "/b"]));
   });
 
+  it("about a record that cannot be read delays no other, and comes again after a pause", async () => {
+    const bench = new ShardBench();
+    const asked: string[] = [];
+    bench.origin = (request) => {
+      asked.push(new URL(request.url).pathname);
+      return new Response("it happened");
+    };
+    const shard = new LeftShard();
+    const now = Date.now();
+    const unreadable = ["/a", "/b"].flatMap((route) =>
+      Array.from({ length: 5 }, () => [freshId(), waiting(now - 1000), route, questionAt("/never")] as const),
+    );
+    const others = ["/a", "/b"].map((route) => [freshId(), waiting(now - 500), route, questionAt(route)] as const);
+    await shard.leave([...unreadable, ...others]);
+    await runInDurableObject(shard.stub, (_instance, { storage }) => {
+      for (const [id] of unreadable) storage.sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", id);
+    });
+    await shard.alarm();
+    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(2));
+    expect(asked.toSorted()).toEqual(["/a", "/b"]);
+    vi.setSystemTime(now + 5000);
+    await runInDurableObject(shard.stub, (_instance, { storage }) => {
+      for (const [id] of unreadable) storage.sql.exec("UPDATE records SET unknown = 'verify' WHERE id = ?", id);
+    });
+    await shard.alarm();
+    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(12));
+  });
+
   it("is asked in the order of waiting time within its route", async () => {
     const bench = new ShardBench();
     const asked: string[] = [];
