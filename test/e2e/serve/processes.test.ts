@@ -261,6 +261,29 @@ describe("a process that is killed", () => {
     }
   });
 
+  it("is not replaced while it hangs: its keys wait, then the connection breaks, and nothing is sent twice", async () => {
+    const [one] = processes;
+    const { workerd } = await one.running.listening();
+    await withProxy(
+      (text) => text.replace("timeout server 15m", "timeout server 3s"),
+      async (hasty) => {
+        process.kill(workerd, "SIGSTOP");
+        const keys = Array.from({ length: 24 }, freshKey);
+        const answers = await Promise.allSettled(keys.map((key) => send(hasty, { path: "/pay", key })));
+        process.kill(workerd, "SIGCONT");
+        const taken = await Promise.all(
+          keys.map(async (key) => {
+            const answer = await untilNotInFlight(url, { path: "/pay", key }, LOCK_MS + SLACK_MS);
+            expect([answer.status, await origin.effects(key)]).toEqual([201, 1]);
+            return (await has(one, key)) ? "rejected" : "fulfilled";
+          }),
+        );
+        expect(answers.map(({ status }) => status)).toEqual(taken);
+        expect(new Set(taken).size).toBe(2);
+      },
+    );
+  });
+
   it("does not stop requests without a key", async () => {
     const [one] = processes;
     await kill(one);
