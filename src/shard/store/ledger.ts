@@ -5,8 +5,9 @@
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
-import { Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice, type Wake } from "./bodies.ts";
+import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
+import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   FOUND_COLUMNS,
@@ -54,21 +55,6 @@ export interface Attachments {
 
 const UNLABELLED: Label = { key: "", route: "" };
 
-/** How fast slices grow again when records are small. */
-const GROWTH = 4;
-
-interface ErasableRow extends Record<string, SqlStorageValue> {
-  readonly bucket: number;
-  readonly id: string;
-  readonly name: string;
-  /** The body in chunks, if it has one. */
-  readonly body: number | null;
-  readonly chunks: number;
-  readonly bytes: number;
-  /** 1: the body is in R2. */
-  readonly remote: number;
-}
-
 /** What the ledger needs of an object's storage. */
 export interface LedgerStorage {
   readonly sql: Sql;
@@ -85,10 +71,9 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
+  readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
-  /** How many records the next slice reads: when records are large, no more than it will erase. */
-  #eraseAtOnce = Number.POSITIVE_INFINITY;
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
@@ -103,6 +88,7 @@ export class Ledger {
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
+    this.expired = new ExpiredRecords(sql, this.#transaction, this);
   }
 
   find(id: RecordId): Entry | null {
@@ -129,8 +115,7 @@ export class Ledger {
     }
     // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
     this.#transaction(() => {
-      if (left?.body != null) this.bodies.discard(left.body);
-      if (left !== null) this.remote.discard(left.record.attempt.id);
+      if (left !== null) this.#discard(left);
       this.#write(
         id,
         entry,
@@ -138,6 +123,11 @@ export class Ledger {
         large === null ? attachments : { ...attachments, response: this.#putApart(large) },
       );
     });
+  }
+
+  #discard({ record, body }: Entry): void {
+    if (body !== null) this.bodies.discard(body);
+    this.remote.discard(record.attempt.id);
   }
 
   /** Stores a whole body in a chunk. Its record, written in the same transaction, names it. */
@@ -217,42 +207,6 @@ export class Ledger {
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
 
-  /**
-   * Erases at most `limit` records of expired buckets with their bodies, fewer when these are large. A body that is being read, or
-   * is too large for one slice, is only discarded. Returns how many records it erased.
-   */
-  erase(now: EpochMs, limit: number): number {
-    const most = Math.min(limit, this.#eraseAtOnce);
-    const found = this.#sql
-      .exec<ErasableRow>(
-        "SELECT bucket, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(kept = 1 AND body IS NULL AND chunks = 0, 0) AS remote FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
-        now,
-        most,
-      )
-      .toArray();
-    const count = countInSlice(found);
-    const rows = found.slice(0, count);
-    const last = rows.at(-1);
-    // Until the rows are gone, they name the bodies.
-    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows));
-    const isCut = count < found.length;
-    this.#eraseAtOnce = isCut ? count : GROWTH * most;
-    if (count < most && !isCut) this.expiryBuckets.forgetExpired(now);
-    return count;
-  }
-
-  #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[]): void {
-    for (const row of rows) {
-      if (row.remote === 1) this.remote.discard(row.name);
-      if (row.body === null) continue;
-      const body = bodyNumber(row.body);
-      if (fitsSlice(row) && !this.bodies.isHeld(body)) this.bodies.erase(body);
-      else this.bodies.discard(body);
-    }
-    // The rows were read in key order from the first key on, so this range holds exactly these rows.
-    this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
-  }
-
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
   nextDeadline(): EpochMs | null {
     const { bucket } = this.#sql
@@ -293,23 +247,6 @@ function largeBody(response: StoredResponse | null): LargeBody | null {
 
 function chunksOf(response: StoredResponse | null): ChunkedBody | null {
   return response?.body.kind === "chunks" ? response.body : null;
-}
-
-/** Whether a body can be erased together with its record. */
-function fitsSlice({ chunks, bytes }: ErasableRow): boolean {
-  return chunks < ERASE_ROWS && bytes <= ERASE_BYTES;
-}
-
-/** How many of the first rows one slice erases; at least one. */
-function countInSlice(rows: readonly ErasableRow[]): number {
-  const slice = new EraseSlice();
-  let count = 0;
-  for (const row of rows) {
-    if (slice.isSpent) break;
-    slice.take(1 + (fitsSlice(row) ? row.chunks : 0), fitsSlice(row) ? row.bytes : 0);
-    count += 1;
-  }
-  return count;
 }
 
 /** Whether the chunks of `before`, if any, still belong to `after`. */

@@ -110,7 +110,7 @@ describe.each(KINDS)("a body %s", (kind) => {
   });
 
   it.each<[string, (ledger: Ledger, id: RecordId) => void]>([
-    ["expires", (ledger) => void ledger.erase(ledger.nextDeadline() ?? NOW, 10)],
+    ["expires", (ledger) => void ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10)],
     ["is erased", (ledger, id) => ledger.save(id, ledger.find(id), null)],
     ["makes room for another attempt", (ledger, id) => ledger.save(id, ledger.find(id), started())],
   ])("outlives its record for a replay that has begun when the record %s", async (_what, end) => {
@@ -137,7 +137,7 @@ describe.each(KINDS)("a body %s", (kind) => {
     await withLedger(async ({ ledger, store, open, chunksOf }) => {
       const id = store(kind);
       const still = await open(id, 50);
-      ledger.erase(ledger.nextDeadline() ?? NOW, 10);
+      ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10);
       expect(ledger.bodies.hasErasable()).toBe(false);
       await vi.waitUntil(() => ledger.bodies.hasErasable());
       expect(heldBytes()).toBe(0);

@@ -92,7 +92,7 @@ describe("a key's whole life", () => {
   ])("writes no more than its rows with %s", async (_what, bytes, rows) => {
     await inStore((store) => {
       const made = store.complete(bytes);
-      const erased = store.written(() => store.ledger.erase(LATER, 10));
+      const erased = store.written(() => store.ledger.expired.erase(LATER, 10));
       expect(made + erased).toBe(rows);
       expect([store.count("records"), store.count("chunks"), store.count("discarded")]).toEqual([0, 0, 0]);
     });
@@ -101,7 +101,7 @@ describe("a key's whole life", () => {
   it("writes two rows more for each chunk of a stream", async () => {
     await inStore((store) => {
       const made = store.written(() => store.stream([10, 20, 30]));
-      expect(made + store.written(() => store.ledger.erase(LATER, 10))).toBe(3 + 2 * 3);
+      expect(made + store.written(() => store.ledger.expired.erase(LATER, 10))).toBe(3 + 2 * 3);
       expect(store.count("chunks")).toBe(0);
     });
   });
@@ -189,7 +189,7 @@ describe("one slice of erasing", () => {
   it("of expired records ends with the body that brings it to its bytes", async () => {
     await inStore((store) => {
       for (let count = 0; count < 2 * FIT + 1; count += 1) store.complete(200_000);
-      const slices = [1, 2, 3, 4].map(() => store.ledger.erase(LATER, 500));
+      const slices = [1, 2, 3, 4].map(() => store.ledger.expired.erase(LATER, 500));
       expect(slices).toEqual([FIT, FIT, 1, 0]);
       expect([store.count("chunks"), store.count("discarded")]).toEqual([0, 0]);
     });
@@ -198,7 +198,7 @@ describe("one slice of erasing", () => {
   it("of expired records ends with its rows, chunks included", async () => {
     await inStore((store) => {
       for (let count = 0; count < 3; count += 1) store.stream(Array.from({ length: ERASE_ROWS / 2 }, () => 1));
-      expect([1, 2].map(() => store.ledger.erase(LATER, 500))).toEqual([2, 1]);
+      expect([1, 2].map(() => store.ledger.expired.erase(LATER, 500))).toEqual([2, 1]);
       expect(store.count("chunks")).toBe(0);
     });
   });
@@ -213,7 +213,7 @@ describe("one slice of erasing", () => {
   ])("of a discarded body ends with its %s; its record is gone at once", async (_what, sizes, rows) => {
     await inStore((store) => {
       store.stream(sizes);
-      expect(store.ledger.erase(LATER, 500)).toBe(1);
+      expect(store.ledger.expired.erase(LATER, 500)).toBe(1);
       expect([store.count("records"), store.count("chunks")]).toEqual([0, sizes.length]);
       const left = [1, 2, 3, 4].map(() => {
         store.ledger.bodies.eraseSome();
@@ -261,7 +261,7 @@ it("keeps the chunks of expired records whose erasing fails", async () => {
   await inStore((store) => {
     store.complete(5000);
     store.failErasing();
-    expect(() => store.ledger.erase(LATER, 10)).toThrow("the disk fails");
+    expect(() => store.ledger.expired.erase(LATER, 10)).toThrow("the disk fails");
     expect([store.count("records"), store.count("chunks")]).toEqual([1, 1]);
   });
 });

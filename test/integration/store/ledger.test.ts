@@ -94,7 +94,7 @@ describe("ledger", () => {
       expect(ledger.find(id)?.response).toEqual({ ...response, body });
       expect(ledger.bodies.read(own, 1)).toEqual(new Uint8Array([7]));
       expect(ledger.bodies.hasErasable()).toBe(false);
-      ledger.erase(ledger.nextDeadline() ?? NOW, 10);
+      ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10);
       expect(ledger.nextDeadline()).toBeNull();
       expect(chunksIn(sql)).toBe(0);
     });
@@ -249,7 +249,7 @@ describe("ledger", () => {
       expect(counted.rowsWritten(() => ledger.save(id, null, claim))).toBe(1);
       expect(counted.rowsWritten(() => ledger.save(id, ledger.find(id), answer, { response }))).toBe(1);
       expect(counted.rowsWritten(() => ledger.find(id))).toBe(0);
-      expect(counted.rowsWritten(() => ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
+      expect(counted.rowsWritten(() => ledger.expired.erase(epochMs(NOW + 48 * HOUR_MS), 10))).toBe(1);
       expect(ledger.find(id)).toBeNull();
     });
   });
@@ -270,11 +270,11 @@ describe("ledger", () => {
       const ids = Array.from({ length: 25 }, () => freshId());
       const record = completed(started());
       for (const id of ids) ledger.save(id, null, record, { response });
-      expect(ledger.erase(epochMs(record.expiresAt - 1), 10)).toBe(0);
+      expect(ledger.expired.erase(epochMs(record.expiresAt - 1), 10)).toBe(0);
       const bucketEnd = ledger.nextDeadline() ?? NOW;
       expect(bucketEnd).toBeGreaterThanOrEqual(record.expiresAt);
       expect(bucketEnd).toBeLessThanOrEqual(record.expiresAt + policy.retentionMs / 8);
-      expect([1, 2, 3, 4].map(() => ledger.erase(bucketEnd, 10))).toEqual([10, 10, 5, 0]);
+      expect([1, 2, 3, 4].map(() => ledger.expired.erase(bucketEnd, 10))).toEqual([10, 10, 5, 0]);
       expect(ledger.nextDeadline()).toBeNull();
     });
   });

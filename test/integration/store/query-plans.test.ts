@@ -73,7 +73,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   }
   ledger.nextDeadline();
   for (const route of ledger.questions.routes()) ledger.questions.first(route, 1);
-  ledger.erase(epochMs(NOW + 48 * HOUR_MS), 10);
+  ledger.expired.erase(epochMs(NOW + 48 * HOUR_MS), 10);
   const upload = bodies.lend();
   bodies.append(upload, 0, new Uint8Array(1));
   bodies.eraseAt();

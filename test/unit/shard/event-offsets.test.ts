@@ -8,7 +8,8 @@ const encoder = new TextEncoder();
 const CHUNK_BYTES = 256 * 1024;
 
 /** Bodies are named by letters here. */
-const numberOf = (name: string): BodyNumber => bodyNumber(name.codePointAt(0) ?? 0);
+const numberOf = (name: string): BodyNumber =>
+  bodyNumber(Array.from(name).reduce((sum, letter) => 256 * sum + (letter.codePointAt(0) ?? 0), 0));
 
 /** A body with one event per chunk and the ids 0, 1, 2 … It records which chunks are read. */
 function bodyOf(name: string, chunks: number, reads: string[], chunkBytes = CHUNK_BYTES): SearchedBody {
