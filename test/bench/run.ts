@@ -23,7 +23,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   cores: {
     measures: "* two processes behind HAProxy against one, on this machine's cores",
-    options: "[--rounds N] [--seconds N]",
+    options: "[--rounds N] [--seconds N] [--warm-up SECONDS]",
     run: () => import("./cores.ts"),
   },
   profile: {

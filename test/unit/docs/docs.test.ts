@@ -179,6 +179,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],
   "npm run simulate": { notRun: "takes minutes; the test below runs a hundred interleavings" },
   "npm run simulate -- --interleavings 100000 --seed 1": { notRun: "the same" },
+  "npx onceway plan --rps 2000 --origin-ms 300 --response 4kB --retention 24h": [
+    "test/unit/cli/plan.test.ts",
+    "runOnceway(ARGUMENTS)",
+  ],
   "npm run bench -- cost": ["test/unit/docs/docs.test.ts", '["bench", "cost"]'],
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,

@@ -1,5 +1,5 @@
-// What each kind of exchange costs, in exact operations. Tests compare the gateway with this table, and the cost page
-// multiplies it by prices. A number that grows fails a test; so does one that shrinks, which is then updated here.
+// What each kind of exchange costs, in exact operations. Tests compare the gateway with this table; `onceway plan` and the cost page
+// multiply it by prices. A number that grows fails a test; so does one that shrinks, which is then updated here.
 
 export interface OperationCounts {
   /** SQL statements of the object. */
