@@ -12,6 +12,7 @@ const FIRST: Step = [
   // `bucket` comes first in the key, so that records in flight and expired records lie together and need no index. It is 0 while
   // an attempt is in flight, otherwise the time (ms) from which every record of the bucket has expired. Moving a record to
   // another bucket writes one row, like any update (measured: README, design notes).
+  // `body_number` names the chunks that may belong to the record: from the claim on, and no longer than they do.
   // `key`, `route` and `history` are only for operators. `verify_at` says when the origin is asked next whether a lost attempt
   // took effect, `verifications` how often it has been asked, and `verification` how to ask it.
   `CREATE TABLE records (
@@ -41,6 +42,7 @@ const FIRST: Step = [
     headers TEXT,
     body_bytes INTEGER,
     chunks INTEGER,
+    body_number INTEGER,
     body BLOB,
     PRIMARY KEY (bucket, id)
   ) WITHOUT ROWID`,
@@ -49,14 +51,10 @@ const FIRST: Step = [
   `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
   // Records that the origin has to be asked about, by route, longest waiting first. Claims and answers never write to it.
   `CREATE INDEX records_to_ask ON records (route, verify_at) WHERE verify_at IS NOT NULL`,
-  // Bodies in chunks, and the names of those that are no longer needed.
-  `CREATE TABLE chunks (
-    body TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    bytes BLOB NOT NULL,
-    PRIMARY KEY (body, number)
-  ) WITHOUT ROWID`,
-  `CREATE TABLE discarded (body TEXT PRIMARY KEY) WITHOUT ROWID`,
+  // Bodies in chunks, and the numbers of those that are no longer needed. An integer key, because SQLite reads a row of any other
+  // table whole, however large, each time it compares its key. `head` is the response's headers, with the first chunk.
+  `CREATE TABLE chunks (number INTEGER PRIMARY KEY, head TEXT, bytes BLOB NOT NULL)`,
+  `CREATE TABLE discarded (body INTEGER PRIMARY KEY)`,
   // Bodies in R2. The index finds those to erase without reading the others.
   `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
   `CREATE INDEX remote_discarded ON remote (body) WHERE discarded = 1`,

@@ -39,7 +39,7 @@ it("keeps, finds and erases records on the schema of a later version, and does n
     expect(entry?.record).toEqual(done);
     expect(entry?.response).toEqual(response);
     expect(ledger.inFlight()).toHaveLength(1);
-    expect(ledger.erase(epochMs(done.expiresAt + 24 * HOUR_MS), 10)).toBe(1);
+    expect(ledger.expired.erase(epochMs(done.expiresAt + 24 * HOUR_MS), 10)).toBe(1);
     expect(ledger.find(id)).toBeNull();
     expect([schema(), steps()]).toEqual(before);
   });
