@@ -8,6 +8,9 @@ interface Bench {
   readonly run: () => Promise<unknown>;
 }
 
+/** Not followed by the compiler: it checks what runs the shard's own code in Node with types of its own. */
+const beside = (file: string): string => new URL(file, import.meta.url).href;
+
 /** Those marked with * need what `test/bench/install.sh` installs. */
 const BENCHES: Readonly<Record<string, Bench>> = {
   throughput: {
@@ -56,14 +59,28 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: () => import("./records/console.ts"),
   },
   growth: {
-    measures: "* a million records against a thousand",
-    options: "[--short] [--tmpfs] [--json FILE] [--svg DIR]",
+    measures: "* a million records, or 20,000 with large bodies, against a thousand",
+    options: "[--short] [--only small|large|memory] [--rounds N] [--tmpfs] [--json FILE] [--svg DIR]",
     run: () => import("./records/growth.ts"),
   },
   volume: {
     measures: "a million records loaded, expired and erased; goes on where it stopped when given the same --state",
     options: "[--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]",
     run: () => import("./records/volume.ts"),
+  },
+  erase: {
+    measures: "how long a shard is held while it erases, by the size of the bodies",
+    options: "[--short] [--only BYTES] [--tmpfs] [--json FILE]",
+    run: () => import("./records/erase.ts"),
+  },
+  alarm: {
+    measures: "what an alarm costs with 10,000 attempts in flight",
+    run: () => import(beside("records/loader/alarm.ts")),
+  },
+  rows: {
+    measures: "what a look-up costs, by the size of the rows that it looks among",
+    options: "[--records N] [--bytes N,N] [--json FILE]",
+    run: () => import(beside("records/loader/rows.ts")),
   },
   startup: {
     measures: "the time to the first answer of a fresh process, with the bundle as it is and a larger one",

@@ -195,6 +195,9 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- operator": TAKES_LONG,
   "npm run bench -- console": TAKES_LONG,
   "npm run bench -- growth": TAKES_LONG,
+  "npm run bench -- erase": TAKES_LONG,
+  "npm run bench -- rows": TAKES_LONG,
+  "npm run bench -- alarm": TAKES_LONG,
   "npm run bench -- startup": TAKES_LONG,
   "node test/support/console-picture.ts": { notRun: "writes a picture, which a person looks at" },
 };
