@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import * as v from "valibot";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
 import { bytesPerRecord, firstUsage } from "../../../src/cli/plan-cost.ts";
-import { type Load, MAX_SHARDS, type Plan, planCapacity } from "../../../src/cli/plan-capacity.ts";
-import { readConfig } from "../../../src/config/read.ts";
+import { type Load, type Plan, planCapacity } from "../../../src/cli/plan-capacity.ts";
+import { MAX_SHARDS } from "../../../src/config/layout.ts";
 import { HOUR_MS } from "../../../src/config/units.ts";
 import { runOnceway } from "../../support/command-line.ts";
 import { blockWith } from "../../support/docs.ts";
@@ -59,9 +59,6 @@ describe("the shards", () => {
   });
 
   it("are never recommended beyond what the setting takes", () => {
-    const read = (shards: number): boolean =>
-      readConfig({ IDEMPOTENCY: { origin: "https://api.example.com", shards }, ROUTES: [{ path: "/" }] }).ok;
-    expect([read(MAX_SHARDS), read(MAX_SHARDS + 1)]).toEqual([true, false]);
     // 65,536 × 6 ÷ 0.3 ÷ 2
     expect(plan({ requestsPerSecond: 655_360 }).recommendedShards).toBe(MAX_SHARDS);
     expect(plan({ requestsPerSecond: 655_370 })).toMatchObject({ recommendedShards: null, shards: 65_537 });
