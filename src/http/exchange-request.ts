@@ -1,7 +1,8 @@
 // From a request with a key to the exchange that the shard runs: its scope, body and fingerprint are read here. Nothing is
 // sent before all of the request has been found good.
 
-import { type Route, type RouteRules, shardSet } from "../config/resolved.ts";
+import { layoutName } from "../config/layout.ts";
+import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { attemptId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
@@ -85,7 +86,7 @@ async function exchangeOf(
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const [id, fingerprint] = await Promise.all([
-    nameRecord(key.key, scope, shardSet(route)),
+    nameRecord(key.key, scope, layoutName(route.layouts.own)),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
     fingerprintRequest(parts, bytes, route.fingerprint.body),
   ]);

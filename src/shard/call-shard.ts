@@ -7,15 +7,14 @@ import { firstOf } from "../http/first-of.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
 import { type ExchangeRequest, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
 import type { CallShard } from "../http/protect.ts";
-import { type ShardPlace, shardName } from "./shard-place.ts";
+import { placeOf, type ShardPlace } from "./shard-place.ts";
 
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   return async (route, exchange) => {
-    const { jurisdiction, locationHint } = route;
-    const place = { name: shardName(exchange.head.record.id, route.shards), jurisdiction, locationHint };
+    const place = placeOf(exchange.head.record.id, route.layouts.own);
     // A stub that has failed stays broken (platform rule), so each try has its own.
     const call = (url: string, body: BodyInit): Promise<Response> =>
       shardStub(namespace, place).fetch(url, { ...OPTIONS, body });

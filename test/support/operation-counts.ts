@@ -36,7 +36,7 @@ const TABLE = {
   unprotected:        [0,         0,         0,       0,      0,     0,      1],
   firstMebibyte:      [9,         5,         6,       0,      5,     1,      1],
   replayMebibyte:     [6,         8,         0,       0,      0,     1,      0],
-  tables:             [12,        17,        16,      0,      0,     0,      0],
+  tables:             [13,        26,        16,      0,      0,     0,      0],
   erased:             [10,        214,       100,     1,      0,     0,      0],
   erasedMebibyte:     [0,         0,         7,       0,      0,     0,      0],
 } satisfies Readonly<Record<string, Row>>;

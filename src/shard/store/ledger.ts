@@ -7,6 +7,7 @@ import type { TimelineEvent } from "../../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
+import { KnownElders } from "./elders.ts";
 import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   FOUND_COLUMNS,
@@ -19,7 +20,8 @@ import {
 } from "./record-rows.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { type FoundResponse, type RowBody, type StoredResponse, readResponse } from "./response-rows.ts";
-import { type Sql, migrate } from "./schema.ts";
+import { hasTransitionTables, type Sql, migrate } from "./schema.ts";
+import { Seal } from "./seal.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, its expiry bucket, and the part of its history that the record itself does not hold. */
@@ -75,6 +77,8 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
+  readonly seal: Seal;
+  readonly elders: KnownElders;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** How many records the next slice reads: when records are large, no more than it will erase. */
@@ -93,6 +97,9 @@ export class Ledger {
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
+    const isInTransition = hasTransitionTables(sql);
+    this.seal = new Seal(sql, this.#transaction, isInTransition);
+    this.elders = new KnownElders(sql, isInTransition);
   }
 
   find(id: RecordId): Entry | null {

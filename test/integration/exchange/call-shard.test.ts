@@ -104,7 +104,7 @@ describe("a call to a shard that fails", () => {
       const response = await shardCaller(namespace)(route, sent);
       expect([response?.status, await response?.text()]).toEqual([201, "answered"]);
       expect(calls.map(({ stub }) => stub)).toEqual(Array.from({ length: times + 1 }, (_, index) => index + 1));
-      const name = shardName(sent.head.record.id, route.shards);
+      const name = shardName(sent.head.record.id, route.layouts.own.shards);
       expect(stubs).toEqual(stubs.map(() => ({ name, options: { locationHint: "weur" } })));
       for (const { url, init, bytes } of calls) {
         expect(url).toBe(EXCHANGE_URL);
@@ -159,7 +159,7 @@ it.each([null, "eu", "fedramp-high"] as const)(
     const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
     const sent = exchange();
     expect((await shardCaller(namespace)(route, sent))?.status).toBe(201);
-    const name = shardName(sent.head.record.id, route.shards);
+    const name = shardName(sent.head.record.id, route.layouts.own.shards);
     expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
   },
 );
