@@ -34,6 +34,8 @@ export interface Setup {
   /** Runs the objects of all deployments. */
   readonly objects: Service;
   readonly workers: readonly Deployment[];
+  /** Where the objects' service takes requests of the rig; nowhere by default. */
+  readonly objectsPort?: number;
   /** Where an R2 bucket answers, if the objects have one. */
   readonly bucketPort?: number;
   /** Variables of the objects that the process gets at its start, from its environment. */
@@ -113,7 +115,7 @@ async function untilReady(group: ProcessGroup, ports: readonly number[]): Promis
 }
 
 async function configText(
-  { stateDir, objects, workers, bucketPort, fromEnvironment = [] }: Setup,
+  { stateDir, objects, workers, objectsPort, bucketPort, fromEnvironment = [] }: Setup,
   workDir: string,
 ): Promise<string> {
   const own = '(name = "KEY_SHARD", durableObjectNamespace = "KeyShard")';
@@ -137,7 +139,8 @@ async function configText(
   if (bucketPort !== undefined) {
     services.push(`(name = "bodies", external = (address = "127.0.0.1:${bucketPort}", http = ()))`);
   }
-  const sockets = workers.map(
+  const listening = objectsPort === undefined ? workers : [...workers, { name: "objects", port: objectsPort }];
+  const sockets = listening.map(
     ({ name, port }) => `(name = ${quote(name)}, address = "127.0.0.1:${port}", http = (), service = ${quote(name)})`,
   );
   return `using Workerd = import "/workerd/workerd.capnp";

@@ -36,3 +36,6 @@ export const STRUCK = "stopped at point:";
 
 /** The variable that holds the strikes. */
 export const STRIKES_VARIABLE = "STRIKES";
+
+/** At this path each Worker and the objects set their clock. */
+export const CLOCK_PATH = "/.rig/clock";

@@ -10,6 +10,7 @@ import type { Json } from "../../src/serve/workerd-config.ts";
 import { quietPort } from "../chaos/gateway-box.ts";
 import { type GatewayVars, makeStateDir } from "../support/gateway.ts";
 import { type Deployments, startDeployments, withLayout } from "./deployments.ts";
+import { CLOCK_PATH } from "./points.ts";
 
 type Layout = Readonly<Record<string, Json>>;
 
@@ -20,7 +21,6 @@ export interface Fleet<Name extends string> {
   /** The entry of the Workers' code, and of the objects'; today's gateway by default. */
   readonly workersMain?: string;
   readonly objectsMain?: string;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface LayoutScene<Name extends string> {
@@ -30,6 +30,8 @@ export interface LayoutScene<Name extends string> {
   output(): string;
   /** SIGKILL, then a start on the same state. */
   restart(fleet: Fleet<Name>): Promise<void>;
+  /** Sets every clock so far ahead of the machine's (below 0: behind). The code has to be the rig's own entry. */
+  setClock(aheadMs: number): Promise<void>;
   /** How many objects of the layout with so many shards are sealed. */
   sealed(shards: number): Promise<number>;
   close(): Promise<void>;
@@ -47,8 +49,10 @@ export async function startLayoutScene<Name extends string>(
   const { vars, bucketPort } = options;
   const stateDir = await makeStateDir();
   const ports = new Map<string, number>();
+  const objectsPort = await quietPort();
+  let inUse: readonly number[] = [];
 
-  async function start({ workers, workersMain, objectsMain, env }: Fleet<Name>): Promise<Deployments> {
+  async function start({ workers, workersMain, objectsMain }: Fleet<Name>): Promise<Deployments> {
     const deployments = [];
     for (const [name, layout] of Object.entries<Layout | undefined>(workers)) {
       const port = ports.get(name) ?? (await quietPort());
@@ -56,14 +60,12 @@ export async function startLayoutScene<Name extends string>(
       const service = { vars: withLayout(vars, layout ?? {}), ...(workersMain === undefined ? {} : { main: workersMain }) };
       deployments.push({ name, port, ...service });
     }
+    inUse = deployments.map(({ port }) => port);
     const [first] = deployments;
     if (first === undefined) throw new Error("a scene needs a Worker");
     const objects = { vars: first.vars, ...(objectsMain === undefined ? {} : { main: objectsMain }) };
     const bucket = bucketPort === undefined ? {} : { bucketPort };
-    return startDeployments(
-      { stateDir, objects, workers: deployments, ...bucket },
-      env === undefined ? {} : { env },
-    );
+    return startDeployments({ stateDir, objects, workers: deployments, objectsPort, ...bucket });
   }
 
   let running = await start(options);
@@ -74,6 +76,12 @@ export async function startLayoutScene<Name extends string>(
     async restart(fleet) {
       await running.kill9();
       running = await start(fleet);
+    },
+    async setClock(aheadMs) {
+      for (const port of [objectsPort, ...inUse]) {
+        const { status } = await fetch(`http://127.0.0.1:${port}${CLOCK_PATH}?ahead=${aheadMs}`);
+        if (status !== 204) throw new Error(`the clock was not set: ${status}`);
+      }
     },
     sealed: (shards) => countSealed(stateDir, shards),
     async close() {

@@ -1,12 +1,16 @@
-// The gateway's own Worker, whose objects can be stopped at a named point (points.ts). What an object is given is wrapped:
-// its storage, its namespace, and the fetch that calls the origin.
+// The gateway's own Worker, whose objects can be stopped at a named point (points.ts), and whose clock can be set. What an object
+// is given is wrapped: its storage, its namespace, and the fetch that calls the origin.
 
 import gateway from "../../../src/index.ts";
 import { KeyShard as RealKeyShard } from "../../../src/shard/key-shard.ts";
+import { fromMachine, ofMachine, setClock } from "./clock.ts";
 import { Striker } from "./striker.ts";
 
 export { Operators } from "../../../src/index.ts";
-export default gateway;
+
+export default {
+  fetch: (request: Request) => setClock(request) ?? gateway.fetch(request),
+} satisfies ExportedHandler;
 
 /** One for all objects of the isolate, so that "the third seal" means the third of the process. */
 let striker: Striker | null = null;
@@ -25,6 +29,10 @@ export class KeyShard extends RealKeyShard {
     super(watchState(state), { ...env, KEY_SHARD: watchNamespace(env["KEY_SHARD"]) });
   }
 
+  override alarm(info?: AlarmInvocationInfo): void {
+    super.alarm(info === undefined ? info : { ...info, scheduledTime: fromMachine(info.scheduledTime) });
+  }
+
   override async fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     if (pathname === "/ask") await striker?.pass("question-arrived");
@@ -37,8 +45,17 @@ export class KeyShard extends RealKeyShard {
 }
 
 function watchState(state: DurableObjectState): DurableObjectState {
-  const storage = wrap(state.storage, (name) => (name === "sql" ? watchSql(state.storage) : null));
-  return wrap(state, (name) => (name === "storage" ? storage : null));
+  const { storage } = state;
+  const members: Readonly<Record<PropertyKey, unknown>> = {
+    sql: watchSql(storage),
+    setAlarm: (time: number | Date) => storage.setAlarm(ofMachine(time)),
+    getAlarm: async () => {
+      const time = await storage.getAlarm();
+      return time === null ? null : fromMachine(time);
+    },
+  };
+  const watched = wrap(storage, (name) => members[name] ?? null);
+  return wrap(state, (name) => (name === "storage" ? watched : null));
 }
 
 function watchSql(storage: DurableObjectStorage): SqlStorage {
