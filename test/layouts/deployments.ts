@@ -80,11 +80,11 @@ export async function prepareDeployments(setup: Setup): Promise<Prepared> {
 export async function startDeployments(setup: Setup, options: RunOptions = {}): Promise<Deployments> {
   const prepared = await prepareDeployments(setup);
   const running = await prepared.start(options);
-  const ending = (end: () => Promise<void>) => async (): Promise<void> => {
-    await end();
+  const ending = async (end: Promise<void>): Promise<void> => {
+    await end;
     await prepared.remove();
   };
-  return { ...running, kill9: ending(running.kill9), stop: ending(running.stop) };
+  return { ...running, kill9: () => ending(running.kill9()), stop: () => ending(running.stop()) };
 }
 
 async function start(

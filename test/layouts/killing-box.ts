@@ -22,7 +22,7 @@ const PASSES: Readonly<Record<Point, number>> = {
   "origin-answered": 40,
   "end-written": 40,
   "sent-away": 10,
-  "arrived-from-elsewhere": 10,
+  "told-of-elders": 10,
 };
 
 export type Counts = Record<Point, number>;
@@ -44,21 +44,24 @@ export interface KillingBox {
   close(): Promise<void>;
 }
 
+/** No kill at any point. */
 export function noKills(): Counts {
-  return {
-    "before-question": 0,
-    "question-arrived": 0,
-    "seal-written": 0,
-    "seal-durable": 0,
-    "answer-arrived": 0,
-    "claim-written": 0,
-    "claim-durable": 0,
-    "origin-answered": 0,
-    "end-written": 0,
-    "sent-away": 0,
-    "arrived-from-elsewhere": 0,
-  };
+  return { ...NO_KILLS };
 }
+
+const NO_KILLS: Readonly<Counts> = {
+  "before-question": 0,
+  "question-arrived": 0,
+  "seal-written": 0,
+  "seal-durable": 0,
+  "answer-arrived": 0,
+  "claim-written": 0,
+  "claim-durable": 0,
+  "origin-answered": 0,
+  "end-written": 0,
+  "sent-away": 0,
+  "told-of-elders": 0,
+};
 
 export async function startKillingBox(
   { stateDir, workers, objects, kills }: BoxOptions,

@@ -22,8 +22,8 @@ export const POINTS = [
   "end-written",
   /** A sealed object has said that the key belongs elsewhere, and its word has not reached the Worker. */
   "sent-away",
-  /** A request that was sent here by another object has arrived, and nothing is done yet. */
-  "arrived-from-elsewhere",
+  /** A request that names older layouts, because of its Worker's configuration or another object's word, has arrived. */
+  "told-of-elders",
 ] as const;
 
 export type Point = (typeof POINTS)[number];

@@ -32,8 +32,8 @@ export interface LayoutScene<Name extends string> {
   restart(fleet: Fleet<Name>): Promise<void>;
   /** Sets every clock so far ahead of the machine's (below 0: behind). The code has to be the rig's own entry. */
   setClock(aheadMs: number): Promise<void>;
-  /** How many objects of the layout with so many shards are sealed. */
-  sealed(shards: number): Promise<number>;
+  /** How many objects are sealed. */
+  sealed(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export async function startLayoutScene<Name extends string>(
         if (status !== 204) throw new Error(`the clock was not set: ${status}`);
       }
     },
-    sealed: (shards) => countSealed(stateDir, shards),
+    sealed: () => countSealed(stateDir),
     async close() {
       await running.stop();
       await rm(stateDir, { recursive: true, force: true });
@@ -94,7 +94,7 @@ export async function startLayoutScene<Name extends string>(
 const seals = v.array(v.object({ next: v.string() }));
 
 /** Reads copies, because a reader of an original could hold a lock that its object needs. */
-async function countSealed(stateDir: string, shards: number): Promise<number> {
+async function countSealed(stateDir: string): Promise<number> {
   const files = await readdir(stateDir, { recursive: true });
   const copies = await mkdtemp(join(tmpdir(), "onceway-seals-"));
   let sealed = 0;

@@ -4,6 +4,8 @@
 import gateway from "../../../src/index.ts";
 import { KeyShard as RealKeyShard } from "../../../src/shard/key-shard.ts";
 import { fromMachine, ofMachine, setClock } from "./clock.ts";
+import { ASK_URL, EXCHANGE_2_URL, OFFER_2_URL } from "../../../src/http/message.ts";
+import { MOVED_HEADER } from "../../../src/http/headers.ts";
 import { Striker } from "./striker.ts";
 
 export { Operators } from "../../../src/index.ts";
@@ -34,12 +36,12 @@ export class KeyShard extends RealKeyShard {
   }
 
   override async fetch(request: Request): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    if (pathname === "/ask") await striker?.pass("question-arrived");
-    if (pathname === "/exchange-2") await striker?.pass("arrived-from-elsewhere");
+    const { url } = request;
+    if (url === ASK_URL) await striker?.pass("question-arrived");
+    if (url === EXCHANGE_2_URL || url === OFFER_2_URL) await striker?.pass("told-of-elders");
     const response = await super.fetch(request);
-    if (pathname === "/ask") await striker?.pass("seal-durable");
-    if (response.headers.has("Onceway-Moved")) await striker?.pass("sent-away");
+    if (url === ASK_URL) await striker?.pass("seal-durable");
+    if (response.headers.has(MOVED_HEADER)) await striker?.pass("sent-away");
     return response;
   }
 }
@@ -81,6 +83,7 @@ function isNamespace(value: unknown): value is DurableObjectNamespace {
 
 function watchStub<T extends Rpc.DurableObjectBranded | undefined>(stub: DurableObjectStub<T>): DurableObjectStub<T> {
   const ask = async (...call: Parameters<typeof fetch>): Promise<Response> => {
+    if (call[0] !== ASK_URL) return stub.fetch(...call);
     await striker?.pass("before-question");
     const response = await stub.fetch(...call);
     await striker?.pass("answer-arrived");
