@@ -23,7 +23,7 @@ const { values } = parseArgs({
     kills: { type: "string", default: "20" },
     clients: { type: "string", default: "32" },
     seed: { type: "string", default: String(Date.now()) },
-    without: { type: "string", default: "operators,bucket,stalls" },
+    without: { type: "string", default: "herds,operators,bucket,stalls,trickles,foreign" },
     plan: { type: "string", default: "listed" },
     "keep-history": { type: "boolean", default: false },
   },
