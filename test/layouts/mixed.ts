@@ -36,6 +36,12 @@ export const PLANS = {
   },
   /** Each has its own and knows of no other, as before there was `previous_shards`. The checker must find what that breaks. */
   strangers: { 64: { shards: 64 }, 128: { shards: 128 }, 256: { shards: 256 } },
+  /** The last one has forgotten the second, which is safe: the first one's objects name it. */
+  forgetful: {
+    64: { shards: 64 },
+    128: { shards: 128, previous_shards: [64] },
+    256: { shards: 256, previous_shards: [64] },
+  },
   /** All have the same. The checker must find nothing, whatever the code. */
   one: { 64: { shards: 64 }, 128: { shards: 64 }, 256: { shards: 64 } },
 } as const satisfies Readonly<Record<string, Readonly<Record<Name, Readonly<Record<string, Json>>>>>>;

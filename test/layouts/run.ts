@@ -9,8 +9,10 @@ import { checkHistory } from "../chaos/checker/check-history.ts";
 import { dimensionsWithout } from "../chaos/dimensions.ts";
 import { readHistory } from "../chaos/history.ts";
 import { summarize } from "../chaos/summary.ts";
+import { killsAtEach, LEFT_OUT } from "./judged-round.ts";
 import { noKills } from "./killing-box.ts";
 import { type Plan, PLANS, runRound } from "./mixed.ts";
+import { FAULTS } from "./planted.ts";
 import { POINTS } from "./points.ts";
 import { rigEntry } from "./sources.ts";
 
@@ -23,8 +25,9 @@ const { values } = parseArgs({
     kills: { type: "string", default: "20" },
     clients: { type: "string", default: "32" },
     seed: { type: "string", default: String(Date.now()) },
-    without: { type: "string", default: "herds,operators,bucket,stalls,trickles,foreign" },
+    without: { type: "string", default: LEFT_OUT.join(",") },
     plan: { type: "string", default: "listed" },
+    planted: { type: "string" },
     "keep-history": { type: "boolean", default: false },
   },
 });
@@ -34,10 +37,14 @@ const folder = await mkdtemp(join(tmpdir(), "onceway-layouts-run-"));
 const total = Number(values.requests);
 const rounds = Math.max(1, Math.round(total / REQUESTS_IN_A_ROUND));
 const wanted = Math.ceil(Number(values.kills) / rounds);
-const kills = noKills();
-for (const point of POINTS) kills[point] = wanted;
+const kills = killsAtEach(wanted);
 const dimensions = dimensionsWithout(values.without.split(",").filter((name) => name !== ""));
-const main = await rigEntry();
+const fault = FAULTS.find(({ name }) => name === values.planted);
+if (values.planted !== undefined && fault === undefined) {
+  throw new Error(`--planted: unknown fault "${values.planted}". Known: ${FAULTS.map(({ name }) => name).join("; ")}`);
+}
+const plan = fault?.plan ?? planNamed(values.plan);
+const main = await rigEntry(fault?.patches);
 const killed = noKills();
 let requests = 0;
 let broken = 0;
@@ -45,7 +52,7 @@ console.log(`layouts: seed ${seed}, ${rounds} rounds, ${total} requests, ${wante
 
 for (let round = 1; round <= rounds; round += 1) {
   const file = join(folder, `${round}.jsonl`);
-  const options = { clients: Number(values.clients), dimensions, kills, main, file, plan: planNamed(values.plan) };
+  const options = { clients: Number(values.clients), dimensions, kills, main, file, plan };
   const result = await runRound({ ...options, seed: `${seed}/${round}`, requests: Math.ceil(total / rounds) });
   const history = await readHistory(file);
   const violations = checkHistory(history);
@@ -63,6 +70,10 @@ if (broken === 0 && !values["keep-history"]) await rm(folder, { recursive: true,
 process.exitCode = broken > 0 ? 1 : 0;
 
 function planNamed(name: string): Plan {
-  if (name === "listed" || name === "strangers" || name === "one") return name;
+  if (isPlan(name)) return name;
   throw new Error(`--plan: unknown plan "${name}". Known: ${Object.keys(PLANS).join(", ")}`);
+}
+
+function isPlan(name: string): name is Plan {
+  return name in PLANS;
 }

@@ -173,6 +173,11 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run generate": ["test/check.ts", "generate"],
   "npm run chaos": [".ci/run", "npm run chaos"],
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],
+  "node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
+    "test/e2e/layouts/mixed.test.ts",
+    "judgedRound(",
+  ],
+  "npm run bench -- transition": TAKES_LONG,
   "npm run simulate": ["test/simulation/simulation.test.ts", "explore("],
   "npm run simulate -- --interleavings 100000 --seed 1": ["test/simulation/simulation.test.ts", "explore("],
   "npm run bench -- cost": ["test/unit/bench/cost.test.ts", "cost/"],
