@@ -28,14 +28,23 @@ export async function clockGoesBack(main: string, { backMs, restarts }: ClockFau
   const fleet = { workers: LAYOUTS, workersMain: main, objectsMain: main };
   const scene = await startLayoutScene({ vars, ...fleet });
   const wrong: string[] = [];
-  const expectAll = (when: string, answers: readonly RawResponse[], isRight: (answer: RawResponse) => boolean): void => {
-    const others = answers.filter((answer) => !isRight(answer)).map(({ status, body }) => `${status} ${body.toString()}`);
+  const expectAll = (
+    when: string,
+    answers: readonly RawResponse[],
+    isRight: (answer: RawResponse) => boolean,
+  ): void => {
+    const others = answers
+      .filter((answer) => !isRight(answer))
+      .map(({ status, body }) => `${status} ${body.toString()}`);
     if (others.length > 0) wrong.push(`${when}: ${[...new Set(others)].join(", ")}`);
   };
   try {
     const keys = Array.from({ length: KEYS }, freshKey);
     for (const key of keys) {
-      const [first, second] = [{ status: 201, body: "first" }, { status: 201, body: "second", hold: true }];
+      const [first, second] = [
+        { status: 201, body: "first" },
+        { status: 201, body: "second", hold: true },
+      ];
       await origin.behave({ key }, { sequence: [first, second] });
       expectAll("a first request", [await ask(scene, "old", key)], isAnswer("first"));
     }
@@ -55,7 +64,11 @@ export async function clockGoesBack(main: string, { backMs, restarts }: ClockFau
       expectAll("after the second attempt was lost", await askAll(scene, keys), isRefusal);
     } else {
       await origin.release();
-      expectAll("the second answer", (await Promise.all(seconds)).filter((answer) => answer !== null), isAnswer("second"));
+      expectAll(
+        "the second answer",
+        (await Promise.all(seconds)).filter((answer) => answer !== null),
+        isAnswer("second"),
+      );
       expectAll("a replay of the second answer", await askAll(scene, keys), isAnswer("second"));
     }
     await scene.setClock(0);

@@ -27,12 +27,21 @@ const NO_LIST: Patch = {
   put: "return rows.length >= 0 ? null :",
 };
 
-const NO_SEAL: Patch = { file: SEAL, find: "if (this.#next !== null) return this.#next;", put: "if (next !== '') return next;" };
+const NO_SEAL: Patch = {
+  file: SEAL,
+  find: "if (this.#next !== null) return this.#next;",
+  put: "if (next !== '') return next;",
+};
 
 /** Found by rounds of requests through all deployments (mixed.ts). */
 export const FAULTS: readonly Fault[] = [
   { name: "no layout is asked", patches: [], plan: "strangers", needsKills: false },
-  { name: "no seal: the older object is asked about each key", patches: [NO_SEAL, NO_LIST], plan: "listed", needsKills: false },
+  {
+    name: "no seal: the older object is asked about each key",
+    patches: [NO_SEAL, NO_LIST],
+    plan: "listed",
+    needsKills: false,
+  },
   { name: "no seal: a list of what the older object holds", patches: [NO_SEAL], plan: "listed", needsKills: false },
   {
     name: "seal in memory only",
@@ -64,7 +73,9 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "a third layout that lists the first only, and the first one's seal not followed",
-    patches: [{ file: "core/home.ts", find: "if (next !== null && !heard.has(next)) return", put: "if (next === '') return" }],
+    patches: [
+      { file: "core/home.ts", find: "if (next !== null && !heard.has(next)) return", put: "if (next === '') return" },
+    ],
     plan: "forgetful",
     needsKills: false,
   },

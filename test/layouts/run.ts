@@ -60,12 +60,12 @@ for (let round = 1; round <= rounds; round += 1) {
   requests += result.requests;
   broken += violations.length;
   console.log(summarize(history, violations));
+  const struck = POINTS.map((point) => `${killed[point]} ${point}`).join(", ");
+  console.log(`after round ${round}: ${requests} requests answered, ${broken} violations; killed at: ${struck}`);
   if (violations.length > 0) console.log(`the history stays in ${file}`);
   else if (!values["keep-history"]) await rm(file);
 }
 
-console.log(`${requests} requests, ${broken} violations; killed at`);
-for (const point of POINTS) console.log(`    ${String(killed[point]).padStart(7)}  ${point}`);
 if (broken === 0 && !values["keep-history"]) await rm(folder, { recursive: true, force: true });
 process.exitCode = broken > 0 ? 1 : 0;
 

@@ -57,7 +57,10 @@ export async function startLayoutScene<Name extends string>(
     for (const [name, layout] of Object.entries<Layout | undefined>(workers)) {
       const port = ports.get(name) ?? (await quietPort());
       ports.set(name, port);
-      const service = { vars: withLayout(vars, layout ?? {}), ...(workersMain === undefined ? {} : { main: workersMain }) };
+      const service = {
+        vars: withLayout(vars, layout ?? {}),
+        ...(workersMain === undefined ? {} : { main: workersMain }),
+      };
       deployments.push({ name, port, ...service });
     }
     inUse = deployments.map(({ port }) => port);

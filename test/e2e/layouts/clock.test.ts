@@ -14,9 +14,12 @@ const WAYS = [
   { backMs: 2 * RETENTION_MS, restarts: true },
 ];
 
-it.each(few(WAYS, 2))("a clock that goes back by $backMs ms (killed then: $restarts) brings no answer back", async (way) => {
-  expect(await clockGoesBack(await rigEntry(), way)).toEqual([]);
-});
+it.each(few(WAYS, 2))(
+  "a clock that goes back by $backMs ms (killed then: $restarts) brings no answer back",
+  async (way) => {
+    expect(await clockGoesBack(await rigEntry(), way)).toEqual([]);
+  },
+);
 
 it("an expired record that stayed in the older object would be noticed", async () => {
   const wrong = await clockGoesBack(await rigEntry(CLOCK_FAULT), { backMs: 120_000, restarts: false });

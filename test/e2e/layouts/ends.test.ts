@@ -24,7 +24,8 @@ beforeAll(async () => {
     { path: "/pay", retention: `${RETENTION_MS}ms` },
     { path: "/keep", retention: "1h" },
   ];
-  const vars = { IDEMPOTENCY: { origin: origin.url }, ROUTES, ADMIN_TOKEN };
+  const times = { timeout: "1s", idle_timeout: "1s", lock: "2s" };
+  const vars = { IDEMPOTENCY: { origin: origin.url, ...times }, ROUTES, ADMIN_TOKEN };
   scene = await startLayoutScene({ vars, workers: { old: LAYOUTS.old, new: LAYOUTS.new } });
 });
 afterAll(async () => {
@@ -57,11 +58,15 @@ describe("A change of the layout", { timeout: 180_000 }, () => {
     expect(await asks()).toBeGreaterThan(before);
 
     // The older objects' records expire; each newer object learns it with one more question at most.
-    await until(async () => {
-      const from = await asks();
-      await makeKeys("new", "/keep");
-      return (await asks()) === from ? true : null;
-    }, "nobody asks any more", 4 * RETENTION_MS + 30_000);
+    await until(
+      async () => {
+        const from = await asks();
+        await makeKeys("new", "/keep");
+        return (await asks()) === from ? true : null;
+      },
+      "nobody asks any more",
+      4 * RETENTION_MS + 30_000,
+    );
 
     await scene.restart({ workers: { after: LAYOUTS.after } });
     const effects = await origin.effects();

@@ -28,8 +28,12 @@ const keys = Array.from({ length: KEYS }, freshKey);
 
 beforeAll(async () => {
   origin = await startOrigin();
-  const times = { timeout: "800ms", lock: `${LOCK_MS}ms`, retention: "1h" };
-  const vars = { IDEMPOTENCY: { origin: origin.url, unknown: "hold", ...times }, ROUTES: [{ path: "/pay" }], ADMIN_TOKEN };
+  const times = { timeout: "800ms", lock: `${LOCK_MS}ms`, retention: "60d" };
+  const vars = {
+    IDEMPOTENCY: { origin: origin.url, unknown: "hold", ...times },
+    ROUTES: [{ path: "/pay" }],
+    ADMIN_TOKEN,
+  };
   const main = await rigEntry();
   const fleet = { workersMain: main, objectsMain: main };
   scene = await startLayoutScene({ vars, workers: { first: LAYOUTS.first }, ...fleet });

@@ -6,13 +6,19 @@ import { judgedRound, killsAtEach, roundDimensions } from "../../layouts/judged-
 import { FAULTS } from "../../layouts/planted.ts";
 import { POINTS } from "../../layouts/points.ts";
 import { rigEntry } from "../../layouts/sources.ts";
-import { few } from "../../support/long.ts";
+import { few, isLong } from "../../support/long.ts";
 
 const COMMON = { clients: 32, dimensions: roundDimensions() };
 
 it("forgets no key while two layouts are followed by a third and rolled back", { timeout: 300_000 }, async () => {
-  const options = { seed: "three-layouts", requests: 1_500, kills: killsAtEach(2), plan: "listed", ...COMMON } as const;
-  const { violations, summary, killed } = await judgedRound({ ...options, main: await rigEntry() });
+  const { violations, summary, killed } = await judgedRound({
+    seed: "three-layouts",
+    requests: isLong ? 3_000 : 800,
+    kills: killsAtEach(isLong ? 6 : 1),
+    plan: "listed",
+    main: await rigEntry(),
+    ...COMMON,
+  });
   if (violations.length > 0) console.error(summary);
   expect(violations).toEqual([]);
   for (const point of POINTS) expect(killed[point]).toBeGreaterThan(0);

@@ -148,7 +148,11 @@ describe("What would be noticed", { timeout: 300_000 }, () => {
 
   it("elders told in a message that older code understands: a newer object begins without asking", async () => {
     const { scene } = await startSealed();
-    await scene.restart({ workers: { new: NEW }, workersMain: await rigEntry(OLD_URL), objectsMain: await entryAt(BEFORE) });
+    await scene.restart({
+      workers: { new: NEW },
+      workersMain: await rigEntry(OLD_URL),
+      objectsMain: await entryAt(BEFORE),
+    });
     expect((await sendNewKeys(scene, "new", 40)).arrived).toBe(40);
     await scene.close();
   });
