@@ -12,6 +12,7 @@ import type { Dimensions } from "../chaos/dimensions.ts";
 import { quietPort } from "../chaos/gateway-box.ts";
 import type { HistoryEvent } from "../chaos/history.ts";
 import { watchLag, watchPulse } from "../chaos/lag.ts";
+import { ADMIN_TOKEN, runOperator } from "../chaos/operators.ts";
 import { startChaosOrigin } from "../chaos/origin-client.ts";
 import { createRandom, type Random } from "../chaos/random.ts";
 import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "../chaos/routes.ts";
@@ -55,6 +56,8 @@ const PHASES: readonly { readonly from: number; readonly names: readonly Name[] 
   { from: 0.7, names: ["256"] },
   { from: 0.85, names: ["64", "128"] },
 ];
+
+const OPERATORS = 2;
 
 export interface RoundOptions {
   readonly seed: string;
@@ -117,6 +120,9 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       ...Array.from({ length: clients }, (_, n) =>
         (n % 4 === 0 ? runClient : runPlainClient)(run, createRandom(seed, `client ${n}`)),
       ),
+      ...Array.from({ length: dimensions.has("operators") ? OPERATORS : 0 }, (_, n) =>
+        runOperator(run, createRandom(seed, `operator ${n}`)),
+      ),
       box.killUntil(isOver, () => progress.show(sent)),
     ]);
     await origin.tell("calm");
@@ -146,7 +152,8 @@ function objectsOf(options: RoundOptions, originUrl: string): Service {
 }
 
 function serviceOf({ dimensions, main, plan }: RoundOptions, originUrl: string, name: Name): Service {
-  return { main, vars: withLayout(gatewayVars(originUrl, 64, dimensions), PLANS[plan][name]) };
+  const vars = { ...gatewayVars(originUrl, 64, dimensions), ADMIN_TOKEN };
+  return { main, vars: withLayout(vars, PLANS[plan][name]) };
 }
 
 /** After the phases, in the calm, the deployments of the last one. */

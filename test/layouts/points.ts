@@ -37,5 +37,8 @@ export const STRUCK = "stopped at point:";
 /** The variable that holds the strikes. */
 export const STRIKES_VARIABLE = "STRIKES";
 
-/** At this path each Worker and the objects set their clock. */
+/** At this path each Worker and the objects set their clock: `?ahead=MS`, below 0 for behind. */
 export const CLOCK_PATH = "/.rig/clock";
+
+/** At this path the objects say how many questions they have sent to older objects. */
+export const ASKED_PATH = "/.rig/asked";

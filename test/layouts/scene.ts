@@ -10,7 +10,7 @@ import type { Json } from "../../src/serve/workerd-config.ts";
 import { quietPort } from "../chaos/gateway-box.ts";
 import { type GatewayVars, makeStateDir } from "../support/gateway.ts";
 import { type Deployments, startDeployments, withLayout } from "./deployments.ts";
-import { CLOCK_PATH } from "./points.ts";
+import { ASKED_PATH, CLOCK_PATH } from "./points.ts";
 
 type Layout = Readonly<Record<string, Json>>;
 
@@ -32,6 +32,8 @@ export interface LayoutScene<Name extends string> {
   restart(fleet: Fleet<Name>): Promise<void>;
   /** Sets every clock so far ahead of the machine's (below 0: behind). The code has to be the rig's own entry. */
   setClock(aheadMs: number): Promise<void>;
+  /** How many questions objects have sent to older ones since the last start. The objects' code has to be the rig's own entry. */
+  asked(): Promise<number>;
   /** How many objects are sealed. */
   sealed(): Promise<number>;
   close(): Promise<void>;
@@ -86,6 +88,10 @@ export async function startLayoutScene<Name extends string>(
         if (status !== 204) throw new Error(`the clock was not set: ${status}`);
       }
     },
+    async asked() {
+      const response = await fetch(`http://127.0.0.1:${objectsPort}${ASKED_PATH}`);
+      return v.parse(askedAnswer, await response.json()).asked;
+    },
     sealed: () => countSealed(stateDir),
     async close() {
       await running.stop();
@@ -93,6 +99,8 @@ export async function startLayoutScene<Name extends string>(
     },
   };
 }
+
+const askedAnswer = v.object({ asked: v.number() });
 
 const seals = v.array(v.object({ next: v.string() }));
 

@@ -6,12 +6,27 @@ import { KeyShard as RealKeyShard } from "../../../src/shard/key-shard.ts";
 import { fromMachine, ofMachine, setClock } from "./clock.ts";
 import { ASK_URL, EXCHANGE_2_URL, OFFER_2_URL } from "../../../src/http/message.ts";
 import { MOVED_HEADER } from "../../../src/http/headers.ts";
+import { ASKED_PATH, CLOCK_PATH } from "../points.ts";
 import { Striker } from "./striker.ts";
 
 export { Operators } from "../../../src/index.ts";
 
+/** How many questions the objects have sent since the process began. */
+let asked = 0;
+
 export default {
-  fetch: (request: Request) => setClock(request) ?? gateway.fetch(request),
+  fetch(request: Request) {
+    const { pathname, searchParams } = new URL(request.url);
+    switch (pathname) {
+      case CLOCK_PATH:
+        setClock(Number(searchParams.get("ahead")));
+        return new Response(null, { status: 204 });
+      case ASKED_PATH:
+        return Response.json({ asked });
+      default:
+        return gateway.fetch(request);
+    }
+  },
 } satisfies ExportedHandler;
 
 /** One for all objects of the isolate, so that "the third seal" means the third of the process. */
@@ -84,6 +99,7 @@ function isNamespace(value: unknown): value is DurableObjectNamespace {
 function watchStub<T extends Rpc.DurableObjectBranded | undefined>(stub: DurableObjectStub<T>): DurableObjectStub<T> {
   const ask = async (...call: Parameters<typeof fetch>): Promise<Response> => {
     if (call[0] !== ASK_URL) return stub.fetch(...call);
+    asked += 1;
     await striker?.pass("before-question");
     const response = await stub.fetch(...call);
     await striker?.pass("answer-arrived");
