@@ -10,11 +10,11 @@ import { few, isLong } from "../../support/long.ts";
 
 const COMMON = { clients: 32, dimensions: roundDimensions() };
 
-it("forgets no key while two layouts are followed by a third and rolled back", { timeout: 300_000 }, async () => {
+it("forgets no key while two layouts are followed by a third and rolled back", { timeout: 600_000 }, async () => {
   const { violations, summary, killed } = await judgedRound({
     seed: "three-layouts",
-    requests: isLong ? 3_000 : 800,
-    kills: killsAtEach(isLong ? 6 : 1),
+    requests: isLong ? 2_000 : 800,
+    kills: killsAtEach(isLong ? 4 : 1),
     plan: "listed",
     main: await rigEntry(),
     ...COMMON,
