@@ -29,6 +29,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N] [--warm-up SECONDS]",
     run: () => import("./cores.ts"),
   },
+  transition: {
+    measures: "* first requests while the number of shards changes, beside those where it does not",
+    options: "[--rounds N] [--seconds N] [--connections N] [--disk]",
+    run: () => import("./transition.ts"),
+  },
   profile: {
     measures: "* where the processor time goes",
     options: "[--replay] [--path PATH] [--main FILE] [--seconds N] [--save FILE.cpuprofile]",

@@ -184,6 +184,11 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "runOnceway(ARGUMENTS)",
   ],
   "npm run bench -- cost": ["test/unit/docs/docs.test.ts", '["bench", "cost"]'],
+  "node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
+    "test/e2e/layouts/mixed.test.ts",
+    "judgedRound(",
+  ],
+  "npm run bench -- transition": TAKES_LONG,
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,
   "npm run bench -- ladder": TAKES_LONG,

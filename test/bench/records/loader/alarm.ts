@@ -52,6 +52,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
     alarm,
     reachability: REACHABILITY,
     target: () => null,
+    askElder: () => Promise.reject(new Error("there is no elder")),
     sync: () => Promise.resolve(),
     waitUntil,
     heartbeat: new Heartbeat(timers, () => Promise.resolve()),
