@@ -21,6 +21,9 @@ export type AttemptId = string & { readonly [unit]: "AttemptId" };
  */
 export type RecordId = string & { readonly [unit]: "RecordId" };
 
+/** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
+export const MAX_KEY_LENGTH = 255;
+
 /** The number of a stored body within its shard. No two bodies that exist at the same time have the same. */
 export type BodyNumber = number & { readonly [unit]: "BodyNumber" };
 

@@ -8,6 +8,7 @@ import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, reco
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
 import { ExpiredRecords } from "./expired-records.ts";
+import { KnownElders } from "./elders.ts";
 import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   FOUND_COLUMNS,
@@ -27,7 +28,8 @@ import {
   readResponse,
   type StoredResponse,
 } from "./response-rows.ts";
-import { type Sql, migrate } from "./schema.ts";
+import { hasTransitionTables, type Sql, migrate } from "./schema.ts";
+import { Seal } from "./seal.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, its expiry bucket, and the part of its history that the record itself does not hold. */
@@ -72,6 +74,8 @@ export class Ledger {
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
   readonly expired: ExpiredRecords;
+  readonly seal: Seal;
+  readonly elders: KnownElders;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
@@ -89,6 +93,9 @@ export class Ledger {
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
     this.expired = new ExpiredRecords(sql, this.#transaction, this);
+    const isInTransition = hasTransitionTables(sql);
+    this.seal = new Seal(sql, this.#transaction, isInTransition);
+    this.elders = new KnownElders(sql, isInTransition);
   }
 
   find(id: RecordId): Entry | null {

@@ -64,6 +64,27 @@ const FIRST: Step = [
 
 export const STEPS: readonly Step[] = [FIRST];
 
+/**
+ * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
+ * costs rows, and most objects never take part in such a change.
+ */
+const TRANSITION_TABLES: Step = [
+  // `next` is the layout in which new keys begin once this object is sealed, as JSON.
+  `CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), next TEXT NOT NULL, at INTEGER NOT NULL)`,
+  // Objects of older layouts. `next` is NULL until the object has been asked, and `held` until it holds few keys.
+  `CREATE TABLE IF NOT EXISTS elders (name TEXT PRIMARY KEY, layout TEXT NOT NULL, next TEXT, held TEXT) WITHOUT ROWID`,
+  // Other names of records: those that they would have in older scopes.
+  `CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, target)) WITHOUT ROWID`,
+];
+
+export function makeTransitionTables(sql: Sql): void {
+  for (const statement of TRANSITION_TABLES) sql.exec(statement);
+}
+
+export function hasTransitionTables(sql: Sql): boolean {
+  return sql.exec("SELECT 1 FROM sqlite_schema WHERE name = 'aliases'").toArray().length > 0;
+}
+
 /** What versions before the first release called their table of steps. Its numbers mean other steps than these. */
 const UNRELEASED_STEPS = "migrations";
 

@@ -1,10 +1,10 @@
 // Regression test: what each kind of exchange costs, in exact operations. The numbers are in one table,
-// test/support/operation-counts.ts; a change that makes one grow has to update it.
+// src/cli/operation-counts.ts; a change that makes one grow has to update it.
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs, type RecordId } from "../../../src/core/units.ts";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../support/operation-counts.ts";
+import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../src/cli/operation-counts.ts";
 import { type Answer, CountedShard } from "../support/counted-shard.ts";
 import { completed, freshId, HOUR_MS, response, started } from "../support/records.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
