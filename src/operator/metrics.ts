@@ -6,7 +6,7 @@ import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import type { ShardNumbers } from "../shard/operator-calls.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
-import { RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
+import { ASK_ANSWERS, RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
 import type { Family, MetricType, Sample } from "./exposition.ts";
 
 /** A shard's own numbers; those by route are added up elsewhere. */
@@ -81,6 +81,16 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
     ofRoutes("verdicts_total", "counter", "Attempts ended, by verdict.", (labels, { verdicts }) =>
       counted(ATTEMPT_VERDICTS, verdicts).map(([verdict, count]) => sample({ ...labels, verdict }, count)),
     ),
+    ofRoutes(
+      "asks_total",
+      "counter",
+      "Questions to objects of older layouts, by what they said.",
+      (labels, { asks = [] }) =>
+        counted(ASK_ANSWERS, asks).map(([answer, count]) => sample({ ...labels, answer }, count)),
+    ),
+    ofRoutes("moved_total", "counter", "Requests sent on to another layout.", (labels, { moved = 0 }) => [
+      sample(labels, moved),
+    ]),
     ofRoutes(
       "origin_seconds",
       "histogram",

@@ -1,9 +1,10 @@
 // The operators' calls to a shard. Reads come through itty-durable's stub and carry only ids, enums and numbers. Changes and
 // bodies, which are free text and bytes, come by `fetch` to fixed URLs, like exchanges.
 
+import { type Layout, layoutName } from "../config/layout.ts";
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
 import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
-import { type RecordId, epochMs, recordId } from "../core/units.ts";
+import { type EpochMs, type RecordId, epochMs, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
 import type { RouteNumbers } from "../traffic/route-counters.ts";
@@ -36,6 +37,21 @@ export interface Counts extends OpenCounts {
   readonly inFlight: number;
   /** Size of the database. */
   readonly bytes: number;
+  /** `null`: new keys begin here. */
+  readonly seal: SealState | null;
+  /** When all finished records have expired, at most an eighth of a retention later; `null` without any. */
+  readonly lastExpiresAt: EpochMs | null;
+  /** The layouts of the older objects that this one knows. They were left at some time. */
+  readonly elders: readonly Layout[];
+}
+
+/** An object that takes no new keys. */
+export interface SealState {
+  /** The layout in which they begin. */
+  readonly next: Layout;
+  readonly at: EpochMs | null;
+  /** How many keys it still holds; `null`: more than it lists. */
+  readonly keys: number | null;
 }
 
 /** The head of a message that changes a record. With `resolve`, the message's body is the response's body. */
@@ -115,7 +131,24 @@ export class OperatorCalls {
       if (record !== null) counts[record.state] += 1;
     }
     const { started: inFlight, failed, unknown } = counts;
-    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes() };
+    const lastExpiresAt = list.lastExpiry();
+    const elders = [...ledger.elders.layouts()].map(readLayout);
+    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes(), seal: this.#seal(), lastExpiresAt, elders };
+  }
+
+  #seal(): SealState | null {
+    const { seal } = this.#ports.ledger;
+    if (seal.next === null) return null;
+    return { next: readLayout(seal.next), at: seal.at, keys: seal.heldKeys()?.length ?? null };
+  }
+
+  /** Seals the object for `next`, as when an object of that layout asks it; it may be sealed for another one already. */
+  close(next: Layout): Counts {
+    const { ledger } = this.#ports;
+    const isElder = [...ledger.elders.layouts()].some((elder) => layoutName(readLayout(elder)) === layoutName(next));
+    if (isElder) throw new Error(`this object follows layout ${layoutName(next)}, and cannot be closed for it`);
+    ledger.seal.close(JSON.stringify(next), epochMs(Date.now()));
+    return this.counts();
   }
 
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
@@ -154,6 +187,11 @@ export class OperatorCalls {
     const bytes = await storedBytes(response.body, ledger, START, { timers, idleMs: IDLE_MS });
     return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes, { encodeBody: "manual" });
   }
+}
+
+function readLayout(text: string): Layout {
+  const layout: Layout = JSON.parse(text);
+  return layout;
 }
 
 function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
