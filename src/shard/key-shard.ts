@@ -36,7 +36,17 @@ import { receive, requestName } from "./body/upload.ts";
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that operators call; no other method can be called from outside the object. */
-const OPERATOR_CALLS = ["list", "inspect", "counts", "close", "numbers", "recent", "traffic", "sessions", "endSessions"];
+const OPERATOR_CALLS = [
+  "list",
+  "inspect",
+  "counts",
+  "close",
+  "numbers",
+  "recent",
+  "traffic",
+  "sessions",
+  "endSessions",
+];
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();

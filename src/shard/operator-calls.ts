@@ -37,9 +37,15 @@ export interface Counts extends OpenCounts {
   readonly inFlight: number;
   /** Size of the database. */
   readonly bytes: number;
+  /** An object whose code is older than layouts says nothing of this. */
+  readonly change?: LayoutChange;
+}
+
+/** How far an object has come in a change of the layout. */
+export interface LayoutChange {
   /** `null`: new keys begin here. */
   readonly seal: SealState | null;
-  /** When all finished records have expired, at most an eighth of a retention later; `null` without any. */
+  /** When all finished records have expired, at most an eighth of a retention too late; `null` without any. */
   readonly lastExpiresAt: EpochMs | null;
   /** The layouts of the older objects that this one knows. They were left at some time. */
   readonly elders: readonly Layout[];
@@ -131,15 +137,18 @@ export class OperatorCalls {
       if (record !== null) counts[record.state] += 1;
     }
     const { started: inFlight, failed, unknown } = counts;
-    const lastExpiresAt = list.lastExpiry();
-    const elders = [...ledger.elders.layouts()].map(readLayout);
-    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes(), seal: this.#seal(), lastExpiresAt, elders };
+    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes(), change: this.#change() };
   }
 
-  #seal(): SealState | null {
-    const { seal } = this.#ports.ledger;
-    if (seal.next === null) return null;
-    return { next: readLayout(seal.next), at: seal.at, keys: seal.heldKeys()?.length ?? null };
+  #change(): LayoutChange {
+    const { list, ledger } = this.#ports;
+    const { seal, elders } = ledger;
+    return {
+      seal:
+        seal.next === null ? null : { next: readLayout(seal.next), at: seal.at, keys: seal.heldKeys()?.length ?? null },
+      lastExpiresAt: list.lastExpiry(),
+      elders: [...elders.layouts()].map(readLayout),
+    };
   }
 
   /** Seals the object for `next`, as when an object of that layout asks it; it may be sealed for another one already. */

@@ -14,6 +14,7 @@ const ID = "0123456789abcdef".repeat(4);
 const summary: RecordSummary = {
   id: ID,
   shard: "shard-3-of-64",
+  layout: "64",
   key: "8e03978e-40d5-43e8-bc93-6894a57f9324",
   route: "/v1/payments/*",
   state: "unknown",
