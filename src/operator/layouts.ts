@@ -4,18 +4,12 @@
 import { layoutTitle, shardCount } from "../config/layout.ts";
 import { type EpochMs, epochMs } from "../core/units.ts";
 import type { Counts } from "../shard/operator-calls.ts";
+import type { ShardAnswer } from "./ask-shards.ts";
 import type { LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";
 import type { ConfiguredLayout } from "./shards.ts";
 
 export type LayoutSummary = WithEpochTimes<LayoutView>;
-
-/** One object of a layout, by its title; `null` when it did not answer. */
-export interface AskedShard {
-  readonly shard: string;
-  readonly layout: string;
-  readonly counts: Counts | null;
-}
 
 /** `open`: takes new keys. Both others are sealed: `empty` ones hold no record any more, so nothing of them can be forgotten. */
 export const OBJECT_STATES = ["open", "sealed", "empty"] as const;
@@ -30,7 +24,7 @@ export function objectState({ change }: Pick<Counts, "change">): ObjectState {
 /** In the order of `layouts`. */
 export function summarizeLayouts(
   layouts: readonly ConfiguredLayout[],
-  asked: readonly AskedShard[],
+  asked: readonly ShardAnswer<Counts>[],
 ): readonly LayoutSummary[] {
   const configured = new Set(layouts.map(({ title }) => title));
   const summaries: LayoutSummary[] = [];
@@ -44,8 +38,11 @@ export function summarizeLayouts(
 
 type Counted = Omit<LayoutSummary, "mayGo" | "reason">;
 
-function countLayout({ title, layout, left, routes }: ConfiguredLayout, asked: readonly AskedShard[]): Counted {
-  const answers = asked.flatMap(({ shard, counts }) => (counts === null ? [] : [{ shard, ...counts }]));
+function countLayout(
+  { title, layout, left, routes }: ConfiguredLayout,
+  asked: readonly ShardAnswer<Counts>[],
+): Counted {
+  const answers = asked.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const inState = (state: ObjectState): number => answers.filter((answer) => objectState(answer) === state).length;
   const changes = answers.flatMap(({ change }) => (change === undefined ? [] : [change]));
   const seals = changes.flatMap(({ seal }) => (seal === null ? [] : [seal]));
@@ -65,7 +62,7 @@ function countLayout({ title, layout, left, routes }: ConfiguredLayout, asked: r
     keys: seals.reduce<number | null>((sum, { keys }) => (sum === null || keys === null ? null : sum + keys), 0),
     ...openCounts(answers),
     lastExpiresAt: changes.reduce<EpochMs | null>((last, one) => latestOf(last, one.lastExpiresAt), null),
-    unreachable: asked.filter(({ counts }) => counts === null).map(({ shard }) => shard),
+    unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
   };
 }
 

@@ -66,8 +66,7 @@ function paths(): Json {
       get: operation({
         id: "layouts",
         summary: "The layouts that the configuration lists, and which older one may go.",
-        description:
-          'Asks every object that can be enumerated. Objects of routes with shards = "per-key" cannot. 503 when none answers.',
+        description: 'Asks every object, except those of layouts with shards = "per-key". 503 when none answers.',
         answer: answer("The layouts.", "Layouts"),
         problems: ["Unavailable"],
       }),

@@ -8,16 +8,9 @@ import { encodeMessage } from "../http/message.ts";
 import { keyHash } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
-import {
-  BODY_URL,
-  CHANGE_URL,
-  type ChangeAnswer,
-  type ChangeHead,
-  type Counts,
-  type SeenDetail,
-} from "../shard/operator-calls.ts";
+import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
-import { type AskedShard, summarizeLayouts } from "./layouts.ts";
+import { summarizeLayouts } from "./layouts.ts";
 import { type Ask, type ListedRecord, listRecords, sectionsFor } from "./list.ts";
 import type {
   ChangeRequest,
@@ -109,15 +102,15 @@ export class ShardOperator implements Operator {
   }
 
   async counts(): Promise<AllCounts> {
-    const asked = await this.#askAll(this.#places.listed, (shard) => shard.counts());
+    const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard.counts());
     return {
-      shards: asked.flatMap(({ shard, layout, counts }) => {
-        if (counts === null) return [];
-        const { inFlight, failed, unknown, atLeast, bytes } = counts;
+      shards: asked.flatMap(({ shard, layout, answer }) => {
+        if (answer === null) return [];
+        const { inFlight, failed, unknown, atLeast, bytes } = answer;
         return [{ shard, layout, inFlight, failed, unknown, atLeast, bytes }];
       }),
       layouts: summarizeLayouts(this.#places.layouts, asked),
-      unreachable: asked.filter(({ counts }) => counts === null).map(({ shard }) => shard),
+      unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
     };
   }
 
@@ -129,25 +122,18 @@ export class ShardOperator implements Operator {
     if (left === null) return { kind: "refused", why: "in-force" };
     const places = listed.filter((place) => place.layout === title);
     if (places.length === 0) return { kind: "refused", why: "per-key" };
-    const closed = await this.#askAll(places, (shard) => shard.close(left));
-    if (closed.every(({ counts }) => counts === null)) throw new Error(`unreachable: every object of ${title}`);
+    const closed = await askShards(this.#namespace, places, (shard) => shard.close(left));
+    if (closed.every(({ answer }) => answer === null)) throw new Error(`unreachable: every object of ${title}`);
     console.warn({ message: "layout closed", layout: title, next: layoutTitle(left), by });
     // The reason depends on the other layouts as well.
-    const others = await this.#askAll(
+    const others = await askShards(
+      this.#namespace,
       listed.filter((place) => place.layout !== title),
       (shard) => shard.counts(),
     );
     const summary = summarizeLayouts(layouts, [...closed, ...others]).find((one) => one.layout === title);
     if (summary === undefined) throw new Error(`no summary of ${title}`);
     return { kind: "closed", layout: summary };
-  }
-
-  async #askAll(
-    places: readonly LaidPlace[],
-    question: (shard: Remote<KeyShard>) => Promise<Counts>,
-  ): Promise<readonly AskedShard[]> {
-    const asked = await askShards(this.#namespace, places, question);
-    return asked.map(({ answer, ...shard }) => ({ ...shard, counts: answer }));
   }
 
   omittedHeaders(route: string): readonly string[] {

@@ -3,7 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { type Layout, layoutTitle } from "../../../src/config/layout.ts";
 import { epochMs } from "../../../src/core/units.ts";
-import { type AskedShard, type LayoutSummary, summarizeLayouts } from "../../../src/operator/layouts.ts";
+import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
+import { type LayoutSummary, summarizeLayouts } from "../../../src/operator/layouts.ts";
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
 import type { Counts } from "../../../src/shard/operator-calls.ts";
 
@@ -28,14 +29,14 @@ function sealedFor(next: Layout["shards"], keys: number | null, expires: number 
 }
 
 /** The objects of a layout; `null` did not answer. */
-function asked(layout: string, ...all: readonly (Counts | null)[]): readonly AskedShard[] {
-  return all.map((counts, number) => ({ shard: `shard-${number}-of-${layout}`, layout, counts }));
+function asked(layout: string, ...all: readonly (Counts | null)[]): readonly ShardAnswer<Counts>[] {
+  return all.map((counts, number) => ({ shard: `shard-${number}-of-${layout}`, layout, answer: counts }));
 }
 
 function summaryOf(
   title: string,
   layouts: readonly ConfiguredLayout[],
-  ...shards: readonly (readonly AskedShard[])[]
+  ...shards: readonly (readonly ShardAnswer<Counts>[])[]
 ): LayoutSummary {
   const summary = summarizeLayouts(layouts, shards.flat()).find(({ layout }) => layout === title);
   if (summary === undefined) throw new Error(`no ${title}`);

@@ -21,7 +21,7 @@ interface Scene {
   readonly layouts: Layouts;
   readonly titles: { readonly own: string; readonly older: string };
   /** Gives the key a record in one of the layouts, in its object there. */
-  claim(key: string, layout: "own" | "older"): Promise<void>;
+  readonly claim: (key: string, layout: "own" | "older") => Promise<void>;
 }
 
 function randomLetters(): string {
@@ -67,13 +67,14 @@ it("records of an older layout are listed, found by key and id, and changed wher
   const [older, newer] = [crypto.randomUUID(), crypto.randomUUID()];
   await claim(older, "older");
   await claim(newer, "own");
-  const seen = (await listed(operator)).map(({ key, layout }) => [key, layout]);
-  expect(seen.toSorted()).toEqual(
-    [
+  const seen = (await listed(operator)).map(({ key, layout }) => [key, layout] as const);
+  expect(new Map(seen)).toEqual(
+    new Map([
       [older, titles.older],
       [newer, titles.own],
-    ].toSorted(),
+    ]),
   );
+  expect(seen).toHaveLength(2);
   const [record] = await listed(operator, { key: older });
   if (record === undefined) throw new Error("not found by its key");
   expect(record).toMatchObject({ key: older, layout: titles.older });
