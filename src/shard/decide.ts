@@ -28,6 +28,8 @@ export type Action =
     }
   /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
+  /** The record is claimed in another object, or not before an elder has been asked. */
+  | { readonly kind: "leave" }
   | { readonly kind: "refuse"; readonly problem: ClientProblem };
 
 /** A request that has met an attempt in flight for its record. */
@@ -60,6 +62,8 @@ export interface Situation {
   readonly inFlight: AttemptInFlight | undefined;
 }
 
+const LEAVE: Action = { kind: "leave" };
+
 export const TAKE_BODY: Action = { kind: "take-body" };
 
 /** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's question. */
@@ -87,8 +91,12 @@ export function decide(reply: Reply, situation: Situation): Action {
       const refusal = { code: "outcome-unknown", retryAfterMs } as const;
       return verifyAt === null || hasAsked ? refuse(refusal) : { kind: "ask", policy, refusal };
     }
+    case "not-here":
+      return LEAVE;
     case "mismatch":
       return refuse({ code: "key-reused", status: head.rules.mismatchStatus });
+    case "here":
+    case "absent":
     case "ask":
     case "settled":
     case "superseded":

@@ -4,7 +4,20 @@
 
 import type { Layout } from "../config/layout.ts";
 import { epochMs, recordId } from "../core/units.ts";
-import { decodeMessage, EXCHANGE_URL, type ExchangeHead, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
+import { firstOf } from "../http/first-of.ts";
+import type { ElderAnswer, ElderQuestion } from "../http/hops.ts";
+import {
+  ASK_URL,
+  decodeMessage,
+  EXCHANGE_2_URL,
+  EXCHANGE_URL,
+  type ExchangeHead,
+  LOCATE_URL,
+  OFFER_2_URL,
+  OFFER_URL,
+  UPLOAD_2_URL,
+  UPLOAD_URL,
+} from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
@@ -17,6 +30,8 @@ import { Exchanges } from "./exchanges.ts";
 import { isOperatorCall, ittyDurable } from "./itty.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
+import { shardStub } from "./call-shard.ts";
+import type { ShardPlace } from "./shard-place.ts";
 import {
   type ShardNumbers,
   BODY_URL,
@@ -80,6 +95,7 @@ export class KeyShard extends ittyDurable() {
       waitUntil: this.#waitUntil,
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
+      askElder: (place, question) => askElder(bindingIn(env, "KEY_SHARD"), place, question),
       reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, bindingIn(env, "METRICS")),
     });
     this.#operator = new OperatorCalls({
@@ -102,14 +118,25 @@ export class KeyShard extends ittyDurable() {
 
   async #exchange(request: Request): Promise<Response> {
     switch (request.url) {
-      case EXCHANGE_URL: {
+      case EXCHANGE_URL:
+      case EXCHANGE_2_URL: {
         const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
         return this.#exchanges.run(head, bytesBody(body), request.signal);
       }
       case OFFER_URL:
+      case OFFER_2_URL:
         return this.#offer(request);
       case UPLOAD_URL:
+      case UPLOAD_2_URL:
         return this.#upload(request);
+      case LOCATE_URL: {
+        const head: ExchangeHead = await request.json();
+        return this.#exchanges.locate(head);
+      }
+      case ASK_URL: {
+        const question: ElderQuestion = await request.json();
+        return Response.json(this.#exchanges.elders.answer(question));
+      }
       case CHANGE_URL:
         return this.#operator.change(request);
       case BODY_URL:
@@ -200,6 +227,22 @@ export class KeyShard extends ittyDurable() {
   traffic(): readonly OutcomeCounts[] {
     return this.#traffic.outcomes(Date.now());
   }
+}
+
+/** Even a busy object answers within a fraction of this. */
+const ELDER_MS = 5000;
+
+async function askElder(
+  namespace: DurableObjectNamespace | null,
+  place: ShardPlace,
+  question: ElderQuestion,
+): Promise<ElderAnswer> {
+  if (namespace === null) throw new Error("the binding KEY_SHARD does not exist");
+  const call = shardStub(namespace, place).fetch(ASK_URL, { method: "POST", body: JSON.stringify(question) });
+  const response = await firstOf(call, ELDER_MS);
+  if (response === null) throw new Error(`no answer within ${ELDER_MS} ms`);
+  const answer: ElderAnswer = await response.json();
+  return answer;
 }
 
 /** A request of the object to itself. Does nothing when its namespace is bound under another name. */

@@ -22,12 +22,14 @@ interface ElderRow extends Record<string, SqlStorageValue> {
 export class KnownElders {
   readonly #sql: Sql;
   readonly #elders: Map<string, KnownElder>;
+  readonly #layouts: Set<string>;
 
   /** `mayExist`: whether the tables for transitions exist. */
   constructor(sql: Sql, mayExist: boolean) {
     this.#sql = sql;
     const rows = mayExist ? sql.exec<ElderRow>("SELECT name, layout, next, held FROM elders").toArray() : [];
     this.#elders = new Map(rows.map(({ name, held, ...row }) => [name, { ...row, held: readHeld(held) }]));
+    this.#layouts = new Set(rows.map(({ layout }) => layout));
   }
 
   get isEmpty(): boolean {
@@ -40,8 +42,8 @@ export class KnownElders {
   }
 
   /** The layouts of all elders, each once. */
-  layouts(): ReadonlySet<string> {
-    return new Set([...this.#elders.values()].map(({ layout }) => layout));
+  get layouts(): ReadonlySet<string> {
+    return this.#layouts;
   }
 
   /**
@@ -64,6 +66,7 @@ export class KnownElders {
       );
     }
     this.#elders.set(name, { layout: elder.layout, next, held });
+    this.#layouts.add(elder.layout);
   }
 }
 

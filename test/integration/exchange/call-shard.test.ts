@@ -3,6 +3,7 @@
 
 import { env } from "cloudflare:test";
 import { afterAll, describe, expect, it, vi } from "vitest";
+import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Route } from "../../../src/config/resolved.ts";
 import { decodeMessage, type ExchangeRequest, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
@@ -91,6 +92,7 @@ const exchange = (): ExchangeRequest => ({
   head: headOf(),
   body: new Uint8Array([1, 2, 3]),
   rest: null,
+  namesIn: async (layout) => [await nameRecord("key", [], layoutName(layout))],
   free: () => undefined,
 });
 
@@ -173,6 +175,7 @@ it("a client whose object is lost during the call is told that the attempt may s
     head,
     body: new Uint8Array(),
     rest: null,
+    namesIn: () => Promise.resolve([head.record.id]),
     free: () => undefined,
   });
   await bench.called(1);

@@ -95,6 +95,6 @@ it("what is known of an elder is stored when it is new, and kept when less is he
     expect(elders.get("shard-0-of-2")).toEqual({ layout: "2", next: "4", held: new Set(["b"]) });
     const reopened = new KnownElders(sql, true);
     expect(reopened.get("shard-0-of-2")).toEqual({ layout: "2", next: "4", held: new Set(["a", "b"]) });
-    expect([...reopened.layouts()]).toEqual(["2"]);
+    expect([...reopened.layouts]).toEqual(["2"]);
     expect(reopened.isEmpty).toBe(false);
   }));
