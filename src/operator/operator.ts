@@ -84,7 +84,7 @@ export type CloseResult =
 export type OpenCounts = Omit<TotalsView, "shards" | "unreachable">;
 
 /** The sum over shards. */
-export function openCounts(shards: readonly Omit<ShardCountsView, "layout">[]): OpenCounts {
+export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenCounts>[]): OpenCounts {
   const sum = (of: "inFlight" | "failed" | "unknown"): number => shards.reduce((total, shard) => total + shard[of], 0);
   return {
     inFlight: sum("inFlight"),

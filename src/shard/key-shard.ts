@@ -103,6 +103,7 @@ export class KeyShard extends ittyDurable() {
       ledger: this.#ledger,
       list: new RecordList(storage.sql),
       steps: this.#exchanges.steps,
+      elders: this.#exchanges.elders,
       databaseBytes: () => storage.sql.databaseSize,
       timers,
     });

@@ -1,7 +1,7 @@
 // The operators' calls to a shard. Reads come through itty-durable's stub and carry only ids, enums and numbers. Changes and
 // bodies, which are free text and bytes, come by `fetch` to fixed URLs, like exchanges.
 
-import { type Layout, layoutName } from "../config/layout.ts";
+import type { Layout } from "../config/layout.ts";
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
 import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../core/units.ts";
@@ -11,6 +11,7 @@ import type { RouteNumbers } from "../traffic/route-counters.ts";
 import type { AlarmNumbers } from "./alarm.ts";
 import { type ResponseHead, storedBytes } from "./answers.ts";
 import { START } from "./body/event-offsets.ts";
+import type { Elders } from "./elders.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./store/record-list.ts";
@@ -83,6 +84,7 @@ export interface OperatorPorts {
   readonly ledger: Ledger;
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change">;
+  readonly elders: Pick<Elders, "answer">;
   readonly databaseBytes: () => number;
   readonly timers: Timers;
 }
@@ -147,16 +149,13 @@ export class OperatorCalls {
       seal:
         seal.next === null ? null : { next: readLayout(seal.next), at: seal.at, keys: seal.heldKeys()?.length ?? null },
       lastExpiresAt: list.lastExpiry(),
-      elders: [...elders.layouts()].map(readLayout),
+      elders: [...elders.layouts].map(readLayout),
     };
   }
 
   /** Seals the object for `next`, as when an object of that layout asks it; it may be sealed for another one already. */
   close(next: Layout): Counts {
-    const { ledger } = this.#ports;
-    const isElder = [...ledger.elders.layouts()].some((elder) => layoutName(readLayout(elder)) === layoutName(next));
-    if (isElder) throw new Error(`this object follows layout ${layoutName(next)}, and cannot be closed for it`);
-    ledger.seal.close(JSON.stringify(next), epochMs(Date.now()));
+    this.#ports.elders.answer({ recordIds: [], next });
     return this.counts();
   }
 

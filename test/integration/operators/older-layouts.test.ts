@@ -13,6 +13,7 @@ import { ShardPlaces } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { placeOf } from "../../../src/shard/shard-place.ts";
 import { parseExposition } from "../../support/exposition.ts";
+import { Deployments } from "../support/deployments.ts";
 import { headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
 
 interface Scene {
@@ -33,7 +34,10 @@ function randomLetters(): string {
 /** Two objects, and three newer ones, with names of their own. */
 function startScene(): Scene {
   const letters = randomLetters();
-  const [own, older] = [`3${letters}`, `2${letters}`];
+  return sceneOf(`3${letters}`, `2${letters}`);
+}
+
+function sceneOf(own: string, older: string): Scene {
   const settings = { origin: "https://origin.example", shards: own, previous_shards: [older], scope: ["none"] };
   const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/act" }] });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
@@ -54,6 +58,17 @@ function startScene(): Scene {
       expect(await bench.send(messageOf(headOf({ record: { id, key } })))).toMatchObject({ status: 201 });
     },
   };
+}
+
+function readerOf(places: ShardPlaces, route: string): TrafficReader {
+  return new TrafficReader({
+    namespace: env.KEY_SHARD,
+    shards: places.counting,
+    keepRecords: true,
+    routes: [route],
+    flush: () => Promise.resolve(),
+    waitUntil: () => undefined,
+  });
 }
 
 const ALL = { states: [], route: null, olderThanMs: null, key: null, idPrefix: null };
@@ -126,15 +141,7 @@ it("metrics count the objects of each layout by state", async () => {
   const { operator, places, titles, claim } = startScene();
   await claim(crypto.randomUUID(), "older");
   await operator.close(titles.older, "admin");
-  const reader = new TrafficReader({
-    namespace: env.KEY_SHARD,
-    shards: places.counting,
-    keepRecords: true,
-    routes: ["/act"],
-    flush: () => Promise.resolve(),
-    waitUntil: () => undefined,
-  });
-  const metrics = parseExposition(await reader.metrics());
+  const metrics = parseExposition(await readerOf(places, "/act").metrics());
   const objects = metrics.filter(({ name }) => name === "onceway_layout_objects");
   expect(objects.map(({ labels, value }) => [labels["layout"], labels["state"], value])).toEqual([
     [titles.own, "open", 3],
@@ -144,11 +151,23 @@ it("metrics count the objects of each layout by state", async () => {
     [titles.older, "sealed", 1],
     [titles.older, "empty", 1],
   ]);
-  const asks = metrics.filter(({ name }) => name === "onceway_asks_total" || name === "onceway_moved_total");
-  expect(asks.map(({ labels }) => [labels["route"], labels["answer"]])).toEqual([
-    ["/act", "absent"],
-    ["/act", "here"],
-    ["/act", "failed"],
-    ["/act", undefined],
+});
+
+it("metrics count the questions to the older layout, and the requests that were sent on", async () => {
+  const bench = new Deployments();
+  const [before, newer] = [bench.deploy(2), bench.deploy(3, [2])];
+  const [key, other] = [crypto.randomUUID(), crypto.randomUUID()];
+  expect(await before.send(key)).toMatchObject({ status: 201 });
+  expect(await newer.send(key)).toMatchObject({ status: 201, isReplay: true });
+  expect(await newer.send(other)).toMatchObject({ status: 201, isReplay: false });
+  expect(bench.calls).toHaveLength(2);
+  const { places } = sceneOf(bench.layout(3), bench.layout(2));
+  const metrics = parseExposition(await readerOf(places, "/*").metrics());
+  const counted = metrics.filter(({ name }) => /^onceway_(?:asks|moved)_total$/.test(name));
+  expect(counted.map(({ labels, value }) => [labels["route"], labels["answer"], value])).toEqual([
+    ["/*", "absent", 1],
+    ["/*", "here", 1],
+    ["/*", "failed", 0],
+    ["/*", undefined, 1],
   ]);
 });
