@@ -28,7 +28,10 @@ export function defineCheck(command: Command): Command {
       "--json",
       "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes}]}",
     )
-    .addHelpText("after", "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read or the arguments are wrong.")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read, the arguments are wrong, or the gateway cannot be reached.",
+    )
     .action(check);
 }
 
