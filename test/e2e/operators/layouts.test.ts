@@ -22,7 +22,7 @@ import {
 } from "../support/operator-scene.ts";
 import { until } from "../support/scene.ts";
 
-const ROUTE = { path: "/pay", retention: "4s" };
+const ROUTE = { path: "/pay", timeout: "1s", lock: "2s", retention: "4s" };
 const keys = Array.from({ length: 6 }, freshKey);
 
 let scene: OperatorScene;
@@ -95,7 +95,7 @@ it("an older layout is shown, closed and counted until it may go", async () => {
     { layout: "3", left: "5", objects: 3, mayGo: false },
   ]);
   expect((await ask("POST", "/layouts/3/close", READ_TOKEN)).status).toBe(403);
-  for (const refused of ["5", "64", "%00"]) {
+  for (const refused of ["5", "64", "per-key"]) {
     const told = await ask("POST", `/layouts/${refused}/close`);
     expect(told).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
   }
