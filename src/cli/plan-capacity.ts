@@ -1,11 +1,9 @@
 // What a load asks of the shards and costs a month on Cloudflare. Pure: a load in, figures out. The shards have to bear the peak;
 // storage and dollars follow the average.
 
+import { MAX_SHARDS } from "../config/layout.ts";
 import { add, bytesPerRecord, firstUsage, replayUsage, shardsNeeded, type Usage } from "./plan-cost.ts";
 import { CALLS_AT_ONCE, OBJECT_GIGABYTES, PLAN_DOLLARS, PRICES, REQUESTS_PER_SECOND, STORAGE_BYTES } from "./prices.ts";
-
-/** The most that the setting `shards` takes. */
-export const MAX_SHARDS = 65_536;
 
 /** The setting's default: a smaller number gains nothing, because idle shards cost nothing. */
 const DEFAULT_SHARDS = 64;

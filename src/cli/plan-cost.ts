@@ -14,9 +14,12 @@ export const LOCK_SECONDS = 40;
 /** Records that an alarm erases where there are many: ERASE_SLICE of src/shard/due-work.ts. */
 const ERASE_SLICE = 500;
 
-/** The largest response in its record's row. A larger one is in rows of CHUNK_BYTES beside it (src/shard/store/bodies.ts). */
-const IN_ROW_BYTES = 256 * 1024;
+/** The largest response, head included, in its record's row: IN_ROW_BYTES of src/shard/store/response-rows.ts. */
+const IN_ROW_BYTES = 512;
+/** A larger one is in rows of this size beside it: CHUNK_BYTES of src/shard/store/bodies.ts. */
 const CHUNK_BYTES = 256 * 1024;
+/** A response's status and headers, as they are stored. */
+const HEAD_BYTES = 112;
 
 /** What one request costs in operations and in time. */
 export interface Usage {
@@ -133,30 +136,40 @@ export function replayUsage(): Usage {
 
 /** Per record: its rows, and its share of an alarm that erases a whole slice. */
 function erasure(responseBytes: number): Usage {
-  const chunks = chunksOf(responseBytes);
   return {
     ...NO_USAGE,
     objectRequests: 1 / ERASE_SLICE,
-    // The name of a body in chunks is written down when its record goes, and erased when its last chunk has gone.
-    rowsWritten: COUNTS.erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE + (chunks === 0 ? 0 : chunks + 2),
+    rowsWritten: COUNTS.erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE + chunksOf(responseBytes),
     rowsRead: COUNTS.erased.rowsRead / ERASED_AT_ONCE,
   };
 }
 
 /** The rows of a response beside its record's row. */
 export function chunksOf(responseBytes: number): number {
-  return responseBytes <= IN_ROW_BYTES ? 0 : Math.ceil(responseBytes / CHUNK_BYTES);
+  return HEAD_BYTES + responseBytes <= IN_ROW_BYTES ? 0 : Math.ceil(responseBytes / CHUNK_BYTES);
 }
 
-/** A record without its response: its row, its share of half-empty pages. */
-const RECORD_BYTES = 700;
-/** SQLite stores what is larger than this in pages of its own. */
-const PACKED_BYTES = 512;
-const PAGE_BYTES = 4096;
+/** A record's row without its response, with its share of half-empty pages. */
+const RECORD_BYTES = 800;
 
 /** What a record takes of its object's storage (measured: test/integration/store/plan-size.test.ts). */
 export function bytesPerRecord(responseBytes: number): number {
-  if (responseBytes <= PACKED_BYTES) return RECORD_BYTES + responseBytes;
-  // Each chunk begins a page.
-  return RECORD_BYTES + (Math.ceil(responseBytes / PAGE_BYTES) + chunksOf(responseBytes)) * PAGE_BYTES;
+  if (chunksOf(responseBytes) === 0) return RECORD_BYTES + responseBytes;
+  const whole = Math.floor(responseBytes / CHUNK_BYTES);
+  const rest = responseBytes % CHUNK_BYTES;
+  return RECORD_BYTES + whole * bytesOfRow(CHUNK_BYTES) + (rest === 0 ? 0 : bytesOfRow(rest));
+}
+
+/**
+ * Pages of a row in a table with an integer key, by SQLite's rules for what of a row lies in its leaf and what in overflow pages
+ * (https://www.sqlite.org/fileformat2.html, section 1.6): U = 4096, X = 4061, M = 489.
+ */
+function bytesOfRow(bodyBytes: number): number {
+  const payload = HEAD_BYTES + bodyBytes;
+  const remainder = 489 + ((payload - 489) % 4092);
+  const inLeaf = payload <= 4061 ? payload : remainder <= 4061 ? remainder : 489;
+  const overflowPages = Math.ceil((payload - inLeaf) / 4092);
+  // Each cell has a header; cells do not go over the end of their page.
+  const cellsInLeaf = Math.max(1, Math.floor(4080 / (inLeaf + 16)));
+  return 4096 / cellsInLeaf + overflowPages * 4096;
 }

@@ -2,10 +2,11 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
+import { MAX_SHARDS } from "../config/layout.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, parseDuration, type Parsed, parseSize } from "../config/units.ts";
 import { Failure, REFUSED } from "./exit-codes.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import { MAX_SHARDS, planCapacity } from "./plan-capacity.ts";
+import { planCapacity } from "./plan-capacity.ts";
 import { planText } from "./plan-text.ts";
 
 /** Bounds of the settings that the figures stand for. */

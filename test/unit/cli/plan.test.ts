@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import * as v from "valibot";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
 import { bytesPerRecord, firstUsage } from "../../../src/cli/plan-cost.ts";
-import { type Load, MAX_SHARDS, type Plan, planCapacity } from "../../../src/cli/plan-capacity.ts";
-import { readConfig } from "../../../src/config/read.ts";
+import { type Load, type Plan, planCapacity } from "../../../src/cli/plan-capacity.ts";
+import { MAX_SHARDS } from "../../../src/config/layout.ts";
 import { HOUR_MS } from "../../../src/config/units.ts";
 import { runOnceway } from "../../support/command-line.ts";
 import { blockWith } from "../../support/docs.ts";
@@ -46,10 +46,10 @@ describe("the shards", () => {
   });
 
   it("hold the records of a whole retention at the average load, 10 GB each", () => {
-    // 1,000 × 0.9 × 86,400 × 30 = 2,332.8 million records of 700 + 4,096 bytes = 11,188 GB.
+    // 1,000 × 0.9 × 86,400 × 30 = 2,332.8 million records of 800 + 4,608 bytes = 12,616 GB.
     const long = plan({ requestsPerSecond: 1000, replays: 0.1, originMs: 10, retentionMs: 30 * 24 * HOUR_MS });
     expect(long.records).toBeCloseTo(2_332_800_000, 0);
-    expect([long.neededShards, names(long)[0]]).toEqual([1119, "storage"]);
+    expect([long.neededShards, names(long)[0]]).toEqual([1262, "storage"]);
   });
 
   it("are 64 for a small load, and judged as they are if a number is given", () => {
@@ -59,9 +59,6 @@ describe("the shards", () => {
   });
 
   it("are never recommended beyond what the setting takes", () => {
-    const read = (shards: number): boolean =>
-      readConfig({ IDEMPOTENCY: { origin: "https://api.example.com", shards }, ROUTES: [{ path: "/" }] }).ok;
-    expect([read(MAX_SHARDS), read(MAX_SHARDS + 1)]).toEqual([true, false]);
     // 65,536 × 6 ÷ 0.3 ÷ 2
     expect(plan({ requestsPerSecond: 655_360 }).recommendedShards).toBe(MAX_SHARDS);
     expect(plan({ requestsPerSecond: 655_370 })).toMatchObject({ recommendedShards: null, shards: 65_537 });
@@ -72,7 +69,7 @@ describe("a month", () => {
   it("has the price of every operation beyond what is included, and of the plan", () => {
     const load = { requestsPerSecond: 100, replays: 0.5, spike: 1, originMs: 600, responseBytes: 100 };
     const { month, dollars, records, bytesPerRecord: size } = plan({ ...load, retentionMs: 1_000_000 }, 10);
-    expect([records, size]).toEqual([50_000, 800]);
+    expect([records, size]).toEqual([50_000, 900]);
     const seconds = 2_592_000;
     const firsts = 50 * seconds;
     // An alarm for each 40 s of a shard with five first requests a second, and one.
@@ -84,9 +81,9 @@ describe("a month", () => {
       ["objectRequest", firsts * (1 + alarms + 1 / 500) + firsts, 1e6, 0.15e-6],
       // Claim and answer, two for each alarm, the erasure with its share of an alarm.
       ["rowWritten", firsts * (2 + 2 * alarms + 1 + 1 / 500), 50e6, 1e-6],
-      ["rowRead", firsts * (11 + 2.14) + firsts * 11, 25e9, 0.001e-6],
+      ["rowRead", firsts * (11 + 2.11) + firsts * 11, 25e9, 0.001e-6],
       ["gigabyteSecond", active * 0.128 * seconds, 400_000, 12.5e-6],
-      ["gigabyteMonth", 0.04, 5, 0.2],
+      ["gigabyteMonth", 0.045, 5, 0.2],
     ] as const;
     let sum = 5;
     for (const [at, [what, amount, included, price]] of expected.entries()) {
@@ -111,15 +108,19 @@ describe("one key", () => {
     const busy = { perSecond: 1e9, shards: 1, originSeconds: 0.1 };
     const rows = (responseBytes: number): number => firstUsage({ ...busy, responseBytes }).rowsWritten;
     const alarmOfErasing = 1 / 500;
-    expect(rows(4000)).toBeCloseTo(COUNTS.first.rowsWritten + 1 + alarmOfErasing, 6);
-    const counted = COUNTS.firstMebibyte.rowsWritten + COUNTS.erasedMebibyte.rowsWritten;
-    expect(rows(1 << 20)).toBeCloseTo(counted + alarmOfErasing, 6);
+    const { first, firstLarge, erasedLarge, firstMebibyte, erasedMebibyte } = COUNTS;
+    expect(rows(100)).toBeCloseTo(first.rowsWritten + 1 + alarmOfErasing, 6);
+    expect(rows(4000)).toBeCloseTo(firstLarge.rowsWritten + erasedLarge.rowsWritten + alarmOfErasing, 6);
+    expect(rows(1 << 20)).toBeCloseTo(firstMebibyte.rowsWritten + erasedMebibyte.rowsWritten + alarmOfErasing, 6);
   });
 
-  it("takes pages of its own for a response that does not fit beside others", () => {
-    expect([0, 512, 513, 4096, 4097].map(bytesPerRecord)).toEqual([700, 1212, 4796, 4796, 8892]);
-    // 74 pages, and one for each of two chunks.
-    expect(bytesPerRecord(300_000)).toBe(700 + 76 * 4096);
+  it("takes the bytes that SQLite's pages give its rows", () => {
+    expect([0, 400].map(bytesPerRecord)).toEqual([800, 1200]);
+    // Three to a page; eight heads of 489 bytes to a page, and a page for the rest of each.
+    expect(bytesPerRecord(1000)).toBeCloseTo(800 + 4096 / 3, 6);
+    expect(bytesPerRecord(4000)).toBe(800 + 4096 / 8 + 4096);
+    // A whole chunk (64 pages) and another (9 pages), each with a share of a leaf.
+    expect(bytesPerRecord(300_000)).toBeCloseTo(800 + 73 * 4096 + 4096 / 8 + 4096 / 3, 6);
   });
 });
 
