@@ -2,6 +2,7 @@
 // exchanges with the object's callers. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's stub. Only
 // this Worker makes these calls, from parts that no client chooses.
 
+import type { Layout } from "../config/layout.ts";
 import { epochMs, recordId } from "../core/units.ts";
 import { firstOf } from "../http/first-of.ts";
 import type { ElderAnswer, ElderQuestion } from "../http/hops.ts";
@@ -50,7 +51,17 @@ import { receive } from "./body/upload.ts";
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that operators call; no other method can be called from outside the object. */
-const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic", "sessions", "endSessions"];
+const OPERATOR_CALLS = [
+  "list",
+  "inspect",
+  "counts",
+  "close",
+  "numbers",
+  "recent",
+  "traffic",
+  "sessions",
+  "endSessions",
+];
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();
@@ -92,6 +103,7 @@ export class KeyShard extends ittyDurable() {
       ledger: this.#ledger,
       list: new RecordList(storage.sql),
       steps: this.#exchanges.steps,
+      elders: this.#exchanges.elders,
       databaseBytes: () => storage.sql.databaseSize,
       timers,
     });
@@ -182,6 +194,11 @@ export class KeyShard extends ittyDurable() {
   /** Operator call. */
   counts(): Counts {
     return this.#operator.counts();
+  }
+
+  /** Operator call: seals this object for another layout. */
+  close(next: Layout): Counts {
+    return this.#operator.close(next);
   }
 
   /** Operator call, only to the operators' object: the current generation of the console's sessions. */

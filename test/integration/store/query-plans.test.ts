@@ -30,7 +30,7 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // As many rows as the schema has tables and indexes.
   [/^SELECT 1 FROM sqlite_schema WHERE name = /, "SCAN sqlite_schema"],
   // One row at most.
-  [/^SELECT next FROM seal$/, "SCAN seal"],
+  [/^SELECT next, at FROM seal$/, "SCAN seal"],
   // A few rows for each older layout.
   [/^SELECT name, layout, next, held FROM elders$/, "SCAN elders"],
   // One row at most.
@@ -76,6 +76,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.label(id, ledger.find(id)?.expiryBucket ?? 0);
   const list = new RecordList(sql);
   list.countOpen(NOW);
+  list.lastExpiry();
   for (const section of ["open", "completed", "key"] as const) {
     const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
     list.page(query, (_id, record) => record, NOW);
