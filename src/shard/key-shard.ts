@@ -44,7 +44,7 @@ import { type ListPage, type ListQuery, RecordList } from "./store/record-list.t
 import { bytesBody, offeredBody } from "./body/request-body.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
-import { receive, requestName } from "./body/upload.ts";
+import { receive } from "./body/upload.ts";
 
 /** The URL at which an object calls itself, to stay in memory. */
 const ALIVE_URL = "https://key-shard/alive";
@@ -151,7 +151,7 @@ export class KeyShard extends ittyDurable() {
     if (body === null) throw new TypeError("an offer without a body");
     const message = new MessageReader(body);
     const head = await message.head();
-    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies, requestName(head)), signal);
+    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), signal);
   }
 
   async #upload({ body, signal }: Request): Promise<Response> {

@@ -13,13 +13,18 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   throughput: {
     measures: "* requests per second, latency and processor time, beside a plain proxy and what others use",
     options:
-      "[--short] [--disk] [--rounds N] [--seconds N] [--no-peers] [--only NAME,NAME] [--json FILE] [--svg DIR] [--volume FILE]",
+      "[--short] [--disk] [--rounds N] [--seconds N] [--warm-up N] [--no-peers] [--only NAME,NAME] [--connections N,N] [--beside DIR] [--json FILE] [--svg DIR] [--volume FILE]",
     run: () => import("./throughput.ts"),
   },
   ladder: {
     measures: "* what each step from the least possible code to the gateway costs",
-    options: "[--rounds N] [--seconds N]",
+    options: "[--rounds N] [--seconds N] [--warm-up N]",
     run: () => import("./ladder.ts"),
+  },
+  cores: {
+    measures: "* two processes behind HAProxy against one, on this machine's cores",
+    options: "[--rounds N] [--seconds N] [--warm-up SECONDS]",
+    run: () => import("./cores.ts"),
   },
   profile: {
     measures: "* where the processor time goes",

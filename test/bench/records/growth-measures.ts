@@ -1,5 +1,5 @@
 // What growth.ts measures, for the main benchmark as well. All records are completed and alive. As many of them as the few are
-// have keys that are known, and these are replayed in random order: the same number on both sides, so that what the gateway
+// have keys that are known, and these are replayed in turn: the same number on both sides, so that what the gateway
 // remembers of its last replays is the same.
 
 import { join } from "node:path";

@@ -44,9 +44,9 @@ function load(
     const stored = entry.response;
     if (stored === null) throw new Error(`${file} has no response to copy`);
     const own = bodyBytes === undefined ? stored.body : inline(new Uint8Array(bodyBytes).fill(1));
-    if (own.kind === "row") throw new Error(`the body in ${file} is too large to copy`);
+    if (own.kind !== "inline") throw new Error(`the body in ${file} is too large to copy`);
     const response = { ...stored, body: own };
-    const { route } = ledger.label(recordId(template), entry.bucket);
+    const { route } = ledger.label(recordId(template), entry.expiryBucket);
     const save = (id: string, before: Entry | null, number = 1): void => {
       const attempt = { ...record.attempt, id: attemptId(randomUUID()) };
       const expiresAt = epochMs(record.expiresAt - ageMs);
