@@ -26,8 +26,8 @@ interface ErasableRow extends Record<string, SqlStorageValue> {
 interface Stores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
-  readonly aliases: Aliases;
   readonly expiryBuckets: ExpiryBuckets;
+  readonly aliases: Aliases;
 }
 
 export class ExpiredRecords {
@@ -60,10 +60,7 @@ export class ExpiredRecords {
     const rows = found.slice(0, count);
     const last = rows.at(-1);
     // Until the rows are gone, they name the bodies.
-    if (last !== undefined) {
-      this.#transaction(() => this.#eraseThrough(last, rows));
-      this.#stores.aliases.recount();
-    }
+    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows));
     const isCut = count < found.length;
     this.#atOnce = isCut ? count : GROWTH * most;
     if (count < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
@@ -81,6 +78,7 @@ export class ExpiredRecords {
     }
     // The rows were read in key order from the first key on, so this range holds exactly these rows.
     this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
+    this.#stores.aliases.recount();
   }
 }
 

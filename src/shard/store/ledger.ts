@@ -8,8 +8,8 @@ import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, reco
 import { Aliases } from "./aliases.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
-import { ExpiredRecords } from "./expired-records.ts";
 import { KnownElders } from "./elders.ts";
+import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   FOUND_COLUMNS,
@@ -76,10 +76,10 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
-  readonly expired: ExpiredRecords;
   readonly seal: Seal;
   readonly elders: KnownElders;
   readonly aliases: Aliases;
+  readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
@@ -119,28 +119,17 @@ export class Ledger {
 
   /** Replaces `entry` by `record`; either may be `null`. Discards a body that no longer belongs to a record. */
   save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
-    const { aliases = [] } = attachments;
-    if (record === null || aliases.length === 0) {
-      this.#save(id, entry, record, attachments);
-      return;
-    }
-    this.#transaction(() => {
-      this.aliases.add(aliases, id);
-      this.#save(id, entry, record, attachments);
-    });
-    this.aliases.added();
-  }
-
-  #save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments): void {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
-    if (left === null && large === null) {
+    const aliases = record === null ? [] : (attachments.aliases ?? []);
+    if (left === null && large === null && aliases.length === 0) {
       this.#write(id, entry, record, attachments);
       return;
     }
     // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
     this.#transaction(() => {
       if (left !== null) this.#discard(left);
+      this.aliases.add(aliases, id);
       this.#write(
         id,
         entry,
@@ -148,6 +137,7 @@ export class Ledger {
         large === null ? attachments : { ...attachments, response: this.#putApart(large) },
       );
     });
+    this.aliases.added();
   }
 
   #discard({ record, body }: Entry): void {
