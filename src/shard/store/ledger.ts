@@ -5,6 +5,7 @@
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
+import { Aliases } from "./aliases.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
@@ -43,6 +44,8 @@ export interface Attachments {
   readonly history?: readonly TimelineEvent[];
   /** Set when a request starts an attempt. */
   readonly label?: Label | null;
+  /** Other names of the record, also set then. */
+  readonly aliases?: readonly RecordId[];
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
@@ -79,6 +82,7 @@ export class Ledger {
   readonly questions: WaitingQuestions;
   readonly seal: Seal;
   readonly elders: KnownElders;
+  readonly aliases: Aliases;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** How many records the next slice reads: when records are large, no more than it will erase. */
@@ -100,6 +104,7 @@ export class Ledger {
     const isInTransition = hasTransitionTables(sql);
     this.seal = new Seal(sql, this.#transaction, isInTransition);
     this.elders = new KnownElders(sql, isInTransition);
+    this.aliases = new Aliases(sql, isInTransition);
   }
 
   find(id: RecordId): Entry | null {
@@ -118,6 +123,19 @@ export class Ledger {
 
   /** Replaces `entry` by `record`; either may be `null`. Discards chunks that no longer belong to a record. */
   save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
+    const { aliases = [] } = attachments;
+    if (record === null || aliases.length === 0) {
+      this.#save(id, entry, record, attachments);
+      return;
+    }
+    this.#transaction(() => {
+      this.aliases.add(aliases, id);
+      this.#save(id, entry, record, attachments);
+    });
+    this.aliases.added();
+  }
+
+  #save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments): void {
     if (entry === null || needsBody(entry.record, record)) {
       this.#write(id, entry, record, attachments);
       return;
@@ -138,7 +156,10 @@ export class Ledger {
     { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
   ): void {
     if (record === null) {
-      if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
+      if (entry !== null) {
+        this.aliases.erase(id);
+        this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
+      }
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
       return;
@@ -229,7 +250,9 @@ export class Ledger {
     for (const { bucket, id, name, apart } of rows) {
       if (apart === 0) this.#moveRead(bucket, id, name);
       if (apart === 1 || this.bodies.isHeld(name)) this.#discard(name);
+      this.aliases.erase(recordId(id));
     }
+    if (rows.length > 0) this.aliases.recount();
     const last = rows.at(-1);
     // The rows were read in key order from the first key on, so this range holds exactly these rows.
     if (last !== undefined) {
