@@ -14,7 +14,7 @@ const SHORTENED = [
   "layouts/old-code",
 ];
 
-/** Only in the project `long`: what each of them proves is touched by a quicker test too. */
+/** Only in the project `long`, because they take long: continuous integration runs them, `npm test` does not. */
 const ONLY_LONG = [
   "bodies/bucket",
   "bodies/early-answers",

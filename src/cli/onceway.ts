@@ -5,7 +5,9 @@
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
 import { defineInit } from "./init.ts";
+import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
+import { definePlan } from "./plan.ts";
 import { newCommand, run } from "./run.ts";
 import { defineShow } from "./show.ts";
 import { defineSignOut } from "./sign-out.ts";
@@ -16,13 +18,14 @@ const program = newCommand("onceway")
   .description("Makes, checks and operates an idempotency gateway.")
   .addHelpText(
     "after",
-    "\nls, show, release, resolve, forget, tail and sign-out talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+    "\nls, show, release, resolve, forget, tail, layouts and sign-out talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
   );
 
 program.commandsGroup("Set up and try:");
 defineInit(program.command("init"));
 defineCheck(program.command("check"));
 defineTry(program.command("try"));
+definePlan(program.command("plan"));
 program.commandsGroup("Operate:");
 defineLs(program.command("ls"));
 defineShow(program.command("show"));
@@ -30,6 +33,7 @@ defineRelease(program.command("release"));
 defineResolve(program.command("resolve"));
 defineForget(program.command("forget"));
 defineTail(program.command("tail"));
+defineLayouts(program.command("layouts"));
 defineSignOut(program.command("sign-out"));
 
 await run(program, process.argv.slice(2));

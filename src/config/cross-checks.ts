@@ -2,6 +2,7 @@
 // reports where each was written, because the setting to change is often not the one that was written last. Must skip every
 // relation in which a setting is itself invalid.
 
+import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { NoResult } from "../core/verdict.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import type { SettingsReading } from "./read-settings.ts";
@@ -16,7 +17,7 @@ import type { ConfigProblem } from "./resolved.ts";
 import type { FullSettings, Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
-import { KEY_FORMAT_DEFAULTS, longestKey, MAX_KEY_LENGTH } from "./settings-key.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import { findShadows } from "./shadowing.ts";
 import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 

@@ -3,14 +3,12 @@
 
 import * as v from "valibot";
 
+import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { ForwardKey } from "./resolved.ts";
 import { choice, defaultsOf, headerNames, lowerCase, parsed, sameName, setting, whole } from "./setting-kinds.ts";
 import { parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { BODY_FORMS, KEY_RULES } from "./words.ts";
 import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
-
-/** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
-export const MAX_KEY_LENGTH = 255;
 
 /** The longest key that a route accepts: the origin gets it with the step's name added, and that is a key too. */
 export function longestKey(forwardKey: ForwardKey): number {

@@ -4,6 +4,7 @@
 
 import * as v from "valibot";
 
+import { UNKNOWN_RULES } from "../core/record.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import { CHANGES, givenResponseEntries, RECORD_STATES, reasonSchema as plainReason } from "./request-schema.ts";
 import {
@@ -26,6 +27,7 @@ export const stateSchema = v.picklist(RECORD_STATES);
 const summaryEntries = {
   id: about(recordId, "128 bits of the key's SHA-256, then 128 of that of key and scope.", AN_ID),
   shard: about(v.string(), "The shard that keeps the record.", "shard-3-of-64"),
+  layout: about(v.string(), "The layout of that shard.", "64"),
   key: about(v.string(), "The idempotency key.", "8e03978e-40d5-43e8-bc93-6894a57f9324"),
   route: about(v.string(), "The path of its route, as configured when the record was claimed.", "/v1/payments/*"),
   state: stateSchema,
@@ -101,7 +103,7 @@ const descriptionSchema = v.object({
 });
 
 const policySchema = v.object({
-  unknown: about(words(["retry", "hold", "verify"]), "What follows an attempt with an unknown outcome.", "hold"),
+  unknown: about(words(UNKNOWN_RULES), "What follows an attempt with an unknown outcome.", "hold"),
   lockMs: about(count, "How long an attempt owns its key, in milliseconds.", 40_000),
   retentionMs: about(count, "How long a finished record is kept, in milliseconds.", 86_400_000),
 });

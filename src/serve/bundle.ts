@@ -63,13 +63,18 @@ async function runWrangler(config: string, outdir: string, cwd: string): Promise
 
 async function sourceDigest(main: string, compatibility: Compatibility): Promise<string> {
   const hash = createHash("sha256").update(main).update(JSON.stringify(compatibility));
-  const folder = dirname(main);
-  const names = await readdir(folder, { recursive: true });
-  const sources = names
-    .filter((name) => [".ts", ".tsx", ".js", ".json", ".html", ".css", ".sql"].includes(extname(name)))
-    .toSorted();
   const lockfile = await readFile(join(projectDir, "package-lock.json"));
   hash.update(lockfile);
-  for (const name of sources) hash.update(`\n${name}\n`).update(await readFile(join(folder, name)));
+  // An entry outside the sources imports them.
+  for (const folder of new Set([dirname(main), join(projectDir, "src")])) {
+    for (const name of await sourcesIn(folder)) hash.update(`\n${name}\n`).update(await readFile(join(folder, name)));
+  }
   return hash.digest("hex").slice(0, 16);
+}
+
+async function sourcesIn(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names
+    .filter((name) => [".ts", ".tsx", ".js", ".json", ".html", ".css", ".sql"].includes(extname(name)))
+    .toSorted();
 }

@@ -9,14 +9,14 @@ import type { EpochMs } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { POLL_MS } from "./answers.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
-import type { FoundResponse } from "./store/response-rows.ts";
+import type { StoredResponse } from "./store/response-rows.ts";
 
 export type Action =
   /** Take the request's body, then decide again. */
   | { readonly kind: "take-body" }
   /** Call the origin: the record has been claimed for this attempt. */
   | { readonly kind: "start"; readonly record: Started }
-  | { readonly kind: "replay"; readonly record: Completed; readonly stored: FoundResponse }
+  | { readonly kind: "replay"; readonly record: Completed; readonly stored: StoredResponse }
   /** Follow the answer of the attempt in flight. If it cannot be followed, `waitFor` gives the action instead. */
   | { readonly kind: "attach"; readonly duplicate: Duplicate }
   /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` is the answer if the wait fails. */
@@ -57,7 +57,7 @@ export interface Situation {
   /** Whether the origin has already been asked for this request. */
   readonly hasAsked: boolean;
   /** The response that the record keeps. */
-  readonly stored: FoundResponse | null;
+  readonly stored: StoredResponse | null;
   /** The attempt that this instance runs for the record. */
   readonly inFlight: AttemptInFlight | undefined;
 }

@@ -7,6 +7,9 @@ import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
 import { epochMs, keyHashOf, type RecordId } from "../core/units.ts";
 import type { AbsentWord, ElderAnswer, ElderQuestion, Hop, Located } from "../http/hops.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
+import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
+import type { AskAnswer } from "../traffic/route-counters.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
 import type { Ledger } from "./store/ledger.ts";
@@ -48,16 +51,18 @@ export class Elders {
   readonly #ledger: Ledger;
   readonly #steps: RecordSteps;
   readonly #ask: AskElder;
+  readonly #reporter: ExchangeReporter;
   /** Layouts by their stored texts. */
   readonly #read = new Map<string, Layout>();
   /** How many questions to objects of each layout are open. */
   readonly #asking = new Map<string, number>();
   #list: { readonly at: number; readonly held: readonly string[] | null } | null = null;
 
-  constructor({ ledger, steps, askElder }: ElderPorts) {
+  constructor({ ledger, steps, askElder, reporter }: ElderPorts) {
     this.#ledger = ledger;
     this.#steps = steps;
     this.#ask = askElder;
+    this.#reporter = reporter;
   }
 
   /** Where the key's new record begins, as known in this turn. For a record that exists it has no meaning. */
@@ -109,15 +114,30 @@ export class Elders {
       elders: elders.filter((elder) => layoutName(elder) !== to),
       absent,
     } as const;
-    if (home.kind !== "ask") return moved;
+    if (home.kind !== "ask") {
+      this.#count(head, null);
+      return moved;
+    }
     try {
-      return (await this.#askAbout(other, head, words)) ? moved : null;
+      const isHere = await this.#askAbout(other, head, words);
+      this.#count(head, isHere ? "here" : "absent");
+      return isHere ? moved : null;
     } catch (error) {
       // The store's own failures are not the elder's.
       if (error instanceof StoreError) throw error;
+      this.#count(head, "failed");
       console.error({ message: "an object of an older layout did not answer", reason: String(error) });
       return { kind: "unreachable" };
     }
+  }
+
+  /** Counts a question by what the elder said, and a request that is sent on. `null`: no elder was asked. */
+  #count({ record: { route } }: ExchangeHead, answer: AskAnswer | null): void {
+    bookkeep("counting a question to an older layout", () => {
+      const { traffic } = this.#reporter;
+      if (answer !== null) traffic.asked(route, answer);
+      if (answer === null || answer === "here") traffic.moved(route);
+    });
   }
 
   /** Asks an elder, and notes what it says. Returns whether it has the record. Rejects when it does not answer. */
@@ -236,4 +256,5 @@ export interface ElderPorts {
   readonly ledger: Ledger;
   readonly steps: RecordSteps;
   readonly askElder: AskElder;
+  readonly reporter: ExchangeReporter;
 }

@@ -229,6 +229,7 @@ export class Exchange {
     const attempt = new Attempt(head, record, {
       reopen: (patience) => this.#reopen(record, patience),
       bodies: ledger.bodies,
+      body: ledger.claimedBody(recordId),
       remote: ledger.remote,
       sync,
       timers,

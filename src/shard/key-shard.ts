@@ -2,6 +2,7 @@
 // exchanges with the object's callers. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's stub. Only
 // this Worker makes these calls, from parts that no client chooses.
 
+import type { Layout } from "../config/layout.ts";
 import { epochMs, recordId } from "../core/units.ts";
 import { firstOf } from "../http/first-of.ts";
 import type { ElderAnswer, ElderQuestion } from "../http/hops.ts";
@@ -44,13 +45,23 @@ import { type ListPage, type ListQuery, RecordList } from "./store/record-list.t
 import { bytesBody, offeredBody } from "./body/request-body.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
-import { receive, requestName } from "./body/upload.ts";
+import { receive } from "./body/upload.ts";
 
 /** The URL at which an object calls itself, to stay in memory. */
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that operators call; no other method can be called from outside the object. */
-const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic", "sessions", "endSessions"];
+const OPERATOR_CALLS = [
+  "list",
+  "inspect",
+  "counts",
+  "close",
+  "numbers",
+  "recent",
+  "traffic",
+  "sessions",
+  "endSessions",
+];
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();
@@ -92,6 +103,7 @@ export class KeyShard extends ittyDurable() {
       ledger: this.#ledger,
       list: new RecordList(storage.sql),
       steps: this.#exchanges.steps,
+      elders: this.#exchanges.elders,
       databaseBytes: () => storage.sql.databaseSize,
       timers,
     });
@@ -151,7 +163,7 @@ export class KeyShard extends ittyDurable() {
     if (body === null) throw new TypeError("an offer without a body");
     const message = new MessageReader(body);
     const head = await message.head();
-    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies, requestName(head)), signal);
+    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), signal);
   }
 
   async #upload({ body, signal }: Request): Promise<Response> {
@@ -182,6 +194,11 @@ export class KeyShard extends ittyDurable() {
   /** Operator call. */
   counts(): Counts {
     return this.#operator.counts();
+  }
+
+  /** Operator call: seals this object for another layout. */
+  close(next: Layout): Counts {
+    return this.#operator.close(next);
   }
 
   /** Operator call, only to the operators' object: the current generation of the console's sessions. */

@@ -121,7 +121,7 @@ export class RecordSteps {
   }
 
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {
-    return label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? IN_FLIGHT).route;
+    return label?.route ?? this.#ports.ledger.label(id, entry?.expiryBucket ?? IN_FLIGHT).route;
   }
 
   /** The record as it stands. A lock never ends while its attempt runs, however late its renewal comes. */

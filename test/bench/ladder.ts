@@ -1,5 +1,5 @@
 // What stands between the floor and the gateway: the floor, the steps above it (floor/steps.ts), other ways to take the
-// dearest of them (floor/ways.ts), and the gateway, in interleaved rounds. `npm run bench -- ladder [--rounds 5] [--seconds 2]`; `test/bench/install.sh` once before.
+// dearest of them (floor/ways.ts), and the gateway, in interleaved rounds. `npm run bench -- ladder [--rounds 5] [--seconds 2] [--warm-up 12]`; `test/bench/install.sh` once before.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,11 @@ import { runRounds } from "./rounds.ts";
 import type { Variant } from "./variants.ts";
 
 const { values: options } = parseArgs({
-  options: { rounds: { type: "string", default: "5" }, seconds: { type: "string", default: "2" } },
+  options: {
+    rounds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "2" },
+    "warm-up": { type: "string", default: "12" },
+  },
 });
 
 const WAYS = ["rpc", "stream", "whole"];
@@ -42,7 +46,11 @@ try {
   for (const [at, name] of STEPS.entries())
     variants.push(await variant(`+ ${name}`, { STEP: at + 1 }, "floor/steps.ts"));
   variants.push(await variant("the gateway", {}));
-  const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmsUp: true };
+  const rounds = {
+    rounds: Number(options.rounds),
+    seconds: Number(options.seconds),
+    warmUpSeconds: Number(options["warm-up"]),
+  };
   const samples = await runRounds(variants, { connections: 16, ...rounds });
   console.log(rowsTable(rowsOf(variants, samples)));
 } finally {

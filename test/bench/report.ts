@@ -1,8 +1,8 @@
 // The figures as tables and as JSON.
 
 import { RATIOS } from "./ratios.ts";
-import { type Metric, ratio, type Sample, samplesOf, type Spread, spreadOf } from "./rounds.ts";
-import type { Variant } from "./variants.ts";
+import { type Metric, ratio, type RatioOf, type Sample, samplesOf, type Spread, spreadOf } from "./rounds.ts";
+import { BEFORE, type Variant } from "./variants.ts";
 import type { VolumeFigures } from "./volume.ts";
 
 export interface Row extends Record<Metric, Spread | null> {
@@ -43,7 +43,7 @@ export interface Told {
 }
 
 export function ratiosOf(samples: readonly Sample[]): readonly Told[] {
-  return RATIOS.flatMap((one): Told[] => {
+  return [...RATIOS, ...besideRatios(samples)].flatMap((one): Told[] => {
     const spread = ratio(samples, one);
     if (spread === null) return [];
     const { atLeast, atMost } = one;
@@ -54,6 +54,20 @@ export function ratiosOf(samples: readonly Sample[]): readonly Told[] {
       return [{ name: one.name, spread, target: `at most ${atMost}`, isMet: spread.median <= atMost }];
     }
     return [{ name: one.name, spread, target: "", isMet: null }];
+  });
+}
+
+/** This gateway against the one of another checkout. */
+function besideRatios(samples: readonly Sample[]): readonly RatioOf[] {
+  const names = new Set(samples.map(({ variant }) => variant));
+  const both = [...names].filter((name) => names.has(name + BEFORE));
+  return both.flatMap((of): RatioOf[] => {
+    const to = of + BEFORE;
+    return [
+      { name: `${of} cpu vs before`, of, to, metric: "microsecondsPerRequest", connections: 16 },
+      { name: `${of} vs before`, of, to, metric: "perSecond", connections: 16 },
+      { name: `${of} p50 vs before`, of, to, metric: "p50Ms", connections: 1 },
+    ];
   });
 }
 

@@ -24,25 +24,29 @@ export interface Plan {
   readonly connections: number;
   readonly rounds: number;
   readonly seconds: number;
-  /** Whether there is a round before, which is thrown away. */
-  readonly warmsUp: boolean;
+  /**
+   * How long each variant runs before the rounds. With less than 12 s its code is still being compiled, and what makes it faster
+   * looks worthless (measured).
+   */
+  readonly warmUpSeconds: number;
 }
 
 export async function runRounds(
   variants: readonly Variant[],
-  { connections, rounds, seconds, warmsUp }: Plan,
+  { connections, rounds, seconds, warmUpSeconds }: Plan,
 ): Promise<readonly Sample[]> {
   const able = variants.filter(({ leastConnections }) => leastConnections <= connections);
   const samples: Sample[] = [];
   const label = `${connections} connection${connections === 1 ? "" : "s"}`;
-  const progress = new Progress(label, (rounds + (warmsUp ? 1 : 0)) * able.length, { unit: "loads" });
+  const loads = rounds + (warmUpSeconds > 0 ? 1 : 0);
+  const progress = new Progress(label, loads * able.length, { unit: "loads" });
   let done = 0;
-  for (let round = warmsUp ? 0 : 1; round <= rounds; round += 1) {
+  for (let round = rounds - loads + 1; round <= rounds; round += 1) {
     // Each goes first in its turn.
     for (let at = 0; at < able.length; at += 1) {
       const variant = able[(at + round) % able.length];
       if (variant === undefined) continue;
-      const sample = await measure(variant, connections, round, seconds);
+      const sample = await measure(variant, connections, round, round === 0 ? warmUpSeconds : seconds);
       done += 1;
       progress.show(done, `${variant.name} ${sample.perSecond.toFixed(0)}/s`);
       if (round > 0) samples.push(sample);
@@ -52,13 +56,19 @@ export async function runRounds(
   return samples;
 }
 
+/** Where the next run over known keys goes on: a key comes again only when all others have had their turn. */
+const nextKeys = new Map<Variant, number>();
+
 async function measure(variant: Variant, connections: number, round: number, seconds: number): Promise<Sample> {
   const { name, url, path, keys, body, pids, succeeds } = variant;
   const prefix = variant.prefix ?? `${name.replaceAll(/[^a-z]/gi, "")}-${connections}-${round}-`;
+  const from = nextKeys.get(variant) ?? 0;
   const before = processorMicroseconds(pids);
-  const figures = await runWrk({ url, path, keys, prefix, body, connections, seconds });
+  const figures = await runWrk({ url, path, keys, from, prefix, body, connections, seconds });
   const spent = processorMicroseconds(pids) - before;
   const { requests, not2xx, broken, p50Ms, p99Ms } = figures;
+  // Also those that were sent, and not answered in time.
+  nextKeys.set(variant, from + requests + connections);
   const failed = broken + (succeeds ? not2xx : requests - not2xx);
   const perSecond = requests / figures.seconds;
   return {

@@ -1,17 +1,19 @@
 // The benchmark: throughput, latency and processor time of the gateway beside a Worker that only forwards, the least code
 // that any correct design needs, and what a user would otherwise pick. Every figure of worth is a ratio within one round.
-// `npm run bench -- throughput [--short] [--disk] [--rounds N] [--seconds N] [--no-peers] [--only NAME,NAME] [--json FILE] [--svg DIR]
-// [--volume FILE]`; `test/bench/install.sh` once before.
+// `npm run bench -- throughput [--short] [--disk] [--rounds N] [--seconds N] [--warm-up N] [--no-peers] [--only NAME,NAME]
+// [--connections 16,1] [--beside DIR] [--json FILE] [--svg DIR] [--volume FILE]`; `test/bench/install.sh` once before.
+// `--beside` names another checkout of the project, with its node_modules: its gateway runs in the same rounds, beside this one.
 
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Bar, barGraph } from "./graph.ts";
+import { countMemoryHits } from "./memory-hits.ts";
 import { startOrigin } from "./processes.ts";
 import { jsonOf, ratiosOf, ratiosTable, type Row, rowsOf, rowsTable } from "./report.ts";
 import { type Metric, type Plan, runRounds, type Sample } from "./rounds.ts";
-import { startScene, type Variant } from "./variants.ts";
+import { COLD, startScene } from "./variants.ts";
 import { firstMillionVsThousand } from "./volume.ts";
 import { runWrk } from "./wrk.ts";
 
@@ -22,6 +24,9 @@ const { values: options } = parseArgs({
     "no-peers": { type: "boolean", default: false },
     rounds: { type: "string" },
     seconds: { type: "string" },
+    "warm-up": { type: "string" },
+    beside: { type: "string" },
+    connections: { type: "string", default: "16,1" },
     only: { type: "string" },
     json: { type: "string" },
     svg: { type: "string" },
@@ -31,9 +36,11 @@ const { values: options } = parseArgs({
 const { short } = options;
 const rounds = Number(options.rounds ?? (short ? 2 : 9));
 const seconds = Number(options.seconds ?? (short ? 1 : 3));
+const warmUpSeconds = Number(options["warm-up"] ?? (short ? 1 : 12));
 const PLANS: readonly Plan[] = [
-  { connections: 16, rounds, seconds, warmsUp: true },
-  { connections: 1, rounds: short ? 1 : rounds, seconds, warmsUp: !short },
+  { connections: 16, rounds, seconds, warmUpSeconds },
+  // The code is warm by now.
+  { connections: 1, rounds: short ? 1 : rounds, seconds, warmUpSeconds: short ? 0 : 1 },
 ];
 const COLD_KEYS = short ? 2000 : 20_000;
 
@@ -65,9 +72,10 @@ async function writeGraphs(folder: string, rows: readonly Row[]): Promise<void> 
   for (const [name, text] of Object.entries(graphs)) await writeFile(join(folder, name), text);
 }
 
-function chosen(variants: readonly Variant[]): readonly Variant[] {
-  const names = options.only?.split(",");
-  return names === undefined ? variants : variants.filter(({ name }) => names.includes(name));
+const names = options.only?.split(",") ?? null;
+
+function isChosen(name: string): boolean {
+  return names === null || names.includes(name);
 }
 
 const volume = await firstMillionVsThousand(options.volume);
@@ -75,20 +83,26 @@ const stateDir = await mkdtemp(join(options.disk ? tmpdir() : "/dev/shm", "oncew
 const origin = await startOrigin();
 try {
   const withPeers = !short && !options["no-peers"];
-  const scene = await startScene({ originUrl: origin.url, stateDir, coldKeys: COLD_KEYS, withPeers });
+  const beside = options.beside ?? null;
+  const scene = await startScene({ originUrl: origin.url, stateDir, coldKeys: COLD_KEYS, withPeers, isChosen, beside });
   try {
     const load = { path: "/", keys: "new", prefix: "alone", body: "{}", connections: 16, seconds: 1 } as const;
     const alone = await runWrk({ url: origin.url, ...load });
-    const variants = chosen(scene.variants);
+    const { variants } = scene;
     const samples: Sample[] = [];
-    for (const plan of PLANS) samples.push(...(await runRounds(variants, plan)));
+    const counts = new Set(options.connections.split(",").map(Number));
+    for (const plan of PLANS.filter(({ connections }) => counts.has(connections)))
+      samples.push(...(await runRounds(variants, plan)));
     const rows = rowsOf(variants, samples);
     const [cpu] = cpus();
+    const memory = isChosen(COLD) ? await countMemoryHits(origin.url, stateDir, COLD_KEYS) : null;
     const conditions = {
       state: options.disk ? "disk" : "tmpfs",
       rounds,
       seconds,
+      warmUpSeconds,
       coldKeys: COLD_KEYS,
+      coldFromMemory: memory === null ? "not counted" : `${memory.hits} of ${memory.requests}`,
       processors: `${cpus().length} × ${cpu?.model ?? "unknown"}`,
       memoryGib: Math.round(totalmem() / 2 ** 30),
       node: process.version,

@@ -59,7 +59,7 @@ try {
     await variant("in transition", transition, OLDER_KEYS),
     await variant("nothing older left", transition, 0),
   ];
-  const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmsUp: true };
+  const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 12 };
   const samples = await runRounds(variants, { connections, ...rounds });
   console.log(rowsTable(rowsOf(variants, samples)));
   for (const of of ["in transition", "nothing older left"]) {

@@ -1,7 +1,7 @@
 // What is compared: the processes that run side by side, and the requests of each variant.
 
 import { Agent, type ClientRequest, request as httpRequest } from "node:http";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startWorkerd } from "../support/gateway.ts";
 import { startPeers } from "./peer.ts";
@@ -31,6 +31,10 @@ export interface SceneOptions {
   readonly stateDir: string;
   readonly coldKeys: number;
   readonly withPeers: boolean;
+  /** Only these variants are prepared. */
+  readonly isChosen: (name: string) => boolean;
+  /** The folder of another checkout, whose gateway runs beside this one; `null`: none. */
+  readonly beside: string | null;
 }
 
 const HOT_KEYS = 100;
@@ -41,7 +45,14 @@ const LONG = { timeout: "14m", lock: "59m" };
 
 const ROUTES = [{ path: "/v1/*" }, { path: "/wait/*", duplicate: "wait" }, { path: "/held/*", ...LONG }] as const;
 
-export async function startScene({ originUrl, stateDir, coldKeys, withPeers }: SceneOptions): Promise<Scene> {
+/** Keys that no memory of the Worker holds: they come in turn, and they are twice as many as it has room for. */
+export const COLD = "replay cold";
+
+/** What the name of a variant ends with that runs in another checkout's gateway. */
+export const BEFORE = " before";
+
+export async function startScene(options: SceneOptions): Promise<Scene> {
+  const { originUrl, stateDir, withPeers, isChosen, beside } = options;
   const stops: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
     for (const one of stops.toReversed()) await one();
@@ -50,47 +61,66 @@ export async function startScene({ originUrl, stateDir, coldKeys, withPeers }: S
     const gateway = await startWorkerd({
       stateDir: join(stateDir, name),
       vars: { IDEMPOTENCY: {}, ROUTES: [], ...vars },
-      ...(main === undefined ? {} : { main: fileURLToPath(new URL(main, import.meta.url)) }),
+      ...(main === undefined ? {} : { main }),
     });
     stops.push(() => gateway.stop());
     return { url: gateway.url, pids: [findProcess(gateway.pid, "workerd")] };
   };
+  const ours = async (name: string, suffix: string, main?: string): Promise<readonly Variant[]> => {
+    const all = gatewayVariants(options).filter((one) => isChosen(one.name));
+    if (all.length === 0) return [];
+    const process = await worker(name, { IDEMPOTENCY: { origin: originUrl, shards: 64 }, ROUTES }, main);
+    await fill(process.url, "/v1/payments", "hot", HOT_KEYS);
+    if (isChosen(COLD)) await fill(process.url, "/v1/payments", "cold", options.coldKeys);
+    if (isChosen("conflict")) stops.push(holdKeys(process.url));
+    return all.map((one) => variant(one.name + suffix, process, one));
+  };
+  const alone = async (name: string, vars: object, main?: string): Promise<readonly Variant[]> =>
+    isChosen(name) ? [variant(name, await worker(name, vars, main))] : [];
   try {
-    const straight = await worker("straight", { ORIGIN: originUrl }, "forward/index.ts");
-    const floor = await worker("floor", { ORIGIN: originUrl }, "floor/index.ts");
-    const ours = await worker("gateway", { IDEMPOTENCY: { origin: originUrl, shards: 64 }, ROUTES });
     const perKey = { origin: originUrl, shards: "per-key", ...LONG };
-    const objects = await worker("per-key", { IDEMPOTENCY: perKey, ROUTES });
-    await fill(ours.url, "/v1/payments", "hot", HOT_KEYS);
-    await fill(ours.url, "/v1/payments", "cold", coldKeys);
-    stops.push(holdKeys(ours.url));
     const variants = [
-      variant("straight", straight),
-      variant("floor", floor),
-      variant("first", ours),
-      variant("replay hot", ours, { keys: HOT_KEYS, prefix: "hot" }),
-      variant("replay cold", ours, { keys: coldKeys, prefix: "cold" }),
-      variant("conflict", ours, { path: "/held/payments", keys: HELD_KEYS, prefix: "held", succeeds: false }),
-      variant("mismatch", ours, { keys: HOT_KEYS, prefix: "hot", body: '{"amount":1}', succeeds: false }),
-      variant("wait", ours, { path: "/wait/payments", keys: "pairs", leastConnections: 2 }),
-      variant("unprotected", ours, { path: "/open/payments" }),
-      variant("per-key", objects),
+      ...(await alone("straight", { ORIGIN: originUrl }, FORWARD)),
+      ...(await alone("floor", { ORIGIN: originUrl }, FLOOR)),
+      ...(await ours("gateway", "")),
+      ...(beside === null ? [] : await ours("before", BEFORE, join(resolve(beside), "src/index.ts"))),
+      ...(await alone("per-key", { IDEMPOTENCY: perKey, ROUTES })),
     ];
     if (!withPeers) return { variants, stop };
     const fastify = await startPeers(originUrl, join(stateDir, "peer"));
     stops.push(() => fastify.stop());
-    return { variants: [...variants, ...fastify.peers.map(({ name, ...process }) => variant(name, process))], stop };
+    const peers = fastify.peers.map(({ name, ...process }) => variant(name, process));
+    return { variants: [...variants, ...peers.filter(({ name }) => isChosen(name))], stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
+const FORWARD = fileURLToPath(new URL("forward/index.ts", import.meta.url));
+const FLOOR = fileURLToPath(new URL("floor/index.ts", import.meta.url));
+
+/** What one gateway is asked. */
+function gatewayVariants({ coldKeys }: SceneOptions): readonly Requests[] {
+  return [
+    { name: "first" },
+    { name: "replay hot", keys: HOT_KEYS, prefix: "hot" },
+    { name: COLD, keys: coldKeys, prefix: "cold" },
+    { name: "conflict", path: "/held/payments", keys: HELD_KEYS, prefix: "held", succeeds: false },
+    { name: "mismatch", keys: HOT_KEYS, prefix: "hot", body: '{"amount":1}', succeeds: false },
+    { name: "wait", path: "/wait/payments", keys: "pairs", leastConnections: 2 },
+    { name: "unprotected", path: "/open/payments" },
+  ];
+}
+
+/** A variant without its process. */
+type Requests = Pick<Variant, "name"> & Partial<Variant>;
+
 type Process = Pick<Variant, "url" | "pids">;
 
 function variant(name: string, process: Process, more: Partial<Variant> = {}): Variant {
   const firsts = { path: "/v1/payments", keys: "new", prefix: null, body: BODY } as const;
-  return { name, ...firsts, succeeds: true, leastConnections: 1, ...process, ...more };
+  return { ...firsts, succeeds: true, leastConnections: 1, ...more, name, ...process };
 }
 
 /** Keys whose first request the origin never answers, so that each further one is a conflict. */

@@ -8,8 +8,10 @@ import * as v from "valibot";
 export interface Load {
   readonly url: string;
   readonly path: string;
-  /** Every request a new key, each key twice in a row, or one of so many known keys in random order. */
+  /** Every request a new key, each key twice in a row, or so many known keys in turn. */
   readonly keys: "new" | "pairs" | number;
+  /** The first of the known keys; 0 by default. */
+  readonly from?: number;
   /** The keys are this and a number; with new keys no two runs may share it. */
   readonly prefix: string;
   readonly body: string;
@@ -31,13 +33,19 @@ export type Figures = v.InferOutput<typeof figures>;
 const SCRIPT = fileURLToPath(new URL("wrk/keys.lua", import.meta.url));
 const execute = promisify(execFile);
 
-let runs = 0;
-
 /** One thread: more would take processor time from the measured processes, and one can send ten times as many requests. */
-export async function runWrk({ url, path, keys, prefix, body, connections, seconds }: Load): Promise<Figures> {
-  runs += 1;
+export async function runWrk({
+  url,
+  path,
+  keys,
+  from = 0,
+  prefix,
+  body,
+  connections,
+  seconds,
+}: Load): Promise<Figures> {
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT, url];
-  const settings = { KEYS: String(keys), PREFIX: prefix, TARGET: path, BODY: body, SEED: String(runs) };
+  const settings = { KEYS: String(keys), FROM: String(from), PREFIX: prefix, TARGET: path, BODY: body };
   const { stdout } = await execute("wrk", args, { env: { ...process.env, ...settings } });
   const printed: unknown = JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
   return v.parse(figures, printed);

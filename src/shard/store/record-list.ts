@@ -2,8 +2,8 @@
 // ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
 // behind it. Every statement uses a key.
 
-import type { IdempotencyRecord, OpenState } from "../../core/record.ts";
-import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
+import { type IdempotencyRecord, OPEN_STATES, type OpenState } from "../../core/record.ts";
+import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { IN_FLIGHT, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
 import type { Sql } from "./schema.ts";
@@ -105,8 +105,14 @@ export class RecordList {
         )
         .one();
     const counts = { failed: count("failed"), unknown: count("unknown") };
-    const atLeast = (["failed", "unknown"] as const).filter((state) => counts[state].looked === MAX_COUNTED);
+    const atLeast = OPEN_STATES.filter((state) => counts[state].looked === MAX_COUNTED);
     return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
+  }
+
+  /** The end of the last expiry bucket: by then every finished record has expired. `null` without finished records. */
+  lastExpiry(): EpochMs | null {
+    const { bucket } = this.#sql.exec<{ bucket: number | null }>("SELECT max(bucket) AS bucket FROM records").one();
+    return bucket === null || bucket === IN_FLIGHT ? null : epochMs(bucket);
   }
 
   #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {
@@ -114,7 +120,7 @@ export class RecordList {
     const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
     switch (section) {
       case "open": {
-        const open = (["failed", "unknown"] as const).filter(wants).map((state) => this.#open(state));
+        const open = OPEN_STATES.filter(wants).map((state) => this.#open(state));
         return [this.#bucket(IN_FLIGHT, query), ...open];
       }
       case "completed":

@@ -1,30 +1,28 @@
 -- What wrk sends: a POST with an idempotency key, by KEYS:
 --   new    a key that no other request of any run has (PREFIX differs in each run)
 --   pairs  each key twice in a row
---   COUNT  one of so many known keys (PREFIX0, PREFIX1 …), in random order
+--   COUNT  so many known keys (PREFIX0, PREFIX1 …), one after the other from the FROMth on, and again from the first: what
+--          holds fewer of them, and forgets the one that was used longest ago, never has the next
 -- and one line of JSON at the end.
 
 local keys, prefix, path = os.getenv("KEYS"), os.getenv("PREFIX"), os.getenv("TARGET")
 local body = os.getenv("BODY")
 local known = tonumber(keys)
+local from = tonumber(os.getenv("FROM"))
 local sent = 0
 local before = "POST " .. path .. " HTTP/1.1\r\nHost: api.example.com\r\nContent-Type: application/json\r\n" ..
   "Authorization: Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc\r\nUser-Agent: wrk\r\nAccept: */*\r\n" ..
   "Content-Length: " .. #body .. "\r\nIdempotency-Key: "
 local after = "\r\n\r\n" .. body
 
-function init()
-  math.randomseed(tonumber(os.getenv("SEED")))
-end
-
 function request()
   local number
   if known then
-    number = math.random(0, known - 1)
+    number = (from + sent) % known
   else
     number = keys == "pairs" and math.floor(sent / 2) or sent
-    sent = sent + 1
   end
+  sent = sent + 1
   return before .. prefix .. number .. after
 end
 

@@ -2,7 +2,7 @@
 // many keys, no row more, and nothing when it holds few.
 
 import { afterAll, expect, it, vi } from "vitest";
-import { COUNTS } from "../../support/operation-counts.ts";
+import { COUNTS } from "../../../src/cli/operation-counts.ts";
 import { CountedShard } from "../support/counted-shard.ts";
 import { Deployments } from "../support/deployments.ts";
 

@@ -2,7 +2,7 @@
 // goes to nobody to whom neither scope gives it.
 
 import { afterAll, describe, expect, it, vi } from "vitest";
-import { COUNTS } from "../../support/operation-counts.ts";
+import { COUNTS } from "../../../src/cli/operation-counts.ts";
 import { CountedShard } from "../support/counted-shard.ts";
 import { Deployments } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";

@@ -26,7 +26,7 @@ it("a sealed object takes no new record, whatever code tries, and keeps the life
     const done = completed(claim);
     ledger.save(id, ledger.find(id), done, { response });
     expect(new Ledger(storage).find(id)?.record).toEqual(done);
-    expect(ledger.erase(epochMs(done.expiresAt + 24 * HOUR_MS), 10)).toBe(1);
+    expect(ledger.expired.erase(epochMs(done.expiresAt + 24 * HOUR_MS), 10)).toBe(1);
     expect(storage.sql.exec("SELECT id FROM records").toArray()).toEqual([]);
   }));
 
