@@ -4,7 +4,7 @@
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import { attemptId } from "../core/units.ts";
+import { attemptId, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import { type BodyReader, ByteReader } from "./body-reader.ts";
 import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
@@ -15,7 +15,14 @@ import { hostForScope } from "./forwarded.ts";
 import { declaredLength } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
 import type { ExchangeIntent } from "./intent.ts";
-import { type ExchangeRequest, type NamesIn, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
+import {
+  type ExchangeRequest,
+  type NamesIn,
+  type RecordName,
+  type Upload,
+  type Verification,
+  WHOLE_BODY_BYTES,
+} from "./message.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
@@ -87,16 +94,23 @@ async function exchangeOf(
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const { own, elders } = route.layouts;
-  const namesIn: NamesIn = async (layout) => [await nameRecord(key.key, scope, layoutName(layout))];
-  const [[id], fingerprint] = await Promise.all([
-    namesIn(own),
+  const olderScopes = olderScopesOf(intent);
+  const olderNamesIn = (layout: Layout): Promise<readonly RecordId[]> =>
+    Promise.all(olderScopes.map((values) => nameRecord(key.key, values, layoutName(layout))));
+  const namesIn: NamesIn = async (layout) => [
+    await nameRecord(key.key, scope, layoutName(layout)),
+    ...(await olderNamesIn(layout)),
+  ];
+  const [id, fingerprint] = await Promise.all([
+    nameRecord(key.key, scope, layoutName(own)),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
     fingerprintRequest(parts, bytes, route.fingerprint.body),
   ]);
+  const older = olderScopes.length === 0 ? [] : await olderNamesIn(own);
   const verification = verificationOf(intent);
   return {
     head: {
-      record: { id, key: key.key, route: route.path },
+      record: { ...named([id, ...older]), key: key.key, route: route.path },
       request: {
         echo: key.raw,
         attemptId: attemptId(crypto.randomUUID()),
@@ -119,6 +133,19 @@ async function exchangeOf(
       if (body.kind === "whole") body.body.free();
     },
   };
+}
+
+/** A record by its names: its own, then those of older scopes. */
+export function named([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<RecordName, "id" | "olderIds"> {
+  return olderIds.length === 0 ? { id } : { id, olderIds };
+}
+
+/** A request that an older scope cannot tell was refused there, so it has no record there. */
+function olderScopesOf({ request, url, route }: ExchangeIntent): readonly ScopeValues[] {
+  return route.previousScopes.flatMap((parts) => {
+    const scope = readScope(request.headers, hostForScope(url, request.headers, route), parts);
+    return "problem" in scope ? [] : [scope.values];
+  });
 }
 
 /** Layouts with the names that a request's record has there. */

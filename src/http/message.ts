@@ -21,8 +21,8 @@ export const OFFER_URL = "https://key-shard/offer";
 export const UPLOAD_URL = "https://key-shard/upload";
 
 /**
- * The same for messages with elders. An object whose code is older than elders must not claim without asking them, and it
- * refuses URLs that it does not know.
+ * The same for messages with elders or names in older scopes. An object whose code is older must not claim without looking there,
+ * and it refuses URLs that it does not know.
  */
 export const EXCHANGE_2_URL = "https://key-shard/2/exchange";
 export const OFFER_2_URL = "https://key-shard/2/offer";
@@ -73,6 +73,8 @@ export interface RecordName {
   readonly id: RecordId;
   readonly key: string;
   readonly route: string;
+  /** The names that the record would have in older scopes; only in messages to the URLs for elders. */
+  readonly olderIds?: readonly RecordId[];
 }
 
 /** What the shard needs to know of the client's request. */

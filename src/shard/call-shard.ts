@@ -5,7 +5,7 @@
 import type { Layout } from "../config/layout.ts";
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
-import { namedElders } from "../http/exchange-request.ts";
+import { named, namedElders } from "../http/exchange-request.ts";
 import { firstOf } from "../http/first-of.ts";
 import { type Hop, hopIn, type Located } from "../http/hops.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
@@ -69,8 +69,8 @@ interface Addressed {
 async function follow(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
   if (hop.kind === "unreachable") throw new Error("an object of an older layout did not answer");
   const to = hop.kind === "moved" ? hop.to : layout;
-  const [[id], elders] = await Promise.all([exchange.namesIn(to), namedElders(hop.elders, exchange.namesIn)]);
-  const record = { ...exchange.head.record, id };
+  const [names, elders] = await Promise.all([exchange.namesIn(to), namedElders(hop.elders, exchange.namesIn)]);
+  const record = { ...exchange.head.record, ...named(names) };
   return { layout: to, exchange: withHead(exchange, { record, layout: to, elders, absent: hop.absent }) };
 }
 
@@ -90,7 +90,7 @@ async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
   const { exchange } = at;
-  const hasElders = exchange.head.elders !== undefined;
+  const hasElders = exchange.head.elders !== undefined || exchange.head.record.olderIds !== undefined;
   if (exchange.rest !== null) {
     // Not retried: bytes that were read from a stream cannot be sent again.
     const { stream, taken } = streamMessage(exchange, exchange.rest);

@@ -93,7 +93,8 @@ export class Elders {
     const words = wordsIn(head);
     for (;;) {
       const { home, absent } = this.homing(head, words);
-      const isHere = this.#steps.holds(head.record.id, epochMs(Date.now()));
+      const { id, olderIds = [] } = head.record;
+      const isHere = this.#steps.holdsAny([id, ...olderIds], epochMs(Date.now()));
       if (isHere || home.kind === "own") return { absent };
       const hop = await this.leave(head, words);
       if (hop !== null) return hop;
@@ -174,7 +175,7 @@ export class Elders {
       );
     }
     const sealedFor = this.#layout(seal.close(JSON.stringify(next), now));
-    const here = recordIds.some((id) => this.#steps.holds(id, now));
+    const here = this.#steps.holdsAny(recordIds, now);
     const elders = known.isEmpty ? [] : [...this.#knownLayouts().values()];
     return { here, next: sealedFor, elders, held: this.#held(now) };
   }

@@ -1,6 +1,7 @@
 // Erases records that have expired, with their bodies, in slices: requests wait while one is erased.
 
-import { bodyNumber, type EpochMs } from "../../core/units.ts";
+import { bodyNumber, type EpochMs, recordId } from "../../core/units.ts";
+import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import type { ExpiryBuckets } from "./expiry-buckets.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
@@ -25,6 +26,7 @@ interface ErasableRow extends Record<string, SqlStorageValue> {
 interface Stores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
+  readonly aliases: Aliases;
   readonly expiryBuckets: ExpiryBuckets;
 }
 
@@ -58,7 +60,10 @@ export class ExpiredRecords {
     const rows = found.slice(0, count);
     const last = rows.at(-1);
     // Until the rows are gone, they name the bodies.
-    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows));
+    if (last !== undefined) {
+      this.#transaction(() => this.#eraseThrough(last, rows));
+      this.#stores.aliases.recount();
+    }
     const isCut = count < found.length;
     this.#atOnce = isCut ? count : GROWTH * most;
     if (count < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
@@ -67,6 +72,7 @@ export class ExpiredRecords {
 
   #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[]): void {
     for (const row of rows) {
+      this.#stores.aliases.erase(recordId(row.id));
       if (row.remote === 1) this.#stores.remote.discard(row.name);
       if (row.body === null) continue;
       const body = bodyNumber(row.body);

@@ -33,6 +33,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT next, at FROM seal$/, "SCAN seal"],
   // A few rows for each older layout.
   [/^SELECT name, layout, next, held FROM elders$/, "SCAN elders"],
+  // One row at most.
+  [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases"],
   // As many rows as are listed at most.
   [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
 ];
@@ -99,6 +101,10 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(id, null, claim);
   ledger.save(id, ledger.find(id), null);
   if (!addresses.has("a")) addresses.add("a");
+  const aliased = freshId();
+  ledger.save(aliased, null, claim, { aliases: [freshId()] });
+  ledger.aliases.targets(freshId());
+  ledger.save(aliased, ledger.find(aliased), null);
   ledger.elders.note("shard-0-of-1", { layout: "{}", next: null, held: null });
   ledger.seal.close("{}", NOW);
   ledger.seal.heldKeys();

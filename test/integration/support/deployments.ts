@@ -128,10 +128,21 @@ export class Deployments {
   }
 }
 
-/** A namespace whose calls are seen by their paths. */
-function observed(namespace: DurableObjectNamespace, see: (path: string) => void): DurableObjectNamespace {
+/**
+ * A namespace whose calls are seen by their paths. It has jurisdictions, which local workerd lacks: as on Cloudflare, an object's
+ * name means another object in each.
+ */
+function observed(
+  namespace: DurableObjectNamespace,
+  see: (path: string) => void,
+  jurisdiction: string | null = null,
+): DurableObjectNamespace {
   return new Proxy(namespace, {
     get: (target, property) => {
+      if (property === "jurisdiction") return (name: string) => observed(namespace, see, name);
+      if (property === "idFromName" && jurisdiction !== null) {
+        return (name: string) => target.idFromName(`${jurisdiction}/${name}`);
+      }
       if (property !== "get") {
         const value: unknown = Reflect.get(target, property);
         return typeof value === "function" ? value.bind(target) : value;
