@@ -1,15 +1,16 @@
 // A gateway whose number of shards is changed on live data, as an operator follows it with the API and the command line until the
 // older number may go.
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { layoutSchema, layoutsSchema } from "../../../src/operator/gateway-schema.ts";
 import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
-import type { Gateway } from "../../support/gateway.ts";
+import type { Gateway, GatewayVars } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
+import { gatewayMain, writeWranglerToml } from "../../support/wrangler.ts";
 import { violationOf } from "../support/openapi.ts";
 import {
   ADMIN_TOKEN,
@@ -56,16 +57,9 @@ afterAll(async () => {
 });
 
 /** `onceway check --against` with these settings. */
-async function check(settings: Readonly<Record<string, unknown>>, { url }: Gateway): Promise<CommandOutcome> {
-  const file = join(folder, "wrangler.toml");
-  const lines = Object.entries(settings).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
-  const toml = [
-    '[[durable_objects.bindings]]\nname = "KEY_SHARD"\nclass_name = "KeyShard"',
-    '[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ["KeyShard"]',
-    `[vars.IDEMPOTENCY]\norigin = "https://origin.example"\n${lines.join("\n")}`,
-    '[[vars.ROUTES]]\npath = "/pay"',
-  ];
-  await writeFile(file, `${toml.join("\n\n")}\n`);
+async function check(settings: GatewayVars["IDEMPOTENCY"], { url }: Gateway): Promise<CommandOutcome> {
+  const vars = { IDEMPOTENCY: { origin: "https://origin.example", ...settings }, ROUTES: [{ path: "/pay" }] };
+  const file = await writeWranglerToml(folder, { main: gatewayMain, vars });
   return runOnceway(["check", file, "--against", url], { ONCEWAY_TOKEN: READ_TOKEN });
 }
 
