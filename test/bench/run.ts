@@ -21,6 +21,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N] [--warm-up N]",
     run: () => import("./ladder.ts"),
   },
+  versus: {
+    measures: "* processor time, with all contestants under load at the same time; DIR is another checkout",
+    options: "[--only NAME,NAME] [--beside DIR] [--rounds N] [--seconds N] [--warm-up N] [--connections N] [--keys N]",
+    run: () => import("./versus.ts"),
+  },
   profile: {
     measures: "* where the processor time goes",
     options: "[--replay] [--path PATH] [--main FILE] [--seconds N] [--save FILE.cpuprofile]",

@@ -90,8 +90,8 @@ try {
     const alone = await runWrk({ url: origin.url, ...load });
     const { variants } = scene;
     const samples: Sample[] = [];
-    const counts = options.connections.split(",").map(Number);
-    for (const plan of PLANS.filter(({ connections }) => counts.includes(connections)))
+    const counts = new Set(options.connections.split(",").map(Number));
+    for (const plan of PLANS.filter(({ connections }) => counts.has(connections)))
       samples.push(...(await runRounds(variants, plan)));
     const rows = rowsOf(variants, samples);
     const [cpu] = cpus();
