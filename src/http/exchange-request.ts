@@ -59,7 +59,7 @@ type ReadBody = BoundedBody | { readonly kind: "broken" } | { readonly kind: "to
 async function readBody(request: Request, route: Route): Promise<ReadBody> {
   const limitBytes = route.fingerprint.body === "none" ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
   const length = declaredLength(request.headers);
-  if (request.body !== null && length !== null && length > limitBytes) {
+  if (length !== null && length > limitBytes && request.body !== null) {
     return { kind: "too-large", rest: new ByteReader(request.body) };
   }
   const bound = Math.min(WHOLE_BODY_BYTES, limitBytes);
@@ -99,10 +99,11 @@ async function exchangeOf(
         fingerprint,
         sameBytes: route.fingerprint.body === "bytes",
         upload: body.kind === "whole" ? null : uploadOf(request, route, parts),
+        isCached: false,
         lastEventId: lastEventId(request.headers.get("last-event-id")),
       },
       rules: rulesFor(route, verification),
-      call: originCall(intent, trace),
+      call: originCall(intent, trace, bytes.byteLength > 0),
       verification,
       telemetry: { log, serverTiming, trace },
     },

@@ -14,14 +14,15 @@ import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 /** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
 const MAX_VERIFICATION_MS = 30_000;
 
-export function originCall(intent: ExchangeIntent, trace: Trace | null): OriginCall {
+/** `hasBytes`: the request certainly has a body. Otherwise it is asked, which costs a wrapper of the runtime. */
+export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes: boolean): OriginCall {
   const { request, url, route } = intent;
   return {
     origin: route.origin,
     method: request.method,
     url: originUrl(route.origin, url),
     headers: forwardedHeaders(intent, trace),
-    hasBody: request.body !== null,
+    hasBody: hasBytes || request.body !== null,
   };
 }
 
