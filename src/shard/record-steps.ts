@@ -63,6 +63,8 @@ export class RecordSteps {
   /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
     this.#ports.attempts.cutOff(id, now);
+    const claimed = event.type === "request" ? this.#claim(id, event, policy, now, attachments) : null;
+    if (claimed !== null) return claimed;
     const entry = this.#current(id, now);
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
@@ -76,6 +78,18 @@ export class RecordSteps {
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
     }
     return { ...result, entry };
+  }
+
+  /**
+   * The step of a request without a record, if the record is probably new: it is looked for and claimed in one statement. `null`
+   * when it was there after all, or was looked up lately; then nothing has changed.
+   */
+  #claim(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments): Stepped | null {
+    const { ledger, alarm } = this.#ports;
+    const result = step(null, event, policy, now);
+    if (result.reply.type !== "start" || !ledger.claim(id, result.reply.record, attachments)) return null;
+    if (result.deadline !== null) alarm.moveTo(result.deadline);
+    return { ...result, entry: null };
   }
 
   /** Whether a step would start an attempt. Changes nothing. */

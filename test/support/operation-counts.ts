@@ -24,17 +24,17 @@ type Row = readonly [number, number, number, number, number, number, number];
 // oxfmt-ignore
 const TABLE = {
   //                  statements, rows read, written, alarms, syncs, object, origin
-  first:              [3,         3,         2,       0,      0,     1,      1],
-  firstOfInstance:    [11,       13,        2,       1,      0,     1,      1],
-  firstAmongBuckets:  [3,         11,        2,       0,      0,     1,      1],
+  first:              [2,         4,         2,       0,      0,     1,      1],
+  firstOfInstance:    [10,       14,        2,       1,      0,     1,      1],
+  firstAmongBuckets:  [2,         12,        2,       0,      0,     1,      1],
   replay:             [1,         3,         0,       0,      0,     1,      0],
   replayAmongBuckets: [1,         11,        0,       0,      0,     1,      0],
   conflict:           [0,         0,         0,       0,      0,     1,      0],
   mismatch:           [1,         3,         0,       0,      0,     1,      0],
-  refused:            [5,         3,         3,       0,      0,     1,      1],
+  refused:            [4,         4,         3,       0,      0,     1,      1],
   afterRefusal:       [5,         5,         2,       0,      0,     1,      1],
   unprotected:        [0,         0,         0,       0,      0,     0,      1],
-  firstMebibyte:      [9,         5,         6,       0,      5,     1,      1],
+  firstMebibyte:      [8,         6,         6,       0,      5,     1,      1],
   replayMebibyte:     [6,         8,         0,       0,      0,     1,      0],
   tables:             [12,        17,        16,      0,      0,     0,      0],
   erased:             [10,        214,       100,     1,      0,     0,      0],

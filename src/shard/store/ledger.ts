@@ -2,7 +2,7 @@
 // no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
-import type { IdempotencyRecord } from "../../core/record.ts";
+import type { IdempotencyRecord, Started } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Bodies, type Wake } from "./bodies.ts";
@@ -17,6 +17,7 @@ import {
   readRecord,
   replacement,
 } from "./record-rows.ts";
+import { LookUps, SeenRecords } from "./look-ups.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { type FoundResponse, type RowBody, type StoredResponse, readResponse } from "./response-rows.ts";
 import { type Sql, migrate } from "./schema.ts";
@@ -75,8 +76,10 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
-  /** The texts of the look-up statements; valid while the buckets are the same. */
-  #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
+  readonly #lookUps: LookUps;
+  readonly #seen = new SeenRecords();
+  /** Whether the last record that had not been seen was new: requests of one kind come one after the other. */
+  #isNextNew = true;
   /** How many records the next slice reads: when records are large, no more than it will erase. */
   #eraseAtOnce = Number.POSITIVE_INFINITY;
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
@@ -91,6 +94,7 @@ export class Ledger {
     this.addresses = new Addresses(sql);
     this.#transaction(() => migrate(sql));
     this.expiryBuckets = new ExpiryBuckets(sql);
+    this.#lookUps = new LookUps(this.expiryBuckets);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
   }
@@ -98,15 +102,33 @@ export class Ledger {
   find(id: RecordId): Entry | null {
     const known = this.#inFlight.get(id);
     if (known !== undefined) return known;
-    const { lists } = this.expiryBuckets;
-    if (this.#find.lists !== lists) {
-      this.#find = { lists, queries: lists.map(findIn) };
-    }
-    for (const query of this.#find.queries) {
+    for (const query of this.#lookUps.queries) {
       const [row] = this.#sql.exec<FoundRow>(query, id).toArray();
-      if (row !== undefined) return entryOf(row);
+      if (row === undefined) continue;
+      this.#seen.note(id);
+      return entryOf(row);
     }
+    this.#isNextNew = true;
     return null;
+  }
+
+  /**
+   * Looks for the record and, if there is none, writes its claim, in one statement. Returns whether it was written. `false` may
+   * also mean that this was not tried, because the record is probably there: it was written or found lately, or the last one was.
+   */
+  claim(id: RecordId, record: Started, { verification = null, label = null }: Attachments): boolean {
+    const { claim } = this.#lookUps;
+    if (claim === null || !this.#isNextNew || this.#seen.has(id)) return false;
+    this.#seen.note(id);
+    const asked = record.policy.unknown === "verify" ? verification : null;
+    const row = { bucket: IN_FLIGHT, record, response: null, verification: asked, history: [], label };
+    if (this.#sql.exec(claim, ...insertion(id, row).values).rowsWritten === 0) {
+      this.#isNextNew = false;
+      return false;
+    }
+    this.#inFlight.set(id, { record, bucket: IN_FLIGHT, history: [], response: null });
+    this.lockEnds.note(id, record);
+    return true;
   }
 
   /** Replaces `entry` by `record`; either may be `null`. Discards chunks that no longer belong to a record. */
@@ -247,10 +269,6 @@ export class Ledger {
     );
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
-}
-
-function findIn(buckets: string): string {
-  return `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${buckets})`;
 }
 
 function entryOf(row: FoundRow): Entry {

@@ -83,7 +83,8 @@ const ATTEMPT = [
 const END = ["completed_at", "expires_at", "status", "kept", "history", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
 
-const CLAIM = insert(["bucket", "id", ...LABEL, ...ATTEMPT, "verification"]);
+const CLAIM_COLUMNS = ["bucket", "id", ...LABEL, ...ATTEMPT, "verification"];
+const CLAIM = insert(CLAIM_COLUMNS);
 const INSERT = insert(["bucket", "id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
 /** Keeps the attempt's columns except its lock, and clears the waiting times. */
 const COMPLETE = update(["bucket", "state", "locked_until", ...END], WAIT);
@@ -98,6 +99,12 @@ function insert(columns: readonly string[]): string {
 function update(columns: readonly string[], emptied: readonly string[] = []): string {
   const settings = [...columns.map((column) => `${column} = ?`), ...emptied.map((column) => `${column} = NULL`)];
   return `UPDATE records SET ${settings.join(", ")} WHERE bucket = ? AND id = ?`;
+}
+
+/** Inserts the values of a claim's insertion only if no row in these buckets has the same id, which is the second value. */
+export function claimUnlessIn(buckets: string): string {
+  const values = CLAIM_COLUMNS.map(() => "?").join(", ");
+  return `INSERT INTO records (${CLAIM_COLUMNS.join(", ")}) SELECT ${values} WHERE NOT EXISTS (SELECT 1 FROM records WHERE id = ?2 AND bucket IN (${buckets}))`;
 }
 
 /** Inserts a new row. */

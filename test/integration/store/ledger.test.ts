@@ -17,7 +17,12 @@ function inLedger<T>(run: (ledger: Ledger, sql: SqlStorage, storage: DurableObje
 }
 
 /** A database that remembers its cursors, so that their rows can be counted. */
-function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => void): number } {
+function counting(sql: SqlStorage): {
+  readonly sql: Sql;
+  /** Since `rowsWritten` was called. */
+  readonly statements: number;
+  rowsWritten(run: () => void): number;
+} {
   let cursors: { readonly rowsWritten: number }[] = [];
   return {
     sql: {
@@ -30,6 +35,9 @@ function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => 
         return cursor;
       },
     },
+    get statements() {
+      return cursors.length;
+    },
     rowsWritten(run) {
       cursors = [];
       run();
@@ -41,6 +49,85 @@ function counting(sql: SqlStorage): { readonly sql: Sql; rowsWritten(run: () => 
 function chunksIn(sql: SqlStorage): number {
   return sql.exec<{ n: number }>("SELECT count(*) AS n FROM chunks").one().n;
 }
+
+describe("a claim that looks for its record itself", () => {
+  it("writes what a look-up and a claim write", async () => {
+    await inLedger((ledger, sql) => {
+      const [one, other] = [freshId(), freshId()];
+      const [record, label] = [started(), { key: "k", route: "/act" }];
+      expect(ledger.claim(one, record, { label })).toBe(true);
+      ledger.save(other, null, record, { label });
+      const rowOf = (id: string): unknown => ({ ...sql.exec("SELECT * FROM records WHERE id = ?", id).one(), id: "" });
+      expect(rowOf(one)).toEqual(rowOf(other));
+      expect(ledger.find(one)).toEqual(ledger.find(other));
+      expect(ledger.lockEnds.next()).toBe(record.attempt.lockedUntil);
+    });
+  });
+
+  it("is one statement", async () => {
+    await inLedger((_ledger, sql, storage) => {
+      const counted = counting(sql);
+      const ledger = new Ledger({ sql: counted.sql, transactionSync: (run) => storage.transactionSync(run) });
+      expect(counted.rowsWritten(() => ledger.claim(freshId(), started(), {}))).toBe(1);
+      expect(counted.statements).toBe(1);
+    });
+  });
+
+  it("keeps the question to the origin only where one may be asked", async () => {
+    await inLedger((ledger) => {
+      const [asks, holds] = [freshId(), freshId()];
+      const record = { ...started(), policy: { ...policy, unknown: "verify" } } as const;
+      ledger.claim(asks, record, { verification: "how" });
+      ledger.claim(holds, started(), { verification: "how" });
+      expect(ledger.verification(asks, ledger.find(asks))).toBe("how");
+      expect(ledger.verification(holds, ledger.find(holds))).toBeNull();
+    });
+  });
+
+  it.each<[string, (record: Started) => IdempotencyRecord]>([
+    ["in flight", (record) => record],
+    ["completed", (record) => completed(record)],
+    ["expired", (record) => completed(record, epochMs(1))],
+  ])("changes nothing if the record is there, %s, written by an earlier instance", async (_state, recordFrom) => {
+    await inLedger((ledger, sql, storage) => {
+      const id = freshId();
+      const record = recordFrom(started());
+      ledger.save(id, null, record);
+      const later = new Ledger(storage);
+      const before = sql.exec("SELECT * FROM records").toArray();
+      expect(later.claim(id, started(), {})).toBe(false);
+      expect(sql.exec("SELECT * FROM records").toArray()).toEqual(before);
+      expect(later.find(id)?.record).toEqual(record);
+    });
+  });
+
+  it("is not tried again after a record was there, until one is new", async () => {
+    await inLedger((_ledger, _sql, storage) => {
+      const [one, other] = [freshId(), freshId()];
+      const ledger = new Ledger(storage);
+      ledger.save(one, null, started());
+      const later = new Ledger(storage);
+      expect(later.claim(one, started(), {})).toBe(false);
+      expect(later.claim(other, started(), {})).toBe(false);
+      expect(later.find(other)).toBeNull();
+      expect(later.claim(other, started(), {})).toBe(true);
+    });
+  });
+
+  it("is not tried for a record that was claimed or found lately", async () => {
+    await inLedger((ledger, _sql, storage) => {
+      const [claimed, found] = [freshId(), freshId()];
+      ledger.claim(claimed, started(), {});
+      ledger.save(found, null, completed(started()));
+      const counted = counting(storage.sql);
+      const later = new Ledger({ sql: counted.sql, transactionSync: (run) => storage.transactionSync(run) });
+      later.find(found);
+      counted.rowsWritten(() => later.claim(found, started(), {}));
+      expect(counted.statements).toBe(0);
+      expect(ledger.claim(claimed, started(), {})).toBe(false);
+    });
+  });
+});
 
 describe("ledger", () => {
   it("reads back every kind of record as it was saved", async () => {

@@ -50,6 +50,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const claim = started();
   const name = claim.attempt.id;
   ledger.save(id, null, claim);
+  ledger.claim(freshId(), claim, {});
   ledger.inFlight();
   ledger.verification(id, ledger.find(id));
   bodies.append(name, 0, new Uint8Array(1));
