@@ -178,6 +178,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- cost": ["test/unit/bench/cost.test.ts", "cost/"],
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,
+  "npm run bench -- versus": TAKES_LONG,
   "npm run bench -- ladder": TAKES_LONG,
   "npm run bench -- profile": TAKES_LONG,
   "npm run bench -- connect": TAKES_LONG,
