@@ -11,7 +11,7 @@ import { ByteBudget } from "./byte-budget.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
-import { declaredLength } from "./headers.ts";
+import { declaredLength, type HeadersView } from "./headers.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import { type ExchangeRequest, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
@@ -34,10 +34,10 @@ export type ReadExchange =
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
 
 export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {
-  const { request, url, route } = intent;
-  const scope = readScope(request.headers, hostForScope(url, request.headers, route), route.scope);
+  const { headers, url, route } = intent;
+  const scope = readScope(headers, hostForScope(url, headers, route), route.scope);
   if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
-  const body = await readBody(request, route);
+  const body = await readBody(intent);
   switch (body.kind) {
     case "broken":
       return refuse({ code: "request-invalid", reason: "The request's body broke off or is malformed." });
@@ -56,9 +56,9 @@ function refuse(problem: ClientProblem, unread: BodyReader | null = null): ReadE
 type ReadBody = BoundedBody | { readonly kind: "broken" } | { readonly kind: "too-large"; readonly rest: BodyReader };
 
 /** Reads a body as far as it may be held. Where the route compares no bodies they only flow through, so any size is good. */
-async function readBody(request: Request, route: Route): Promise<ReadBody> {
+async function readBody({ request, headers, route }: ExchangeIntent): Promise<ReadBody> {
   const limitBytes = route.fingerprint.body === "none" ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
-  const length = declaredLength(request.headers);
+  const length = declaredLength(headers);
   if (length !== null && length > limitBytes && request.body !== null) {
     return { kind: "too-large", rest: new ByteReader(request.body) };
   }
@@ -76,12 +76,12 @@ async function exchangeOf(
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
 ): Promise<ExchangeRequest> {
-  const { request, url, route, key } = intent;
+  const { request, headers, url, route, key } = intent;
   const parts: FingerprintParts = {
     method: request.method,
     path: url.pathname,
     query: url.search,
-    headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
+    headers: route.fingerprint.headers.map((name) => headers.get(name)),
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const [id, fingerprint] = await Promise.all([
@@ -98,9 +98,9 @@ async function exchangeOf(
         attemptId: attemptId(crypto.randomUUID()),
         fingerprint,
         sameBytes: route.fingerprint.body === "bytes",
-        upload: body.kind === "whole" ? null : uploadOf(request, route, parts),
+        upload: body.kind === "whole" ? null : uploadOf(headers, route, parts),
         isCached: false,
-        lastEventId: lastEventId(request.headers.get("last-event-id")),
+        lastEventId: lastEventId(headers.get("last-event-id")),
       },
       rules: rulesFor(route, verification),
       call: originCall(intent, trace, bytes.byteLength > 0),
@@ -115,7 +115,7 @@ async function exchangeOf(
   };
 }
 
-function uploadOf({ headers }: Request, { fingerprint, maxRequestBodyBytes }: Route, parts: FingerprintParts): Upload {
+function uploadOf(headers: HeadersView, { fingerprint, maxRequestBodyBytes }: Route, parts: FingerprintParts): Upload {
   return {
     fingerprintParts: fingerprint.body === "none" ? null : parts,
     length: declaredLength(headers),

@@ -51,7 +51,7 @@ export function verificationOf(intent: ExchangeIntent): Verification | null {
 }
 
 /** All but `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
-function forwardedHeaders({ request: { headers }, url, route, key }: ExchangeIntent, trace: Trace | null): HeaderPairs {
+function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: Trace | null): HeaderPairs {
   const { forwardKey, origin } = route;
   const forwarded = forwardedFor(url, headers, route.trustForwarded);
   const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));

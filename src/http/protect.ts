@@ -81,11 +81,11 @@ function canSendBody({ rest, body: { buffer } }: ExchangeRequest): boolean {
 }
 
 function beginSpan(
-  { request, route }: Pick<ExchangeIntent, "request" | "route">,
+  { headers, route }: Pick<ExchangeIntent, "headers" | "route">,
   reporter: ExchangeReporter,
 ): ExchangeSpan {
   const { path, log, serverTiming } = route;
-  const trace = parseTraceparent(request.headers.get(TRACEPARENT_HEADER));
+  const trace = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   return reporter.begin({ route: path, recordId: null, telemetry: { log, serverTiming, trace } });
 }
 
