@@ -2,9 +2,19 @@ import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 
 /** In short among the others, whole in the project `long`. */
-const SHORTENED = ["bodies/bytes", "contract/differential", "contract/fuzz", "failures/crash", "failures/long-call"];
+const SHORTENED = [
+  "bodies/bytes",
+  "contract/differential",
+  "contract/fuzz",
+  "failures/crash",
+  "failures/long-call",
+  "layouts/clock",
+  "layouts/ends",
+  "layouts/mixed",
+  "layouts/old-code",
+];
 
-/** Only in the project `long`: what each of them proves is touched by a quicker test too. */
+/** Only in the project `long`, because they take long: continuous integration runs them, `npm test` does not. */
 const ONLY_LONG = [
   "bodies/bucket",
   "bodies/early-answers",

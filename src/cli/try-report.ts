@@ -55,7 +55,7 @@ export function trialJson({ method, url, key, answers, diagnosis }: Trial): obje
     method,
     url,
     key,
-    verdict: diagnosis.code,
+    diagnosis: diagnosis.code,
     works: diagnosis.works,
     happened: diagnosis.happened,
     advice: diagnosis.advice,

@@ -34,7 +34,7 @@ export function defineTry(command: Command): Command {
     .option("--mismatch", "after a correct replay, also send the same key with another body, which must be refused")
     .option("--timeout <DURATION>", "how long to wait for each answer", "60s")
     .option("-y, --yes", "do not ask before sending")
-    .option("--json", "print one JSON object: {verdict, works, happened, advice, answers, ...}")
+    .option("--json", "print one JSON object: {diagnosis, works, happened, advice, answers, ...}")
     .addHelpText(
       "after",
       "\nExit codes: 0 the request is protected, 1 it is not, or that is not proved, 2 wrong arguments, not confirmed,\n" +

@@ -2,15 +2,22 @@
 // reports where each was written, because the setting to change is often not the one that was written last. Must skip every
 // relation in which a setting is itself invalid.
 
+import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { NoResult } from "../core/verdict.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import type { SettingsReading } from "./read-settings.ts";
-import { mergeSettings } from "./resolve.ts";
+import {
+  type PlacedLayouts,
+  previousScopeProblem,
+  previousShardsProblem,
+  sharedLayoutProblems,
+} from "./layout-checks.ts";
+import { layoutsOf, mergeSettings } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import type { FullSettings, Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
-import { KEY_FORMAT_DEFAULTS, longestKey, MAX_KEY_LENGTH } from "./settings-key.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import { findShadows } from "./shadowing.ts";
 import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
@@ -43,6 +50,7 @@ export function crossCheck(
   hasBinding: (name: string) => boolean,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
+  const placed: PlacedLayouts[] = [];
   for (const route of routes) {
     const inForce = settingsInForce(defaults, route);
     problems.push(
@@ -52,9 +60,15 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce),
       ...openProblems(inForce),
+      ...scopeProblems(inForce),
     );
+    const layouts = layoutProblems(inForce);
+    problems.push(...layouts);
+    const { all, isKnown } = inForce;
+    if (layouts.length === 0 && isKnown(...LAYOUT_SETTINGS))
+      placed.push({ place: route.name, layouts: layoutsOf(all) });
   }
-  return [...problems, ...shadowProblems(defaults, routes)];
+  return [...problems, ...sharedLayoutProblems(placed), ...shadowProblems(defaults, routes)];
 }
 
 function settingsInForce(defaults: Layer, route: RouteDraft): InForce {
@@ -156,6 +170,21 @@ function openProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[
   if (all.on_store_failure !== "open" || all.unknown === "retry") return [];
   const message = `must not be "open" with unknown = "${all.unknown}", because a request that is forwarded unprotected may take effect twice`;
   return [{ path: `${place("on_store_failure", "unknown")}.on_store_failure`, message: `${message}: write "closed"` }];
+}
+
+/** The settings that make a route's layouts. */
+const LAYOUT_SETTINGS = ["shards", "jurisdiction", "previous_shards"] as const;
+
+function layoutProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+  if (!isKnown(...LAYOUT_SETTINGS)) return [];
+  const message = previousShardsProblem(layoutsOf(all), all.previous_shards);
+  return message === null ? [] : [{ path: `${place(...LAYOUT_SETTINGS)}.previous_shards`, message }];
+}
+
+function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+  if (!isKnown("scope", "previous_scope")) return [];
+  const message = previousScopeProblem(all.scope, all.previous_scope);
+  return message === null ? [] : [{ path: `${place("scope", "previous_scope")}.previous_scope`, message }];
 }
 
 function bindingProblems(

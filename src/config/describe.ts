@@ -28,8 +28,9 @@ export function describeConfig(config: Config): string {
 }
 
 /** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */
-export function flatRoute({ rules: { policy, lists, ...rules }, ...route }: Route): object {
-  return { ...route, ...policy, ...lists, ...rules };
+export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...route }: Route): object {
+  const previousShards = layouts.elders.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
+  return { ...route, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
 }
 
 function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route): readonly string[] {

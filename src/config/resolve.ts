@@ -2,6 +2,7 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
+import type { Layouts } from "./layout.ts";
 import type { Config, Origin, Route, RouteRules } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
@@ -45,10 +46,9 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     path,
     methods: settings.methods,
     origin,
-    shards: settings.shards,
-    locationHint: settings.location_hint ?? null,
-    jurisdiction: settings.jurisdiction ?? null,
+    layouts: layoutsOf(settings),
     scope: scopeOf(settings.scope, origin),
+    previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
     key: settings.key,
     headers: settings.headers,
     keyFormat: {
@@ -65,6 +65,20 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     log: settings.log,
     serverTiming: settings.server_timing,
   };
+}
+
+/** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */
+export function layoutsOf(
+  settings: Pick<FullSettings, "shards" | "jurisdiction" | "location_hint" | "previous_shards">,
+): Layouts {
+  const locationHint = settings.location_hint ?? null;
+  const jurisdiction = settings.jurisdiction ?? null;
+  const elders = settings.previous_shards.map((entry) =>
+    typeof entry === "object"
+      ? { ...entry, jurisdiction: entry.jurisdiction === "none" ? null : entry.jurisdiction, locationHint }
+      : { shards: entry, jurisdiction, locationHint },
+  );
+  return { own: { shards: settings.shards, jurisdiction, locationHint }, elders };
 }
 
 function rulesOf(settings: FullSettings): RouteRules {

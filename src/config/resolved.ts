@@ -4,8 +4,8 @@
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
-import type { BodyForm, DuplicateRule, Jurisdiction, KeyRule } from "./words.ts";
-import type { LocationHint, OperatorListener, StoreFailureRule } from "./words.ts";
+import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, StoreFailureRule } from "./words.ts";
+import type { Layouts } from "./layout.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
@@ -19,8 +19,6 @@ export type ForwardKey =
   | { readonly kind: "client" }
   | { readonly kind: "none" }
   | { readonly kind: "step"; readonly step: string };
-
-export type Shards = number | "per-key";
 
 /** The part of a route that decides how an exchange runs in its shard. The message to the shard carries it. */
 export interface RouteRules {
@@ -48,12 +46,11 @@ export interface Route {
   /** Upper case. */
   readonly methods: readonly string[];
   readonly origin: Origin;
-  readonly shards: Shards;
-  readonly locationHint: LocationHint | null;
-  /** `null`: anywhere. */
-  readonly jurisdiction: Jurisdiction | null;
+  readonly layouts: Layouts;
   /** Empty: the key alone names the record (`scope = ["none"]`). Has `host` wherever the host reaches the origin. */
   readonly scope: readonly ScopePart[];
+  /** The scopes under which older records, or those of older deployments, may be found; oldest first. */
+  readonly previousScopes: readonly (readonly ScopePart[])[];
   readonly key: KeyRule;
   /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
   readonly headers: readonly string[];
@@ -91,9 +88,4 @@ export interface ConfigProblem {
   readonly path: string;
   /** What is wrong, and what to write instead. */
   readonly message: string;
-}
-
-/** A name for the set of objects that keep the route's records: routes with the same name share their objects. */
-export function shardSet({ shards, jurisdiction }: Pick<Route, "shards" | "jurisdiction">): string {
-  return `${shards} ${jurisdiction}`;
 }

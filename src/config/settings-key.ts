@@ -3,14 +3,12 @@
 
 import * as v from "valibot";
 
+import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { ForwardKey } from "./resolved.ts";
 import { choice, defaultsOf, headerNames, lowerCase, parsed, sameName, setting, whole } from "./setting-kinds.ts";
 import { parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { BODY_FORMS, KEY_RULES } from "./words.ts";
 import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
-
-/** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
-export const MAX_KEY_LENGTH = 255;
 
 /** The longest key that a route accepts: the origin gets it with the step's name added, and that is a key too. */
 export function longestKey(forwardKey: ForwardKey): number {
@@ -70,6 +68,27 @@ export const FINGERPRINT_DEFAULTS = v.parse(
   defaultsOf(fingerprintEntries),
 );
 
+/** Each costs a first request one row written, and one erased. */
+const MAX_PREVIOUS_SCOPES = 4;
+
+const PREVIOUS_SCOPE_MESSAGE = 'must be a list of earlier values of scope: write [["header:authorization"]]';
+
+/** One value of `scope`. */
+function scope(message: string) {
+  return v.pipe(
+    v.array(
+      v.pipe(
+        v.string('must be text: write "header:authorization"'),
+        v.metadata({ pattern: SCOPE_PATTERN }),
+        parsed(parseScopeEntry),
+      ),
+      message,
+    ),
+    v.metadata({ minItems: 1 }),
+    parsed<(ScopePart | null)[], readonly ScopePart[]>(parseScope),
+  );
+}
+
 export const keySettings = {
   key: setting(choice(KEY_RULES), {
     description: 'Whether a request needs a key. With `"optional"`, a request without one passes unprotected.',
@@ -87,26 +106,30 @@ export const keySettings = {
     default: {},
     onChange: "applies at once",
   }),
-  scope: setting(
+  scope: setting(scope('must be a list: write ["header:authorization"]'), {
+    description:
+      "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
+      "the origin is a binding or the zone's own.",
+    takes: SCOPE_FORMS,
+    default: ["header:authorization"],
+    onChange: "**names other records**: append the old value to `previous_scope`, or older keys are not found",
+  }),
+  previous_scope: setting(
     v.pipe(
-      v.array(
-        v.pipe(
-          v.string('must be text: write "header:authorization"'),
-          v.metadata({ pattern: SCOPE_PATTERN }),
-          parsed(parseScopeEntry),
-        ),
-        'must be a list: write ["header:authorization"]',
+      v.array(scope(PREVIOUS_SCOPE_MESSAGE), PREVIOUS_SCOPE_MESSAGE),
+      v.metadata({ maxItems: MAX_PREVIOUS_SCOPES }),
+      v.maxLength(
+        MAX_PREVIOUS_SCOPES,
+        `must have at most ${MAX_PREVIOUS_SCOPES} entries: leave out those whose records have expired`,
       ),
-      v.metadata({ minItems: 1 }),
-      parsed<(ScopePart | null)[], readonly ScopePart[]>(parseScope),
     ),
     {
       description:
-        "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
-        "the origin is a binding or the zone's own.",
-      takes: SCOPE_FORMS,
-      default: ["header:authorization"],
-      onChange: "**names other records: older keys are not found**",
+        "Earlier values of `scope`, oldest first. Records of these scopes are found as before, and deployments that use " +
+        "one of them find new records. Never list a scope that showed one caller's records to another.",
+      takes: "a list of values of `scope`",
+      default: [],
+      onChange: "applies at once; **records of a scope that is taken out are not found**",
     },
   ),
   fingerprint: setting(

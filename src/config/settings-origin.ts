@@ -2,14 +2,37 @@
 
 import * as v from "valibot";
 
+import { LETTERED_SHARDS_PATTERN, MAX_SHARDS, parseShards, SHARDS_MESSAGE } from "./layout.ts";
 import { choice, parsed, setting } from "./setting-kinds.ts";
 import { BINDING_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
 import { JURISDICTIONS, LOCATION_HINTS } from "./words.ts";
 
-/** At 300 ms per call, more than a million first requests per second. */
-const MAX_SHARDS = 65_536;
+/** Each listed layout may cost a first request one call more, and a request goes from object to object eight times at most. */
+const MAX_PREVIOUS = 6;
 
-const SHARDS_MESSAGE = `must be a whole number from 1 to ${MAX_SHARDS}, or "per-key": write 64`;
+const PREVIOUS_MESSAGE =
+  'must be a list of earlier values of shards: write [64], or [{ shards = 64, jurisdiction = "none" }]';
+
+/** One value of `shards`. */
+function shards() {
+  return v.pipe(
+    v.union(
+      [
+        v.pipe(v.number(), v.metadata({ type: "integer", minimum: 1, maximum: MAX_SHARDS })),
+        v.literal("per-key"),
+        v.pipe(v.string(), v.metadata({ pattern: LETTERED_SHARDS_PATTERN })),
+      ],
+      SHARDS_MESSAGE,
+    ),
+    parsed(parseShards),
+  );
+}
+
+/** A layout with its jurisdiction. Both members are needed, so that the entry means the same whatever is in force. */
+const previousLayout = v.strictObject(
+  { shards: shards(), jurisdiction: v.picklist([...JURISDICTIONS, "none"], PREVIOUS_MESSAGE) },
+  PREVIOUS_MESSAGE,
+);
 
 export const originSettings = {
   origin: setting(
@@ -43,23 +66,29 @@ export const originSettings = {
       onChange: "leaves records with the answers that they have",
     },
   ),
-  shards: setting(
+  shards: setting(shards(), {
+    description:
+      'How many Durable Objects share the keys, or `"per-key"` for one object for each key. Letters after the number ' +
+      '(`"64b"`) give the objects other names: for a way back to a number that was left.',
+    takes: `a whole number, 1 to ${MAX_SHARDS}, such a number with letters, or \`"per-key"\``,
+    default: 64,
+    onChange:
+      "**names other objects**: append the old value to `previous_shards`, or older keys are not found, and their retries run again",
+  }),
+  previous_shards: setting(
     v.pipe(
-      v.union(
-        [v.pipe(v.number(), v.metadata({ type: "integer", minimum: 1, maximum: MAX_SHARDS })), v.literal("per-key")],
-        SHARDS_MESSAGE,
-      ),
-      v.check(
-        (value) => value === "per-key" || (Number.isInteger(value) && value >= 1 && value <= MAX_SHARDS),
-        SHARDS_MESSAGE,
-      ),
+      v.array(v.union([shards(), previousLayout], PREVIOUS_MESSAGE), PREVIOUS_MESSAGE),
+      v.metadata({ maxItems: MAX_PREVIOUS }),
+      v.maxLength(MAX_PREVIOUS, `must have at most ${MAX_PREVIOUS} entries: leave out those whose objects are empty`),
     ),
     {
-      description: 'How many Durable Objects share the keys, or `"per-key"` for one object for each key.',
-      takes: `a whole number, 1 to ${MAX_SHARDS}, or \`"per-key"\``,
-      default: 64,
-      onChange:
-        "**names other objects: older keys are not found, so their retries run again**; change it when no retry is due",
+      description:
+        "Earlier values of `shards`, oldest first. Their keys stay where they are until they expire, and a first request " +
+        "costs one call more as long as an older object is not nearly empty. Where `jurisdiction` changed, every entry " +
+        'names its own: `{ shards = 64, jurisdiction = "none" }`.',
+      takes: "a list of values of `shards`, or of tables with `shards` and `jurisdiction`",
+      default: [],
+      onChange: "applies at once; **a layout that is taken out before it is empty is forgotten**",
     },
   ),
   location_hint: setting(choice(LOCATION_HINTS), {
@@ -70,6 +99,6 @@ export const originSettings = {
   jurisdiction: setting(choice(JURISDICTIONS), {
     description: "Where objects run and keep their records, guaranteed. On Cloudflare only.",
     otherwise: "anywhere",
-    onChange: "**names other objects: older keys are not found**, as with `shards`",
+    onChange: "**names other objects**, as with `shards`: append the old layout to `previous_shards`",
   }),
 };

@@ -1,13 +1,24 @@
 // The events that a record's state machine takes, and the replies that it gives. Only life-cycle.ts decides which reply
 // follows which event.
 
+import type { Elsewhere, Home } from "./home.ts";
 import type { Completed, Failed, IdempotencyRecord, Started, Unknown } from "./record.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
 import type { EndReason, NoResult } from "./verdict.ts";
 
 export type LifeCycleEvent =
-  /** A request with the record's key and scope arrived. If it starts an attempt, that attempt gets `attemptId`. */
-  | { readonly type: "request"; readonly fingerprint: Fingerprint; readonly attemptId: AttemptId }
+  /**
+   * A request with the record's key and scope arrived. If it starts an attempt, that attempt gets `attemptId`. `home` says where a
+   * new key begins; a record that exists is here.
+   */
+  | {
+      readonly type: "request";
+      readonly fingerprint: Fingerprint;
+      readonly attemptId: AttemptId;
+      readonly home: Home;
+    }
+  /** An object of a newer layout asks whether there is a record. */
+  | { readonly type: "ask" }
   /** The operation took effect. The answer is the attempt's own or, if `verified`, the origin's answer to a verification. */
   | {
       readonly type: "result";
@@ -53,6 +64,11 @@ export type Reply =
   | { readonly type: "outcome-unknown"; readonly record: Unknown }
   /** To a request: the key was used for a different request. */
   | { readonly type: "mismatch" }
+  /** To a request: there is no record, and none may be claimed here, or not yet. */
+  | { readonly type: "not-here"; readonly home: Elsewhere }
+  /** To `ask`. After `absent` nothing is left of a record, not even an expired one. */
+  | { readonly type: "here" }
+  | { readonly type: "absent" }
   /** To `verify`: ask the origin now. */
   | { readonly type: "ask"; readonly record: Unknown }
   /** To an attempt: it owns the record, and its event counts. */

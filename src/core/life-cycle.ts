@@ -14,7 +14,7 @@ import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } f
  */
 export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
   const current = applyTime(record, now);
-  if (current === null) return stepWithoutRecord(event, policy, now);
+  if (current === null) return stepWithoutRecord(record, event, policy, now);
   switch (event.type) {
     case "request":
       if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "mismatch" });
@@ -36,6 +36,8 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       const asked = afterQuestion(current, current.verifyAt, now);
       return changed(asked, { type: "ask", record: asked });
     }
+    case "ask":
+      return unchanged(record, { type: "here" });
     case "tick":
       return changed(current, { type: "nothing-due" });
     case "release":
@@ -129,10 +131,30 @@ function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Fai
   }
 }
 
-function stepWithoutRecord(event: LifeCycleEvent, policy: Policy, now: EpochMs): Step {
+/** `expired` is the record that has expired, if there was one. */
+function stepWithoutRecord(
+  expired: IdempotencyRecord | null,
+  event: LifeCycleEvent,
+  policy: Policy,
+  now: EpochMs,
+): Step {
   switch (event.type) {
-    case "request":
-      return start(event.fingerprint, event.attemptId, 1, policy, now);
+    case "request": {
+      const { fingerprint, attemptId, home } = event;
+      switch (home.kind) {
+        case "own":
+          return start(fingerprint, attemptId, 1, policy, now);
+        case "moved":
+          // If the expired record stayed, a clock that goes back would replay it while an attempt runs elsewhere.
+          return { record: null, reply: { type: "not-here", home }, deadline: null };
+        case "ask":
+        case "unnamed":
+          return unchanged(expired, { type: "not-here", home });
+      }
+    }
+    case "ask":
+      // As above: the asking object may start an attempt.
+      return { record: null, reply: { type: "absent" }, deadline: null };
     case "result":
     case "refused":
     case "ambiguous":
@@ -181,7 +203,7 @@ function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: 
   return changed(record, { type: "start", record });
 }
 
-type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "verify" | "tick" }>;
+type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "ask" | "verify" | "tick" }>;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
 function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {

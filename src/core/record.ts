@@ -82,4 +82,5 @@ export type IdempotencyRecord = Started | Failed | Unknown | Completed;
 export type RecordState = IdempotencyRecord["state"];
 
 /** A record without a result and without an attempt that is known to run. */
-export type OpenState = (Failed | Unknown)["state"];
+export const OPEN_STATES = ["failed", "unknown"] as const satisfies readonly (Failed | Unknown)["state"][];
+export type OpenState = (typeof OPEN_STATES)[number];

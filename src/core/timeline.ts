@@ -99,6 +99,7 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "resolve":
     case "forget":
     case "request":
+    case "ask":
     case "renew":
     case "verify":
     case "tick":
@@ -125,6 +126,7 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
     case "forget":
       return { type: "change", action: event.type, at: now, by: event.by, reason: event.reason };
     case "request":
+    case "ask":
     case "renew":
     case "verify":
     case "tick":

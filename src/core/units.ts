@@ -21,6 +21,12 @@ export type AttemptId = string & { readonly [unit]: "AttemptId" };
  */
 export type RecordId = string & { readonly [unit]: "RecordId" };
 
+/** `draft-ietf-httpapi-idempotency-key-header` leaves the length open; this is Onceway's. */
+export const MAX_KEY_LENGTH = 255;
+
+/** The number of a stored body within its shard. No two bodies that exist at the same time have the same. */
+export type BodyNumber = number & { readonly [unit]: "BodyNumber" };
+
 /** The hexadecimal digits of a key's hash: 128 bits, so nobody finds two keys, or two scopes of one key, that share them. */
 export const KEY_HASH_DIGITS = 32;
 
@@ -29,6 +35,7 @@ export const keyHashOf = (id: string): string => id.slice(0, KEY_HASH_DIGITS);
 
 export const epochMs = (value: number): EpochMs => value as EpochMs;
 export const durationMs = (value: number): DurationMs => value as DurationMs;
+export const bodyNumber = (value: number): BodyNumber => value as BodyNumber;
 export const fingerprint = (value: string): Fingerprint => value as Fingerprint;
 export const attemptId = (value: string): AttemptId => value as AttemptId;
 export const recordId = (value: string): RecordId => value as RecordId;

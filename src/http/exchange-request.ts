@@ -1,7 +1,8 @@
 // From a request with a key to the exchange that the shard runs: its scope, body and fingerprint are read here. Nothing is
 // sent before all of the request has been found good.
 
-import { type Route, type RouteRules, shardSet } from "../config/resolved.ts";
+import { type Layout, layoutName } from "../config/layout.ts";
+import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { attemptId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
@@ -12,8 +13,9 @@ import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
+import type { NamedElder } from "./hops.ts";
 import type { ExchangeIntent } from "./intent.ts";
-import { type ExchangeRequest, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
+import { type ExchangeRequest, type NamesIn, type Upload, type Verification, WHOLE_BODY_BYTES } from "./message.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
@@ -84,8 +86,10 @@ async function exchangeOf(
     headers: route.fingerprint.headers.map((name) => headers.get(name)),
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
-  const [id, fingerprint] = await Promise.all([
-    nameRecord(key.key, scope, shardSet(route)),
+  const { own, elders } = route.layouts;
+  const namesIn: NamesIn = async (layout) => [await nameRecord(key.key, scope, layoutName(layout))];
+  const [[id], fingerprint] = await Promise.all([
+    namesIn(own),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
     fingerprintRequest(parts, bytes, route.fingerprint.body),
   ]);
@@ -106,13 +110,21 @@ async function exchangeOf(
       call: originCall(intent, trace, bytes.byteLength > 0),
       verification,
       telemetry: { log, serverTiming, trace },
+      layout: own,
+      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
+    namesIn,
     body: bytes,
     rest: body.kind === "whole" ? null : body.rest,
     free: () => {
       if (body.kind === "whole") body.body.free();
     },
   };
+}
+
+/** Layouts with the names that a request's record has there. */
+export function namedElders(layouts: readonly Layout[], namesIn: NamesIn): Promise<readonly NamedElder[]> {
+  return Promise.all(layouts.map(async (layout) => ({ layout, recordIds: await namesIn(layout) })));
 }
 
 function uploadOf(headers: HeadersView, { fingerprint, maxRequestBodyBytes }: Route, parts: FingerprintParts): Upload {

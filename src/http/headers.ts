@@ -50,8 +50,12 @@ export const REPLAYED_HEADER = "Idempotent-Replayed";
 export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
 /** From a shard to the Worker: the replay is small enough to be cached there. No client ever sees it. */
 export const SMALL_HEADER = "Idempotency-Small";
+/** From a shard to the Worker: the exchange belongs to another object (message.ts). No client ever sees it. */
+export const MOVED_HEADER = "Onceway-Moved";
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER, SMALL_HEADER].map((name) => name.toLowerCase()),
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER, SMALL_HEADER, MOVED_HEADER].map((name) =>
+    name.toLowerCase(),
+  ),
 );
 
 /**

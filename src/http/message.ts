@@ -2,6 +2,7 @@
 // never passed on: none of its headers, its URL or its abort signal becomes part of the call to the shard. A message is
 // the length of its head (32 bits, big-endian), the head as JSON, and then the request's body.
 
+import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
 import type { BodyForm } from "../config/words.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
@@ -9,6 +10,7 @@ import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
+import type { AbsentWord, NamedElder } from "./hops.ts";
 
 /**
  * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
@@ -17,6 +19,20 @@ import type { HeaderPairs } from "./headers.ts";
 export const EXCHANGE_URL = "https://key-shard/exchange";
 export const OFFER_URL = "https://key-shard/offer";
 export const UPLOAD_URL = "https://key-shard/upload";
+
+/**
+ * The same for messages with elders. An object whose code is older than elders must not claim without asking them, and it
+ * refuses URLs that it does not know.
+ */
+export const EXCHANGE_2_URL = "https://key-shard/2/exchange";
+export const OFFER_2_URL = "https://key-shard/2/offer";
+export const UPLOAD_2_URL = "https://key-shard/2/upload";
+
+/** Where the home of a key is asked for, with a head alone, before a body is sent that can be sent only once. */
+export const LOCATE_URL = "https://key-shard/locate";
+
+/** Where an object asks its elder. */
+export const ASK_URL = "https://key-shard/ask";
 
 /** The call to the origin without the attempt's number, which only the record knows. */
 export interface OriginCall {
@@ -85,13 +101,23 @@ export interface ExchangeHead {
   /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
   readonly telemetry: Telemetry;
+  /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
+  readonly layout?: Layout;
+  /** The layouts before it, oldest first; only in messages to the URLs for elders. */
+  readonly elders?: readonly NamedElder[];
+  /** What elders have said about the key already. */
+  readonly absent?: readonly AbsentWord[];
 }
 
 export type ExchangeMessage = Message<ExchangeHead>;
 
+/** The names that the request's record has, or would have, in a layout: its own, then those of older scopes. */
+export type NamesIn = (layout: Layout) => Promise<readonly [RecordId, ...RecordId[]]>;
+
 /** What the Worker sends: a whole message, or the beginning of one and a reader for the rest of its body. */
 export interface ExchangeRequest extends ExchangeMessage {
   readonly rest: BodyReader | null;
+  readonly namesIn: NamesIn;
   /** Frees the memory of `body`, which cannot be sent afterwards. May be called more than once. */
   free(): void;
 }

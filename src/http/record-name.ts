@@ -1,16 +1,16 @@
 // Names a record. The first half of the name depends only on the key, so that an operator who knows a key can find its records
-// and their shard; the second half depends on the key, its scope and the set of objects. Both are digests, so that no key
+// and their shard; the second half depends on the key, its scope and the layout. Both are digests, so that no key
 // appears in a log or in the name of an object.
 
 import { keyHashOf, type RecordId, recordId } from "../core/units.ts";
 import { digest } from "./digest.ts";
 
 /**
- * The name of the record of `key` in the scope with these values. `shardSet` names the set of objects that keeps it. Another set
+ * The name of the record of `key` in the scope with these values. `layout` names the set of objects that keeps it. Another layout
  * may have a record for the same key and scope, and an operator's command must mean only one of them.
  */
-export async function nameRecord(key: string, scope: readonly (string | null)[], shardSet: string): Promise<RecordId> {
-  const [ofKey, ofRecord] = await Promise.all([keyHash(key), digest([key, ...scope, shardSet])]);
+export async function nameRecord(key: string, scope: readonly (string | null)[], layout: string): Promise<RecordId> {
+  const [ofKey, ofRecord] = await Promise.all([keyHash(key), digest([key, ...scope, layout])]);
   return recordId(ofKey + keyHashOf(ofRecord));
 }
 

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 
 import { OUTCOMES } from "../core/outcome.ts";
+import { OPEN_STATES } from "../core/record.ts";
 import {
   A_TIME,
   about,
@@ -23,7 +24,7 @@ const openCountEntries = {
   failed: about(count, "Records whose next request starts another attempt.", 0),
   unknown: about(count, "Records whose outcome is unknown.", 1),
   atLeast: about(
-    v.array(words(["failed", "unknown"])),
+    v.array(words(OPEN_STATES)),
     "Which of these counts may be larger: a shard counts at most 10,000 records of a state.",
     [],
   ),

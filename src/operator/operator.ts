@@ -1,7 +1,7 @@
 // What an operator can see and do. The API and the console both use this interface. Times are milliseconds since the epoch
 // here, and ISO 8601 text in the API.
 
-import type { IdempotencyRecord } from "../core/record.ts";
+import { type IdempotencyRecord, OPEN_STATES } from "../core/record.ts";
 import type { Change, TimelineEvent } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
@@ -81,7 +81,7 @@ export function openCounts(shards: readonly ShardCountsView[]): OpenCounts {
     inFlight: sum("inFlight"),
     failed: sum("failed"),
     unknown: sum("unknown"),
-    atLeast: (["failed", "unknown"] as const).filter((of) => shards.some(({ atLeast }) => atLeast.includes(of))),
+    atLeast: OPEN_STATES.filter((of) => shards.some(({ atLeast }) => atLeast.includes(of))),
   };
 }
 

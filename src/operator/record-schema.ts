@@ -4,6 +4,7 @@
 
 import * as v from "valibot";
 
+import { UNKNOWN_RULES } from "../core/record.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import { CHANGES, givenResponseEntries, RECORD_STATES, reasonSchema as plainReason } from "./request-schema.ts";
 import {
@@ -101,7 +102,7 @@ const descriptionSchema = v.object({
 });
 
 const policySchema = v.object({
-  unknown: about(words(["retry", "hold", "verify"]), "What follows an attempt with an unknown outcome.", "hold"),
+  unknown: about(words(UNKNOWN_RULES), "What follows an attempt with an unknown outcome.", "hold"),
   lockMs: about(count, "How long an attempt owns its key, in milliseconds.", 40_000),
   retentionMs: about(count, "How long a finished record is kept, in milliseconds.", 86_400_000),
 });

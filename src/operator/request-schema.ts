@@ -4,20 +4,21 @@
 
 import * as v from "valibot";
 
-import type { IdempotencyRecord } from "../core/record.ts";
+import type { RecordState } from "../core/record.ts";
 import type { Change } from "../core/timeline.ts";
+import { MAX_KEY_LENGTH } from "../core/units.ts";
 
-export const RECORD_STATES = [
-  "started",
-  "failed",
-  "unknown",
-  "completed",
-] as const satisfies readonly IdempotencyRecord["state"][];
+export const RECORD_STATES = ["started", "failed", "unknown", "completed"] as const satisfies readonly RecordState[];
 
 export const CHANGES = ["release", "resolve", "forget"] as const satisfies readonly Change[];
 
 /** Limits of a list request. A route travels in a header, percent-encoded, so its length counts in characters. */
-export const LIST_LIMITS = { defaultLimit: 50, maxLimit: 500, maxRouteLength: 512, maxKeyLength: 255 } as const;
+export const LIST_LIMITS = {
+  defaultLimit: 50,
+  maxLimit: 500,
+  maxRouteLength: 512,
+  maxKeyLength: MAX_KEY_LENGTH,
+} as const;
 
 /** The first eight digits name the shard. */
 export const ID_PREFIX = /^[0-9a-f]{8,64}$/;

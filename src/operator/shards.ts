@@ -1,29 +1,27 @@
 // Which objects keep records, according to the configuration. Routes that differ in number of shards or jurisdiction have
 // different objects.
 
-import { type Route, shardSet } from "../config/resolved.ts";
+import { type Layout, layoutName, shardCount } from "../config/layout.ts";
+import type { Route } from "../config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../core/units.ts";
-import { shardName, type ShardPlace } from "../shard/shard-place.ts";
-
-type Group = Pick<Route, "shards" | "jurisdiction" | "locationHint">;
+import { placeOf, type ShardPlace } from "../shard/shard-place.ts";
 
 const NOWHERE: ShardPlace = { name: "shard-0-of-1", jurisdiction: null, locationHint: null };
 
 export class ShardPlaces {
-  /** One route for each set of objects. */
-  readonly #groups: readonly Group[];
+  readonly #layouts: readonly Layout[];
 
   constructor(routes: readonly Route[]) {
-    const bySet = routes.toReversed().map((route) => [shardSet(route), route] as const);
-    this.#groups = [...new Map(bySet).values()];
+    const byName = routes.toReversed().map(({ layouts }) => [layoutName(layouts.own), layouts.own] as const);
+    this.#layouts = [...new Map(byName).values()];
   }
 
   /** All except the objects of routes with one object per key, which cannot be enumerated. */
   get listed(): readonly ShardPlace[] {
-    return this.#groups.flatMap((group) =>
-      group.shards === "per-key"
-        ? []
-        : Array.from({ length: group.shards }, (_, number) => placeIn(group, `shard-${number}-of-${group.shards}`)),
+    return this.#layouts.flatMap((layout) =>
+      Array.from({ length: shardCount(layout.shards) ?? 0 }, (_, number) =>
+        placeIn(layout, `shard-${number}-of-${layout.shards}`),
+      ),
     );
   }
 
@@ -35,8 +33,8 @@ export class ShardPlaces {
 
   /** Keeps no records, only the operators' own state, so that no failing shard affects it. */
   get operators(): ShardPlace {
-    const [group] = this.#groups;
-    return group === undefined ? NOWHERE : placeIn(group, "operators");
+    const [layout] = this.#layouts;
+    return layout === undefined ? NOWHERE : placeIn(layout, "operators");
   }
 
   /**
@@ -44,14 +42,12 @@ export class ShardPlaces {
    * hash, so a shorter prefix finds none.
    */
   of(idPrefix: string): readonly ShardPlace[] {
-    return this.#groups.flatMap((group) =>
-      group.shards === "per-key" && idPrefix.length < KEY_HASH_DIGITS
-        ? []
-        : [placeIn(group, shardName(idPrefix, group.shards))],
+    return this.#layouts.flatMap((layout) =>
+      layout.shards === "per-key" && idPrefix.length < KEY_HASH_DIGITS ? [] : [placeOf(idPrefix, layout)],
     );
   }
 }
 
-function placeIn({ jurisdiction, locationHint }: Group, name: string): ShardPlace {
+function placeIn({ jurisdiction, locationHint }: Layout, name: string): ShardPlace {
   return { name, jurisdiction, locationHint };
 }

@@ -6,8 +6,10 @@ import { dirname, resolve } from "node:path";
 import type { TomlTable } from "smol-toml";
 
 import type { CheckedEnvironment } from "../config/check-file.ts";
+import type { Layout } from "../config/layout.ts";
 import { isTable, type Table } from "../config/read-settings.ts";
 import type { Config, ConfigProblem, Origin } from "../config/resolved.ts";
+import type { ScopePart } from "../config/scope-part.ts";
 import type { Compatibility, Json, ObjectBinding } from "./workerd-config.ts";
 
 export interface SelfHosting {
@@ -58,12 +60,24 @@ export function listenerProblems({ operatorListener }: Config, operatorPort: num
 
 function problemsOf(config: Config): readonly ConfigProblem[] {
   const problems = originProblems("IDEMPOTENCY", config.origin);
-  for (const { name, origin, scope, jurisdiction } of config.routes) {
+  for (const { name, origin, scope, previousScopes, layouts } of config.routes) {
     if (!isSame(origin, config.origin)) problems.push(...originProblems(name, origin));
-    if (scope.some(({ kind }) => kind === "ip")) problems.push({ path: `${name}.scope`, message: IP_MESSAGE });
-    if (jurisdiction !== null) problems.push({ path: `${name}.jurisdiction`, message: JURISDICTION_MESSAGE });
+    if (usesAddress(scope)) problems.push({ path: `${name}.scope`, message: IP_MESSAGE });
+    if (previousScopes.some(usesAddress)) problems.push({ path: `${name}.previous_scope`, message: IP_MESSAGE });
+    if (isPlaced(layouts.own)) problems.push({ path: `${name}.jurisdiction`, message: JURISDICTION_MESSAGE });
+    if (layouts.elders.some(isPlaced) && !isPlaced(layouts.own)) {
+      problems.push({ path: `${name}.previous_shards`, message: JURISDICTION_MESSAGE });
+    }
   }
   return problems;
+}
+
+function usesAddress(scope: readonly ScopePart[]): boolean {
+  return scope.some(({ kind }) => kind === "ip");
+}
+
+function isPlaced({ jurisdiction }: Layout): boolean {
+  return jurisdiction !== null;
 }
 
 /** Only Cloudflare overwrites the `CF-Connecting-IP` that a client sends. Elsewhere any client could claim any address. */

@@ -44,11 +44,7 @@ export interface WorkerdSetup {
 
 export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
   const { compatibility } = setup;
-  const variables = Object.entries(setup.vars).map(([name, value]) =>
-    typeof value === "string"
-      ? `(name = ${quote(name)}, text = ${quote(value)})`
-      : `(name = ${quote(name)}, json = ${quote(JSON.stringify(value))})`,
-  );
+  const variables = variableList(setup.vars);
   const secrets = setup.secrets.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
   const objects = setup.objects.map(
     ({ name, className }) => `(name = ${quote(name)}, durableObjectNamespace = ${quote(className)})`,
@@ -75,10 +71,10 @@ ${sockets.map((socket) => `    ${socket},\n`).join("")}  ],
 
 const gateway :Workerd.Worker = (
   modules = [
-${(await modules(setup.modulesDir)).map((module) => `    ${module},\n`).join("")}  ],
+${(await moduleList(setup.modulesDir)).map((module) => `    ${module},\n`).join("")}  ],
   compatibilityDate = ${quote(compatibility.date)},
   compatibilityFlags = [${flags}],
-  durableObjectNamespaces = [${classes.map(namespace).join(", ")}],
+  durableObjectNamespaces = [${classes.map(objectNamespace).join(", ")}],
   durableObjectStorage = (localDisk = "state"),
   globalOutbound = "internet",
   bindings = [
@@ -87,16 +83,25 @@ ${bindings.map((binding) => `    ${binding},\n`).join("")}  ],
 `;
 }
 
+/** Variables as bindings. */
+export function variableList(vars: Readonly<Record<string, Json>>): string[] {
+  return Object.entries(vars).map(([name, value]) =>
+    typeof value === "string"
+      ? `(name = ${quote(name)}, text = ${quote(value)})`
+      : `(name = ${quote(name)}, json = ${quote(JSON.stringify(value))})`,
+  );
+}
+
 /** The unique key names the objects' folder in the state directory and is part of every object's id, so it must never change. */
-function namespace(className: string): string {
+export function objectNamespace(className: string): string {
   return `(className = ${quote(className)}, uniqueKey = ${quote(`onceway-${className}`)}, enableSql = true)`;
 }
 
-/** The first module is the main one. */
-async function modules(modulesDir: string): Promise<string[]> {
+/** The first module is the main one. `from` is the folder as seen from the configuration's file: `""` or `"folder/"`. */
+export async function moduleList(modulesDir: string, from = ""): Promise<string[]> {
   const names = (await readdir(modulesDir)).filter((name) => moduleKind(name) !== null);
   names.sort((a, b) => Number(b === "index.js") - Number(a === "index.js"));
-  return names.map((name) => `(name = ${quote(name)}, ${moduleKind(name)} = embed ${quote(name)})`);
+  return names.map((name) => `(name = ${quote(name)}, ${moduleKind(name)} = embed ${quote(from + name)})`);
 }
 
 /** `null`: not part of the program, such as source maps and wrangler's README. */
@@ -119,7 +124,7 @@ function moduleKind(name: string): string | null {
 }
 
 /** A Cap'n Proto string literal: quotes, backslashes and ASCII control characters are escaped as `\xHH`. */
-function quote(text: string): string {
+export function quote(text: string): string {
   const escaped = text.replaceAll(/["\\\p{Cc}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return code < 0x80 ? `\\x${code.toString(16).padStart(2, "0")}` : character;

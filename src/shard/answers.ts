@@ -24,8 +24,8 @@ import { bytePipe, type Patience } from "./body/byte-pipe.ts";
 import { type BodyPosition, type EventOffsets, START } from "./body/event-offsets.ts";
 import { heldPiece, isFair } from "./body/read-memory.ts";
 import type { RemoteBodies } from "./store/remote-bodies.ts";
-import type { FoundBody, FoundResponse, RowBody } from "./store/response-rows.ts";
-import { rowStream, storedStream } from "./body/stored-stream.ts";
+import type { ChunkedBody, StoredBody, StoredResponse } from "./store/response-rows.ts";
+import { storedStream } from "./body/stored-stream.ts";
 import type { Timers } from "./timers.ts";
 
 /** The status line and the headers of a response. */
@@ -72,7 +72,7 @@ export function attachedAnswer(response: ResponseHead, body: Body, head: Exchang
 /** What a replay is made from. */
 export interface Replayable {
   readonly record: Completed;
-  readonly stored: FoundResponse;
+  readonly stored: StoredResponse;
 }
 
 export interface ReplayPorts {
@@ -100,7 +100,7 @@ export async function replay(
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
-function small(body: FoundBody, { request: { upload, lastEventId, isCached } }: ExchangeHead): HeaderPairs {
+function small(body: StoredBody, { request: { upload, lastEventId, isCached } }: ExchangeHead): HeaderPairs {
   const isSmall = isCached && body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
@@ -109,8 +109,6 @@ function small(body: FoundBody, { request: { upload, lastEventId, isCached } }: 
 export interface BodyStores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
-  /** At most `most` bytes of a body in a row, beginning at byte `from`; `null` when the body is gone. */
-  readRow(body: RowBody, from: number, most: number): Uint8Array | null;
 }
 
 /**
@@ -129,7 +127,7 @@ export async function seenUpTo(
 }
 
 async function findInStored(
-  body: FoundBody,
+  body: StoredBody,
   id: string,
   stores: BodyStores,
   offsets: EventOffsets,
@@ -138,10 +136,8 @@ async function findInStored(
   switch (body.kind) {
     case "inline":
       return findIn(body.bytes, id);
-    case "row":
-      return findIn(stores.readRow(body, 0, body.size) ?? new Uint8Array(), id);
     case "chunks":
-      return findInChunks({ name: body.name, count: body.count }, id, stores.bodies, offsets, caller);
+      return findInChunks(body, id, stores.bodies, offsets, caller);
     case "remote":
       // Not searched, because all of it would have to be read. The client gets the stream from its first byte.
       return START;
@@ -156,23 +152,23 @@ function findIn(bytes: Uint8Array, id: string): BodyPosition {
 
 /** Holds the body, so that it is not erased during the search. */
 export async function findInChunks(
-  { name, count }: { readonly name: string; readonly count: number },
+  { body, count }: Pick<ChunkedBody, "body" | "count">,
   id: string,
   bodies: Bodies,
   offsets: EventOffsets,
   caller: AbortSignal | null,
 ): Promise<BodyPosition> {
-  bodies.hold(name);
+  bodies.hold(body);
   try {
-    return await offsets.find({ name, chunks: count, read: (chunk) => bodies.read(name, chunk) }, id, caller);
+    return await offsets.find({ body, chunks: count, read: (chunk) => bodies.read(body, chunk) }, id, caller);
   } finally {
-    bodies.release(name);
+    bodies.release(body);
   }
 }
 
 /** The bytes of a stored body from a position on; `null` when they are gone. */
 export async function storedBytes(
-  body: FoundBody,
+  body: StoredBody,
   stores: BodyStores,
   from: BodyPosition,
   patience: Patience,
@@ -182,14 +178,9 @@ export async function storedBytes(
     case "inline":
       return body.bytes.subarray(from.bytes);
     // Held, because a replay that has begun may last longer than its record.
-    case "row": {
-      bodies.hold(body.name);
-      const read = (at: number, most: number): Uint8Array | null => stores.readRow(body, at, most);
-      return rowStream(read, body.size, from.bytes, () => bodies.release(body.name), patience);
-    }
     case "chunks":
-      bodies.hold(body.name);
-      return storedStream(bodies, body, from, () => bodies.release(body.name), patience);
+      bodies.hold(body.body);
+      return storedStream(bodies, body, from, () => bodies.release(body.body), patience);
     case "remote": {
       const stream = await remote.open(body.name, from.bytes);
       // Piped, so that an idle reader is disconnected. R2's stream has no length of its own.

@@ -3,7 +3,7 @@
 // attach to a result that has begun to arrive.
 
 import type { Started } from "../core/record.ts";
-import type { EpochMs } from "../core/units.ts";
+import type { BodyNumber, EpochMs } from "../core/units.ts";
 import { judge, type NoResult } from "../core/verdict.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import {
@@ -35,6 +35,8 @@ export interface AttemptPorts {
   /** The body that has just been stored; `null` when the record does not keep one. */
   readonly reopen: (patience: Patience) => Promise<Body | null>;
   readonly bodies: Bodies;
+  /** The body that its claim named. */
+  readonly body: BodyNumber;
   readonly remote: RemoteBodies;
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
@@ -144,8 +146,7 @@ export class Attempt {
       return;
     }
     this.#end = type;
-    // Not stored under the attempt's own name: the record may get a body of that name meanwhile, from a question or an operator.
-    const passed = new PassedBody(response, passingSpool(`${this.id}/passed`, this.#ports, this.#patience));
+    const passed = new PassedBody(response, passingSpool(this.#ports, this.#patience));
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
@@ -179,7 +180,7 @@ export class Attempt {
 
   /** Stores the body as it comes, and sends it as it is stored. `isLate`: HEAD_WAIT_MS has already passed without a first piece. */
   async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
-    const spool = spoolFor(response, this.id, this.#ports, this.#patience);
+    const spool = spoolFor(response, this.#ports.body, this.#ports, this.#patience);
     this.#spool = spool;
     if (isLate) this.#begin(response, spool);
     else void this.#beginWhenReadable(response, spool);
@@ -236,7 +237,7 @@ export class Attempt {
   #storedBody({ chunks, bytes }: Spool): StoredBody {
     if (this.#overflow !== null) return { kind: "remote", name: this.id, size: bytes };
     if (chunks === 0) return { kind: "inline", bytes: EMPTY };
-    return { kind: "chunks", name: this.id, count: chunks, size: bytes };
+    return { kind: "chunks", body: this.#ports.body, count: chunks, size: bytes };
   }
 
   /** Stores a body that has arrived whole with its record; if that fails, the body is sent but not kept. */
@@ -287,7 +288,7 @@ export class Attempt {
     const attachable = this.#attachable();
     if (attachable === null) return null;
     const { bodies, offsets } = this.#ports;
-    const chunks = { name: this.id, count: attachable.spool.chunks };
+    const chunks = { body: this.#ports.body, count: attachable.spool.chunks };
     const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, bodies, offsets, caller));
     // Checked again: during the search it may have broken off or outgrown the ledger.
     const { response, spool } = this.#attachable() ?? {};

@@ -1,41 +1,118 @@
 // The Worker's calls to a shard. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
-// once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin.
+// once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin. While the
+// layout changes, an object may send the Worker on to another one (http/hops.ts), with the same request and attempt id.
 
+import type { Layout } from "../config/layout.ts";
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
+import { namedElders } from "../http/exchange-request.ts";
 import { firstOf } from "../http/first-of.ts";
+import { type Hop, hopIn, type Located } from "../http/hops.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
-import { type ExchangeRequest, encodeMessage, EXCHANGE_URL, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
+import {
+  type ExchangeHead,
+  type ExchangeRequest,
+  encodeMessage,
+  EXCHANGE_2_URL,
+  EXCHANGE_URL,
+  LOCATE_URL,
+  OFFER_2_URL,
+  OFFER_URL,
+  UPLOAD_2_URL,
+  UPLOAD_URL,
+} from "../http/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
 import type { CallShard } from "../http/protect.ts";
-import { type ShardPlace, shardName } from "./shard-place.ts";
+import { placeOf, type ShardPlace } from "./shard-place.ts";
 
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
 
+/** The most objects that one request goes to. More are needed only where two deployments each follow the other. */
+const MAX_HOPS = 8;
+
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
+  /** Whether an object has sent this isolate on, so that the layout changes although the configuration does not say so. */
+  let hasMoved = false;
   return async (route, exchange) => {
-    const { jurisdiction, locationHint } = route;
-    const place = { name: shardName(exchange.head.record.id, route.shards), jurisdiction, locationHint };
-    // A stub that has failed stays broken (platform rule), so each try has its own.
-    const call = (url: string, body: BodyInit): Promise<Response> =>
-      shardStub(namespace, place).fetch(url, { ...OPTIONS, body });
+    let at: Addressed = { layout: route.layouts.own, exchange };
+    let isLocated = exchange.rest === null || (exchange.head.elders === undefined && !hasMoved);
     try {
-      if (exchange.rest === null && exchange.body.byteLength > SMALL_BYTES) {
-        return await withRetries(() => offer(exchange, (stream) => call(OFFER_URL, stream)));
+      for (let hops = 0; hops < MAX_HOPS; hops += 1) {
+        if (!isLocated) {
+          const located = await locate(namespace, at);
+          isLocated = !("kind" in located);
+          hasMoved ||= !isLocated;
+          at = "kind" in located ? await follow(located, at) : located;
+          continue;
+        }
+        const response = await send(namespace, at);
+        const hop = hopIn(response);
+        if (hop === null) return response;
+        hasMoved = true;
+        if (exchange.rest !== null) throw new Error("the key has moved while its body was sent");
+        at = await follow(hop, at);
       }
-      if (exchange.rest === null) {
-        const message = encodeMessage(exchange);
-        return await withRetries(() => call(EXCHANGE_URL, message));
-      }
-      // Not retried: bytes that were read from a stream cannot be sent again.
-      const { stream, taken } = streamMessage(exchange, exchange.rest);
-      return await endAfter(await call(UPLOAD_URL, stream), taken);
+      throw new Error("the key's home was not found");
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });
       return null;
     }
   };
+}
+
+/** A request, and the layout of the object that it goes to. */
+interface Addressed {
+  readonly layout: Layout;
+  readonly exchange: ExchangeRequest;
+}
+
+async function follow(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
+  if (hop.kind === "unreachable") throw new Error("an object of an older layout did not answer");
+  const to = hop.kind === "moved" ? hop.to : layout;
+  const [[id], elders] = await Promise.all([exchange.namesIn(to), namedElders(hop.elders, exchange.namesIn)]);
+  const record = { ...exchange.head.record, id };
+  return { layout: to, exchange: withHead(exchange, { record, layout: to, elders, absent: hop.absent }) };
+}
+
+function withHead(exchange: ExchangeRequest, changes: Partial<ExchangeHead>): ExchangeRequest {
+  return { ...exchange, head: { ...exchange.head, ...changes } };
+}
+
+/** Finds out whether this object is the key's home, before a body is sent that can be sent only once. */
+async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise<Addressed | Hop> {
+  const message = JSON.stringify(at.exchange.head);
+  const response = await withRetries(() => post(namespace, at, LOCATE_URL, message));
+  const hop = hopIn(response);
+  if (hop !== null) return hop;
+  const { absent }: Located = await response.json();
+  return { ...at, exchange: withHead(at.exchange, { absent }) };
+}
+
+async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
+  const { exchange } = at;
+  const hasElders = exchange.head.elders !== undefined;
+  if (exchange.rest !== null) {
+    // Not retried: bytes that were read from a stream cannot be sent again.
+    const { stream, taken } = streamMessage(exchange, exchange.rest);
+    return endAfter(await post(namespace, at, hasElders ? UPLOAD_2_URL : UPLOAD_URL, stream), taken);
+  }
+  if (exchange.body.byteLength > SMALL_BYTES) {
+    const url = hasElders ? OFFER_2_URL : OFFER_URL;
+    return withRetries(() => offer(exchange, (stream) => post(namespace, at, url, stream)));
+  }
+  const message = encodeMessage(exchange);
+  return withRetries(() => post(namespace, at, hasElders ? EXCHANGE_2_URL : EXCHANGE_URL, message));
+}
+
+/** A stub that has failed stays broken (platform rule), so each try has its own. */
+function post(
+  namespace: DurableObjectNamespace,
+  { layout, exchange }: Addressed,
+  url: string,
+  body: BodyInit,
+): Promise<Response> {
+  return shardStub(namespace, placeOf(exchange.head.record.id, layout)).fetch(url, { ...OPTIONS, body });
 }
 
 /** A call that fails within this time after its body was refused is retried with the same bytes. */
@@ -58,8 +135,9 @@ async function offer(
 
 async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer: Promise<Response>): Promise<void> {
   await taken;
+  // Another object may need the body after a hop.
   const isAnswer = answer.then(
-    () => true,
+    (response) => hopIn(response) === null,
     () => false,
   );
   if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();

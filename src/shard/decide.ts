@@ -9,14 +9,14 @@ import type { EpochMs } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { POLL_MS } from "./answers.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
-import type { FoundResponse } from "./store/response-rows.ts";
+import type { StoredResponse } from "./store/response-rows.ts";
 
 export type Action =
   /** Take the request's body, then decide again. */
   | { readonly kind: "take-body" }
   /** Call the origin: the record has been claimed for this attempt. */
   | { readonly kind: "start"; readonly record: Started }
-  | { readonly kind: "replay"; readonly record: Completed; readonly stored: FoundResponse }
+  | { readonly kind: "replay"; readonly record: Completed; readonly stored: StoredResponse }
   /** Follow the answer of the attempt in flight. If it cannot be followed, `waitFor` gives the action instead. */
   | { readonly kind: "attach"; readonly duplicate: Duplicate }
   /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` is the answer if the wait fails. */
@@ -28,6 +28,8 @@ export type Action =
     }
   /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
+  /** The record is claimed in another object, or not before an elder has been asked. */
+  | { readonly kind: "leave" }
   | { readonly kind: "refuse"; readonly problem: ClientProblem };
 
 /** A request that has met an attempt in flight for its record. */
@@ -55,10 +57,12 @@ export interface Situation {
   /** Whether the origin has already been asked for this request. */
   readonly hasAsked: boolean;
   /** The response that the record keeps. */
-  readonly stored: FoundResponse | null;
+  readonly stored: StoredResponse | null;
   /** The attempt that this instance runs for the record. */
   readonly inFlight: AttemptInFlight | undefined;
 }
+
+const LEAVE: Action = { kind: "leave" };
 
 export const TAKE_BODY: Action = { kind: "take-body" };
 
@@ -87,8 +91,12 @@ export function decide(reply: Reply, situation: Situation): Action {
       const refusal = { code: "outcome-unknown", retryAfterMs } as const;
       return verifyAt === null || hasAsked ? refuse(refusal) : { kind: "ask", policy, refusal };
     }
+    case "not-here":
+      return LEAVE;
     case "mismatch":
       return refuse({ code: "key-reused", status: head.rules.mismatchStatus });
+    case "here":
+    case "absent":
     case "ask":
     case "settled":
     case "superseded":

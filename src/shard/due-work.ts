@@ -28,7 +28,7 @@ export function doDueWork(
 ): void {
   const tasks = [
     () => ledger.bodies.eraseSome(),
-    () => ledger.erase(now, ERASE_SLICE),
+    () => ledger.expired.erase(now, ERASE_SLICE),
     () => waitUntil(ledger.remote.eraseOne().catch(logFailure)),
     () => exchanges.meetDeadlines(now),
   ];

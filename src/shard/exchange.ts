@@ -5,6 +5,7 @@
 import type { Origin } from "../config/resolved.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs } from "../core/units.ts";
+import type { Hop } from "../http/hops.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
@@ -18,6 +19,7 @@ import { type EventOffsets, START } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import { type Action, decide, type Duplicate, notKept, refuse, TAKE_BODY, waitFor } from "./decide.ts";
 import type { Heartbeat } from "./heartbeat.ts";
+import { type AskElder, type Elders, type Words, wordsIn } from "./elders.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
@@ -39,12 +41,14 @@ export interface ExchangePorts {
   readonly heartbeat: Heartbeat;
   readonly timers: Timers;
   readonly reporter: ExchangeReporter;
+  readonly askElder: AskElder;
 }
 
 /** What all exchanges of a shard share. */
 export interface Shared extends ExchangePorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
+  readonly elders: Elders;
   readonly questions: Questions;
   readonly offsets: EventOffsets;
   readonly room: WaitingRoom;
@@ -69,6 +73,8 @@ export class Exchange {
   /** For the attempt that this exchange may start. */
   #attemptId: AttemptId;
   #hasAsked = false;
+  /** What elders have said about the key. */
+  readonly #words: Words;
 
   constructor(incoming: Incoming, shared: Shared) {
     const { rules, request } = incoming.head;
@@ -76,13 +82,14 @@ export class Exchange {
     this.#shared = shared;
     this.#giveUpAt = Date.now() + (rules.duplicate === "reject" ? 0 : rules.waitMs);
     this.#attemptId = request.attemptId;
+    this.#words = wordsIn(incoming.head);
   }
 
   /**
    * Performs actions until one gives the answer. There is no `await` between a decision and its action: a claim and the start of
    * its attempt are one turn, so that no other request ever finds a claim without its attempt.
    */
-  async answer(): Promise<ExchangeAnswer> {
+  async answer(): Promise<ExchangeAnswer | Hop> {
     const { head, body, caller } = this.#incoming;
     let action: Action | null = null;
     try {
@@ -130,6 +137,12 @@ export class Exchange {
             action = this.#mayContinue(woken) ? this.#decide() : refuse(action.refusal);
             break;
           }
+          case "leave": {
+            const hop: Hop | null = await waited(this.#incoming.span, this.#shared.elders.leave(head, this.#words));
+            if (hop !== null) return hop;
+            action = this.#decide();
+            break;
+          }
           case "refuse":
             return problemAnswer(head, action.problem);
         }
@@ -146,7 +159,8 @@ export class Exchange {
     const { record, request, rules, verification } = head;
     const { steps } = this.#shared;
     const now = epochMs(Date.now());
-    const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId } as const;
+    const { home } = this.#shared.elders.homing(head, this.#words);
+    const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId, home } as const;
     // The record is claimed only once the body is here, because the body may break off.
     if (!body.isHere && steps.wouldStart(record.id, event, rules.policy, now)) return TAKE_BODY;
     const { entry, reply } = steps.take(record.id, event, rules.policy, now, {
@@ -209,6 +223,7 @@ export class Exchange {
     const attempt = new Attempt(head, record, {
       reopen: (patience) => this.#reopen(record, patience),
       bodies: ledger.bodies,
+      body: ledger.claimedBody(recordId),
       remote: ledger.remote,
       sync,
       timers,

@@ -3,11 +3,13 @@
 import type { ClientProblem } from "../core/problem.ts";
 import { durationMs, earliest, epochMs, type EpochMs, later } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import { hopResponse } from "../http/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { type ExchangeAnswer, problemAnswer } from "./answers.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
+import { Elders } from "./elders.ts";
 import { Exchange, type ExchangePorts, type Shared } from "./exchange.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
@@ -24,6 +26,7 @@ export class Exchanges {
   /** The attempts that this instance is running. */
   readonly attempts = new AttemptsInFlight();
   readonly steps: RecordSteps;
+  readonly elders: Elders;
   readonly #shared: Shared;
 
   constructor(ports: ExchangePorts) {
@@ -36,13 +39,23 @@ export class Exchanges {
     };
     const questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
     const room = new WaitingRoom(ports.timers);
-    this.#shared = { ...ports, attempts, steps: this.steps, questions, room, offsets: new EventOffsets() };
+    this.elders = new Elders({ ...ports, steps: this.steps });
+    const { steps, elders } = this;
+    this.#shared = { ...ports, attempts, steps, elders, questions, room, offsets: new EventOffsets() };
   }
 
   /** Answers one request. `caller` aborts when its client disconnects. */
   async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
     const span = this.#begin(head);
-    return this.#finish(span, await new Exchange({ head, body, caller, span }, this.#shared).answer());
+    const answer = await new Exchange({ head, body, caller, span }, this.#shared).answer();
+    // Not the end of the exchange, which another object reports.
+    return "kind" in answer ? hopResponse(answer) : this.#finish(span, answer);
+  }
+
+  /** Tells a Worker whether this object is the home of a key, before it sends a large body. */
+  async locate(head: ExchangeHead): Promise<Response> {
+    const located = await this.elders.locate(head);
+    return "kind" in located ? hopResponse(located) : Response.json(located);
   }
 
   /** Answers a request that cannot be run. */

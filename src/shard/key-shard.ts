@@ -3,7 +3,20 @@
 // this Worker makes these calls, from parts that no client chooses.
 
 import { epochMs, recordId } from "../core/units.ts";
-import { decodeMessage, EXCHANGE_URL, type ExchangeHead, OFFER_URL, UPLOAD_URL } from "../http/message.ts";
+import { firstOf } from "../http/first-of.ts";
+import type { ElderAnswer, ElderQuestion } from "../http/hops.ts";
+import {
+  ASK_URL,
+  decodeMessage,
+  EXCHANGE_2_URL,
+  EXCHANGE_URL,
+  type ExchangeHead,
+  LOCATE_URL,
+  OFFER_2_URL,
+  OFFER_URL,
+  UPLOAD_2_URL,
+  UPLOAD_URL,
+} from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
@@ -16,6 +29,8 @@ import { Exchanges } from "./exchanges.ts";
 import { ittyDurable, operatorCallUrls } from "./itty.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
+import { shardStub } from "./call-shard.ts";
+import type { ShardPlace } from "./shard-place.ts";
 import {
   type ShardNumbers,
   BODY_URL,
@@ -29,7 +44,7 @@ import { type ListPage, type ListQuery, RecordList } from "./store/record-list.t
 import { bytesBody, offeredBody } from "./body/request-body.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
-import { receive, requestName } from "./body/upload.ts";
+import { receive } from "./body/upload.ts";
 
 /** The URL at which an object calls itself, to stay in memory. */
 const ALIVE_URL = "https://key-shard/alive";
@@ -78,6 +93,7 @@ export class KeyShard extends ittyDurable() {
       waitUntil: this.#waitUntil,
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
+      askElder: (place, question) => askElder(bindingIn(env, "KEY_SHARD"), place, question),
       reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, bindingIn(env, "METRICS")),
     });
     this.#operator = new OperatorCalls({
@@ -101,14 +117,25 @@ export class KeyShard extends ittyDurable() {
 
   async #exchange(url: string, request: Request): Promise<Response> {
     switch (url) {
-      case EXCHANGE_URL: {
+      case EXCHANGE_URL:
+      case EXCHANGE_2_URL: {
         const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
         return this.#exchanges.run(head, bytesBody(body), request.signal);
       }
       case OFFER_URL:
+      case OFFER_2_URL:
         return this.#offer(request);
       case UPLOAD_URL:
+      case UPLOAD_2_URL:
         return this.#upload(request);
+      case LOCATE_URL: {
+        const head: ExchangeHead = await request.json();
+        return this.#exchanges.locate(head);
+      }
+      case ASK_URL: {
+        const question: ElderQuestion = await request.json();
+        return Response.json(this.#exchanges.elders.answer(question));
+      }
       case CHANGE_URL:
         return this.#operator.change(request);
       case BODY_URL:
@@ -134,7 +161,7 @@ export class KeyShard extends ittyDurable() {
     if (body === null) throw new TypeError("an offer without a body");
     const message = new MessageReader(body);
     const head = await message.head();
-    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies, requestName(head)), signal);
+    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), signal);
   }
 
   async #upload({ body, signal }: Request): Promise<Response> {
@@ -194,6 +221,22 @@ export class KeyShard extends ittyDurable() {
   traffic(): readonly OutcomeCounts[] {
     return this.#traffic.outcomes(Date.now());
   }
+}
+
+/** Even a busy object answers within a fraction of this. */
+const ELDER_MS = 5000;
+
+async function askElder(
+  namespace: DurableObjectNamespace | null,
+  place: ShardPlace,
+  question: ElderQuestion,
+): Promise<ElderAnswer> {
+  if (namespace === null) throw new Error("the binding KEY_SHARD does not exist");
+  const call = shardStub(namespace, place).fetch(ASK_URL, { method: "POST", body: JSON.stringify(question) });
+  const response = await firstOf(call, ELDER_MS);
+  if (response === null) throw new Error(`no answer within ${ELDER_MS} ms`);
+  const answer: ElderAnswer = await response.json();
+  return answer;
 }
 
 /** A request of the object to itself. Does nothing when its namespace is bound under another name. */

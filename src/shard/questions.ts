@@ -35,6 +35,8 @@ export class Questions {
   readonly #running = new Map<RecordId, Promise<void>>();
   /** The routes of the questions that the alarm has begun. */
   readonly #begun = new Map<RecordId, string>();
+  /** Records that could not be read, and until when they are left out, so that they keep no other from its turn. */
+  readonly #putOff = new Map<RecordId, EpochMs>();
   /** The route that had its turn last. */
   #lastRoute = "";
   #pausedUntil = epochMs(0);
@@ -64,22 +66,31 @@ export class Questions {
   /** Begins the questions that are due, as many as may be asked at a time. */
   askDue(now: EpochMs): void {
     if (now < this.#pausedUntil) return;
-    const { ledger } = this.#ports;
+    for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
     for (;;) {
-      let hasBegun = false;
-      for (const route of roundRobin(ledger.questions.routes(), this.#lastRoute)) {
+      let isAnyHandled = false;
+      for (const route of roundRobin(this.#ports.ledger.questions.routes(), this.#lastRoute)) {
         if (this.#isFull(route)) continue;
         const due = this.#first(route, now);
-        if (due === null || due.isAsked || due.at > now) continue;
-        const entry = ledger.find(due.id);
-        if (entry === null) continue;
-        this.#begun.set(due.id, route);
-        // Nobody waits for this question; `run` logs its failure.
-        this.run(due.id, entry.record.policy, null).catch(() => undefined);
+        if (due === null || due.isBusy || due.at > now) continue;
+        this.#begin(route, due.id, now);
         this.#lastRoute = route;
-        hasBegun = true;
+        isAnyHandled = true;
       }
-      if (!hasBegun) return;
+      if (!isAnyHandled) return;
+    }
+  }
+
+  #begin(route: string, id: RecordId, now: EpochMs): void {
+    try {
+      const entry = this.#ports.ledger.find(id);
+      if (entry === null) throw new Error("the record is gone");
+      this.#begun.set(id, route);
+      // Nobody waits for this question; `run` logs its failure.
+      this.run(id, entry.record.policy, null).catch(() => undefined);
+    } catch (error) {
+      this.#putOff.set(id, later(now, PAUSE_MS));
+      console.error({ message: "a record could not be asked about", reason: String(error) });
     }
   }
 
@@ -89,7 +100,7 @@ export class Questions {
     for (const route of this.#ports.ledger.questions.routes()) {
       const first = this.#first(route, now);
       // What is being asked, or waits for its turn, continues when a question ends.
-      const isBusy = first === null || first.isAsked || this.#isFull(route);
+      const isBusy = first === null || first.isBusy || this.#isFull(route);
       const at = isBusy ? later(now, CHECK_AFTER_MS) : first.at;
       next = next === null ? at : earliest(next, at);
     }
@@ -101,15 +112,15 @@ export class Questions {
     return this.#begun.size >= MAX_AT_ONCE || ofRoute >= MAX_PER_ROUTE;
   }
 
-  /** The first question of a route that is not being asked yet; if all are, the first question. */
+  /** The first question of a route that is neither being asked nor put off; if all are, the first question. */
   #first(
     route: string,
     now: EpochMs,
-  ): { readonly id: RecordId; readonly at: EpochMs; readonly isAsked: boolean } | null {
+  ): { readonly id: RecordId; readonly at: EpochMs; readonly isBusy: boolean } | null {
     const rows = this.#ports.ledger.questions
-      .first(route, this.#running.size + 1)
-      .map(({ id, at }) => ({ id, at, isAsked: at <= now && this.#running.has(id) }));
-    return rows.find(({ isAsked }) => !isAsked) ?? rows[0] ?? null;
+      .first(route, this.#running.size + this.#putOff.size + 1)
+      .map(({ id, at }) => ({ id, at, isBusy: at <= now && (this.#running.has(id) || this.#putOff.has(id)) }));
+    return rows.find(({ isBusy }) => !isBusy) ?? rows[0] ?? null;
   }
 
   /** A question has ended: the next one begins, and the alarm is set for those that are not due yet. */

@@ -51,6 +51,12 @@ export class RecordSteps {
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
+  /** Whether there is a record. One that has expired is erased in this turn, because its absence has to last (store/seal.ts). */
+  holds(id: RecordId, now: EpochMs): boolean {
+    const policy = this.#ports.ledger.find(id)?.record.policy;
+    return policy !== undefined && this.take(id, { type: "ask" }, policy, now).reply.type === "here";
+  }
+
   /** Applies to a record what time has changed, and writes it. */
   applyTime(id: RecordId, now: EpochMs): void {
     const { ledger } = this.#ports;
@@ -100,7 +106,7 @@ export class RecordSteps {
   }
 
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {
-    return label?.route ?? this.#ports.ledger.label(id, entry?.bucket ?? IN_FLIGHT).route;
+    return label?.route ?? this.#ports.ledger.label(id, entry?.expiryBucket ?? IN_FLIGHT).route;
   }
 
   /** The record as it stands. A lock never ends while its attempt runs, however late its renewal comes. */

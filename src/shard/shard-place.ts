@@ -1,18 +1,24 @@
-// Which shard keeps a record. Only the key decides, so that anyone who knows a key can find its shard. Another number of shards
-// makes other names, so earlier keys are not found there.
+// Which shard of a layout keeps a record. Only the key decides, so that anyone who knows a key can find its shard. Another layout
+// has other objects.
 
-import type { Route, Shards } from "../config/resolved.ts";
+import { type Layout, type Shards, shardCount } from "../config/layout.ts";
 import { keyHashOf } from "../core/units.ts";
 
 /** One object: its name, and where it is created if it does not exist yet. */
-export interface ShardPlace extends Pick<Route, "jurisdiction" | "locationHint"> {
+export interface ShardPlace extends Pick<Layout, "jurisdiction" | "locationHint"> {
   readonly name: string;
 }
 
 /** `keyHash` begins with the key's hash (http/record-name.ts); a whole record id may be given too. */
 export function shardName(keyHash: string, shards: Shards): string {
-  if (shards === "per-key") return `key-${keyHashOf(keyHash)}`;
-  return `shard-${Number.parseInt(keyHash.slice(0, 8), 16) % shards}-of-${shards}`;
+  const count = shardCount(shards);
+  if (count === null) return `key-${keyHashOf(keyHash)}`;
+  return `shard-${Number.parseInt(keyHash.slice(0, 8), 16) % count}-of-${shards}`;
+}
+
+/** Where the layout keeps the records of a key. */
+export function placeOf(keyHash: string, { shards, jurisdiction, locationHint }: Layout): ShardPlace {
+  return { name: shardName(keyHash, shards), jurisdiction, locationHint };
 }
 
 /** The shard's name for operators. It includes the jurisdiction, because every jurisdiction has the same object names. */

@@ -122,7 +122,7 @@ export class WaitingRoom {
     const waiters = new Waiters();
     const waiting = this.wait(waiters, wait);
     if (waiters.isEmpty) return waiting;
-    const running = begin();
+    const running = (async () => begin())();
     const wake = (): void => waiters.wake(null);
     running.then(wake, wake);
     const woken = await waiting;

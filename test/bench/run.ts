@@ -8,6 +8,9 @@ interface Bench {
   readonly run: () => Promise<unknown>;
 }
 
+/** Not followed by the compiler: it checks what runs the shard's own code in Node with types of its own. */
+const beside = (file: string): string => new URL(file, import.meta.url).href;
+
 /** Those marked with * need what `test/bench/install.sh` installs. */
 const BENCHES: Readonly<Record<string, Bench>> = {
   throughput: {
@@ -25,6 +28,16 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     measures: "* processor time, with all contestants under load at the same time; DIR is another checkout",
     options: "[--only NAME,NAME] [--beside DIR] [--rounds N] [--seconds N] [--warm-up N] [--connections N] [--keys N]",
     run: () => import("./versus.ts"),
+  },
+  cores: {
+    measures: "* two processes behind HAProxy against one, on this machine's cores",
+    options: "[--rounds N] [--seconds N] [--warm-up SECONDS]",
+    run: () => import("./cores.ts"),
+  },
+  transition: {
+    measures: "* first requests while the number of shards changes, beside those where it does not",
+    options: "[--rounds N] [--seconds N] [--connections N] [--disk]",
+    run: () => import("./transition.ts"),
   },
   profile: {
     measures: "* where the processor time goes",
@@ -56,14 +69,28 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: () => import("./records/console.ts"),
   },
   growth: {
-    measures: "* a million records against a thousand",
-    options: "[--short] [--tmpfs] [--json FILE] [--svg DIR]",
+    measures: "* a million records, or 20,000 with large bodies, against a thousand",
+    options: "[--short] [--only small|large|memory] [--rounds N] [--tmpfs] [--json FILE] [--svg DIR]",
     run: () => import("./records/growth.ts"),
   },
   volume: {
     measures: "a million records loaded, expired and erased; goes on where it stopped when given the same --state",
     options: "[--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]",
     run: () => import("./records/volume.ts"),
+  },
+  erase: {
+    measures: "how long a shard is held while it erases, by the size of the bodies",
+    options: "[--short] [--only BYTES] [--tmpfs] [--json FILE]",
+    run: () => import("./records/erase.ts"),
+  },
+  alarm: {
+    measures: "what an alarm costs with 10,000 attempts in flight",
+    run: () => import(beside("records/loader/alarm.ts")),
+  },
+  rows: {
+    measures: "what a look-up costs, by the size of the rows that it looks among",
+    options: "[--records N] [--bytes N,N] [--json FILE]",
+    run: () => import(beside("records/loader/rows.ts")),
   },
   startup: {
     measures: "the time to the first answer of a fresh process, with the bundle as it is and a larger one",

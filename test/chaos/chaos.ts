@@ -14,7 +14,6 @@ import type { ChaosBucket } from "./bucket.ts";
 import type { Dimensions } from "./dimensions.ts";
 import { strike, strikeBucket } from "./faults.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
-import type { GatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "./history.ts";
 import { watchLag, watchPulse } from "./lag.ts";
 import { lookAtLedger } from "./ledger.ts";
@@ -79,7 +78,7 @@ export async function runChaos({
   try {
     const endAt = Date.now() + seconds * 1_000;
     const isOver = (): boolean => Date.now() >= endAt;
-    const run: Run = { port: gateway.port, dimensions, tasks: [], report, isOver };
+    const run: Run = { port: () => gateway.port, dimensions, tasks: [], report, isOver };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
     await showPhase("faults strike", seconds, () =>
       Promise.all([
@@ -95,7 +94,7 @@ export async function runChaos({
     const calm = `no faults: each of ${run.tasks.length} operations is asked about until it is settled`;
     await showPhase(calm, null, () => settleAll(run, createRandom(seed, "calm")));
     await showPhase(`alarms erase what is due, ${ALARMS_MS / 1000} s at most`, null, () =>
-      awaitAlarms(gateway, bucket, report),
+      awaitAlarms(gateway.stateDir, bucket, report),
     );
   } finally {
     stopWatching();
@@ -130,8 +129,8 @@ async function watchLedger(
 }
 
 /** No request comes any more, so only alarms can erase what is due. */
-async function awaitAlarms(
-  { stateDir }: GatewayBox,
+export async function awaitAlarms(
+  stateDir: string,
   bucket: ChaosBucket | null,
   report: (event: HistoryEvent) => void,
 ): Promise<void> {

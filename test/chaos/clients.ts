@@ -28,7 +28,8 @@ export interface Task {
 }
 
 export interface Run {
-  readonly port: number;
+  /** Where the next request goes. May resolve late, while nobody is there. */
+  readonly port: () => number | Promise<number>;
   readonly dimensions: Dimensions;
   /** Every task of the run. */
   readonly tasks: Task[];
@@ -130,7 +131,8 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
   const credential = credentials === 1 ? scope : `${scope} as ${random.int(1, credentials)}`;
   // Where bodies are not compared, every request is a retry.
   const meant = comparesNone ? "first" : print;
-  const call = { port: run.port, id: `q${sent}`, key, scope, credential, path, print: meant, plan, questions, calm };
+  const id = `q${sent}`;
+  const call = { port: await run.port(), id, key, scope, credential, path, print: meant, plan, questions, calm };
   const done = await exchange({ ...call, body: requestBody(operation, print, odd) }, leave);
   run.report(done);
   return done;

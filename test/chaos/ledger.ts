@@ -18,8 +18,10 @@ const remote = v.object({ name: v.string() });
 const OVERDUE = `SELECT id AS name,
   CASE bucket WHEN 0 THEN locked_until ELSE bucket END < ? AS overdue FROM records`;
 
-const ORPHANS = `SELECT count(DISTINCT body) AS n FROM chunks
-  WHERE body NOT IN (SELECT attempt_id FROM records) AND body NOT IN (SELECT body FROM discarded)`;
+/** A chunk's key begins with its body's number. */
+const ORPHANS = `SELECT count(DISTINCT number >> 26) AS n FROM chunks
+  WHERE number >> 26 NOT IN (SELECT body_number FROM records WHERE body_number IS NOT NULL)
+    AND number >> 26 NOT IN (SELECT body FROM discarded)`;
 
 /** The shard notes a body before it starts the upload, and keeps the note until the body is erased. */
 const REMOTE = "SELECT body AS name FROM remote";

@@ -20,7 +20,8 @@ const PATIENCE_MS = 5_000;
 const STATUSES = [200, 201, 402] as const;
 
 export interface OperatorRun {
-  readonly port: number;
+  /** Where the next request goes. May resolve late, while nobody is there. */
+  readonly port: () => number | Promise<number>;
   readonly tasks: readonly Task[];
   readonly report: (decision: Decision) => void;
   readonly isOver: () => boolean;
@@ -41,7 +42,7 @@ export async function runOperator(run: OperatorRun, random: Random): Promise<voi
 
 async function decide(run: OperatorRun, task: Task, random: Random): Promise<void> {
   const { key } = task.operation;
-  const found = await ask(run.port, "GET", `/records?key=${encodeURIComponent(key)}`);
+  const found = await ask(await run.port(), "GET", `/records?key=${encodeURIComponent(key)}`);
   const { output, success } = v.safeParse(page, jsonOf(found));
   const record = success ? output.records[0] : undefined;
   if (record === undefined) return;
@@ -69,7 +70,7 @@ async function decide(run: OperatorRun, task: Task, random: Random): Promise<voi
   ];
   const given = { status, headers, body: bodyOf(marks) };
   const sentAt = Date.now();
-  const told = await ask(run.port, "POST", `/records/${record.id}/${action}`, changeBody(action, given));
+  const told = await ask(await run.port(), "POST", `/records/${record.id}/${action}`, changeBody(action, given));
   const isResolve = action === "resolve";
   run.report({
     type: "decision",

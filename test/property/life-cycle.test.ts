@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { OWN } from "../../src/core/home.ts";
 import { deadlineOf, step } from "../../src/core/life-cycle.ts";
 import type { Policy } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
@@ -162,7 +163,12 @@ describe("life cycle over any history", () => {
     checkHistories((taken) => {
       for (const { record, policy, now } of taken) {
         if (record === null) continue;
-        const again = { type: "request", fingerprint: record.fingerprint, attemptId: record.attempt.id } as const;
+        const again = {
+          type: "request",
+          fingerprint: record.fingerprint,
+          attemptId: record.attempt.id,
+          home: OWN,
+        } as const;
         const alive = step(record, { type: "tick" }, policy, now).record !== null;
         if (alive) expect(step(record, again, policy, now).reply.type).not.toBe("start");
       }

@@ -18,7 +18,9 @@ export interface DurableRow {
 
 const ROWS =
   "SELECT id, bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, CAST(body AS TEXT) AS text FROM records";
-const BODY_BYTES = "SELECT body, sum(length(bytes)) AS size FROM chunks GROUP BY body";
+/** By the attempt whose claim names the body: a chunk's key begins with its body's number. */
+const BODY_BYTES =
+  "SELECT attempt_id, sum(length(bytes)) AS size FROM chunks JOIN records ON body_number = number >> 26 GROUP BY attempt_id";
 const TABLES = ["records", "chunks", "discarded", "remote"];
 
 export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
@@ -56,7 +58,7 @@ export function notedUploads(disk: Disk): readonly string[] {
 /** How many bytes of each body are durable as chunks. */
 export function durableBytes(disk: Disk): readonly (readonly [string, number])[] {
   const rows = disk.statement(BODY_BYTES).all();
-  return rows.map(({ body, size }) => [String(body), Number(size)]);
+  return rows.map(({ attempt_id, size }) => [String(attempt_id), Number(size)]);
 }
 
 /** The tables that are not empty. */

@@ -59,6 +59,7 @@ export class Shard {
       heartbeat: new Heartbeat(timers, () => Promise.resolve()),
       timers,
       reporter: new ExchangeReporter("shard", new Traffic(), null),
+      askElder: () => Promise.reject(new Error("there is no elder")),
     });
   }
 

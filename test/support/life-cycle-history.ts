@@ -3,6 +3,7 @@
 
 import fc from "fast-check";
 import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
+import { OWN } from "../../src/core/home.ts";
 import { deadlineOf, step } from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../src/core/record.ts";
 import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../../src/core/units.ts";
@@ -141,6 +142,7 @@ function eventOf(what: TimelineEvent, started: readonly string[], now: EpochMs):
         type: "request",
         fingerprint: what.other ? OTHER_FINGERPRINT : FINGERPRINT,
         attemptId: attemptId(`attempt ${started.length}`),
+        home: OWN,
       };
     case "renew":
       return { type: "renew", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none") };

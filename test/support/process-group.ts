@@ -28,12 +28,14 @@ process.on("exit", () => {
 export interface SpawnOptions {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
+  /** Called with each piece of its output as it comes. */
+  readonly onOutput?: (text: string) => void;
 }
 
 export async function spawnGroup(
   command: string,
   args: readonly string[],
-  options: SpawnOptions,
+  { onOutput = () => undefined, ...options }: SpawnOptions,
 ): Promise<ProcessGroup> {
   const child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   await new Promise<void>((resolve, reject) => {
@@ -46,7 +48,11 @@ export async function spawnGroup(
   const watcher = watch(pid);
 
   let output = "";
-  const collect = (bytes: Buffer): void => void (output += bytes.toString());
+  const collect = (bytes: Buffer): void => {
+    const text = bytes.toString();
+    output += text;
+    onOutput(text);
+  };
   child.stdout.on("data", collect);
   child.stderr.on("data", collect);
 

@@ -13,6 +13,7 @@ import { spawnGroup } from "./process-group.ts";
 
 const SCRIPT = fileURLToPath(new URL("install-proxies.sh", import.meta.url));
 const README = new URL("../../src/serve/README.md", import.meta.url);
+const PROCESSES = new URL("../../src/serve/processes/", import.meta.url);
 
 export type ProxyKind = "nginx" | "haproxy";
 
@@ -37,6 +38,7 @@ export interface ProxyPlaces {
 }
 
 export interface Proxy {
+  readonly pid: number;
   /** Where clients come in. */
   readonly port: number;
   readonly operatorPort: number;
@@ -57,20 +59,56 @@ export async function startProxy(kind: ProxyKind, places: ProxyPlaces): Promise<
   return runProxy(kind, text, port, operatorPort);
 }
 
+/** Where the two processes of src/serve/processes/haproxy.cfg are in a test. */
+export interface ProcessPlaces {
+  readonly ports: readonly [number, number];
+  readonly operatorPorts: readonly [number, number];
+  readonly operatorNetwork: string;
+}
+
+/** HAProxy with that file, with ports of this machine and without TLS. `change` makes the changes that a page describes. */
+export async function startProcessesProxy(
+  { ports, operatorPorts, operatorNetwork }: ProcessPlaces,
+  change = (text: string): string => text,
+): Promise<Proxy> {
+  const [port, operatorPort] = [await freePort(), await freePort()];
+  const text = change(await readFile(new URL("haproxy.cfg", PROCESSES), "utf8"))
+    .replaceAll(/127\.0\.0\.1:88(0[01])/g, (_, number) => `127.0.0.1:${ports[number === "00" ? 0 : 1]}`)
+    .replaceAll(/127\.0\.0\.1:89(0[01])/g, (_, number) => `127.0.0.1:${operatorPorts[number === "00" ? 0 : 1]}`)
+    .replaceAll("10.0.0.0/8", operatorNetwork)
+    .replace(/bind 10\.0\.0\.5:443 ssl.*/, `bind 127.0.0.1:${operatorPort}`)
+    .replace(/bind :443 ssl.*/, `bind 127.0.0.1:${port}`)
+    .replaceAll("/etc/haproxy/", fileURLToPath(PROCESSES))
+    // Only root can become another user.
+    .replaceAll(/^ {2}(?:user|group) haproxy\n/gm, process.getuid?.() === 0 ? "$&" : "");
+  return runFile("haproxy", () => text, port, operatorPort);
+}
+
 /** With lines of a test's own; `port` and `operatorPort` are those that they name. */
 export async function runProxy(kind: ProxyKind, text: string, port: number, operatorPort: number): Promise<Proxy> {
+  return runFile(kind, (dir) => (kind === "nginx" ? nginxFile(dir, text) : haproxyFile(text)), port, operatorPort);
+}
+
+/** `textOf` gets the folder in which the proxy may write. */
+async function runFile(
+  kind: ProxyKind,
+  textOf: (dir: string) => string,
+  port: number,
+  operatorPort: number,
+): Promise<Proxy> {
   const program = PROGRAMS[kind];
   if (!existsSync(program)) {
     throw new Error(`The gateway is tested behind ${kind}, and there is none: run test/support/install-proxies.sh.`);
   }
   const dir = await mkdtemp(join(tmpdir(), `onceway-${kind}-`));
   const file = join(dir, "proxy.conf");
-  await writeFile(file, kind === "nginx" ? nginxFile(dir, text) : haproxyFile(text));
+  await writeFile(file, textOf(dir));
   const args = kind === "nginx" ? ["-p", dir, "-c", file, "-e", "stderr"] : ["-db", "-f", file];
   const group = await spawnGroup(program, args, { cwd: dir, env: process.env });
   const failure = (): string | null => (group.hasExited() ? `${kind} has ended: ${group.output()}` : null);
   await untilAnswers({ port, path: "/", timeoutMs: 20_000, failure });
   return {
+    pid: group.pid,
     port,
     operatorPort,
     async stop() {

@@ -3,6 +3,7 @@
 // ones per turn, and pauses in between so that other work runs. Searches in different bodies take turns. Results are remembered,
 // also how far an unsuccessful search came, so that repeated requests cost nothing.
 
+import type { BodyNumber } from "../../core/units.ts";
 import { EventSearch } from "../../http/event-stream.ts";
 
 /** A position in a stored body. It includes the chunk, so that no earlier chunk has to be read. */
@@ -17,8 +18,7 @@ export const START: BodyPosition = { bytes: 0, chunk: 0, before: 0 };
 
 /** The part of a body that is stored now. It only grows. */
 export interface SearchedBody {
-  /** Unique: no other body ever has this name. */
-  readonly name: string;
+  readonly body: BodyNumber;
   readonly chunks: number;
   /** `null` when it is gone. */
   readonly read: (chunk: number) => Uint8Array | null;
@@ -52,7 +52,7 @@ export class EventOffsets {
   /** The most recently used is last. */
   readonly #remembered = new Map<string, Search>();
   /** By body; the one whose turn comes next is first. */
-  readonly #queued = new Map<string, { readonly body: SearchedBody; readonly searches: Search[] }>();
+  readonly #queued = new Map<BodyNumber, { readonly body: SearchedBody; readonly searches: Search[] }>();
   #isRunning = false;
 
   /** `pause` lets other work run. */
@@ -65,7 +65,7 @@ export class EventOffsets {
    * erased meanwhile. Resolves at once when the caller disconnects.
    */
   async find(body: SearchedBody, id: string, caller: AbortSignal | null): Promise<BodyPosition> {
-    const search = this.#recall(body.name, id);
+    const search = this.#recall(body.body, id);
     if (!isOver(search, body.chunks) && caller?.aborted !== true && this.#enqueue(body, search)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       search.waiting.add(resolve);
@@ -81,7 +81,7 @@ export class EventOffsets {
     return search.found ?? START;
   }
 
-  #recall(body: string, id: string): Search {
+  #recall(body: BodyNumber, id: string): Search {
     const name = `${body} ${id}`;
     const search = this.#remembered.get(name) ?? {
       events: new EventSearch(id),
@@ -103,13 +103,13 @@ export class EventOffsets {
 
   /** Returns `false` when too many searches wait. */
   #enqueue(body: SearchedBody, search: Search): boolean {
-    const queue = this.#queued.get(body.name) ?? { body, searches: [] };
+    const queue = this.#queued.get(body.body) ?? { body, searches: [] };
     if (!queue.searches.includes(search)) {
       let queued = 0;
       for (const { searches } of this.#queued.values()) queued += searches.length;
       if (queued >= MAX_QUEUED || queue.searches.length >= MAX_QUEUED_IN_BODY) return false;
       queue.searches.push(search);
-      this.#queued.set(body.name, queue);
+      this.#queued.set(body.body, queue);
     }
     search.until = Math.max(search.until, body.chunks);
     return true;
@@ -132,16 +132,16 @@ export class EventOffsets {
 
   /** Continues the search whose turn it is. Returns whether there was one. */
   #takeTurn(): boolean {
-    for (const [name, queue] of this.#queued) {
-      this.#queued.delete(name);
+    for (const [body, queue] of this.#queued) {
+      this.#queued.delete(body);
       const search = queue.searches.shift();
-      if (queue.searches.length > 0) this.#queued.set(name, queue);
+      if (queue.searches.length > 0) this.#queued.set(body, queue);
       // Every client that asked for it has disconnected.
       if (search === undefined || search.waiting.size === 0) continue;
       if (!continueSearch(search, queue.body) || isOver(search, search.until)) end(search);
       else {
         queue.searches.push(search);
-        this.#queued.set(name, queue);
+        this.#queued.set(body, queue);
       }
       return true;
     }

@@ -1,8 +1,10 @@
 // The settings with which the body of an answer is spooled: how long its first bytes wait for more, and how far the body may run
 // ahead of its readers.
 
+import type { BodyNumber } from "../../core/units.ts";
 import type { OriginResponse } from "../origin-call.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
+import { headText } from "../store/response-rows.ts";
 import type { Patience } from "./byte-pipe.ts";
 import { Spool } from "./spool.ts";
 
@@ -26,20 +28,21 @@ export interface SpoolPorts {
 }
 
 /** For the body of a result, which its record will own. */
-export function spoolFor(response: OriginResponse, name: string, ports: SpoolPorts, patience: Patience): Spool {
+export function spoolFor(response: OriginResponse, body: BodyNumber, ports: SpoolPorts, patience: Patience): Spool {
   const { bodies, sync } = ports;
   const { length } = response;
   const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-  return new Spool({ bodies, sync, name, isOwned: true, length, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
+  const owner = { body, head: headText(response) };
+  return new Spool({ bodies, sync, owner, length, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
 }
 
 /** For the body of an answer that is passed on: it need not be durable, so it is written as late as possible. */
-export function passingSpool(name: string, { bodies, sync }: SpoolPorts, patience: Patience): Spool {
+export function passingSpool({ bodies, sync }: SpoolPorts, patience: Patience): Spool {
   const timing = { firstFlushMs: SHORT_FLUSH_MS, windowChunks: WINDOW_CHUNKS, patience };
-  return new Spool({ bodies, sync, name, isOwned: false, length: null, ...timing });
+  return new Spool({ bodies, sync, owner: null, length: null, ...timing });
 }
 
-/** Whether the body is known to fit into its record's row. */
+/** Whether the body is known to fit into one chunk. */
 export function isShort({ length }: OriginResponse): boolean {
   return length !== null && length > 0 && length <= CHUNK_BYTES;
 }

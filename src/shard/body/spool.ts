@@ -5,6 +5,7 @@
 // Memory: one chunk being filled, one being written, and one for each reader (src/shard/body/README.md, "Memory").
 
 import { type BodyReader, type NextPiece, skipBytes, WHOLE } from "../../http/body-reader.ts";
+import type { BodyNumber } from "../../core/units.ts";
 import { type Bodies } from "../store/bodies.ts";
 import type { Due } from "../timers.ts";
 import { bytePipe, type Patience } from "./byte-pipe.ts";
@@ -13,12 +14,16 @@ import { type BodyPosition, START } from "./event-offsets.ts";
 import { type SpoolReader, SpoolReaders } from "./spool-readers.ts";
 import { ChunkCursor } from "./stored-stream.ts";
 
+/** The body that belongs to a record, and the response's headers, which are stored with its first chunk. */
+export interface BodyOwner {
+  readonly body: BodyNumber;
+  readonly head: string;
+}
+
 export interface SpoolOptions {
   readonly bodies: Bodies;
-  /** The body's name in the store. */
-  readonly name: string;
-  /** Whether a record will own the body. A body without an owner is erased when nobody reads it, also after a crash. */
-  readonly isOwned: boolean;
+  /** What the record's claim named; `null` for a body that no record will own, which is erased when nobody reads it. */
+  readonly owner: BodyOwner | null;
   /** The length that the origin declared; `null` if none. Readers see the last bytes only together with the end. */
   readonly length: number | null;
   /** Resolves when everything written so far is durable. */
@@ -57,6 +62,7 @@ class Signal {
 export class Spool {
   readonly #options: SpoolOptions;
   readonly #filling = new FillingChunk();
+  #number: BodyNumber | null = null;
   /** Bytes taken so far. */
   bytes = 0;
   /** Chunks written, and chunks that readers may read. */
@@ -156,7 +162,7 @@ export class Spool {
   /** To be called when the body is too large to keep: its readers get all of it, but later requests get none of it. */
   stopKeeping(): void {
     // Chunks are deleted once they are read. Disowned, so that the last ones are erased too, also after a crash.
-    this.#options.bodies.disown(this.#options.name);
+    this.#options.bodies.disown(this.#body);
     this.#kept = false;
     this.#dropRead();
   }
@@ -188,10 +194,16 @@ export class Spool {
     }
   }
 
+  /** A body that no record owns gets its number when it is first needed. */
+  get #body(): BodyNumber {
+    this.#number ??= this.#options.owner?.body ?? this.#options.bodies.allot();
+    return this.#number;
+  }
+
   #join({ chunk }: BodyPosition): SpoolReader {
-    const { bodies, name } = this.#options;
-    const reader = this.#readers.add(new ChunkCursor(bodies, name, chunk));
-    bodies.hold(name);
+    const { bodies } = this.#options;
+    const reader = this.#readers.add(new ChunkCursor(bodies, this.#body, chunk));
+    bodies.hold(this.#body);
     return reader;
   }
 
@@ -227,7 +239,7 @@ export class Spool {
     this.#dropRead();
     this.#readers.forgetUnread();
     this.#change.notify();
-    this.#options.bodies.release(this.#options.name);
+    this.#options.bodies.release(this.#body);
   }
 
   #stopFlush(): void {
@@ -260,7 +272,8 @@ export class Spool {
     const bytes = this.#filling.take();
     const { byteLength } = bytes;
     this.#hold();
-    this.#options.bodies.append(this.#options.name, this.#written, bytes);
+    const head = this.#written === 0 ? (this.#options.owner?.head ?? null) : null;
+    this.#options.bodies.append(this.#body, this.#written, bytes, head);
     this.#readers.written(this.#written, bytes);
     this.#written += 1;
     this.#writtenBytes += byteLength;
@@ -269,9 +282,9 @@ export class Spool {
   /** Holds the body in the store from before its first chunk until its end. */
   #hold(): void {
     if (this.#isHeld) return;
-    const { bodies, name, isOwned } = this.#options;
-    if (isOwned) bodies.hold(name);
-    else bodies.lend(name);
+    const { bodies, owner } = this.#options;
+    if (owner !== null) bodies.hold(this.#body);
+    else bodies.lend(this.#body);
     this.#isHeld = true;
   }
 
@@ -283,12 +296,12 @@ export class Spool {
   /** Drops the chunks that every reader has read. */
   #dropRead(): void {
     const slowest = this.#readers.slowest(this.#written);
-    if (!this.#kept) this.#options.bodies.deleteBelow(this.#options.name, slowest);
+    if (!this.#kept) this.#options.bodies.deleteBelow(this.#body, slowest);
     this.#readers.forgetBelow(slowest);
   }
 
   #finishAs(end: Exclude<End, "open">): void {
-    if (this.#isHeld) this.#options.bodies.release(this.#options.name);
+    if (this.#isHeld) this.#options.bodies.release(this.#body);
     this.#isHeld = false;
     this.#end = end;
     this.#filling.free();

@@ -1,5 +1,6 @@
 // A stored body as a stream, in pieces as large as the isolate's memory allows.
 
+import type { BodyNumber } from "../../core/units.ts";
 import { type NextPiece, type Piece, skipBytes, WHOLE } from "../../http/body-reader.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
 import { bytePipe, type Patience } from "./byte-pipe.ts";
@@ -7,7 +8,7 @@ import type { BodyPosition } from "./event-offsets.ts";
 import { fairPieceBytes, heldPiece } from "./read-memory.ts";
 
 export interface StoredChunks {
-  readonly name: string;
+  readonly body: BodyNumber;
   readonly count: number;
   readonly size: number;
 }
@@ -15,12 +16,12 @@ export interface StoredChunks {
 /** The position of a reader that reads a body chunk by chunk, each in one or more pieces. */
 export class ChunkCursor {
   readonly #bodies: Bodies;
-  readonly #body: string;
+  readonly #body: BodyNumber;
   /** The chunk that is being read, and how many of its bytes have been read. */
   number: number;
   at = 0;
 
-  constructor(bodies: Bodies, body: string, first: number) {
+  constructor(bodies: Bodies, body: BodyNumber, first: number) {
     this.#bodies = bodies;
     this.#body = body;
     this.number = first;
@@ -47,12 +48,12 @@ export class ChunkCursor {
 /** A body in chunks, beginning at a position. `close` is called once, when reading ends. */
 export function storedStream(
   bodies: Bodies,
-  { name, count, size }: StoredChunks,
+  { body, count, size }: StoredChunks,
   from: BodyPosition,
   close: () => void,
   patience: Patience | null,
 ): ReadableStream<Uint8Array> {
-  const cursor = new ChunkCursor(bodies, name, from.chunk);
+  const cursor = new ChunkCursor(bodies, body, from.chunk);
   const next = (): NextPiece => {
     while (cursor.number < count) {
       const piece = cursor.read();
@@ -60,25 +61,6 @@ export function storedStream(
     }
     return WHOLE;
   };
-  const body = { next: async () => next(), cancel: close };
-  return bytePipe(skipBytes(body, from.bytes - from.before), size - from.bytes, patience).readable;
-}
-
-/** A body in its record's row, beginning at byte `from`. `read` gives a part of it; `close` is called once, when reading ends. */
-export function rowStream(
-  read: (from: number, most: number) => Uint8Array | null,
-  size: number,
-  from: number,
-  close: () => void,
-  patience: Patience | null,
-): ReadableStream<Uint8Array> {
-  let at = from;
-  const next = (): NextPiece => {
-    if (at === size) return WHOLE;
-    const bytes = read(at, fairPieceBytes());
-    if (bytes === null || bytes.byteLength === 0) throw new Error("the body is gone");
-    at += bytes.byteLength;
-    return heldPiece(bytes);
-  };
-  return bytePipe({ next: async () => next(), cancel: close }, size - from, patience).readable;
+  const reader = { next: async () => next(), cancel: close };
+  return bytePipe(skipBytes(reader, from.bytes - from.before), size - from.bytes, patience).readable;
 }

@@ -18,40 +18,34 @@ export interface Received {
 
 export type Reception = Received | { readonly head: ExchangeHead; readonly problem: ClientProblem };
 
-/** The name of a request's body in the store. */
-export function requestName({ request }: ExchangeHead): string {
-  return `${request.attemptId}/request`;
-}
-
 export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies): Promise<Reception> {
   const message = new MessageReader(stream);
   const head = await message.head();
   const { upload } = head.request;
   if (upload === null) throw new TypeError("a streamed message without an upload");
   if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
-  const name = requestName(head);
-  const stored = await storeBody(bodies, name, message, upload.maxBytes);
+  const stored = await storeBody(bodies, message, upload.maxBytes);
   if (stored === null) {
     return { head, problem: { code: "request-invalid", reason: "The request's body broke off or is malformed." } };
   }
   if (stored.size > upload.maxBytes) {
     return { head, problem: { code: "body-too-large", limitBytes: upload.maxBytes } };
   }
-  const body = chunkedBody(bodies, name, stored.count, stored.size);
+  const body = chunkedBody(bodies, stored);
   const isJson = upload.compare === "json" && stored.size <= WHOLE_BODY_BYTES;
   const fingerprint = isJson
-    ? await fingerprintRequest(upload.fingerprintParts, readChunks(bodies, name, stored), "json")
+    ? await fingerprintRequest(upload.fingerprintParts, readChunks(bodies, stored), "json")
     : await fingerprintDigested(upload.fingerprintParts, stored.digest);
   return { head: { ...head, request: { ...head.request, fingerprint } }, body };
 }
 
 /** The whole body, for the comparison as JSON. */
-function readChunks(bodies: Bodies, name: string, { count, size }: StoredUpload): Uint8Array {
+function readChunks(bodies: Bodies, { body, count, size }: StoredUpload): Uint8Array {
   const whole = new Uint8Array(size);
   let at = 0;
   for (let number = 0; number < count; number += 1) {
-    const bytes = bodies.read(name, number);
-    if (bytes === null) throw new Error(`chunk ${number} of ${name} is gone`);
+    const bytes = bodies.read(body, number);
+    if (bytes === null) throw new Error(`chunk ${number} of a request is gone`);
     whole.set(bytes, at);
     at += bytes.byteLength;
     freeBytes(bytes);

@@ -56,7 +56,7 @@ export class ExpiryBuckets {
 
   /** To be called when all expired buckets are empty. */
   forgetExpired(now: EpochMs): void {
-    for (const bucket of this.#all) if (bucket !== IN_FLIGHT && bucket <= now) this.#all.delete(bucket);
+    for (const one of this.#all) if (one !== IN_FLIGHT && one <= now) this.#all.delete(one);
     this.#lists = null;
   }
 }

@@ -4,9 +4,11 @@
 
 import type { IdempotencyRecord, Started } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
-import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
+import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
+import { ExpiredRecords } from "./expired-records.ts";
+import { KnownElders } from "./elders.ts";
 import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   FOUND_COLUMNS,
@@ -19,17 +21,27 @@ import {
 } from "./record-rows.ts";
 import { LookUps, SeenRecords } from "./look-ups.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
-import { type FoundResponse, type RowBody, type StoredResponse, readResponse } from "./response-rows.ts";
-import { type Sql, migrate } from "./schema.ts";
+import {
+  type ChunkedBody,
+  FOUND_TABLES,
+  fitsRow,
+  headText,
+  readResponse,
+  type StoredResponse,
+} from "./response-rows.ts";
+import { hasTransitionTables, type Sql, migrate } from "./schema.ts";
+import { Seal } from "./seal.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, its expiry bucket, and the part of its history that the record itself does not hold. */
 export interface Entry {
   readonly record: IdempotencyRecord;
-  readonly bucket: number;
+  readonly expiryBucket: number;
   readonly history: readonly TimelineEvent[];
   /** The stored response of a completed record; `null` if none is kept. */
-  readonly response: FoundResponse | null;
+  readonly response: StoredResponse | null;
+  /** The body in chunks that belongs to the record, or will, if its attempt writes one. */
+  readonly body: BodyNumber | null;
 }
 
 /** What is saved with a record. */
@@ -45,20 +57,6 @@ export interface Attachments {
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
-
-/** The most body bytes erased in one turn: SQLite reads each page that it frees. */
-const ERASE_BYTES = 2 << 20;
-const GROWTH = 4;
-
-interface ErasableRow extends Record<string, SqlStorageValue> {
-  readonly bucket: number;
-  readonly id: string;
-  readonly name: string;
-  /** 1: the body is stored outside the row. */
-  readonly apart: number;
-  /** Size of a body within the row; 0 for none. */
-  readonly bytes: number;
-}
 
 /** What the ledger needs of an object's storage. */
 export interface LedgerStorage {
@@ -76,12 +74,13 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
+  readonly expired: ExpiredRecords;
+  readonly seal: Seal;
+  readonly elders: KnownElders;
   readonly #lookUps: LookUps;
   readonly #seen = new SeenRecords();
   /** Whether the last record that had not been seen was new: requests of one kind come one after the other. */
   #isNextNew = true;
-  /** How many records the next slice reads: when records are large, no more than it will erase. */
-  #eraseAtOnce = Number.POSITIVE_INFINITY;
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
@@ -97,6 +96,10 @@ export class Ledger {
     this.#lookUps = new LookUps(this.expiryBuckets);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
+    this.expired = new ExpiredRecords(sql, this.#transaction, this);
+    const isInTransition = hasTransitionTables(sql);
+    this.seal = new Seal(sql, this.#transaction, isInTransition);
+    this.elders = new KnownElders(sql, isInTransition);
   }
 
   find(id: RecordId): Entry | null {
@@ -121,29 +124,48 @@ export class Ledger {
     if (claim === null || !this.#isNextNew || this.#seen.has(id)) return false;
     this.#seen.note(id);
     const asked = record.policy.unknown === "verify" ? verification : null;
-    const row = { bucket: IN_FLIGHT, record, response: null, verification: asked, history: [], label };
+    const body = this.bodies.allot();
+    const claimed = { record, expiryBucket: IN_FLIGHT, history: [], response: null, body };
+    const row = { ...claimed, verification: asked, label };
     if (this.#sql.exec(claim, ...insertion(id, row).values).rowsWritten === 0) {
       this.#isNextNew = false;
       return false;
     }
-    this.#inFlight.set(id, { record, bucket: IN_FLIGHT, history: [], response: null });
+    this.#inFlight.set(id, claimed);
     this.lockEnds.note(id, record);
     return true;
   }
 
-  /** Replaces `entry` by `record`; either may be `null`. Discards chunks that no longer belong to a record. */
+  /** Replaces `entry` by `record`; either may be `null`. Discards a body that no longer belongs to a record. */
   save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
-    if (entry === null || needsBody(entry.record, record)) {
+    const left = entry === null || needsBody(entry.record, record) ? null : entry;
+    const large = largeBody(attachments.response ?? null);
+    if (left === null && large === null) {
       this.#write(id, entry, record, attachments);
       return;
     }
-    const { id: name } = entry.record.attempt;
     // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
     this.#transaction(() => {
-      this.#moveRead(entry.bucket, id, name);
-      this.#discard(name);
-      this.#write(id, entry, record, attachments);
+      if (left !== null) this.#discard(left);
+      this.#write(
+        id,
+        entry,
+        record,
+        large === null ? attachments : { ...attachments, response: this.#putApart(large) },
+      );
     });
+  }
+
+  #discard({ record, body }: Entry): void {
+    if (body !== null) this.bodies.discard(body);
+    this.remote.discard(record.attempt.id);
+  }
+
+  /** Stores a whole body in a chunk. Its record, written in the same transaction, names it. */
+  #putApart({ response, bytes }: LargeBody): StoredResponse {
+    const body = this.bodies.allot();
+    this.bodies.append(body, 0, bytes, headText(response));
+    return { ...response, body: { kind: "chunks", body, count: 1, size: bytes.byteLength } };
   }
 
   #write(
@@ -153,54 +175,45 @@ export class Ledger {
     { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
   ): void {
     if (record === null) {
-      if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.bucket, id);
+      if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.expiryBucket, id);
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
       return;
     }
-    const bucket = expiryBucketOf(record);
-    this.expiryBuckets.add(bucket);
+    const expiryBucket = expiryBucketOf(record);
+    this.expiryBuckets.add(expiryBucket);
     const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
-    const row = { bucket, record, response, verification: asked, history, label };
-    const { query, values } = entry === null ? insertion(id, row) : replacement(id, entry.bucket, row);
+    const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
+    const row = { expiryBucket, record, response, body, verification: asked, history, label };
+    const { query, values } = entry === null ? insertion(id, row) : replacement(id, entry.expiryBucket, row);
     this.#sql.exec(query, ...values);
-    if (bucket === IN_FLIGHT) this.#inFlight.set(id, { record, bucket, history, response: null });
+    if (expiryBucket === IN_FLIGHT) this.#inFlight.set(id, { record, expiryBucket, history, response: null, body });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
   }
 
-  /** At most `most` bytes of a body in its record's row, beginning at byte `from`; `null` when the body is gone. */
-  readRow({ bucket, id, name }: RowBody, from: number, most: number): Uint8Array | null {
-    const [row] = this.#sql
-      .exec<{ bytes: ArrayBuffer | null }>(
-        "SELECT substr(body, ? + 1, ?) AS bytes FROM records WHERE bucket = ? AND id = ? AND attempt_id = ?",
-        from,
-        most,
-        bucket,
-        id,
-        name,
-      )
-      .toArray();
-    const bytes = row?.bytes ?? null;
-    return bytes === null ? this.bodies.readPart(name, 0, from, most) : new Uint8Array(bytes);
+  /** The body that an attempt may write, or has begun to write. */
+  #claimBody({ attempt }: IdempotencyRecord, entry: Entry | null): BodyNumber {
+    const isSame = entry?.record.attempt.id === attempt.id;
+    return (isSame ? entry.body : null) ?? this.bodies.allot();
   }
 
-  /** Keeps a body for its readers when its row goes: copies it to a chunk, which is erased when no reader holds it. */
-  #moveRead(bucket: number, id: string, name: string): void {
-    if (!this.bodies.isHeld(name)) return;
-    this.#sql.exec(
-      "INSERT OR IGNORE INTO chunks (body, number, bytes) SELECT attempt_id, 0, body FROM records WHERE bucket = ? AND id = ? AND attempt_id = ? AND body IS NOT NULL",
-      bucket,
-      id,
-      name,
-    );
+  /** The body that the attempt in flight may write. To be asked in the turn of its claim. */
+  claimedBody(id: RecordId): BodyNumber {
+    const body = this.#inFlight.get(id)?.body ?? null;
+    if (body === null) throw new TypeError("a record without a claim was asked for its body");
+    return body;
   }
 
   /** The key and route of a record. */
-  label(id: RecordId, bucket: number): Label {
+  label(id: RecordId, expiryBucket: number): Label {
     const [row] = this.#sql
-      .exec<{ key: string; route: string }>("SELECT key, route FROM records WHERE bucket = ? AND id = ?", bucket, id)
+      .exec<{ key: string; route: string }>(
+        "SELECT key, route FROM records WHERE bucket = ? AND id = ?",
+        expiryBucket,
+        id,
+      )
       .toArray();
     return row ?? UNLABELLED;
   }
@@ -210,7 +223,7 @@ export class Ledger {
     const [row] = this.#sql
       .exec<{ verification: string | null }>(
         "SELECT verification FROM records WHERE bucket = ? AND id = ?",
-        entry?.bucket ?? IN_FLIGHT,
+        entry?.expiryBucket ?? IN_FLIGHT,
         id,
       )
       .toArray();
@@ -220,43 +233,9 @@ export class Ledger {
   /** All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
     return this.#sql
-      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records WHERE bucket = ?`, IN_FLIGHT)
+      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE bucket = ?`, IN_FLIGHT)
       .toArray()
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
-  }
-
-  /**
-   * Erases at most `limit` records of expired buckets, fewer when their bodies are large, and discards their chunks. Returns
-   * how many it erased.
-   */
-  erase(now: EpochMs, limit: number): number {
-    const most = Math.min(limit, this.#eraseAtOnce);
-    const found = this.#sql
-      .exec<ErasableRow>(
-        "SELECT bucket, id, attempt_id AS name, ifnull(kept = 1 AND body IS NULL, 0) AS apart, CASE WHEN body IS NULL THEN 0 ELSE body_bytes END AS bytes FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
-        now,
-        most,
-      )
-      .toArray();
-    const rows = found.slice(0, countWithin(found, ERASE_BYTES));
-    const isCut = rows.length < found.length;
-    this.#eraseAtOnce = isCut ? rows.length : GROWTH * most;
-    for (const { bucket, id, name, apart } of rows) {
-      if (apart === 0) this.#moveRead(bucket, id, name);
-      if (apart === 1 || this.bodies.isHeld(name)) this.#discard(name);
-    }
-    const last = rows.at(-1);
-    // The rows were read in key order from the first key on, so this range holds exactly these rows.
-    if (last !== undefined) {
-      this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
-    }
-    if (rows.length < most && !isCut) this.expiryBuckets.forgetExpired(now);
-    return rows.length;
-  }
-
-  #discard(body: string): void {
-    this.bodies.discard(body);
-    this.remote.discard(body);
   }
 
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
@@ -274,17 +253,27 @@ export class Ledger {
 function entryOf(row: FoundRow): Entry {
   return {
     record: readRecord(row),
-    bucket: row.bucket,
+    expiryBucket: row.bucket,
     history: readHistory(row.history),
     response: readResponse(row),
+    body: row.body_number === null ? null : bodyNumber(row.body_number),
   };
 }
 
-/** How many rows to erase: the first rows up to and including the one that reaches `bytes`; at least one. */
-function countWithin(rows: readonly ErasableRow[], bytes: number): number {
-  let sum = 0;
-  const last = rows.findIndex((row) => (sum += row.bytes) >= bytes);
-  return last === -1 ? rows.length : last + 1;
+/** A whole body that is too large for its record's row, with its response. */
+interface LargeBody {
+  readonly response: StoredResponse;
+  readonly bytes: Uint8Array;
+}
+
+function largeBody(response: StoredResponse | null): LargeBody | null {
+  if (response?.body.kind !== "inline") return null;
+  const { bytes } = response.body;
+  return fitsRow(response.statusText, response.headers, bytes.byteLength) ? null : { response, bytes };
+}
+
+function chunksOf(response: StoredResponse | null): ChunkedBody | null {
+  return response?.body.kind === "chunks" ? response.body : null;
 }
 
 /** Whether the chunks of `before`, if any, still belong to `after`. */

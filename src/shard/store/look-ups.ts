@@ -4,6 +4,7 @@
 import type { RecordId } from "../../core/units.ts";
 import type { ExpiryBuckets } from "./expiry-buckets.ts";
 import { claimUnlessIn, FOUND_COLUMNS } from "./record-rows.ts";
+import { FOUND_TABLES } from "./response-rows.ts";
 
 /** The texts of the statements; they name the expiry buckets, and are made again when these change. */
 export class LookUps {
@@ -39,7 +40,7 @@ export class LookUps {
 }
 
 function findIn(buckets: string): string {
-  return `SELECT ${FOUND_COLUMNS} FROM records WHERE id = ? AND bucket IN (${buckets})`;
+  return `SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE id = ? AND bucket IN (${buckets})`;
 }
 
 /** How many records are remembered at least; twice as many at most. All objects of an isolate share its memory. */

@@ -2,7 +2,7 @@
 // ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
 // behind it. Every statement uses a key.
 
-import type { IdempotencyRecord, OpenState } from "../../core/record.ts";
+import { type IdempotencyRecord, OPEN_STATES, type OpenState } from "../../core/record.ts";
 import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
 import { IN_FLIGHT, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
@@ -105,7 +105,7 @@ export class RecordList {
         )
         .one();
     const counts = { failed: count("failed"), unknown: count("unknown") };
-    const atLeast = (["failed", "unknown"] as const).filter((state) => counts[state].looked === MAX_COUNTED);
+    const atLeast = OPEN_STATES.filter((state) => counts[state].looked === MAX_COUNTED);
     return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
   }
 
@@ -114,7 +114,7 @@ export class RecordList {
     const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
     switch (section) {
       case "open": {
-        const open = (["failed", "unknown"] as const).filter(wants).map((state) => this.#open(state));
+        const open = OPEN_STATES.filter(wants).map((state) => this.#open(state));
         return [this.#bucket(IN_FLIGHT, query), ...open];
       }
       case "completed":

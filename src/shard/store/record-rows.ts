@@ -2,7 +2,7 @@
 
 import type { IdempotencyRecord, Policy } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
-import { attemptId, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
+import { attemptId, type BodyNumber, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
   type StoredResponse,
@@ -53,9 +53,11 @@ export interface Label {
 
 /** All that is written to a record's row. */
 export interface RecordContent {
-  readonly bucket: number;
+  readonly expiryBucket: number;
   readonly record: IdempotencyRecord;
   readonly response: StoredResponse | null;
+  /** The body in chunks that the record may have. */
+  readonly body: BodyNumber | null;
   readonly verification: string | null;
   readonly history: readonly TimelineEvent[];
   /** `null`: the row keeps its label; a new row gets an empty one. */
@@ -80,10 +82,10 @@ const ATTEMPT = [
   "lock_ms",
   "retention_ms",
 ];
-const END = ["completed_at", "expires_at", "status", "kept", "history", ...RESPONSE_COLUMNS];
+const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
 
-const CLAIM_COLUMNS = ["bucket", "id", ...LABEL, ...ATTEMPT, "verification"];
+const CLAIM_COLUMNS = ["bucket", "id", ...LABEL, ...ATTEMPT, "verification", "body_number"];
 const CLAIM = insert(CLAIM_COLUMNS);
 const INSERT = insert(["bucket", "id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
 /** Keeps the attempt's columns except its lock, and clears the waiting times. */
@@ -109,23 +111,23 @@ export function claimUnlessIn(buckets: string): string {
 
 /** Inserts a new row. */
 export function insertion(id: RecordId, row: RecordContent): Statement {
-  const { bucket, record, verification, label } = row;
-  const claimed = [bucket, id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
-  if (record.state === "started") return { query: CLAIM, values: [...claimed, verification] };
+  const { expiryBucket, record, verification, body, label } = row;
+  const claimed = [expiryBucket, id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
+  if (record.state === "started") return { query: CLAIM, values: [...claimed, verification, body] };
   return { query: INSERT, values: [...claimed, ...endOf(row), ...waitOf(row)] };
 }
 
 /** Replaces the row with this id in the bucket `before`. A completed record must have the attempt of that row. */
 export function replacement(id: RecordId, before: number, row: RecordContent): Statement {
-  const { bucket, record, label } = row;
+  const { expiryBucket, record, label } = row;
   if (record.state === "completed") {
     const { lockedUntil } = record.attempt;
-    return { query: COMPLETE, values: [bucket, record.state, lockedUntil, ...endOf(row), before, id] };
+    return { query: COMPLETE, values: [expiryBucket, record.state, lockedUntil, ...endOf(row), before, id] };
   }
   const rest = [...attemptOf(record), ...endOf(row), ...waitOf(row), before, id];
   return record.state === "started" && label !== null
-    ? { query: CLAIM_AGAIN, values: [bucket, label.key, label.route, ...rest] }
-    : { query: REPLACE, values: [bucket, ...rest] };
+    ? { query: CLAIM_AGAIN, values: [expiryBucket, label.key, label.route, ...rest] }
+    : { query: REPLACE, values: [expiryBucket, ...rest] };
 }
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
@@ -133,7 +135,7 @@ function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRe
   return [state, print, id, number, startedAt, lockedUntil, policy.unknown, policy.lockMs, policy.retentionMs];
 }
 
-function endOf({ record, response, history }: RecordContent): readonly SqlStorageValue[] {
+function endOf({ record, response, body, history }: RecordContent): readonly SqlStorageValue[] {
   const ended = record.state === "completed" ? record : null;
   return [
     ended?.completedAt ?? null,
@@ -141,6 +143,7 @@ function endOf({ record, response, history }: RecordContent): readonly SqlStorag
     ended?.status ?? null,
     ended === null ? null : Number(ended.kept),
     history.length === 0 ? null : JSON.stringify(history),
+    body,
     ...writeResponse(response),
   ];
 }

@@ -1,94 +1,107 @@
 // Writes the response of a record to the record's row, and reads it back.
 
-import { exactBuffer } from "./bodies.ts";
+import { type BodyNumber, bodyNumber } from "../../core/units.ts";
+import { exactBuffer, FIRST_CHUNK_KEY } from "./bodies.ts";
 
 /** The columns of a record's row that its response needs. */
 export interface ResponseRow {
-  readonly bucket: number;
-  readonly id: string;
   readonly attempt_id: string;
   readonly status: number | null;
   readonly kept: number | null;
   readonly status_text: string | null;
   readonly headers: string | null;
-  /** 1: the body is in the row. `null`: no response. */
-  readonly in_row: number | null;
-  /** A body in the row, if it is small. */
+  /** The body, if it is small. */
   readonly body: ArrayBuffer | null;
   readonly body_bytes: number | null;
   readonly chunks: number | null;
+  /** The body in chunks that belongs to the record, or will, if it gets any. */
+  readonly body_number: number | null;
 }
 
-export interface FoundResponse {
+/** A response to store, or as it was found. */
+export interface StoredResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: readonly (readonly [string, string])[];
-  readonly body: FoundBody;
-}
-
-/** A response to store. */
-export interface StoredResponse extends FoundResponse {
   readonly body: StoredBody;
 }
 
-/** A kept body: in its record's row, in chunks, or in R2. Bodies in chunks or R2 are already written completely. */
-export type StoredBody =
-  | { readonly kind: "inline"; readonly bytes: Uint8Array }
-  | { readonly kind: "chunks"; readonly name: string; readonly count: number; readonly size: number }
-  | { readonly kind: "remote"; readonly name: string; readonly size: number };
+/** A kept body: whole in memory, in chunks, or in R2. Bodies in chunks or R2 are already written completely. */
+export type StoredBody = { readonly kind: "inline"; readonly bytes: Uint8Array } | ChunkedBody | RemoteBody;
 
-/** A body in its record's row. `name` is the id of the attempt that the row belongs to. */
-export interface RowBody {
-  readonly kind: "row";
-  readonly bucket: number;
-  readonly id: string;
+/** The first chunk has the response's headers beside it. */
+export interface ChunkedBody {
+  readonly kind: "chunks";
+  readonly body: BodyNumber;
+  readonly count: number;
+  readonly size: number;
+}
+
+interface RemoteBody {
+  readonly kind: "remote";
   readonly name: string;
   readonly size: number;
 }
 
-/** A body as found: only a small body is read together with its row. */
-export type FoundBody = StoredBody | RowBody;
+/**
+ * The most bytes of headers and body in a record's row. SQLite keeps a row of this table on its page up to 1,002 bytes (a quarter
+ * of the page), and reads all of a larger one each time it compares its key: look-ups among such rows take four times as long
+ * (`npm run bench -- rows`). The other columns need about 400.
+ */
+export const IN_ROW_BYTES = 512;
 
-/** Larger bodies are read from the row when they are sent: hundreds of duplicates may wait for the same body. */
+/** Larger bodies are read when they are sent: hundreds of duplicates may wait for the same body. */
 const READ_WITH_ROW_BYTES = 16 * 1024;
 
+/** Headers as they are stored. */
+export function headText({ headers }: Pick<StoredResponse, "headers">): string {
+  return JSON.stringify(headers);
+}
+
+/** Whether a response is stored in its record's row, headers and body. */
+export function fitsRow(statusText: string, headers: StoredResponse["headers"], bodyBytes: number): boolean {
+  // Each pair takes six more characters as text.
+  const headBytes = headers.reduce((sum, [name, value]) => sum + name.length + value.length + 6, statusText.length);
+  return headBytes + bodyBytes <= IN_ROW_BYTES;
+}
+
 /** In bytes. */
-export function sizeOf(body: FoundBody): number {
+export function sizeOf(body: StoredBody): number {
   return body.kind === "inline" ? body.bytes.byteLength : body.size;
 }
 
 /** The columns for the values of `writeResponse`, in the same order. */
 export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
 
-/** The columns that `readResponse` reads besides the record's own. */
-export const FOUND_RESPONSE_COLUMNS = `status_text, headers, body IS NOT NULL AS in_row, CASE WHEN length(body) <= ${READ_WITH_ROW_BYTES} THEN body END AS body, body_bytes, chunks`;
+/** The columns that `readResponse` reads besides the record's own, and the tables that they come from. */
+export const FOUND_RESPONSE_COLUMNS = `status_text, ifnull(headers, head) AS headers, CASE WHEN chunks = 1 AND body_bytes <= ${READ_WITH_ROW_BYTES} THEN bytes ELSE body END AS body, body_bytes, chunks, body_number`;
+export const FOUND_TABLES = `records LEFT JOIN chunks AS first ON first.number = CASE WHEN chunks > 0 THEN ${FIRST_CHUNK_KEY} END`;
 
 export function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
   if (response === null) return [null, null, null, null, null];
-  const { statusText, headers, body } = response;
-  const pairs = JSON.stringify(headers);
+  const { statusText, body } = response;
   switch (body.kind) {
     case "inline":
-      return [statusText, pairs, exactBuffer(body.bytes), body.bytes.byteLength, 0];
+      return [statusText, headText(response), exactBuffer(body.bytes), body.bytes.byteLength, 0];
     case "chunks":
-      return [statusText, pairs, null, body.size, body.count];
+      return [statusText, null, null, body.size, body.count];
     case "remote":
-      return [statusText, pairs, null, body.size, 0];
+      return [statusText, headText(response), null, body.size, 0];
   }
 }
 
 /** `null` when the record has no response or does not keep it. */
-export function readResponse(row: ResponseRow): FoundResponse | null {
-  const { bucket, id, attempt_id: name, status, status_text, headers, body, body_bytes, chunks } = row;
+export function readResponse(row: ResponseRow): StoredResponse | null {
+  const { attempt_id: name, status, status_text, headers, body, body_bytes, chunks, body_number } = row;
   if (row.kept !== 1 || headers === null) return null;
-  const pairs: FoundResponse["headers"] = JSON.parse(headers);
+  const pairs: StoredResponse["headers"] = JSON.parse(headers);
   return { status: status ?? 0, statusText: status_text ?? "", headers: pairs, body: storedBody() };
 
-  function storedBody(): FoundBody {
+  function storedBody(): StoredBody {
     const size = body_bytes ?? 0;
     if (body !== null) return { kind: "inline", bytes: new Uint8Array(body) };
-    if (row.in_row === 1) return { kind: "row", bucket, id, name, size };
     const count = chunks ?? 0;
-    return count > 0 ? { kind: "chunks", name, count, size } : { kind: "remote", name, size };
+    if (count === 0 || body_number === null) return { kind: "remote", name, size };
+    return { kind: "chunks", body: bodyNumber(body_number), count, size };
   }
 }

@@ -12,6 +12,7 @@ const FIRST: Step = [
   // `bucket` comes first in the key, so that records in flight and expired records lie together and need no index. It is 0 while
   // an attempt is in flight, otherwise the time (ms) from which every record of the bucket has expired. Moving a record to
   // another bucket writes one row, like any update (measured: README, design notes).
+  // `body_number` names the chunks that may belong to the record: from the claim on, and no longer than they do.
   // `key`, `route` and `history` are only for operators. `verify_at` says when the origin is asked next whether a lost attempt
   // took effect, `verifications` how often it has been asked, and `verification` how to ask it.
   `CREATE TABLE records (
@@ -41,6 +42,7 @@ const FIRST: Step = [
     headers TEXT,
     body_bytes INTEGER,
     chunks INTEGER,
+    body_number INTEGER,
     body BLOB,
     PRIMARY KEY (bucket, id)
   ) WITHOUT ROWID`,
@@ -49,14 +51,10 @@ const FIRST: Step = [
   `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
   // Records that the origin has to be asked about, by route, longest waiting first. Claims and answers never write to it.
   `CREATE INDEX records_to_ask ON records (route, verify_at) WHERE verify_at IS NOT NULL`,
-  // Bodies in chunks, and the names of those that are no longer needed.
-  `CREATE TABLE chunks (
-    body TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    bytes BLOB NOT NULL,
-    PRIMARY KEY (body, number)
-  ) WITHOUT ROWID`,
-  `CREATE TABLE discarded (body TEXT PRIMARY KEY) WITHOUT ROWID`,
+  // Bodies in chunks, and the numbers of those that are no longer needed. An integer key, because SQLite reads a row of any other
+  // table whole, however large, each time it compares its key. `head` is the response's headers, with the first chunk.
+  `CREATE TABLE chunks (number INTEGER PRIMARY KEY, head TEXT, bytes BLOB NOT NULL)`,
+  `CREATE TABLE discarded (body INTEGER PRIMARY KEY)`,
   // Bodies in R2. The index finds those to erase without reading the others.
   `CREATE TABLE remote (body TEXT PRIMARY KEY, upload_id TEXT, discarded INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
   `CREATE INDEX remote_discarded ON remote (body) WHERE discarded = 1`,
@@ -66,12 +64,48 @@ const FIRST: Step = [
 
 export const STEPS: readonly Step[] = [FIRST];
 
-/** Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. */
+/**
+ * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
+ * costs rows, and most objects never take part in such a change.
+ */
+const TRANSITION_TABLES: Step = [
+  // `next` is the layout in which new keys begin once this object is sealed, as JSON.
+  `CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), next TEXT NOT NULL, at INTEGER NOT NULL)`,
+  // Objects of older layouts. `next` is NULL until the object has been asked, and `held` until it holds few keys.
+  `CREATE TABLE IF NOT EXISTS elders (name TEXT PRIMARY KEY, layout TEXT NOT NULL, next TEXT, held TEXT) WITHOUT ROWID`,
+  // Other names of records: those that they would have in older scopes.
+  `CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, target)) WITHOUT ROWID`,
+];
+
+export function makeTransitionTables(sql: Sql): void {
+  for (const statement of TRANSITION_TABLES) sql.exec(statement);
+}
+
+export function hasTransitionTables(sql: Sql): boolean {
+  return sql.exec("SELECT 1 FROM sqlite_schema WHERE name = 'aliases'").toArray().length > 0;
+}
+
+/** What versions before the first release called their table of steps. Its numbers mean other steps than these. */
+const UNRELEASED_STEPS = "migrations";
+
+/**
+ * Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. Throws on a database of a
+ * version before the first release, because a step of this version could be taken for done there.
+ */
 export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
-  sql.exec("CREATE TABLE IF NOT EXISTS migrations (step INTEGER PRIMARY KEY)");
-  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM migrations").toArray();
+  sql.exec("CREATE TABLE IF NOT EXISTS schema_steps (step INTEGER PRIMARY KEY)");
+  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM schema_steps").toArray();
   const done = row?.done ?? 0;
   if (done >= steps.length) return;
+  if (done === 0) refuseUnreleased(sql);
   for (const statement of steps.slice(done).flat()) sql.exec(statement);
-  sql.exec("INSERT INTO migrations VALUES (?)", steps.length);
+  sql.exec("INSERT INTO schema_steps VALUES (?)", steps.length);
+}
+
+function refuseUnreleased(sql: Sql): void {
+  const found = sql.exec("SELECT 1 FROM sqlite_schema WHERE name = ?", UNRELEASED_STEPS).toArray();
+  if (found.length === 0) return;
+  throw new Error(
+    `this database was written by a development version from before the first release: it has a table "${UNRELEASED_STEPS}". This version cannot read it. Stop the gateway, erase its state (the folder of --state, by default .onceway/state; .wrangler/state under wrangler dev), and start it again.`,
+  );
 }

@@ -1,51 +1,38 @@
 // The tables of the cost page.
 
-import { COUNTS, ERASED_AT_ONCE } from "../../support/operation-counts.ts";
+import { COUNTS, ERASED_AT_ONCE } from "../../../src/cli/operation-counts.ts";
 import {
   add,
-  alarmsPerFirst,
   alarmUsage,
   dollarsPerMillion,
-  exchangesAtOnce,
+  FIRST_OVERHEAD_SECONDS,
+  firstUsage,
+  LOCK_SECONDS,
   NO_USAGE,
+  REPLAY_SECONDS,
+  replayUsage,
   shardsNeeded,
-  shareOfSeconds,
   type Usage,
   usageOf,
-} from "./arithmetic.ts";
+} from "../../../src/cli/plan-cost.ts";
 
 const SHARDS = 64;
 const ORIGINS_MS = [100, 300, 2000] as const;
 const RATES = [10, 100, 1000] as const;
 
-/** What the gateway itself adds to an exchange: two commits for a first request, none for a replay. */
-const FIRST_OVERHEAD_SECONDS = 0.02;
-const REPLAY_SECONDS = 0.002;
-
-/** Records that an alarm erases where there are many: ERASE_SLICE of src/shard/due-work.ts. */
-const ERASE_SLICE = 500;
-
-/** The default of `lock`. */
-const LOCK_SECONDS = 40;
-
-/** Per record: its own row, and its share of an alarm that erases a whole slice. */
-function erasing(): Usage {
-  const { erased } = COUNTS;
-  return {
-    ...NO_USAGE,
-    objectRequests: 1 / ERASE_SLICE,
-    rowsWritten: erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE,
-    rowsRead: erased.rowsRead / ERASED_AT_ONCE,
-  };
+/** A first request with a small response, shared by so many in a second. */
+function sharedUsage(originMs: number, perSecond: number): Usage {
+  const originSeconds = originMs / 1000;
+  const shards = Math.max(SHARDS, shardsNeeded(perSecond, originSeconds));
+  return firstUsage({ perSecond, shards, originSeconds, responseBytes: 0 });
 }
 
-/** A first request, shared by so many in a second. */
-function sharedUsage(originMs: number, perSecond: number): Usage {
-  const seconds = originMs / 1000 + FIRST_OVERHEAD_SECONDS;
-  const shards = Math.max(SHARDS, shardsNeeded(perSecond, originMs / 1000));
-  const share = shareOfSeconds(seconds, exchangesAtOnce(perSecond, shards, seconds));
-  const alarms = alarmUsage(alarmsPerFirst(perSecond, shards, LOCK_SECONDS));
-  return [usageOf(COUNTS.firstAmongBuckets, share), alarms, erasing()].reduce(add);
+/** The same with a response that does not fit its record's row: its body is a row of its own, written and erased. */
+function largeUsage(originMs: number, perSecond: number): Usage {
+  const { first, firstLarge, erased, erasedLarge } = COUNTS;
+  const rows = firstLarge.rowsWritten - first.rowsWritten + erasedLarge.rowsWritten;
+  const apart = { ...NO_USAGE, rowsWritten: rows - erased.rowsWritten / ERASED_AT_ONCE };
+  return add(sharedUsage(originMs, perSecond), apart);
 }
 
 /** One object per key shares nothing: it pays for its tables, its origin's address and two alarms for one record. */
@@ -63,7 +50,7 @@ function cell(usage: Usage): string {
 }
 
 export function assumptionsText(): string {
-  return `Assumed: small responses; first requests come at random, at the rate given, over ${SHARDS} shards
+  return `Assumed: small responses (512 bytes of headers and body) where nothing else is said; first requests come at random, at the rate given, over ${SHARDS} shards
 (or as many as the formula below asks for), and those that overlap in a
 shard share its duration (nothing is billed for an idle object); an exchange lasts as long as the origin takes, and
 ${FIRST_OVERHEAD_SECONDS * 1000} ms for two commits; a replay, which shares with nobody, ${REPLAY_SECONDS * 1000} ms; a lock of ${LOCK_SECONDS} s; nine buckets of records are alive. Erasing is
@@ -75,7 +62,7 @@ is its seller's: SET NX and SET for a first request, SET NX and GET for a replay
 export function costTable(): string {
   const row = (name: string, text: (originMs: number) => string): string =>
     `| ${name} | ${ORIGINS_MS.map(text).join(" | ")} |`;
-  const replayed = usageOf(COUNTS.replayAmongBuckets, REPLAY_SECONDS);
+  const replayed = replayUsage();
   const forwarded = usageOf(COUNTS.unprotected, 0);
   return [
     `| dollars per million (requests + rows + duration) | ${ORIGINS_MS.map((ms) => `origin ${ms} ms`).join(" | ")} |`,
@@ -83,6 +70,7 @@ export function costTable(): string {
     ...RATES.map((perSecond) =>
       row(`first, shared shards, ${perSecond} a second`, (originMs) => cell(sharedUsage(originMs, perSecond))),
     ),
+    row("first, 100 a second, with a response above 512 bytes", (originMs) => cell(largeUsage(originMs, 100))),
     row("first, one object per key", (originMs) => cell(perKeyUsage(originMs))),
     row("replay", () => cell(replayed)),
     row("first or replay, a Worker and a Redis", () => `${cell(forwarded)} and 2,000,000 commands`),

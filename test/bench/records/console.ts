@@ -12,7 +12,8 @@ import { startWorkerd } from "../../support/gateway.ts";
 import { grouped, Progress, showPhase } from "../../support/progress.ts";
 import { median } from "../process-memory.ts";
 import { closeConnections, PATH } from "./post.ts";
-import { startGateway, withFolder, withOrigin } from "./records-gateway.ts";
+import { withFolder } from "./folder.ts";
+import { startGateway, withOrigin } from "./records-gateway.ts";
 import { loadAll, makeShards } from "./shard-files.ts";
 
 const { values: options } = parseArgs({

@@ -22,6 +22,8 @@ export interface GrowthOptions {
   readonly rounds: number;
   /** Of each variant in each round. */
   readonly seconds: number;
+  /** The size of the bodies of the many; by default as small as those of the few. */
+  readonly bodyBytes?: number;
 }
 
 interface Pair {
@@ -44,6 +46,14 @@ export interface Memory extends Pair {
   readonly ratio: number;
 }
 
+interface Filling {
+  readonly shards: number;
+  readonly records: number;
+  /** How many of them have keys that are known. */
+  readonly keys: number;
+  readonly bodyBytes?: number | undefined;
+}
+
 /** A gateway over shards that hold records, and the keys of some of them. */
 interface Filled {
   readonly gateway: Gateway;
@@ -51,7 +61,8 @@ interface Filled {
   readonly keys: number;
 }
 
-async function fill(folder: string, origin: string, shards: number, records: number, keys: number): Promise<Filled> {
+/** The known keys have small bodies, whatever the others have. */
+async function fill(folder: string, origin: string, { shards, records, keys, bodyBytes }: Filling): Promise<Filled> {
   const made = await makeShards(() => startGateway(origin, folder, shards), shards);
   const run = freshKey();
   const known = new Map<string, string[]>(made.map(({ shard }) => [shard, []]));
@@ -63,7 +74,8 @@ async function fill(folder: string, origin: string, shards: number, records: num
   let done = 0;
   const jobs = made.map(({ file, shard, template }) => {
     const ids = known.get(shard) ?? [];
-    return { file, template, seed: shard, ids, to: Math.round((records - keys) / shards), ageMs: 0 };
+    const to = Math.round((records - keys) / shards);
+    return { file, template, seed: shard, ids, to, ageMs: 0, bodyBytes };
   });
   await loadAll(jobs, (loaded) => bar.show((done += loaded)));
   bar.end();
@@ -88,9 +100,9 @@ function firsts(one: Filled, seconds: number): Promise<number> {
 
 /** First requests and replays in one shard that holds few records, and in one that holds many. */
 export async function measureThroughput(folder: string, origin: string, options: GrowthOptions): Promise<Throughput> {
-  const { few, many, seconds } = options;
-  const small = await fill(join(folder, "few"), origin, 1, few, few);
-  const large = await fill(join(folder, "many"), origin, 1, many, few);
+  const { few, many, seconds, bodyBytes } = options;
+  const small = await fill(join(folder, "few"), origin, { shards: 1, records: few, keys: few });
+  const large = await fill(join(folder, "many"), origin, { shards: 1, records: many, keys: few, bodyBytes });
   try {
     // Both are warm before anything counts.
     for (const one of [small, large]) {
@@ -139,9 +151,9 @@ export async function measureMemory(folder: string, origin: string, options: Gro
       await gateway.stop();
     }
   };
-  const small = await fill(join(folder, "few"), origin, 16, few, few);
+  const small = await fill(join(folder, "few"), origin, { shards: 16, records: few, keys: few });
   await small.gateway.stop();
-  const large = await fill(join(folder, "many"), origin, 16, many, few);
+  const large = await fill(join(folder, "many"), origin, { shards: 16, records: many, keys: few });
   await large.gateway.stop();
   const fewMib: number[] = [];
   const manyMib: number[] = [];

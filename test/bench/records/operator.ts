@@ -8,7 +8,8 @@ import * as v from "valibot";
 import { grouped, Progress } from "../../support/progress.ts";
 import { median } from "../process-memory.ts";
 import { closeConnections } from "./post.ts";
-import { startGateway, withFolder, withOrigin } from "./records-gateway.ts";
+import { withFolder } from "./folder.ts";
+import { startGateway, withOrigin } from "./records-gateway.ts";
 import { loadAll, makeShards } from "./shard-files.ts";
 
 const { values: options } = parseArgs({

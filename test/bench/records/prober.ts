@@ -2,6 +2,7 @@
 // a shard is blocked by other work.
 
 import { setInterval as every } from "node:timers";
+import { grouped } from "../../support/progress.ts";
 import { post } from "./post.ts";
 
 const PERIOD_MS = 5;
@@ -48,4 +49,9 @@ export async function probeWhile(url: string, key: string, run: () => Promise<vo
   const sorted = times.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
   return { sent: times.length, medianMs: at(0.5), p99Ms: at(0.99), longestMs: at(1), ownLagMs };
+}
+
+export function told({ sent, medianMs, p99Ms, longestMs, ownLagMs }: Probed): string {
+  const [median, p99, longest, lag] = [medianMs, p99Ms, longestMs, ownLagMs].map((ms) => ms.toFixed(1));
+  return `${grouped(sent)} replays: median ${median} ms, 99 % within ${p99} ms, longest ${longest} ms (prober's own lag ${lag} ms)`;
 }

@@ -2,9 +2,6 @@
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Gateway, startWorkerd } from "../../support/gateway.ts";
 import { PATH } from "./post.ts";
@@ -28,14 +25,4 @@ export function startGateway(
 ): Promise<Gateway> {
   const settings = { origin: originUrl, shards, scope: ["none"] };
   return startWorkerd({ stateDir, vars: { IDEMPOTENCY: settings, ROUTES: [{ path: PATH }], ...secrets } });
-}
-
-/** A temporary folder, in memory on request. */
-export async function withFolder<T>(inMemory: boolean, use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(inMemory ? "/dev/shm" : tmpdir(), "onceway-records-"));
-  try {
-    return await use(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }

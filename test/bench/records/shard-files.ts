@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { keyHash, nameRecord } from "../../../src/http/record-name.ts";
-import { shardSet } from "../../../src/config/resolved.ts";
+import { layoutName } from "../../../src/config/layout.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
 import type { Gateway } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
@@ -24,7 +24,7 @@ export interface ShardFile {
 
 /** The id of a key's record with an empty scope. */
 export function idOf(key: string, shards: number): Promise<string> {
-  return nameRecord(key, [], shardSet({ shards, jurisdiction: null }));
+  return nameRecord(key, [], layoutName({ shards, jurisdiction: null }));
 }
 
 /** Starts a gateway, makes every shard of it by one request, stops it, and finds the shards' files. */
@@ -88,7 +88,7 @@ export interface LoadJob {
   readonly from?: number;
   readonly to: number;
   readonly ageMs: number;
-  readonly bodyBytes?: number;
+  readonly bodyBytes?: number | undefined;
   readonly isMixed?: boolean;
 }
 

@@ -18,6 +18,9 @@ import {
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
+/** How long the upload of some hundred kilobytes into the bucket may take on a busy machine. */
+const BUCKET_SLACK_MS = 10 * SLACK_MS;
+
 /**
  * Once a client has received a result (or the gateway must have stored it), every retry gets it replayed, and the origin
  * is not called again.
@@ -26,9 +29,7 @@ export function firstAnswerWins(world: World, record: RecordHistory): readonly V
   const violations: Violation[] = [];
   for (const arrival of record.arrivals) {
     const told = toldAt(world, record, arrival);
-    // A body that outgrows the ledger is settled when the bucket has all of it, however long that takes.
-    const isPrompt = isClean(world, arrival) && !isOutgrown(record, arrival);
-    const settled = isPrompt ? Math.min(told, (arrival.lastAt ?? told) + SLACK_MS) : told;
+    const settled = Math.min(told, settledBy(world, record, arrival));
     if (settled === Infinity) continue;
     const livesTo = livesUntil(world, record, arrival);
     for (const exchange of record.exchanges) {
@@ -47,6 +48,17 @@ export function firstAnswerWins(world: World, record: RecordHistory): readonly V
     }
   }
   return violations;
+}
+
+/** The latest time at which the gateway has stored an answer that nothing disturbed; `Infinity` when something did. */
+function settledBy(world: World, record: RecordHistory, arrival: Arrival): number {
+  const { at, lastAt } = arrival;
+  if (lastAt === null || !isClean(world, arrival)) return Infinity;
+  if (!isOutgrown(record, arrival)) return lastAt + SLACK_MS;
+  // The bucket has to take all of a body that outgrows the ledger.
+  const storedBy = lastAt + BUCKET_SLACK_MS;
+  const isDisturbed = wasBroken(world, at, storedBy) || bucketFailed(world, record, at, storedBy);
+  return isDisturbed ? Infinity : storedBy;
 }
 
 /** The rule that a defect breaks depends on what preceded it: a crash, a disconnected client, or neither. */

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 const trialSchema = v.object({
-  verdict: v.string(),
+  diagnosis: v.string(),
   works: v.boolean(),
   key: v.string(),
   happened: v.array(v.string()),
@@ -67,8 +67,15 @@ describe("on a protected route", () => {
 
   it("sends another body with --mismatch and expects its refusal", async () => {
     const key = freshKey();
-    const { code, verdict, answers } = await trial(gateway(`/pay/${key}`), "--mismatch", "--key", key, "-d", '{"a":1}');
-    expect({ code, verdict }).toEqual({ code: 0, verdict: "protected" });
+    const { code, diagnosis, answers } = await trial(
+      gateway(`/pay/${key}`),
+      "--mismatch",
+      "--key",
+      key,
+      "-d",
+      '{"a":1}',
+    );
+    expect({ code, diagnosis }).toEqual({ code: 0, diagnosis: "protected" });
     expect(answers.map(({ status, problem }) => [status, problem])).toEqual([
       [201, null],
       [201, null],
@@ -95,8 +102,8 @@ describe("on a protected route", () => {
 
   it("says that the second request was not forwarded where no answer is kept", async () => {
     const key = freshKey();
-    const { code, verdict, happened, advice } = await trial(gateway(`/small/${key}`), "--key", key);
-    expect({ code, verdict }).toEqual({ code: 0, verdict: "protected" });
+    const { code, diagnosis, happened, advice } = await trial(gateway(`/small/${key}`), "--key", key);
+    expect({ code, diagnosis }).toEqual({ code: 0, diagnosis: "protected" });
     expect(happened[0]).toContain("response-not-kept");
     expect(advice).toContain("max_response_body");
     expect(await scene.origin.effects(key)).toBe(1);
@@ -107,8 +114,8 @@ describe("when the result proves nothing", () => {
   it("explains a refusal by the origin, which is called again", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { status: 503, effect: false });
-    const { code, verdict } = await trial(gateway(`/pay/${key}`), "--key", key);
-    expect({ code, verdict }).toEqual({ code: 1, verdict: "not-kept" });
+    const { code, diagnosis } = await trial(gateway(`/pay/${key}`), "--key", key);
+    expect({ code, diagnosis }).toEqual({ code: 1, diagnosis: "not-kept" });
     expect(await scene.origin.requests(key)).toHaveLength(2);
   });
 
@@ -116,8 +123,8 @@ describe("when the result proves nothing", () => {
     ["/named/x", [], "key-missing", "--key-header"],
     ["/pay/x", ["--key", "two,keys"], "key-invalid", "--key"],
   ])("sends no second request after the gateway's own problem (%s %j)", async (path, args, problem, advised) => {
-    const { code, verdict, answers, advice } = await trial(gateway(path), ...args);
-    expect({ code, verdict }).toEqual({ code: 1, verdict: "problem" });
+    const { code, diagnosis, answers, advice } = await trial(gateway(path), ...args);
+    expect({ code, diagnosis }).toEqual({ code: 1, diagnosis: "problem" });
     expect(answers.map((answer) => answer.problem)).toEqual([problem]);
     expect(advice).toContain(advised);
   });
@@ -125,10 +132,10 @@ describe("when the result proves nothing", () => {
   it("says what to do about a dropped call on a route with hold", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { drop: "after-effect" });
-    const { code, verdict, answers } = await trial(gateway(`/hold/${key}`), "--key", key);
-    expect({ code, verdict, problem: answers[0]?.problem }).toEqual({
+    const { code, diagnosis, answers } = await trial(gateway(`/hold/${key}`), "--key", key);
+    expect({ code, diagnosis, problem: answers[0]?.problem }).toEqual({
       code: 1,
-      verdict: "problem",
+      diagnosis: "problem",
       problem: "origin-dropped",
     });
     expect(await scene.origin.effects(key)).toBe(1);
@@ -138,8 +145,8 @@ describe("when the result proves nothing", () => {
 describe("without protection", () => {
   it("lists the routes for a path without one, and says that the origin acted twice", async () => {
     const key = freshKey();
-    const { code, verdict, happened, advice } = await trial(gateway(`/other/${key}`), "--key", key, "--mismatch");
-    expect({ code, verdict }).toEqual({ code: 1, verdict: "route-not-protected" });
+    const { code, diagnosis, happened, advice } = await trial(gateway(`/other/${key}`), "--key", key, "--mismatch");
+    expect({ code, diagnosis }).toEqual({ code: 1, diagnosis: "route-not-protected" });
     expect(happened.join(" ")).toContain("POST,PATCH /pay/*");
     expect(advice).toContain(`path = "/other/${key}"`);
     expect(await scene.origin.effects(key)).toBe(2);
@@ -148,8 +155,8 @@ describe("without protection", () => {
   it("says that the server is not Onceway, and sends no third request", async () => {
     const key = freshKey();
     const url = `${scene.origin.url}/pay/${key}`;
-    const { code, verdict, happened } = await trial(url, "--key", key, "--mismatch");
-    expect({ code, verdict }).toEqual({ code: 1, verdict: "no-gateway" });
+    const { code, diagnosis, happened } = await trial(url, "--key", key, "--mismatch");
+    expect({ code, diagnosis }).toEqual({ code: 1, diagnosis: "no-gateway" });
     expect(happened[0]).toContain("No Onceway here");
     expect(await scene.origin.effects(key)).toBe(2);
   });
@@ -159,16 +166,16 @@ describe("without protection", () => {
     const headers: [string, string][] = [["Content-Type", "application/problem+json"]];
     const body = JSON.stringify({ type: "/busy", code: "in-flight", detail: "Busy." });
     await scene.origin.behave({ key }, { status: 409, headers, body });
-    const { verdict, answers } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
-    expect(verdict).toBe("no-gateway");
+    const { diagnosis, answers } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
+    expect(diagnosis).toBe("no-gateway");
     expect(answers.map(({ problem }) => problem)).toEqual([null, null]);
   });
 
   it("is not deceived by an origin that echoes the key", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { headers: [["Idempotency-Key", key]] });
-    const { code, verdict } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
-    expect({ code, verdict }).toEqual({ code: 1, verdict: "no-gateway" });
+    const { code, diagnosis } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
+    expect({ code, diagnosis }).toEqual({ code: 1, diagnosis: "no-gateway" });
   });
 
   it("notices a replay with different bytes", async () => {
@@ -186,8 +193,8 @@ describe("without protection", () => {
         ],
       },
     );
-    const { code, verdict } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
-    expect({ code, verdict }).toEqual({ code: 1, verdict: "replay-differs" });
+    const { code, diagnosis } = await trial(`${scene.origin.url}/pay/${key}`, "--key", key);
+    expect({ code, diagnosis }).toEqual({ code: 1, diagnosis: "replay-differs" });
   });
 });
 

@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { COMMITS } from "../../support/operation-counts.ts";
+import { COMMITS } from "../../../src/cli/operation-counts.ts";
 import { freshKey } from "../../support/http.ts";
 import { countCommits } from "../support/commits.ts";
 import { type Scene, startScene } from "../support/scene.ts";

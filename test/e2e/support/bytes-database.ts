@@ -8,7 +8,7 @@ export interface BodiesDatabase {
   /** Rows of bodies, or those whose bodies no record owns and no alarm will erase. */
   chunks(): number;
   orphans(): number;
-  /** Rows of the bodies of completed records that do not keep them. */
+  /** Rows of bodies that no record keeps. */
   notKept(): number;
   /** Bodies left to the alarm. */
   discarded(): number;
@@ -26,10 +26,10 @@ export function openBodies(gateway: Pick<Gateway, "stateDir">): BodiesDatabase {
   return {
     chunks: () => number("SELECT count(*) AS n FROM chunks"),
     orphans: () =>
-      number(`SELECT count(*) AS n FROM chunks WHERE body NOT IN (SELECT body FROM discarded)
-        AND body NOT IN (SELECT attempt_id FROM records WHERE state = 'started' OR chunks > 0)`),
-    notKept: () =>
-      number("SELECT count(*) AS n FROM chunks WHERE body IN (SELECT attempt_id FROM records WHERE kept = 0)"),
+      // A chunk's key begins with its body's number.
+      number(`SELECT count(*) AS n FROM chunks WHERE number >> 26 NOT IN (SELECT body FROM discarded)
+        AND number >> 26 NOT IN (SELECT body_number FROM records WHERE body_number IS NOT NULL)`),
+    notKept: () => number("SELECT count(*) AS n FROM chunks WHERE number >> 26 IN (SELECT body FROM discarded)"),
     discarded: () => number("SELECT count(*) AS n FROM discarded"),
     largestRow: () =>
       Math.max(

@@ -71,7 +71,7 @@ export function openShardDatabase(gateway: Pick<Gateway, "stateDir">): ShardData
         DROP TABLE none;
         COMMIT;`),
     refuseBodies: () =>
-      database.exec(`CREATE TRIGGER refuse_bodies BEFORE UPDATE ON records WHEN NEW.body IS NOT NULL BEGIN
+      database.exec(`CREATE TRIGGER refuse_bodies BEFORE UPDATE ON records WHEN NEW.kept = 1 BEGIN
         SELECT RAISE(FAIL, 'no room');
       END`),
     refuseAddresses: () =>

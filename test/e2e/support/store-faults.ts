@@ -11,7 +11,7 @@ const REFUSED = {
   /** Any change of a record: its end, and the renewal of its lock. */
   changes: "UPDATE ON records",
   /** The response that a record keeps; the record itself can be completed. */
-  responses: "UPDATE ON records WHEN NEW.headers IS NOT NULL",
+  responses: "UPDATE ON records WHEN NEW.kept = 1",
   chunks: "INSERT ON chunks",
 } as const;
 

@@ -56,8 +56,7 @@ it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, wher
         const name = crypto.randomUUID();
         const spool = new Spool({
           bodies,
-          name,
-          isOwned: true,
+          owner: { body: bodies.allot(), head: "[]" },
           length: null,
           sync,
           firstFlushMs: 1,

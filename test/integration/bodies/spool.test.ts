@@ -1,5 +1,6 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { type BodyNumber, bodyNumber } from "../../../src/core/units.ts";
 import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { heldBytes } from "../../../src/shard/body/read-memory.ts";
@@ -9,7 +10,8 @@ import { Timers } from "../../../src/shard/timers.ts";
 interface Bench {
   readonly spool: Spool;
   readonly ledger: Ledger;
-  readonly name: string;
+  /** Nothing else is in the store. */
+  readonly body: BodyNumber;
   /** Makes everything written durable. */
   readonly commit: () => void;
 }
@@ -22,7 +24,7 @@ async function withSpool(
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   await runInDurableObject(stub, async (_instance, { storage }) => {
     const ledger = new Ledger(storage);
-    const name = crypto.randomUUID();
+    const body = bodyNumber(1);
     let waiting = Promise.withResolvers<void>();
     const commit = (): void => {
       waiting.resolve();
@@ -30,15 +32,14 @@ async function withSpool(
     };
     const spool = new Spool({
       bodies: ledger.bodies,
-      name,
-      isOwned,
+      owner: isOwned ? { body, head: "[]" } : null,
       length,
       sync: () => waiting.promise,
       firstFlushMs: 1,
       windowChunks: 16,
       patience: { timers: new Timers(), idleMs: 100 },
     });
-    await run({ spool, ledger, name, commit });
+    await run({ spool, ledger, body, commit });
   });
 }
 
@@ -104,11 +105,11 @@ describe("spool", () => {
   });
 
   it("hands over a whole body as long as nothing of it is in the ledger", async () => {
-    await withSpool(async ({ spool, ledger, name }) => {
+    await withSpool(async ({ spool, ledger, body }) => {
       await spool.write(text("small "));
       await spool.write(text("body"));
       expect(spool.takeWhole()).toEqual(text("small body"));
-      expect(ledger.bodies.read(name, 0)).toBeNull();
+      expect(ledger.bodies.read(body, 0)).toBeNull();
     });
   });
 
@@ -127,7 +128,7 @@ describe("spool", () => {
   });
 
   it("drops a reader that stops reading while a body that is not kept continues", async () => {
-    await withSpool(async ({ spool, commit, ledger, name }) => {
+    await withSpool(async ({ spool, commit, ledger, body }) => {
       const still = spool.reader(null).getReader();
       const durable = setInterval(commit, 1);
       try {
@@ -140,8 +141,8 @@ describe("spool", () => {
       }
       await expect(still.read()).rejects.toThrow();
       // Nothing of it is stored now.
-      expect(ledger.bodies.read(name, 0)).toBeNull();
-      expect(ledger.bodies.read(name, 20)).toBeNull();
+      expect(ledger.bodies.read(body, 0)).toBeNull();
+      expect(ledger.bodies.read(body, 20)).toBeNull();
     });
   });
 
@@ -187,7 +188,7 @@ describe("spool", () => {
 
   it("holds nothing after its end when it could not be written", async () => {
     await withSpool(
-      async ({ spool, ledger, name }) => {
+      async ({ spool, ledger, body }) => {
         await spool.write(text("one"));
         vi.spyOn(ledger.bodies, "append").mockImplementation(() => {
           throw new Error("the disk is full");
@@ -195,7 +196,7 @@ describe("spool", () => {
         await spool.flush();
         await expect(spool.finish(() => undefined)).rejects.toThrow("full");
         spool.break();
-        expect(ledger.bodies.isHeld(name)).toBe(false);
+        expect(ledger.bodies.isHeld(body)).toBe(false);
       },
       { isOwned: false },
     );

@@ -95,6 +95,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       heartbeat: parts.heartbeat,
       timers,
       reporter: new ExchangeReporter("shard", parts.traffic, null),
+      askElder: () => Promise.reject(new Error("there is no elder")),
     });
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];

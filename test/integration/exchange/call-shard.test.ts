@@ -3,6 +3,7 @@
 
 import { env } from "cloudflare:test";
 import { afterAll, describe, expect, it, vi } from "vitest";
+import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Route } from "../../../src/config/resolved.ts";
 import { decodeMessage, type ExchangeRequest, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
@@ -91,6 +92,7 @@ const exchange = (): ExchangeRequest => ({
   head: headOf(),
   body: new Uint8Array([1, 2, 3]),
   rest: null,
+  namesIn: async (layout) => [await nameRecord("key", [], layoutName(layout))],
   free: () => undefined,
 });
 
@@ -104,7 +106,7 @@ describe("a call to a shard that fails", () => {
       const response = await shardCaller(namespace)(route, sent);
       expect([response?.status, await response?.text()]).toEqual([201, "answered"]);
       expect(calls.map(({ stub }) => stub)).toEqual(Array.from({ length: times + 1 }, (_, index) => index + 1));
-      const name = shardName(sent.head.record.id, route.shards);
+      const name = shardName(sent.head.record.id, route.layouts.own.shards);
       expect(stubs).toEqual(stubs.map(() => ({ name, options: { locationHint: "weur" } })));
       for (const { url, init, bytes } of calls) {
         expect(url).toBe(EXCHANGE_URL);
@@ -159,7 +161,7 @@ it.each([null, "eu", "fedramp-high"] as const)(
     const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
     const sent = exchange();
     expect((await shardCaller(namespace)(route, sent))?.status).toBe(201);
-    const name = shardName(sent.head.record.id, route.shards);
+    const name = shardName(sent.head.record.id, route.layouts.own.shards);
     expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
   },
 );
@@ -173,6 +175,7 @@ it("a client whose object is lost during the call is told that the attempt may s
     head,
     body: new Uint8Array(),
     rest: null,
+    namesIn: () => Promise.resolve([head.record.id]),
     free: () => undefined,
   });
   await bench.called(1);

@@ -261,7 +261,7 @@ it("an operator's response is never mixed with the ambiguous answer of the same 
     expect(steps.change(head.record.id, resolve, response)).toBeNull();
     const replay = await run(again(head));
     vi.setSystemTime(Date.now() + 2 * RETENTION_MS);
-    expect(ledger.erase(epochMs(Date.now()), 10)).toBe(1);
+    expect(ledger.expired.erase(epochMs(Date.now()), 10)).toBe(1);
     const replayed = new Uint8Array(await replay.arrayBuffer());
     expect(replayed.byteLength === bytes.byteLength && replayed.every((byte) => byte === 2)).toBe(true);
     await first.body?.cancel();

@@ -130,7 +130,11 @@ it("resolve replaces the stored part of a lost attempt's body, which is erased",
   await bench.lose();
   await sent;
   // Simulates a loss in the middle of a long response.
-  await bench.within((ledger) => ledger.bodies.append(head.request.attemptId, 0, new Uint8Array(1000)));
+  await bench.within((ledger) => {
+    const body = ledger.find(head.record.id)?.body ?? null;
+    if (body === null) throw new Error("no claim");
+    ledger.bodies.append(body, 0, new Uint8Array(1000));
+  });
   await bench.age(head.record.id, 60_000);
   await bench.evict();
   expect(await bench.change(head.record.id, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });

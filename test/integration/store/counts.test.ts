@@ -1,10 +1,10 @@
 // Regression test: what each kind of exchange costs, in exact operations. The numbers are in one table,
-// test/support/operation-counts.ts; a change that makes one grow has to update it.
+// src/cli/operation-counts.ts; a change that makes one grow has to update it.
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs, type RecordId } from "../../../src/core/units.ts";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
-import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../support/operation-counts.ts";
+import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../src/cli/operation-counts.ts";
 import { type Answer, CountedShard } from "../support/counted-shard.ts";
 import { completed, freshId, HOUR_MS, response, started } from "../support/records.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
@@ -33,7 +33,7 @@ async function cost(shard: CountedShard, key: string, body?: string): Promise<re
 
 function chunksIn(shard: CountedShard): Promise<readonly unknown[]> {
   return shard.within((_ledger, { sql }) =>
-    sql.exec("SELECT body FROM chunks UNION ALL SELECT body FROM discarded").toArray(),
+    sql.exec("SELECT number FROM chunks UNION ALL SELECT body FROM discarded").toArray(),
   );
 }
 
@@ -124,6 +124,21 @@ describe("the operations of", () => {
     expect(shard.take()).toEqual(COUNTS.unprotected);
   });
 
+  it("a response of 200 kB that comes whole, its replay and its erasure", async () => {
+    const shard = await begun();
+    const key = crypto.randomUUID();
+    const bytes = 200_000;
+    shard.origin = () => new Response(new Uint8Array(bytes));
+    expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: false, bytes }, COUNTS.firstLarge]);
+    expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: true, bytes }, COUNTS.replayLarge]);
+    await shard.within((_ledger, { sql }) => {
+      // Simulates that a day has passed.
+      sql.exec("UPDATE records SET bucket = 1, expires_at = 1 WHERE chunks > 0");
+    });
+    expect((await erased(shard)).rowsWritten).toBe(COUNTS.erasedLarge.rowsWritten);
+    expect(await chunksIn(shard)).toEqual([]);
+  });
+
   it("a response of 1 MiB, its replay and its erasure", async () => {
     const shard = await begun();
     const key = crypto.randomUUID();
@@ -153,6 +168,11 @@ describe("the operations of", () => {
       await shard.within((_ledger, { sql }) => sql.exec("SELECT id FROM records WHERE bucket = ?", 0).toArray()),
     ).toEqual([]);
   });
+});
+
+it("a key with a large body costs five rows written over its whole life", () => {
+  expect(COUNTS.firstLarge.rowsWritten + COUNTS.erasedLarge.rowsWritten).toBeLessThanOrEqual(5);
+  expect(COUNTS.replayLarge.rowsWritten).toBe(0);
 });
 
 it("a key costs three rows written over its whole life, and a replay none", () => {

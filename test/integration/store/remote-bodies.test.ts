@@ -81,7 +81,7 @@ describe("bodies in the bucket", () => {
       expect(ledger.find(id)?.response?.body).toMatchObject({ kind: "remote", name });
       await ledger.remote.eraseOne();
       expect(await isStored(name)).toBe(true);
-      ledger.erase(ledger.nextDeadline() ?? NOW, 10);
+      ledger.expired.erase(ledger.nextDeadline() ?? NOW, 10);
       await ledger.remote.eraseOne();
       expect(await isStored(name)).toBe(false);
       expect(ledger.nextDeadline()).toBeNull();

@@ -9,7 +9,7 @@ import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
-import type { OperationCounts } from "../../support/operation-counts.ts";
+import type { OperationCounts } from "../../../src/cli/operation-counts.ts";
 
 /** An address that the test's `fetch` answers. No connection to it is possible. */
 const ORIGIN = "http://192.0.2.1:9";

@@ -89,6 +89,7 @@ export async function withExchanges(
       heartbeat: new Heartbeat(timers, () => Promise.resolve()),
       timers,
       reporter: new ExchangeReporter("shard", traffic, null),
+      askElder: () => Promise.reject(new Error("there is no elder")),
     });
     await test({
       world,

@@ -4,6 +4,7 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { OWN } from "../../../src/core/home.ts";
 import { deadlineOf, step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type AttemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
@@ -42,7 +43,7 @@ const now = (): ReturnType<typeof epochMs> => epochMs(Date.now());
 /** Applies one request to the model and returns its client's answer. `null`: the attempt is lost, and there is no answer. */
 function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour | null): string | null {
   const known = model.records.get(ask.record) ?? NONE;
-  const event = { type: "request", fingerprint: fingerprint(ask.print), attemptId: attempt } as const;
+  const event = { type: "request", fingerprint: fingerprint(ask.print), attemptId: attempt, home: OWN } as const;
   const { record, reply } = step(known.record, event, policyOf(ask.unknown), now());
   model.records.set(ask.record, { ...known, record });
   switch (reply.type) {
@@ -58,6 +59,9 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
       return "409 outcome-unknown";
     case "mismatch":
       return "422 key-reused";
+    case "not-here":
+    case "here":
+    case "absent":
     case "ask":
     case "settled":
     case "superseded":

@@ -254,6 +254,15 @@ describe("a body that outgrows the ledger", () => {
     const whole = asked("q1", 0, 600, told(large), { path: "/hold-small" });
     expectBad(story(whole, large, acted(large), crash, late, unsettled), "G4 durable before told");
   });
+
+  it("is settled five seconds after its last byte if nothing was disturbed, also when nobody stayed", () => {
+    const SMALL = { path: "/hold-small", bytes: 250_000 };
+    const large = came(1, "q1", 20, SMALL);
+    const left = asked("q1", 0, 30, LEFT, { path: "/hold-small" });
+    const doubtful = asked("q9", 9_000, 9_010, problem("outcome-unknown"), { path: "/hold-small", ...CALM });
+    expectBad(story(left, large, acted(large), doubtful), "G5 the client may leave");
+    expectGood(story(left, large, acted(large), outage("killed", 700, 900), doubtful));
+  });
 });
 
 describe("waiting duplicates", () => {

@@ -22,7 +22,7 @@ describe("onceway", () => {
     expect(statSync(file).mode & 0o111).toBe(0o111);
   });
 
-  it.each(["init", "check", "try", "ls", "show", "release", "resolve", "forget", "tail"])(
+  it.each(["init", "check", "try", "plan", "ls", "show", "release", "resolve", "forget", "tail"])(
     "%s --help names its exit codes",
     async (name) => {
       const { code, stdout, stderr } = await runOnceway([name, "--help"]);

@@ -14,7 +14,7 @@ const SHARD = 'durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "K
 
 function problems(toml: string): readonly string[] {
   const found = checkWranglerConfig(parse(toml)).flatMap((environment) => environment.problems);
-  for (const { message } of found) expect(message).toMatch(/write|did you mean/);
+  for (const { message } of found) expect(message).toMatch(/write|unknown setting; did you mean/);
   return found.map(({ path, message }) => `${path}: ${message}`);
 }
 

@@ -156,3 +156,121 @@ describe("routes that shadow each other", () => {
     expect(configOf({ ROUTES: routes }).routes).toHaveLength(2);
   });
 });
+
+describe("previous_shards", () => {
+  it.each([
+    [{ shards: 128, previous_shards: [64, 64] }, "previous_shards: lists 64 twice: write it once"],
+    [
+      { shards: 64, previous_shards: [64, 128] },
+      "previous_shards: lists 64, which is in force, and objects that were left take no new keys: " +
+        'write shards = "64b" for as many objects with other names',
+    ],
+    [
+      { jurisdiction: "eu", previous_shards: [32, { shards: 64, jurisdiction: "none" }] },
+      "previous_shards: has entries with and without a jurisdiction: " +
+        'write [{ shards = 32, jurisdiction = "eu" }, { shards = 64, jurisdiction = "none" }], ' +
+        "each with the jurisdiction that it had",
+    ],
+  ])("%j", (settings, message) => {
+    expect(problemOf(settings)).toBe(message);
+  });
+
+  it("may list the same number in two jurisdictions, and the one in force with letters", () => {
+    const previous_shards = [
+      { shards: 64, jurisdiction: "none" },
+      { shards: 128, jurisdiction: "us" },
+    ];
+    expect(routeOf({ shards: 64, jurisdiction: "us", previous_shards }).layouts.elders).toHaveLength(2);
+    expect(routeOf({ shards: "64b", previous_shards: [64, 128] }).layouts.elders).toHaveLength(2);
+  });
+});
+
+describe("routes that share objects", () => {
+  const orders = { path: "/v1/orders" };
+
+  it.each([
+    [
+      { shards: 128, previous_shards: [64] },
+      { shards: 64 },
+      "ROUTES[0] leaves shards = 64 for shards = 128, but ROUTES[1] keeps its keys there",
+    ],
+    [
+      { shards: 64 },
+      { shards: 128, previous_shards: [64] },
+      "ROUTES[1] leaves shards = 64 for shards = 128, but ROUTES[0] keeps its keys there",
+    ],
+    [
+      { shards: 128, previous_shards: [64] },
+      { shards: 256, previous_shards: [64] },
+      "ROUTES[0] leaves shards = 64 for shards = 128, but ROUTES[1] for shards = 256",
+    ],
+    [
+      { shards: 256, previous_shards: [64] },
+      { shards: "256b", previous_shards: [64, 128] },
+      "ROUTES[0] leaves shards = 64 for shards = 256, but ROUTES[1] for shards = 128",
+    ],
+    [
+      { shards: 128, previous_shards: [64] },
+      { shards: 128 },
+      "differs from that of ROUTES[0], which has the same objects",
+    ],
+  ])("leave them together: %j and %j", (one, other, message) => {
+    expect(
+      lines({
+        ROUTES: [
+          { ...PAYMENTS, ...one },
+          { ...orders, ...other },
+        ],
+      }),
+    ).toEqual([expect.stringContaining(`ROUTES[1].previous_shards: ${message}`)]);
+  });
+
+  it.each([
+    [
+      { shards: 128, previous_shards: [64] },
+      { shards: 128, previous_shards: [64] },
+    ],
+    [{ shards: 128, previous_shards: [64] }, { shards: 32 }],
+    [
+      { shards: 128, previous_shards: [64] },
+      { shards: 64, jurisdiction: "eu" },
+    ],
+    [
+      { shards: 256, previous_shards: [64, 128] },
+      { shards: 32, previous_shards: [16] },
+    ],
+  ])("have no conflict: %j and %j", (one, other) => {
+    expect(
+      configOf({
+        ROUTES: [
+          { ...PAYMENTS, ...one },
+          { ...orders, ...other },
+        ],
+      }).routes,
+    ).toHaveLength(2);
+  });
+
+  it("are not compared where a setting is unknown", () => {
+    const routes = [
+      { ...PAYMENTS, shards: 0 },
+      { ...orders, shards: 128, previous_shards: [64] },
+    ];
+    expect(problemsOf({ ROUTES: routes }).map(({ path }) => path)).toEqual(["ROUTES[0].shards"]);
+  });
+});
+
+describe("previous_scope", () => {
+  it.each([
+    [{ previous_scope: [["ip"], ["none"], ["ip"]] }, "previous_scope: lists [ip] twice: write it once"],
+    [
+      { previous_scope: [["header:authorization"]] },
+      "previous_scope: lists [header:authorization], which is in force: leave it out",
+    ],
+    [
+      { scope: ["none"], previous_scope: [["none"]] },
+      'previous_scope: lists ["none"], which is in force: leave it out',
+    ],
+  ])("%j", (settings, message) => {
+    expect(problemOf(settings)).toBe(message);
+  });
+});

@@ -22,14 +22,12 @@ describe("variables", () => {
     expect(config.routes[0]).toMatchObject({
       origin: config.origin,
       rules: { timeoutMs: 10_000, lists: { refused: [503] } },
-      shards: 8,
-      locationHint: "weur",
+      layouts: { own: { shards: 8, locationHint: "weur" } },
     });
     expect(config.routes[1]).toMatchObject({
       origin: { kind: "url", url: "https://b.example" },
       rules: { timeoutMs: 20_000, lists: { refused: [429] } },
-      shards: "per-key",
-      locationHint: "enam",
+      layouts: { own: { shards: "per-key", locationHint: "enam" } },
     });
   });
 

@@ -12,8 +12,10 @@ describe("defaults", () => {
       shards: 64,
       locationHint: null,
       jurisdiction: null,
+      previousShards: [],
       // The zone's own origin is called under the host that the client named.
       scope: [{ kind: "header", name: "authorization" }, { kind: "host" }],
+      previousScopes: [],
       key: "required",
       headers: ["Idempotency-Key"],
       keyFormat: { pattern: null, min: 1, max: 255 },
@@ -48,6 +50,31 @@ describe("what a setting means", () => {
     [{ shards: 1 }, { shards: 1 }],
     [{ shards: 65_536 }, { shards: 65_536 }],
     [{ shards: "per-key" }, { shards: "per-key" }],
+    [{ shards: "64b" }, { shards: "64b" }],
+    [
+      { shards: 256, previous_shards: [64, "per-key", "64b"] },
+      {
+        previousShards: [
+          { shards: 64, jurisdiction: null },
+          { shards: "per-key", jurisdiction: null },
+          { shards: "64b", jurisdiction: null },
+        ],
+      },
+    ],
+    // A bare entry has the jurisdiction that is in force; a table has its own.
+    [
+      { jurisdiction: "eu", shards: 128, previous_shards: [64] },
+      { previousShards: [{ shards: 64, jurisdiction: "eu" }] },
+    ],
+    [
+      { jurisdiction: "eu", previous_shards: [{ shards: 64, jurisdiction: "none" }] },
+      { previousShards: [{ shards: 64, jurisdiction: null }] },
+    ],
+    [
+      { previous_scope: [["none"], ["cookie:s"]], origin: "https://api.example.com" },
+      { previousScopes: [[], [{ kind: "cookie", name: "s" }]] },
+    ],
+    [{ previous_scope: [["none"]] }, { previousScopes: [[{ kind: "host" }]] }],
     [{ location_hint: "apac-se" }, { locationHint: "apac-se" }],
     [{ jurisdiction: "eu" }, { jurisdiction: "eu" }],
     [
@@ -127,7 +154,20 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ max_request_body: "0.5B" }, "max_request_body: must be a whole number of bytes"],
     [{ max_response_body: true }, "max_response_body: must be whole bytes or a number with a unit"],
     [{ max_response_body: "2GB" }, 'max_response_body: must not exceed 1GB: write "1GB"'],
-    [{ shards: 0 }, 'shards: must be a whole number from 1 to 65536, or "per-key": write 64'],
+    [
+      { shards: 0 },
+      'shards: must be a whole number from 1 to 65536, such a number with letters ("64b"), or "per-key": write 64',
+    ],
+    [{ shards: "0b" }, "write 64"],
+    [{ shards: "65537b" }, "write 64"],
+    [{ shards: "64" }, "write 64"],
+    [{ shards: "64B" }, "write 64"],
+    [{ previous_shards: 64 }, "previous_shards: must be a list of earlier values of shards: write [64]"],
+    [{ previous_shards: [0] }, "previous_shards[0]: must be"],
+    [{ previous_shards: [{ shards: 64 }] }, "previous_shards[0]: must be"],
+    [{ previous_shards: [1, 2, 3, 4, 5, 6, 7] }, "must have at most 6 entries: leave out"],
+    [{ previous_scope: ["none"] }, "previous_scope[0]: must be a list of earlier values of scope"],
+    [{ previous_scope: [["ip"], ["x"]] }, "previous_scope[1][0]: "],
     [{ shards: 65_537 }, "write 64"],
     [{ shards: 1.5 }, "write 64"],
     [{ shards: "many" }, "write 64"],

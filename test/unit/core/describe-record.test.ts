@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { describeRecord, type RecordDescription } from "../../../src/core/describe-record.ts";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type Change, type TimelineEvent, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
@@ -54,6 +55,7 @@ const request = (id: string): LifeCycleEvent => ({
   type: "request",
   fingerprint: fingerprint("f"),
   attemptId: attemptId(id),
+  home: OWN,
 });
 const result = (id: string, status = 201, { kept = true, verified = false } = {}): LifeCycleEvent => ({
   type: "result",

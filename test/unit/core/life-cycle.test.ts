@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { attemptId, epochMs } from "../../../src/core/units.ts";
@@ -8,7 +9,7 @@ import { FINGERPRINT, LOCK_MS, OTHER_FINGERPRINT, policyFor, RETENTION_MS } from
 const T0 = 1_000_000;
 
 function request(id: string): LifeCycleEvent {
-  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id) };
+  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN };
 }
 
 /** Plays events at times relative to T0. Returns the reply's type and the record's state after each. */
@@ -188,7 +189,12 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
   });
 
   it("answers a mismatch in every state, before anything else", () => {
-    const other: LifeCycleEvent = { type: "request", fingerprint: OTHER_FINGERPRINT, attemptId: attemptId("z") };
+    const other: LifeCycleEvent = {
+      type: "request",
+      fingerprint: OTHER_FINGERPRINT,
+      attemptId: attemptId("z"),
+      home: OWN,
+    };
     expect(
       tell(
         "retry",

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type TimelineEvent, timelineOf, updateHistory } from "../../../src/core/timeline.ts";
@@ -43,6 +44,7 @@ const request = (id: string): LifeCycleEvent => ({
   type: "request",
   fingerprint: fingerprint("f"),
   attemptId: attemptId(id),
+  home: OWN,
 });
 const result = (id: string, verified = false): LifeCycleEvent => ({
   type: "result",

@@ -1,6 +1,7 @@
 // The documentation keeps its word: links lead somewhere, scripts and paths exist, examples are valid, and every command is run
 // by some test as it is written, or says why not.
 
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, normalize } from "node:path";
 import { parse } from "smol-toml";
@@ -137,7 +138,7 @@ describe("README.md", () => {
 type Run = readonly [file: string, text: string] | { readonly notRun: string };
 
 const NEEDS_ACCOUNT: Run = { notRun: "needs a Cloudflare account" };
-const TAKES_LONG: Run = { notRun: "takes minutes on a machine of its own; its figures are in test/bench/README.md" };
+const TAKES_LONG: Run = { notRun: "takes minutes on a machine of its own" };
 
 /** Blocks that a test runs whole, by their first command. */
 const BLOCKS: Readonly<Record<string, Run>> = {
@@ -165,6 +166,9 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run serve -- --help": ["test/unit/serve/options.test.ts", '"--help"'],
   "npm run serve": ["test/e2e/serve/serve.test.ts", "serve(args)"],
   "npm run serve -- health": ["test/e2e/serve/serve.test.ts", '"health"'],
+  "systemctl enable --now onceway@{00..01}": {
+    notRun: "systemd is not in the test machine; test/unit/serve/processes.test.ts reads the unit",
+  },
   "npm run serve -- --operator-port 8788": ["test/e2e/serve/serve-configuration.test.ts", "--operator-port"],
   "npm ci && npm test": ["test/check.ts", '"vitest", "run"'],
   "npm run test:long": ["test/check.ts", "options.long"],
@@ -173,34 +177,47 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run generate": ["test/check.ts", "generate"],
   "npm run chaos": [".ci/run", "npm run chaos"],
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],
-  "npm run simulate": ["test/simulation/simulation.test.ts", "explore("],
-  "npm run simulate -- --interleavings 100000 --seed 1": ["test/simulation/simulation.test.ts", "explore("],
-  "npm run bench -- cost": ["test/unit/bench/cost.test.ts", "cost/"],
+  "npm run simulate": { notRun: "takes minutes; the test below runs a hundred interleavings" },
+  "npm run simulate -- --interleavings 100000 --seed 1": { notRun: "the same" },
+  "npx onceway plan --rps 2000 --origin-ms 300 --response 4kB --retention 24h": [
+    "test/unit/cli/plan.test.ts",
+    "runOnceway(ARGUMENTS)",
+  ],
+  "npm run bench -- cost": ["test/unit/docs/docs.test.ts", '["bench", "cost"]'],
+  "node test/layouts/run.ts --requests 10000 --kills 20 --seed anything": [
+    "test/e2e/layouts/mixed.test.ts",
+    "judgedRound(",
+  ],
+  "npm run bench -- transition": TAKES_LONG,
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,
   "npm run bench -- versus": TAKES_LONG,
   "npm run bench -- ladder": TAKES_LONG,
   "npm run bench -- profile": TAKES_LONG,
+  "npm run bench -- cores": TAKES_LONG,
   "npm run bench -- connect": TAKES_LONG,
   "npm run bench -- fingerprint": TAKES_LONG,
   "npm run bench -- streams": TAKES_LONG,
   "npm run bench -- operator": TAKES_LONG,
   "npm run bench -- console": TAKES_LONG,
   "npm run bench -- growth": TAKES_LONG,
+  "npm run bench -- erase": TAKES_LONG,
+  "npm run bench -- rows": TAKES_LONG,
+  "npm run bench -- alarm": TAKES_LONG,
   "npm run bench -- startup": TAKES_LONG,
   "node test/support/console-picture.ts": { notRun: "writes a picture, which a person looks at" },
 };
 
-/** What is printed for other programs, by language. */
+/** What is printed for other programs, by page and language. */
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
-  js: ["test/e2e/clients/clients.test.ts", "examples.client"],
-  nginx: ["test/support/proxies.ts", "startProxy"],
-  haproxy: ["test/support/proxies.ts", "startProxy"],
-  yaml: ["test/e2e/serve/demo-start.test.ts", "scrape_configs"],
-  sql: { notRun: "Analytics Engine is on Cloudflare only" },
-  ini: { notRun: "systemd is not in the test machine" },
-  dockerfile: { notRun: "the page says so" },
-  json: { notRun: "a line of the log, shortened" },
+  "src/client/README.md js": ["test/e2e/clients/clients.test.ts", "examples.client"],
+  "src/serve/README.md nginx": ["test/support/proxies.ts", "startProxy"],
+  "src/serve/README.md haproxy": ["test/support/proxies.ts", "startProxy"],
+  "src/serve/README.md ini": { notRun: "systemd is not in the test machine" },
+  "src/serve/README.md dockerfile": { notRun: "the page says so" },
+  "src/traffic/README.md yaml": ["test/e2e/serve/demo-start.test.ts", "scrape_configs"],
+  "src/traffic/README.md sql": { notRun: "Analytics Engine is on Cloudflare only" },
+  "src/traffic/README.md json": { notRun: "a line of the log, shortened" },
 };
 
 function runsOf(page: Page): readonly (readonly [command: string, Run | undefined])[] {
@@ -235,15 +252,22 @@ describe("every command", () => {
   });
 
   it("and block of another language too", () => {
-    const others = pages
-      .flatMap(({ blocks }) => blocks)
-      .filter(({ language }) => !["", "sh", "toml"].includes(language));
-    const missing = others.filter(({ language }) => {
-      const run = OTHER_BLOCKS[language];
-      return run === undefined || !isRun(run);
-    });
-    expect(missing).toEqual([]);
+    const others = pages.flatMap(({ path, blocks }) =>
+      blocks
+        .filter(({ language }) => !["", "sh", "toml"].includes(language))
+        .map(({ language }) => `${path} ${language}`),
+    );
+    expect([...new Set(others)].toSorted()).toEqual(Object.keys(OTHER_BLOCKS).toSorted());
+    expect(Object.entries(OTHER_BLOCKS).filter(([, run]) => !isRun(run))).toEqual([]);
   });
+});
+
+it.each([
+  [["bench", "cost"], /first requests/],
+  [["simulate", "--interleavings", "100", "--seed", "1"], /^violations +0$/m],
+])("npm run %j does what the page says", ([script = "", ...args], said) => {
+  const { status, stdout } = spawnSync("npm", ["run", script, "--", ...args], { cwd: projectDir, encoding: "utf8" });
+  expect([status, stdout]).toEqual([0, expect.stringMatching(said)]);
 });
 
 it("every block of TOML can be read", () => {

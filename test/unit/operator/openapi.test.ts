@@ -29,12 +29,12 @@ describe("a member of the operator API", () => {
     expect(member).toHaveProperty("examples");
   });
 
-  it.each(members.filter(([, member]) => "examples" in member && !JSON.stringify(member).includes("$ref")))(
+  it.each(members.filter(([, member]) => "examples" in member))(
     "%s has examples that its own schema allows",
     (_, member) => {
-      for (const example of v.parse(v.array(v.unknown()), member["examples"])) {
-        expect(ajv.validate(member, example)).toBe(true);
-      }
+      // With the components, so that a reference leads somewhere.
+      const allows = ajv.compile({ ...member, components: openapi.components });
+      for (const example of v.parse(v.array(v.unknown()), member["examples"])) expect(allows(example)).toBe(true);
     },
   );
 });

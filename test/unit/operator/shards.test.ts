@@ -15,16 +15,24 @@ it("operators see the shards of each shard count and jurisdiction once, under se
     { path: "/b" },
     { path: "/c", jurisdiction: "eu" },
     { path: "/d", shards: 1 },
+    { path: "/e", shards: "2b" },
   );
   expect(places.listed.map(shardTitle).toSorted()).toEqual([
     "shard-0-of-1",
     "shard-0-of-2",
     "shard-0-of-2-eu",
+    "shard-0-of-2b",
     "shard-1-of-2",
     "shard-1-of-2-eu",
+    "shard-1-of-2b",
   ]);
   const hash = "00000001".padEnd(32, "0");
-  expect(places.of(hash).map(shardTitle).toSorted()).toEqual(["shard-0-of-1", "shard-1-of-2", "shard-1-of-2-eu"]);
+  expect(places.of(hash).map(shardTitle).toSorted()).toEqual([
+    "shard-0-of-1",
+    "shard-1-of-2",
+    "shard-1-of-2-eu",
+    "shard-1-of-2b",
+  ]);
 });
 
 it("an object for each key is found by its key alone", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { type BodyNumber, bodyNumber } from "../../../src/core/units.ts";
 import { type BodyPosition, START } from "../../../src/shard/body/event-offsets.ts";
 import { EventOffsets, type SearchedBody } from "../../../src/shard/body/event-offsets.ts";
 
@@ -6,10 +7,14 @@ const encoder = new TextEncoder();
 
 const CHUNK_BYTES = 256 * 1024;
 
+/** Bodies are named by letters here. */
+const numberOf = (name: string): BodyNumber =>
+  bodyNumber(Array.from(name).reduce((sum, letter) => 256 * sum + (letter.codePointAt(0) ?? 0), 0));
+
 /** A body with one event per chunk and the ids 0, 1, 2 … It records which chunks are read. */
 function bodyOf(name: string, chunks: number, reads: string[], chunkBytes = CHUNK_BYTES): SearchedBody {
   return {
-    name,
+    body: numberOf(name),
     chunks,
     read: (chunk) => {
       reads.push(`${name}${chunk}`);
@@ -80,7 +85,7 @@ describe("the search for an event in a stored body", () => {
   it("continues behind a two-byte line end that is split between two chunks", async () => {
     const offsets = new EventOffsets(() => Promise.resolve());
     const chunks = ["id: 1\r\n\r", "\nid: 2\r\n\r", "x"].map((chunk) => encoder.encode(chunk));
-    const body = { name: "a", chunks: 3, read: (chunk: number): Uint8Array | null => chunks[chunk] ?? null };
+    const body = { body: numberOf("a"), chunks: 3, read: (chunk: number): Uint8Array | null => chunks[chunk] ?? null };
     expect(await offsets.find(body, "1", null)).toEqual({ bytes: 9, chunk: 1, before: 8 });
     expect(await offsets.find(body, "2", null)).toEqual({ bytes: 17, chunk: 2, before: 17 });
   });
@@ -164,11 +169,11 @@ describe("the search for an event in a stored body", () => {
   it("ends if the body is gone or cannot be read, and others continue", async () => {
     const { offsets, pauses, reads } = setUp();
     const logged = vi.spyOn(console, "error").mockReturnValue();
-    const gone = offsets.find({ name: "gone", chunks: 3, read: () => null }, "1", null);
+    const gone = offsets.find({ body: numberOf("g"), chunks: 3, read: () => null }, "1", null);
     const fail = (): never => {
       throw new Error("disk");
     };
-    const unreadable = offsets.find({ name: "bad", chunks: 3, read: fail }, "1", null);
+    const unreadable = offsets.find({ body: numberOf("b"), chunks: 3, read: fail }, "1", null);
     const other = offsets.find(bodyOf("a", 3, reads), "1", null);
     await pauses.turns(9);
     expect(await Promise.all([gone, unreadable, other])).toEqual([START, START, after(1)]);

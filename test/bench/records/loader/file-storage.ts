@@ -9,11 +9,12 @@ export class FileStorage {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
 
-  constructor(file: string) {
+  /** `isLikeObject`: with the small cache that a Durable Object has. */
+  constructor(file: string, { isLikeObject = false } = {}) {
     this.#database = new DatabaseSync(file);
     this.#statements = new Statements(this.#database);
     // A killed process loses nothing; only a machine that stops would.
-    this.#database.exec("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144");
+    this.#database.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = ${isLikeObject ? -2000 : -262_144}`);
   }
 
   get ledgerStorage(): LedgerStorage {

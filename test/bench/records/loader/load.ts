@@ -4,7 +4,8 @@
 import { hash, randomUUID } from "node:crypto";
 import { attemptId, epochMs, recordId } from "../../../../src/core/units.ts";
 import { type Entry, Ledger } from "../../../../src/shard/store/ledger.ts";
-import type { StoredBody } from "../../../../src/shard/store/response-rows.ts";
+import { CHUNK_BYTES } from "../../../../src/shard/store/bodies.ts";
+import { headText, type StoredBody } from "../../../../src/shard/store/response-rows.ts";
 import { FileStorage } from "./file-storage.ts";
 
 export interface Load {
@@ -16,7 +17,7 @@ export interface Load {
   readonly seed: string;
   readonly from: number;
   readonly to: number;
-  /** The size of their bodies; the copied record's own by default. */
+  /** The size of their bodies; the copied record's own by default, and always with the ids given. */
   readonly bodyBytes?: number;
   /** How long ago they were completed. */
   readonly ageMs: number;
@@ -26,8 +27,9 @@ export interface Load {
 
 const RARE = 500;
 
-/** Records per transaction: at most so many are lost, and loaded again, when the loader is stopped. */
+/** Records per transaction, fewer if they are large: at most so many are lost, and loaded again, when the loader is stopped. */
 const AT_ONCE = 20_000;
+const BYTES_AT_ONCE = 256 << 20;
 
 export type LoaderMessage = { readonly loaded: number } | { readonly done: true };
 
@@ -43,11 +45,22 @@ function load(
     const { record } = entry;
     const stored = entry.response;
     if (stored === null) throw new Error(`${file} has no response to copy`);
-    const own = bodyBytes === undefined ? stored.body : inline(new Uint8Array(bodyBytes).fill(1));
-    if (own.kind === "row") throw new Error(`the body in ${file} is too large to copy`);
-    const response = { ...stored, body: own };
-    const { route } = ledger.label(recordId(template), entry.bucket);
-    const save = (id: string, before: Entry | null, number = 1): void => {
+    if (stored.body.kind !== "inline") throw new Error(`the body in ${file} is too large to copy`);
+    const own = stored.body;
+    const { route } = ledger.label(recordId(template), entry.expiryBucket);
+    /** A body that fits no chunk lies in several, as if it had been streamed. */
+    const bodyOf = (size: number): StoredBody => {
+      if (size <= CHUNK_BYTES) return { kind: "inline", bytes: new Uint8Array(size).fill(1) };
+      const body = ledger.bodies.allot();
+      const count = Math.ceil(size / CHUNK_BYTES);
+      for (let chunk = 0; chunk < count; chunk += 1) {
+        const bytes = new Uint8Array(Math.min(CHUNK_BYTES, size - chunk * CHUNK_BYTES)).fill(1);
+        ledger.bodies.append(body, chunk, bytes, chunk === 0 ? headText(stored) : null);
+      }
+      return { kind: "chunks", body, count, size };
+    };
+    const save = (id: string, before: Entry | null, number: number, body: StoredBody): void => {
+      const response = { ...stored, body };
       const attempt = { ...record.attempt, id: attemptId(randomUUID()) };
       const expiresAt = epochMs(record.expiresAt - ageMs);
       const label = { key: id.slice(0, 36), route: isMixed && number % RARE === 1 ? "/rare" : route };
@@ -70,11 +83,15 @@ function load(
       }
     };
     // They may exist from an earlier run.
-    storage.transaction(() => ids.forEach((id) => save(id, ledger.find(recordId(id)))));
-    for (let at = from; at < to; at += AT_ONCE) {
-      const end = Math.min(to, at + AT_ONCE);
+    storage.transaction(() => ids.forEach((id) => save(id, ledger.find(recordId(id)), 1, own)));
+    const atOnce = Math.max(1, Math.min(AT_ONCE, Math.floor(BYTES_AT_ONCE / (bodyBytes ?? 1))));
+    for (let at = from; at < to; at += atOnce) {
+      const end = Math.min(to, at + atOnce);
       storage.transaction(() => {
-        for (let number = at; number < end; number += 1) save(hash("sha256", `${seed}/${number}`), null, number);
+        for (let number = at; number < end; number += 1) {
+          const id = hash("sha256", `${seed}/${number}`);
+          save(id, null, number, bodyBytes === undefined ? own : bodyOf(bodyBytes));
+        }
       });
       tell({ loaded: end - at });
     }
@@ -88,7 +105,3 @@ process.on("message", (job: Load) => {
   process.send?.({ done: true });
 });
 process.on("disconnect", () => process.exit(0));
-
-function inline(bytes: Uint8Array): StoredBody {
-  return { kind: "inline", bytes };
-}

@@ -1,0 +1,162 @@
+// What requests use and cost on Cloudflare: the arithmetic of `onceway plan` and of the cost page. Pure: counts, prices and
+// assumptions in, dollars out.
+
+import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "./operation-counts.ts";
+import { CALLS_AT_ONCE, OBJECT_GIGABYTES, type Price, PRICES } from "./prices.ts";
+
+/** What the gateway itself adds to an exchange: two commits for a first request, none for a replay. */
+export const FIRST_OVERHEAD_SECONDS = 0.02;
+export const REPLAY_SECONDS = 0.002;
+
+/** The default of `lock`. */
+export const LOCK_SECONDS = 40;
+
+/** Records that an alarm erases where there are many: ERASE_SLICE of src/shard/due-work.ts. */
+const ERASE_SLICE = 500;
+
+/** The largest response in its record's row. A larger one is in rows of CHUNK_BYTES beside it (src/shard/store/bodies.ts). */
+const IN_ROW_BYTES = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
+
+/** What one request costs in operations and in time. */
+export interface Usage {
+  readonly workerRequests: number;
+  /** Alarms that fire included. */
+  readonly objectRequests: number;
+  /** Alarms that are set included. */
+  readonly rowsWritten: number;
+  readonly rowsRead: number;
+  /** How long an object is active for it; it pays only its share of that time. */
+  readonly objectSeconds: number;
+}
+
+export const NO_USAGE: Usage = { workerRequests: 0, objectRequests: 0, rowsWritten: 0, rowsRead: 0, objectSeconds: 0 };
+
+/** The usage of a request through the gateway, its records' erasing apart. */
+export function usageOf(counts: OperationCounts, objectSeconds: number): Usage {
+  return {
+    workerRequests: 1,
+    objectRequests: counts.objectCalls,
+    rowsWritten: counts.rowsWritten + counts.alarmsSet,
+    rowsRead: counts.rowsRead,
+    objectSeconds,
+  };
+}
+
+export function add(one: Usage, other: Usage): Usage {
+  return {
+    workerRequests: one.workerRequests + other.workerRequests,
+    objectRequests: one.objectRequests + other.objectRequests,
+    rowsWritten: one.rowsWritten + other.rowsWritten,
+    rowsRead: one.rowsRead + other.rowsRead,
+    objectSeconds: one.objectSeconds + other.objectSeconds,
+  };
+}
+
+/** What comes with `alarms` alarms: each is set, comes, and is set again. */
+export function alarmUsage(alarms: number): Usage {
+  return { ...NO_USAGE, objectRequests: alarms, rowsWritten: 2 * alarms };
+}
+
+/** Where the dollars go, for a million of such requests. */
+export interface Dollars {
+  readonly requests: number;
+  readonly rows: number;
+  readonly duration: number;
+  readonly total: number;
+}
+
+export function dollarsPerMillion(usage: Usage): Dollars {
+  const { workerRequest, objectRequest, rowWritten, rowRead, gigabyteSecond } = PRICES;
+  const requests = perMillion(workerRequest, usage.workerRequests) + perMillion(objectRequest, usage.objectRequests);
+  const rows = perMillion(rowWritten, usage.rowsWritten) + perMillion(rowRead, usage.rowsRead);
+  const duration = perMillion(gigabyteSecond, usage.objectSeconds * OBJECT_GIGABYTES);
+  return { requests, rows, duration, total: requests + rows + duration };
+}
+
+function perMillion({ dollars, unit }: Price, amount: number): number {
+  return (amount * 1e6 * dollars) / unit;
+}
+
+/**
+ * The seconds of an object that one exchange pays: exchanges that overlap share them. `atOnce` is how many run in an object
+ * on average while any does.
+ */
+export function shareOfSeconds(exchangeSeconds: number, atOnce: number): number {
+  return exchangeSeconds / Math.max(1, atOnce);
+}
+
+/**
+ * How many exchanges a shard runs at once while it runs any, when they come at random: Little's law gives the mean, and an
+ * object with a mean of m is active for 1 - e^-m of the time (a queue with as many servers as it needs).
+ */
+export function exchangesAtOnce(perSecond: number, shards: number, exchangeSeconds: number): number {
+  const mean = (perSecond * exchangeSeconds) / shards;
+  return mean === 0 ? 1 : mean / (1 - Math.exp(-mean));
+}
+
+/**
+ * How often the alarm of a lock comes for each first request. A claim sets it unless one is set already; it comes when the lock
+ * would end, finds nothing, and is set to the end of the retention. So there is one for each lock's time and one pause.
+ */
+export function alarmsPerFirst(perSecond: number, shards: number, lockSeconds: number): number {
+  return 1 / ((perSecond / shards) * lockSeconds + 1);
+}
+
+/** The fewest shards whose calls to the origin are not queued at this peak of first requests per second. */
+export function shardsNeeded(peakPerSecond: number, originSeconds: number): number {
+  // A hair below, so that what is whole but for rounding is not rounded up.
+  return Math.max(1, Math.ceil((peakPerSecond * originSeconds) / CALLS_AT_ONCE - 1e-9));
+}
+
+export interface Shared {
+  /** First requests in a second, over all shards. */
+  readonly perSecond: number;
+  readonly shards: number;
+  readonly originSeconds: number;
+  readonly responseBytes: number;
+}
+
+/** A first request among others, with its share of the alarms and the erasing of its record. */
+export function firstUsage({ perSecond, shards, originSeconds, responseBytes }: Shared): Usage {
+  const seconds = originSeconds + FIRST_OVERHEAD_SECONDS;
+  const own = usageOf(COUNTS.firstAmongBuckets, shareOfSeconds(seconds, exchangesAtOnce(perSecond, shards, seconds)));
+  const alarms = alarmUsage(alarmsPerFirst(perSecond, shards, LOCK_SECONDS));
+  const chunks = { ...NO_USAGE, rowsWritten: chunksOf(responseBytes) };
+  return [own, chunks, alarms, erasure(responseBytes)].reduce(add);
+}
+
+/** A replay from its object, which shares its duration with nobody. */
+export function replayUsage(): Usage {
+  return usageOf(COUNTS.replayAmongBuckets, REPLAY_SECONDS);
+}
+
+/** Per record: its rows, and its share of an alarm that erases a whole slice. */
+function erasure(responseBytes: number): Usage {
+  const chunks = chunksOf(responseBytes);
+  return {
+    ...NO_USAGE,
+    objectRequests: 1 / ERASE_SLICE,
+    // The name of a body in chunks is written down when its record goes, and erased when its last chunk has gone.
+    rowsWritten: COUNTS.erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE + (chunks === 0 ? 0 : chunks + 2),
+    rowsRead: COUNTS.erased.rowsRead / ERASED_AT_ONCE,
+  };
+}
+
+/** The rows of a response beside its record's row. */
+export function chunksOf(responseBytes: number): number {
+  return responseBytes <= IN_ROW_BYTES ? 0 : Math.ceil(responseBytes / CHUNK_BYTES);
+}
+
+/** A record without its response: its row, its share of half-empty pages. */
+const RECORD_BYTES = 700;
+/** SQLite stores what is larger than this in pages of its own. */
+const PACKED_BYTES = 512;
+const PAGE_BYTES = 4096;
+
+/** What a record takes of its object's storage (measured: test/integration/store/plan-size.test.ts). */
+export function bytesPerRecord(responseBytes: number): number {
+  if (responseBytes <= PACKED_BYTES) return RECORD_BYTES + responseBytes;
+  // Each chunk begins a page.
+  return RECORD_BYTES + (Math.ceil(responseBytes / PAGE_BYTES) + chunksOf(responseBytes)) * PAGE_BYTES;
+}

@@ -1,0 +1,110 @@
+// Checks the layouts and scopes of a configuration, in each route and between routes. An object of an older layout is sealed for
+// one newer layout and never opens again (src/shard/README.md), so all routes that share a layout have to leave it together,
+// and no route enters it again.
+
+import { type Layout, layoutName, type Layouts } from "./layout.ts";
+import type { ConfigProblem } from "./resolved.ts";
+import { type ScopePart, scopePartName } from "./scope-part.ts";
+
+/** One route's layouts, and where the settings that say so are written: `ROUTES[2]` or `IDEMPOTENCY`. */
+export interface PlacedLayouts {
+  readonly place: string;
+  readonly layouts: Layouts;
+}
+
+/** What is wrong with a route's own `previous_shards`. `written` is the setting as it was read. */
+export function previousShardsProblem(
+  { own, elders }: Layouts,
+  written: readonly (number | string | object)[],
+): string | null {
+  const tables = written.filter((entry) => typeof entry === "object").length;
+  if (tables > 0 && tables < written.length) {
+    const all = elders.map(asTable).join(", ");
+    return `has entries with and without a jurisdiction: write [${all}], each with the jurisdiction that it had`;
+  }
+  const names = elders.map(layoutName);
+  const twice = elders.find((elder, at) => names.indexOf(layoutName(elder)) !== at);
+  if (twice !== undefined) return `lists ${asWritten(twice, own)} twice: write it once`;
+  if (!names.includes(layoutName(own))) return null;
+  return (
+    `lists ${asWritten(own, own)}, which is in force, and objects that were left take no new keys: ` +
+    `write shards = "${afresh(own)}" for as many objects with other names`
+  );
+}
+
+/** What is wrong between routes: each pair is reported once, at the later route. */
+export function sharedLayoutProblems(routes: readonly PlacedLayouts[]): readonly ConfigProblem[] {
+  return routes.flatMap((later, at) => {
+    for (const earlier of routes.slice(0, at)) {
+      const message = conflict(earlier, later);
+      if (message !== null) return [{ path: `${later.place}.previous_shards`, message }];
+    }
+    return [];
+  });
+}
+
+function conflict(one: PlacedLayouts, other: PlacedLayouts): string | null {
+  const remedy = "write the same shards and previous_shards in both";
+  if (layoutName(one.layouts.own) === layoutName(other.layouts.own)) {
+    const [names, otherNames] = [one, other].map(({ layouts }) => layouts.elders.map(layoutName).join());
+    if (names === otherNames) return null;
+    return `differs from that of ${one.place}, which has the same objects: ${remedy}`;
+  }
+  for (const [leaving, staying] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const left = successors(leaving.layouts).get(layoutName(staying.layouts.own));
+    if (left === undefined) continue;
+    const { elder, next } = left;
+    return `${leaving.place} leaves ${quoted(elder)} for ${quoted(next)}, but ${staying.place} keeps its keys there: ${remedy}`;
+  }
+  const others = successors(other.layouts);
+  for (const [name, { elder, next }] of successors(one.layouts)) {
+    const otherNext = others.get(name)?.next ?? next;
+    if (layoutName(otherNext) === layoutName(next)) continue;
+    return `${one.place} leaves ${quoted(elder)} for ${quoted(next)}, but ${other.place} for ${quoted(otherNext)}: ${remedy}`;
+  }
+  return null;
+}
+
+interface Left {
+  readonly elder: Layout;
+  readonly next: Layout;
+}
+
+/** For which layout each older one was left. */
+function successors({ own, elders }: Layouts): ReadonlyMap<string, Left> {
+  return new Map(elders.map((elder, at) => [layoutName(elder), { elder, next: elders[at + 1] ?? own }]));
+}
+
+/** What is wrong with a route's own `previous_scope`. */
+export function previousScopeProblem(
+  scope: readonly ScopePart[],
+  previous: readonly (readonly ScopePart[])[],
+): string | null {
+  const names = [...previous, scope].map((parts) => parts.map(scopePartName).join(", "));
+  const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
+  if (twice === -1) return null;
+  const text = `[${(names[twice] ?? "") === "" ? '"none"' : names[twice]}]`;
+  return twice === previous.length
+    ? `lists ${text}, which is in force: leave it out`
+    : `lists ${text} twice: write it once`;
+}
+
+function asWritten(layout: Layout, own: Layout): string {
+  return layout.jurisdiction === own.jurisdiction ? JSON.stringify(layout.shards) : asTable(layout);
+}
+
+function asTable({ shards, jurisdiction }: Layout): string {
+  return `{ shards = ${JSON.stringify(shards)}, jurisdiction = "${jurisdiction ?? "none"}" }`;
+}
+
+function quoted({ shards, jurisdiction }: Layout): string {
+  return `shards = ${JSON.stringify(shards)}${jurisdiction === null ? "" : ` in "${jurisdiction}"`}`;
+}
+
+/** Another name for as many objects. */
+function afresh({ shards }: Layout): string {
+  return shards === "per-key" ? "64" : `${shards}b`;
+}

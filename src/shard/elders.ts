@@ -1,0 +1,238 @@
+// What one object does while the layout changes: it asks its elders, the objects of older layouts, whether they have a record, and
+// answers newer objects that ask it. core/home.ts decides what follows. Outside such a change nothing here costs anything: whether
+// this object is sealed, and which elders it knows, is in memory (store/seal.ts, store/elders.ts).
+
+import { type Layout, layoutName } from "../config/layout.ts";
+import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
+import { epochMs, keyHashOf, type RecordId } from "../core/units.ts";
+import type { AbsentWord, ElderAnswer, ElderQuestion, Hop, Located } from "../http/hops.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import type { RecordSteps } from "./record-steps.ts";
+import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
+import type { Ledger } from "./store/ledger.ts";
+import { StoreError } from "./store/store-error.ts";
+
+/** Asks the object at a place. Rejects when it does not answer in time. */
+export type AskElder = (place: ShardPlace, question: ElderQuestion) => Promise<ElderAnswer>;
+
+/** How long a list of the keys that are left may be used: it stays true, but grows longer than it need be. */
+const LIST_MS = 1000;
+
+/** What one exchange has been told about its key, by the names of the elders' layouts. */
+export type Words = Map<string, AbsentWord>;
+
+/** What the Worker brings. */
+export function wordsIn({ absent = [] }: ExchangeHead): Words {
+  return new Map(absent.map((word) => [layoutName(word.layout), word]));
+}
+
+/** An elder of one key, as core decides about it, with its layout. */
+interface KeyElder extends Elder {
+  readonly at: Layout;
+  readonly nextLayout: Layout | null;
+}
+
+/** Where a key's new record begins, with what another object has to know of it. */
+export interface Homing {
+  readonly home: Home;
+  /** The layout that `home` names, if it names one. */
+  readonly other: Layout | null;
+  readonly elders: readonly Layout[];
+  /** All words, also those that follow from the elders' lists. */
+  readonly absent: readonly AbsentWord[];
+}
+
+const AT_HOME: Homing = { home: OWN, other: null, elders: [], absent: [] };
+
+export class Elders {
+  readonly #ledger: Ledger;
+  readonly #steps: RecordSteps;
+  readonly #ask: AskElder;
+  /** Layouts by their stored texts. */
+  readonly #read = new Map<string, Layout>();
+  /** How many questions to objects of each layout are open. */
+  readonly #asking = new Map<string, number>();
+  #list: { readonly at: number; readonly held: readonly string[] | null } | null = null;
+
+  constructor({ ledger, steps, askElder }: ElderPorts) {
+    this.#ledger = ledger;
+    this.#steps = steps;
+    this.#ask = askElder;
+  }
+
+  /** Where the key's new record begins, as known in this turn. For a record that exists it has no meaning. */
+  homing(head: ExchangeHead, words: Words): Homing {
+    const { seal, elders: known } = this.#ledger;
+    if (seal.next === null && known.isEmpty && head.elders === undefined) return AT_HOME;
+    const elders = this.#eldersOf(head, words);
+    const next = seal.next === null ? null : this.#layout(seal.next);
+    const home = homeOf({
+      layout: head.layout === undefined ? "" : layoutName(head.layout),
+      seal: next === null ? null : layoutName(next),
+      elders,
+    });
+    const absent = elders.flatMap(({ at, isAbsent, nextLayout }) =>
+      isAbsent && nextLayout !== null ? [{ layout: at, next: nextLayout }] : [],
+    );
+    const isSealed = next !== null && head.layout !== undefined;
+    return {
+      home,
+      other: otherIn(home, next, elders),
+      elders: [...elders.map(({ at }) => at), ...(isSealed ? [head.layout] : [])],
+      absent: [...absent, ...(isSealed ? [{ layout: head.layout, next }] : [])],
+    };
+  }
+
+  /** Where the key's home is, if it is not this object; otherwise what is known about the key. Claims nothing. */
+  async locate(head: ExchangeHead): Promise<Hop | Located> {
+    const words = wordsIn(head);
+    for (;;) {
+      const { home, absent } = this.homing(head, words);
+      const isHere = this.#steps.holds(head.record.id, epochMs(Date.now()));
+      if (isHere || home.kind === "own") return { absent };
+      const hop = await this.leave(head, words);
+      if (hop !== null) return hop;
+    }
+  }
+
+  /** Sends a request without a record to the home of its key, or asks an elder first; `null`: the elder has no record. */
+  async leave(head: ExchangeHead, words: Words): Promise<Hop | null> {
+    const { home, other, elders, absent } = this.homing(head, words);
+    // Its Worker would take a hop for the origin's answer.
+    if (head.layout === undefined) throw new TypeError("a message without its layout, for a key of another object");
+    if (other === null) return { kind: "again", elders, absent };
+    const to = layoutName(other);
+    const moved = {
+      kind: "moved",
+      to: other,
+      elders: elders.filter((elder) => layoutName(elder) !== to),
+      absent,
+    } as const;
+    if (home.kind !== "ask") return moved;
+    try {
+      return (await this.#askAbout(other, head, words)) ? moved : null;
+    } catch (error) {
+      // The store's own failures are not the elder's.
+      if (error instanceof StoreError) throw error;
+      console.error({ message: "an object of an older layout did not answer", reason: String(error) });
+      return { kind: "unreachable" };
+    }
+  }
+
+  /** Asks an elder, and notes what it says. Returns whether it has the record. Rejects when it does not answer. */
+  async #askAbout(elder: Layout, head: ExchangeHead, words: Words): Promise<boolean> {
+    const { layout: own, elders = [] } = head;
+    const name = layoutName(elder);
+    const recordIds = elders.find(({ layout }) => layoutName(layout) === name)?.recordIds;
+    if (own === undefined || recordIds === undefined)
+      throw new TypeError("an elder is asked for a record without a name");
+    const place = placeOf(head.record.id, elder);
+    this.#asking.set(name, (this.#asking.get(name) ?? 0) + 1);
+    try {
+      const answer = await this.#ask(place, { recordIds, next: own });
+      this.#note(place, elder, head.record.id, layoutName(own), answer);
+      if (!answer.here) words.set(name, { layout: elder, next: answer.next });
+      return answer.here;
+    } finally {
+      const left = (this.#asking.get(name) ?? 1) - 1;
+      if (left > 0) this.#asking.set(name, left);
+      else this.#asking.delete(name);
+    }
+  }
+
+  /**
+   * Answers an object of a newer layout, in one turn: seals this object, so that absence lasts, and then looks for the records. The
+   * answer leaves when all of that is durable (output gate).
+   */
+  answer({ recordIds, next }: ElderQuestion): ElderAnswer {
+    const { seal, elders: known } = this.#ledger;
+    const now = epochMs(Date.now());
+    const asker = layoutName(next);
+    if (seal.next === null && (this.#asking.has(asker) || this.#knownLayouts().has(asker))) {
+      throw new Error(
+        `this object follows ${asker}, which follows this object: the configurations contradict each other`,
+      );
+    }
+    const sealedFor = this.#layout(seal.close(JSON.stringify(next), now));
+    const here = recordIds.some((id) => this.#steps.holds(id, now));
+    const elders = known.isEmpty ? [] : [...this.#knownLayouts().values()];
+    return { here, next: sealedFor, elders, held: this.#held(now) };
+  }
+
+  #eldersOf(head: ExchangeHead, words: Words): readonly KeyElder[] {
+    const named = (head.elders ?? []).map(({ layout }) => [layoutName(layout), layout] as const);
+    const isNamed = new Set(named.map(([name]) => name));
+    const all = new Map([...named, ...this.#knownLayouts()]);
+    if (head.layout !== undefined) all.delete(layoutName(head.layout));
+    return [...all].map(([layout, at]) => {
+      const row = this.#ledger.elders.get(shardTitle(placeOf(head.record.id, at)));
+      const word = words.get(layout);
+      const stored = row?.next ?? null;
+      const nextLayout = word?.next ?? (stored === null ? null : this.#layout(stored));
+      const isListed = row?.held?.has(keyHashOf(head.record.id)) ?? true;
+      return {
+        layout,
+        at,
+        next: nextLayout === null ? null : layoutName(nextLayout),
+        nextLayout,
+        isAbsent: word !== undefined || !isListed,
+        isNamed: isNamed.has(layout),
+      };
+    });
+  }
+
+  /** An object for each key has no other key to ask about later, so nothing is stored about it. */
+  #note(place: ShardPlace, elder: Layout, id: RecordId, own: string, { next, elders, held }: ElderAnswer): void {
+    const { elders: known } = this.#ledger;
+    const names = this.#knownLayouts();
+    for (const older of elders) {
+      const name = layoutName(older);
+      if (name === own || names.has(name) || older.shards === "per-key") continue;
+      known.note(shardTitle(placeOf(id, older)), { layout: JSON.stringify(older), next: null, held: null });
+    }
+    if (elder.shards === "per-key") return;
+    const list = held === null ? null : new Set(held);
+    known.note(shardTitle(place), { layout: JSON.stringify(elder), next: JSON.stringify(next), held: list });
+  }
+
+  #knownLayouts(): ReadonlyMap<string, Layout> {
+    const layouts = [...this.#ledger.elders.layouts].map((text) => this.#layout(text));
+    return new Map(layouts.map((layout) => [layoutName(layout), layout]));
+  }
+
+  /** A list that is older than the rows names keys that have gone since, never too few. */
+  #held(now: number): readonly string[] | null {
+    if (this.#list === null || Math.abs(now - this.#list.at) >= LIST_MS) {
+      this.#list = { at: now, held: this.#ledger.seal.heldKeys() };
+    }
+    return this.#list.held;
+  }
+
+  #layout(text: string): Layout {
+    let layout = this.#read.get(text);
+    if (layout === undefined) {
+      const parsed: Layout = JSON.parse(text);
+      layout = parsed;
+      this.#read.set(text, layout);
+    }
+    return layout;
+  }
+}
+
+function otherIn(home: Home, sealedFor: Layout | null, elders: readonly KeyElder[]): Layout | null {
+  switch (home.kind) {
+    case "own":
+    case "unnamed":
+      return null;
+    case "ask":
+      return elders.find(({ layout }) => layout === home.elder)?.at ?? null;
+    case "moved":
+      return sealedFor ?? elders.find(({ next }) => next === home.to)?.nextLayout ?? null;
+  }
+}
+
+export interface ElderPorts {
+  readonly ledger: Ledger;
+  readonly steps: RecordSteps;
+  readonly askElder: AskElder;
+}

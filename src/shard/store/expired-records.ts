@@ -1,0 +1,96 @@
+// Erases records that have expired, with their bodies, in slices: requests wait while one is erased.
+
+import { bodyNumber, type EpochMs } from "../../core/units.ts";
+import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
+import type { ExpiryBuckets } from "./expiry-buckets.ts";
+import type { RemoteBodies } from "./remote-bodies.ts";
+import type { Sql } from "./schema.ts";
+
+/** How fast slices grow again when records are small. */
+const GROWTH = 4;
+
+interface ErasableRow extends Record<string, SqlStorageValue> {
+  readonly bucket: number;
+  readonly id: string;
+  readonly name: string;
+  /** The body in chunks, if it has one. */
+  readonly body: number | null;
+  readonly chunks: number;
+  readonly bytes: number;
+  /** 1: the body is in R2. */
+  readonly remote: number;
+}
+
+/** Where records and bodies are. */
+interface Stores {
+  readonly bodies: Bodies;
+  readonly remote: RemoteBodies;
+  readonly expiryBuckets: ExpiryBuckets;
+}
+
+export class ExpiredRecords {
+  readonly #sql: Sql;
+  readonly #transaction: (run: () => void) => void;
+  readonly #stores: Stores;
+  /** How many records the next slice reads: when records are large, no more than it will erase. */
+  #atOnce = Number.POSITIVE_INFINITY;
+
+  constructor(sql: Sql, transaction: (run: () => void) => void, stores: Stores) {
+    this.#sql = sql;
+    this.#transaction = transaction;
+    this.#stores = stores;
+  }
+
+  /**
+   * Erases at most `limit` records of expired buckets with their bodies, fewer when these are large. A body that is being read, or
+   * is too large for one slice, is only discarded. Returns how many records it erased.
+   */
+  erase(now: EpochMs, limit: number): number {
+    const most = Math.min(limit, this.#atOnce);
+    const found = this.#sql
+      .exec<ErasableRow>(
+        "SELECT bucket, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(kept = 1 AND body IS NULL AND chunks = 0, 0) AS remote FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
+        now,
+        most,
+      )
+      .toArray();
+    const count = countInSlice(found);
+    const rows = found.slice(0, count);
+    const last = rows.at(-1);
+    // Until the rows are gone, they name the bodies.
+    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows));
+    const isCut = count < found.length;
+    this.#atOnce = isCut ? count : GROWTH * most;
+    if (count < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
+    return count;
+  }
+
+  #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[]): void {
+    for (const row of rows) {
+      if (row.remote === 1) this.#stores.remote.discard(row.name);
+      if (row.body === null) continue;
+      const body = bodyNumber(row.body);
+      if (fitsSlice(row) && !this.#stores.bodies.isHeld(body)) this.#stores.bodies.erase(body);
+      else this.#stores.bodies.discard(body);
+    }
+    // The rows were read in key order from the first key on, so this range holds exactly these rows.
+    this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
+  }
+}
+
+/** Whether a body can be erased together with its record. */
+function fitsSlice({ chunks, bytes }: ErasableRow): boolean {
+  return chunks < ERASE_ROWS && bytes <= ERASE_BYTES;
+}
+
+/** How many of the first rows one slice erases; at least one. */
+function countInSlice(rows: readonly ErasableRow[]): number {
+  const slice = new EraseSlice();
+  let count = 0;
+  for (const row of rows) {
+    if (slice.isSpent) break;
+    slice.take(1 + (fitsSlice(row) ? row.chunks : 0), fitsSlice(row) ? row.bytes : 0);
+    count += 1;
+  }
+  return count;
+}

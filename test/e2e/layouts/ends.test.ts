@@ -1,0 +1,79 @@
+// A change of the layout ends by itself: when the records of the older layout have expired, nobody asks its objects any more,
+// and the number can be taken out of `previous_shards`. Every key that lives then is still replayed.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type LayoutScene, startLayoutScene } from "../../layouts/scene.ts";
+import { rigEntry } from "../../layouts/sources.ts";
+import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
+import { isLong } from "../../support/long.ts";
+import { startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { clientOf, until } from "../support/scene.ts";
+
+const LAYOUTS = { old: { shards: 1 }, new: { shards: 2, previous_shards: [1] }, after: { shards: 2 } };
+type Name = keyof typeof LAYOUTS;
+const RETENTION_MS = isLong ? 10_000 : 3_000;
+/** More than an older object lists, so that it is asked about every key. */
+const OLDER_KEYS = 400;
+const KEYS = 40;
+
+let origin: TestOrigin;
+let scene: LayoutScene<Name>;
+
+beforeAll(async () => {
+  origin = await startOrigin();
+  const ROUTES = [
+    { path: "/pay", retention: `${RETENTION_MS}ms` },
+    { path: "/keep", retention: "1h" },
+  ];
+  const times = { timeout: "1s", idle_timeout: "1s", lock: "2s" };
+  const vars = { IDEMPOTENCY: { origin: origin.url, ...times }, ROUTES };
+  const main = await rigEntry();
+  const workers = { old: LAYOUTS.old, new: LAYOUTS.new };
+  scene = await startLayoutScene({ vars, workers, workersMain: main, objectsMain: main });
+});
+afterAll(async () => {
+  await scene.close();
+  await origin.close();
+});
+
+async function makeKeys(name: Name, path: string, count = KEYS): Promise<readonly string[]> {
+  const keys = Array.from({ length: count }, freshKey);
+  const answers = await Promise.all(keys.map((key) => ask(name, path, key)));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  return keys;
+}
+
+function ask(name: Name, path: string, key: string): Promise<RawResponse> {
+  return clientOf(scene.url(name)).send({ path, key, behave: { status: 201, body: `made ${key}` } });
+}
+
+describe("A change of the layout", { timeout: 180_000 }, () => {
+  it("ends by itself, and the older number may go", async () => {
+    await makeKeys("old", "/pay", OLDER_KEYS);
+    const kept = [...(await makeKeys("new", "/keep"))];
+    // One for each key: the older object holds too many to list them.
+    expect(await scene.asked()).toBe(KEYS);
+
+    const nobodyAsks = async (): Promise<true | null> => {
+      const from = await scene.asked();
+      kept.push(...(await makeKeys("new", "/keep")));
+      return (await scene.asked()) === from ? true : null;
+    };
+    await until(
+      nobodyAsks,
+      "the older object's records expire, and nobody asks it any more",
+      4 * RETENTION_MS + 30_000,
+    );
+    kept.push(...(await makeKeys("new", "/keep")));
+
+    await scene.restart({ workers: { after: LAYOUTS.after } });
+    const effects = await origin.effects();
+    for (const key of kept) {
+      const replay = await ask("after", "/keep", key);
+      expect([replay.status, replay.body.toString()]).toEqual([201, `made ${key}`]);
+      expect(headerValue(replay, "idempotent-replayed")).toBe("true");
+    }
+    expect(await origin.effects()).toBe(effects);
+    await makeKeys("after", "/pay");
+  });
+});

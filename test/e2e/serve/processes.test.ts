@@ -1,0 +1,371 @@
+// Two processes of one gateway behind Debian's HAProxy, with the files of src/serve/processes: a key belongs to one process,
+// whatever happens to that process.
+
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as v from "valibot";
+import { describeProblem } from "../../../src/core/problem.ts";
+import { keyHash } from "../../../src/http/record-name.ts";
+import { freshKey, type HeaderPair, headerValue, rawRequest, type RawResponse } from "../../support/http.ts";
+import { startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { freePort, untilRefused } from "../../support/ports.ts";
+import { type Proxy, startProcessesProxy } from "../../support/proxies.ts";
+import { readPage } from "../../support/docs.ts";
+import {
+  essence,
+  isReplay,
+  open,
+  problemCode,
+  problemOf,
+  send,
+  untilNotInFlight,
+} from "../support/guarantees-client.ts";
+import { readLedgers } from "../support/guarantees-ledger.ts";
+import { ADMIN_TOKEN, BASE } from "../support/operator-scene.ts";
+import {
+  cleanUp,
+  type Deployment,
+  killNow,
+  serve,
+  type ServeProcess,
+  writeDeployment,
+} from "../support/serve-process.ts";
+
+const OPERATOR = "127.0.0.2";
+const LOCK_MS = 2_000;
+const SLACK_MS = 15_000;
+
+/** One `serve` process, which can be lost and started again on its records. */
+interface Process {
+  readonly port: number;
+  readonly operatorPort: number;
+  stateDir: string;
+  running: ServeProcess;
+}
+
+let origin: TestOrigin;
+let deployment: Deployment;
+let processes: readonly [Process, Process];
+let proxy: Proxy;
+let url = "";
+
+beforeAll(async () => {
+  origin = await startOrigin();
+  const IDEMPOTENCY = { origin: origin.url, shards: 2, operator_listener: "own", trust_forwarded: true };
+  const ROUTES = [
+    { path: "/two-names", headers: ["Idempotency-Key", "X-Request-Key"] },
+    { path: "/optional", key: "optional" },
+    { path: "/*", unknown: "hold", timeout: "1s", lock: `${LOCK_MS}ms` },
+  ];
+  deployment = await writeDeployment({ vars: { IDEMPOTENCY, ROUTES } });
+  processes = [await newProcess("00"), await newProcess("01")];
+  await Promise.all(processes.map(({ running }) => running.listening()));
+  proxy = await startProxy();
+  url = `http://127.0.0.1:${proxy.port}`;
+});
+
+afterAll(async () => {
+  await proxy.stop();
+  await cleanUp();
+  await origin.close();
+});
+
+async function newProcess(name: string): Promise<Process> {
+  const [port, operatorPort] = [await freePort(), await freePort()];
+  const stateDir = join(deployment.dir, name);
+  return { port, operatorPort, stateDir, running: start(port, operatorPort, stateDir) };
+}
+
+function start(port: number, operatorPort: number, stateDir: string): ServeProcess {
+  const places = ["--state", stateDir, "--port", String(port), "--operator-port", String(operatorPort)];
+  return serve([...deployment.args, ...places, "--secret", "ADMIN_TOKEN"], { ADMIN_TOKEN });
+}
+
+/** SIGKILL to the process and its workerd, as when a machine fails. */
+async function kill({ port, running }: Process): Promise<void> {
+  const { workerd } = await running.listening();
+  running.signal("SIGKILL");
+  await running.exited;
+  killNow(workerd);
+  await untilRefused(port);
+}
+
+async function restart(one: Process): Promise<void> {
+  one.running = start(one.port, one.operatorPort, one.stateDir);
+  await one.running.listening();
+}
+
+function startProxy(change?: (text: string) => string): Promise<Proxy> {
+  const [{ port, operatorPort }, other] = processes;
+  return startProcessesProxy(
+    {
+      ports: [port, other.port],
+      operatorPorts: [operatorPort, other.operatorPort],
+      operatorNetwork: `${OPERATOR}/32`,
+    },
+    change,
+  );
+}
+
+/** Another proxy in front of the same processes, for the time of `use`. */
+async function withProxy(change: (text: string) => string, use: (url: string) => Promise<void>): Promise<void> {
+  const another = await startProxy(change);
+  try {
+    await use(`http://127.0.0.1:${another.port}`);
+  } finally {
+    await another.stop();
+  }
+}
+
+async function has({ stateDir }: Process, key: string): Promise<boolean> {
+  const hash = await keyHash(key);
+  return (await readLedgers(stateDir)).some(({ id }) => id.startsWith(hash));
+}
+
+/** The processes that have a record of the key. */
+async function holders(key: string): Promise<readonly Process[]> {
+  const found = await Promise.all(processes.map(async (one) => ((await has(one, key)) ? [one] : [])));
+  return found.flat();
+}
+
+/** A fresh key with an answer that `one` keeps. */
+async function keyOf(one: Process): Promise<string> {
+  for (;;) {
+    const key = freshKey();
+    expect((await send(url, { path: "/pay", key })).status).toBe(201);
+    if (await has(one, key)) return key;
+  }
+}
+
+function quoted(key: string): string {
+  return `"${key.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}
+
+describe("a key", () => {
+  it("is always sent to the same process, quoted or bare, and both processes get keys", async () => {
+    const keys = Array.from({ length: 32 }, freshKey);
+    for (const key of keys) {
+      expect(isReplay(await send(url, { path: "/pay", key }))).toBe(false);
+      expect(isReplay(await send(url, { path: "/pay", key: quoted(key) }))).toBe(true);
+      expect(isReplay(await send(url, { path: "/pay", key: `${quoted(key)};v=1` }))).toBe(true);
+      expect(await origin.effects(key)).toBe(1);
+    }
+    const found = await Promise.all(keys.map(holders));
+    expect(found.map((list) => list.length)).toEqual(keys.map(() => 1));
+    expect(new Set(found.flat()).size).toBe(2);
+  });
+
+  it.each(['a"b', String.raw`a\b`, String.raw`a\"b`, `""`, "a;b=c", "a'b", "a%22b", "a=b", ":YQ==:"])(
+    "with odd characters too: %s",
+    async (odd) => {
+      // Several, because one could meet the right process by chance.
+      for (let round = 0; round < 8; round += 1) {
+        const key = `${freshKey()}${odd}${freshKey()}`;
+        expect((await send(url, { path: "/pay", key })).status).toBe(201);
+        expect(isReplay(await send(url, { path: "/pay", key: quoted(key) }))).toBe(true);
+      }
+    },
+  );
+
+  it("keeps its scopes apart, each with its own answer", async () => {
+    const key = freshKey();
+    const as = (name: string) =>
+      send(url, { path: "/pay", key, headers: [["Authorization", `Bearer ${name}`]] satisfies HeaderPair[] });
+    const [one, two] = [await as("one"), await as("two")];
+    expect([isReplay(one), isReplay(two), await origin.effects(key)]).toEqual([false, false, 2]);
+    expect(essence(await as("one"))).toEqual(essence(one));
+    expect(essence(await as("two"))).toEqual(essence(two));
+    expect([isReplay(await as("one")), await origin.effects(key)]).toEqual([true, 2]);
+    expect(await holders(key)).toHaveLength(1);
+  });
+
+  it("that is sent twice in one request is refused, by whichever process", async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const headers: HeaderPair[] = [["Idempotency-Key", freshKey()]];
+      expect(problemCode(await send(url, { path: "/pay", key: freshKey(), headers }))).toBe("key-invalid");
+    }
+  });
+
+  it("in another header needs the line that src/serve/README.md gives", async () => {
+    const line = "http-request set-var(txn.sent) req.fhdr(x-request-key) unless { var(txn.sent) -m found }";
+    expect(readPage("src/serve/README.md").text).toContain(line);
+    const before = "http-request set-var(txn.sent) req.fhdr(idempotency-key)";
+    await withProxy(
+      (text) => text.replace(before, `${before}\n  ${line}`),
+      async (other) => {
+        for (let round = 0; round < 8; round += 1) {
+          const key = freshKey();
+          const headers: HeaderPair[] = [["X-Request-Key", key]];
+          const bare = { method: "POST", target: "/two-names", headers, body: "{}" };
+          const { port } = new URL(other);
+          const earlier = await rawRequest({ host: "127.0.0.1", port: Number(port), ...bare });
+          expect([earlier.status, isReplay(earlier)]).toEqual([201, false]);
+          expect(isReplay(await send(other, { path: "/two-names", key: quoted(key) }))).toBe(true);
+        }
+      },
+    );
+  });
+});
+
+describe("a process that is killed", () => {
+  it("has its keys answered 503, none of them by the other process, and replays them when it is back", async () => {
+    const [living, dead] = processes;
+    const [kept, lost] = [await keyOf(living), await keyOf(dead)];
+    const first = await send(url, { path: "/pay", key: quoted(lost) });
+    await kill(dead);
+    try {
+      const refusal = await send(url, { path: "/pay", key: quoted(lost) });
+      const { status, retryAfterSeconds } = describeProblem({ code: "store-unavailable" });
+      expect(problemOf(refusal)).toEqual({ status, code: "store-unavailable", retryable: true });
+      expect(refusal.status).toBe(status);
+      expect(headerValue(refusal, "retry-after")).toBe(String(retryAfterSeconds));
+      expect(headerValue(refusal, "x-should-retry")).toBe("true");
+      expect(headerValue(refusal, "idempotency-key")).toBe(quoted(lost));
+      expect(isReplay(await send(url, { path: "/pay", key: kept }))).toBe(true);
+
+      const fresh = Array.from({ length: 24 }, freshKey);
+      const answers = await Promise.all(fresh.map((key) => send(url, { path: "/pay", key })));
+      const taken = await Promise.all(fresh.map((key) => has(living, key)));
+      expect(answers.map(({ status: code }) => code)).toEqual(taken.map((isTaken) => (isTaken ? 201 : 503)));
+      expect(new Set(taken)).toEqual(new Set([true, false]));
+      const effects = await Promise.all(fresh.map((key) => origin.effects(key)));
+      expect(effects).toEqual(taken.map(Number));
+    } finally {
+      await restart(dead);
+    }
+    const again = await send(url, { path: "/pay", key: lost });
+    expect([isReplay(again), again.body, await origin.effects(lost)]).toEqual([true, first.body, 1]);
+  });
+
+  it("breaks the connections of requests that it had taken, and with hold none of them is repeated", async () => {
+    const [, dead] = processes;
+    const lost: { key: string; response: Promise<RawResponse> }[] = [];
+    // Held at the origin until one of them is in the process that will be killed.
+    for (let isThere = false; !isThere;) {
+      const key = freshKey();
+      await origin.behave({ key }, { status: 201, hold: true });
+      const { response } = open(url, { path: "/pay", key });
+      await origin.arrived(key);
+      isThere = await has(dead, key);
+      if (isThere) lost.push({ key, response });
+      else await origin.release(key);
+    }
+    await kill(dead);
+    for (const { response } of lost) await expect(response).rejects.toThrow("before the response's headers");
+    await restart(dead);
+    for (const { key } of lost) {
+      const later = await untilNotInFlight(url, { path: "/pay", key }, LOCK_MS + SLACK_MS);
+      expect([problemCode(later), await origin.effects(key)]).toEqual(["outcome-unknown", 1]);
+      await origin.release(key);
+    }
+  });
+
+  it("is not replaced while it hangs: its keys wait, then the connection breaks, and nothing is sent twice", async () => {
+    const [one] = processes;
+    const { workerd } = await one.running.listening();
+    await withProxy(
+      (text) => text.replace("timeout server 15m", "timeout server 3s"),
+      async (hasty) => {
+        process.kill(workerd, "SIGSTOP");
+        const keys = Array.from({ length: 24 }, freshKey);
+        const answers = await Promise.allSettled(keys.map((key) => send(hasty, { path: "/pay", key })));
+        process.kill(workerd, "SIGCONT");
+        const taken = await Promise.all(
+          keys.map(async (key) => {
+            const answer = await untilNotInFlight(url, { path: "/pay", key }, LOCK_MS + SLACK_MS);
+            expect([answer.status, await origin.effects(key)]).toEqual([201, 1]);
+            return (await has(one, key)) ? "rejected" : "fulfilled";
+          }),
+        );
+        expect(answers.map(({ status }) => status)).toEqual(taken);
+        expect(new Set(taken).size).toBe(2);
+      },
+    );
+  });
+
+  it("does not stop requests without a key", async () => {
+    const [one] = processes;
+    await kill(one);
+    try {
+      for (let round = 0; round < 8; round += 1) {
+        const bare = { host: "127.0.0.1", port: proxy.port, headers: [] };
+        expect((await rawRequest({ ...bare, method: "GET", target: `/open/${freshKey()}` })).status).toBe(200);
+        expect((await rawRequest({ ...bare, method: "POST", target: "/optional", body: "{}" })).status).toBe(201);
+        const policy = await rawRequest({ ...bare, method: "GET", target: "/.well-known/idempotency" });
+        expect(policy.status).toBe(200);
+      }
+    } finally {
+      await restart(one);
+    }
+  });
+});
+
+describe("the number of processes", () => {
+  it("is that of the backends: keys of a process that has none get 503, and nobody else gets them", async () => {
+    await withProxy(
+      (text) => text.replace("mod(2)", "mod(3)"),
+      async (other) => {
+        const keys = Array.from({ length: 32 }, freshKey);
+        const statuses = await Promise.all(keys.map(async (key) => (await send(other, { path: "/pay", key })).status));
+        expect(new Set(statuses)).toEqual(new Set([201, 503]));
+        const effects = await Promise.all(keys.map((key) => origin.effects(key)));
+        expect(effects).toEqual(statuses.map((status) => Number(status === 201)));
+      },
+    );
+  });
+
+  it("can stay as it is when a process moves with its records", async () => {
+    const [one, moved] = processes;
+    const key = await keyOf(moved);
+    moved.running.signal("SIGTERM");
+    await moved.running.exited;
+    const stateDir = join(deployment.dir, "another-machine");
+    await rename(moved.stateDir, stateDir);
+    processes = [one, await newProcess("another-machine")];
+    await processes[1].running.listening();
+    await proxy.stop();
+    proxy = await startProxy();
+    url = `http://127.0.0.1:${proxy.port}`;
+    expect(isReplay(await send(url, { path: "/pay", key }))).toBe(true);
+    expect(await origin.effects(key)).toBe(1);
+  });
+});
+
+describe("operators", () => {
+  const ask = (port: number, target: string, host: string, from: string): Promise<RawResponse> =>
+    rawRequest({
+      host: "127.0.0.1",
+      port,
+      from,
+      method: "GET",
+      target,
+      headers: [
+        ["Host", host],
+        ["Authorization", `Bearer ${ADMIN_TOKEN}`],
+      ],
+    });
+
+  it("reach each process by a host name, and see its records", async () => {
+    const records = v.object({ records: v.array(v.object({ key: v.string() })) });
+    for (const [number, one] of processes.entries()) {
+      const key = await keyOf(one);
+      const listed = await Promise.all(
+        processes.map(async (_, at) => {
+          const target = `${BASE}/records?key=${key}`;
+          const answer = await ask(proxy.operatorPort, target, `ops-${at}.example.com`, OPERATOR);
+          return v.parse(records, JSON.parse(answer.body.toString())).records.length;
+        }),
+      );
+      expect(listed).toEqual(processes.map((_, at) => Number(at === number)));
+    }
+  });
+
+  it("reach none from elsewhere, by another host name, or on the clients' port", async () => {
+    const target = `${BASE}/health`;
+    expect((await ask(proxy.operatorPort, target, "ops-0.example.com", OPERATOR)).status).toBe(200);
+    expect((await ask(proxy.operatorPort, target, "ops-0.example.com", "127.0.0.1")).status).toBe(403);
+    expect((await ask(proxy.operatorPort, target, "ops-9.example.com", OPERATOR)).status).toBe(503);
+    expect((await ask(proxy.port, target, "ops-0.example.com", OPERATOR)).status).toBe(404);
+  });
+});

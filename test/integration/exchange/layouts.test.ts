@@ -1,0 +1,390 @@
+// A change of the layout, with deployments of different layouts side by side on the same objects. What decides is what the
+// objects have stored, never which deployment asks.
+
+import { runInDurableObject } from "cloudflare:test";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { Deployments } from "../support/deployments.ts";
+import { heldAnswer } from "../support/shard-bench.ts";
+
+vi.spyOn(console, "warn").mockImplementation(() => undefined);
+vi.spyOn(console, "error").mockImplementation(() => undefined);
+afterAll(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+const FIRST = { status: 201, isReplay: false };
+const REPLAY = { status: 201, isReplay: true };
+
+const fresh = (): string => crypto.randomUUID();
+
+describe("a key of before", () => {
+  it("replays where it was claimed, whichever deployment asks", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = fresh();
+    expect(await old.send(key)).toMatchObject({ ...FIRST, text: "answer 1" });
+    expect(await next.send(key)).toMatchObject({ ...REPLAY, text: "answer 1" });
+    expect(next.objectCalls()).toEqual(["/2/exchange", "/2/exchange"]);
+    expect(await old.send(key)).toMatchObject({ ...REPLAY, text: "answer 1" });
+    expect(await all.records(2, key)).toBe(0);
+    expect(all.calls).toHaveLength(1);
+  });
+
+  it("has one attempt at a time, also when the other deployment asks during it", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1], { duplicate: "wait", wait: "10s" })];
+    const held = heldAnswer(() => new Response("held", { status: 201 }));
+    all.origin = () => held.origin(new Request("http://origin.example"), 1);
+    const key = fresh();
+    const first = old.send(key);
+    await vi.waitFor(() => expect(all.calls).toHaveLength(1));
+    const second = next.send(key);
+    await vi.waitFor(() => expect(next.objectCalls().length).toBeGreaterThan(0));
+    held.release();
+    expect(await first).toMatchObject({ ...FIRST, text: "held" });
+    expect(await second).toMatchObject({ status: 201, text: "held" });
+    expect(all.calls).toHaveLength(1);
+  });
+
+  it("makes its further attempts there, although the object is sealed", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = fresh();
+    all.origin = () => new Response("not now", { status: 503 });
+    expect(await old.send(key)).toMatchObject({ status: 503 });
+    expect(await next.send(key)).toMatchObject({ status: 503 });
+    expect(await all.sealed(1, key)).toBe(2);
+    all.origin = () => new Response("done", { status: 201 });
+    expect(await next.send(key)).toMatchObject({ ...FIRST, text: "done" });
+    expect(all.calls.map((call) => call[0])).toEqual(["1", "2", "3"]);
+    expect(await old.send(key)).toMatchObject(REPLAY);
+    expect(await all.records(2, key)).toBe(0);
+  });
+
+  it("gets 422 for another request, whichever deployment asks", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = fresh();
+    await old.send(key);
+    expect(await next.send(key, "another")).toMatchObject({ status: 422, code: "key-reused" });
+    expect(all.calls).toHaveLength(1);
+  });
+});
+
+describe("a new key", () => {
+  it("begins in the newer layout, once the older object has said that it has none, and older deployments find it there", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = fresh();
+    expect(await next.send(key)).toMatchObject(FIRST);
+    expect(next.objectCalls()).toEqual(["/2/exchange"]);
+    expect(await all.sealed(1, key)).toBe(2);
+    expect(await old.send(key)).toMatchObject(REPLAY);
+    expect(old.objectCalls()).toEqual(["/exchange", "/2/exchange"]);
+    expect(await all.records(1, key)).toBe(0);
+    expect(all.calls).toHaveLength(1);
+  });
+
+  it("begins in the older layout as long as nobody has asked", async () => {
+    const all = new Deployments();
+    const old = all.deploy(1);
+    const key = fresh();
+    expect(await old.send(key)).toMatchObject(FIRST);
+    expect(await all.sealed(1, key)).toBeNull();
+  });
+
+  it("of an older deployment begins in the newer layout after the seal, without another question", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    await next.send(fresh());
+    const key = fresh();
+    const asks = await all.asks(1, key);
+    expect(await old.send(key)).toMatchObject(FIRST);
+    expect(await all.records(2, key)).toBeGreaterThan(0);
+    expect(asks()).toBe(0);
+    expect(await next.send(key)).toMatchObject(REPLAY);
+  });
+
+  it("begins once, however the requests of both deployments meet", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const keys = Array.from({ length: 20 }, fresh);
+    const said = await Promise.all(
+      keys.flatMap((key) => [old.send(key), next.send(key), old.send(key), next.send(key)]),
+    );
+    for (const { status } of said) expect([201, 409]).toContain(status);
+    expect(all.calls).toHaveLength(keys.length);
+    for (const key of keys) expect(await next.send(key)).toMatchObject(REPLAY);
+  });
+});
+
+describe("a third layout", () => {
+  it("asks both before it, and the one that has the record answers", async () => {
+    const all = new Deployments();
+    const [one, two, three] = [all.deploy(1), all.deploy(2, [1]), all.deploy(3, [1, 2])];
+    const [ofOne, ofTwo, ofThree] = [fresh(), fresh(), fresh()];
+    await one.send(ofOne);
+    await two.send(ofTwo);
+    for (const key of [ofOne, ofTwo]) expect(await three.send(key)).toMatchObject(REPLAY);
+    expect(await three.send(ofThree)).toMatchObject(FIRST);
+    expect(await all.sealed(2, ofThree)).toBe(3);
+    for (const deployment of [one, two]) expect(await deployment.send(ofThree)).toMatchObject(REPLAY);
+    expect(all.calls).toHaveLength(3);
+  });
+
+  it("that does not list the second is not used for keys that the first was sealed for", async () => {
+    const all = new Deployments();
+    const [two, three] = [all.deploy(2, [1]), all.deploy(3, [1])];
+    await two.send(fresh());
+    const key = fresh();
+    expect(await three.send(key)).toMatchObject(FIRST);
+    expect(await all.records(3, key)).toBe(0);
+    expect(await two.send(key)).toMatchObject(REPLAY);
+  });
+
+  it("that lists the second alone learns of the first from it", async () => {
+    const all = new Deployments();
+    const [one, two, three] = [all.deploy(1), all.deploy(2, [1]), all.deploy(3, [2])];
+    const key = fresh();
+    await one.send(key);
+    // Every object of the second layout has asked the first.
+    for (let sent = 0; sent < 12; sent += 1) await two.send(fresh());
+    expect(await three.send(key)).toMatchObject(REPLAY);
+    expect(await three.send(fresh())).toMatchObject(FIRST);
+  });
+});
+
+describe("a way back", () => {
+  it("of the configuration stays in the newer layout, with a hop", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    await next.send(fresh());
+    const key = fresh();
+    expect(await old.send(key)).toMatchObject(FIRST);
+    expect(old.objectCalls()).toEqual(["/exchange", "/2/exchange"]);
+    expect(await all.records(1, key)).toBe(0);
+  });
+
+  it("to as many objects with other names finds the keys of all layouts before", async () => {
+    const all = new Deployments();
+    const [one, two, back] = [all.deploy(1), all.deploy(2, [1]), all.deploy(4, [1, 2])];
+    const keys = [fresh(), fresh()] as const;
+    await one.send(keys[0]);
+    await two.send(keys[1]);
+    for (const key of keys) expect(await back.send(key)).toMatchObject(REPLAY);
+  });
+});
+
+describe("objects for each key", () => {
+  it("follow a number of shards", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deployed({ shards: "per-key", previous_shards: [all.layout(1)] })];
+    const [before, after] = [fresh(), fresh()];
+    await old.send(before);
+    expect(await next.send(before)).toMatchObject(REPLAY);
+    expect(await next.send(after)).toMatchObject(FIRST);
+    expect(await old.send(after)).toMatchObject(REPLAY);
+  });
+
+  it("are followed by a number of shards, which stores nothing about each of them", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deployed({ shards: "per-key" }), all.deploy(1, [], { previous_shards: ["per-key"] })];
+    const [before, after] = [fresh(), fresh()];
+    await old.send(before);
+    expect(await next.send(before)).toMatchObject(REPLAY);
+    expect(await next.send(after)).toMatchObject(FIRST);
+    expect(await old.send(after)).toMatchObject(REPLAY);
+    expect(await all.within(1, after, ({ elders }) => elders.isEmpty)).toBe(true);
+  });
+});
+
+describe("an expired record", () => {
+  it("is gone from an object that has said that it has none, even if the clock goes back", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = fresh();
+    await old.send(key);
+    const late = Date.now() + 25 * 3_600_000;
+    vi.spyOn(Date, "now").mockImplementation(() => late);
+    expect(await next.send(key)).toMatchObject({ ...FIRST, text: "answer 2" });
+    vi.spyOn(Date, "now").mockRestore();
+    expect(await all.records(1, key)).toBe(0);
+    expect(await old.send(key)).toMatchObject({ ...REPLAY, text: "answer 2" });
+  });
+
+  it("is gone from a sealed object that sends a request on", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = fresh();
+    await old.send(key);
+    await next.send(fresh());
+    const late = Date.now() + 25 * 3_600_000;
+    vi.spyOn(Date, "now").mockImplementation(() => late);
+    expect(await old.send(key)).toMatchObject({ ...FIRST, text: "answer 3" });
+    vi.spyOn(Date, "now").mockRestore();
+    expect(await all.records(1, key)).toBe(0);
+    for (const deployment of [old, next]) expect(await deployment.send(key)).toMatchObject({ text: "answer 3" });
+  });
+});
+
+describe("an elder", () => {
+  it("is asked no more about keys that it does not list, also after a restart of the newer object", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const before = fresh();
+    await old.send(before);
+    const asks = await all.asks(1, before);
+    const key = fresh();
+    await next.send(key);
+    expect(asks()).toBe(1);
+    const others: string[] = [];
+    for (let sent = 0; sent < 10; sent += 1) {
+      others.push(fresh());
+      expect(await next.send(others.at(-1) ?? "")).toMatchObject(FIRST);
+    }
+    // Once for the other object of the newer layout.
+    expect(asks()).toBeLessThanOrEqual(2);
+    const known = asks();
+    await all.evict(2, key);
+    expect(await next.send(key)).toMatchObject(REPLAY);
+    for (let sent = 0; sent < 5; sent += 1) expect(await next.send(fresh())).toMatchObject(FIRST);
+    expect(asks()).toBe(known);
+    expect(await next.send(before)).toMatchObject(REPLAY);
+    expect(asks()).toBe(known + 1);
+  });
+
+  it("that holds many keys is asked about each", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const key = fresh();
+    await old.send(key);
+    await all.within(1, key, (_ledger, { sql }) => {
+      for (let more = 0; more < 256; more += 1) {
+        const columns = sql.exec("SELECT * FROM records LIMIT 0").columnNames.filter((name) => name !== "id");
+        sql.exec(
+          `INSERT INTO records (id, ${columns.join(", ")}) SELECT ?, ${columns.join(", ")} FROM records LIMIT 1`,
+          fresh(),
+        );
+      }
+    });
+    const asks = await all.asks(1, key);
+    for (let sent = 0; sent < 5; sent += 1) expect(await next.send(fresh())).toMatchObject(FIRST);
+    expect(asks()).toBe(5);
+  });
+
+  it("that cannot be reached keeps new keys from beginning: 503, and nothing is sent", async () => {
+    const all = new Deployments();
+    const [closed, open] = [all.deploy(2, [1]), all.deploy(2, [1], { on_store_failure: "open" })];
+    const key = fresh();
+    const stub = await all.stub(1, key);
+    await runInDurableObject(stub, (instance) => {
+      vi.spyOn(instance, "fetch").mockImplementation(() => {
+        throw new Error("not now");
+      });
+    });
+    expect(await closed.send(key)).toMatchObject({ status: 503, code: "store-unavailable" });
+    expect(all.calls).toEqual([]);
+    expect(await open.send(key)).toMatchObject({ status: 201, isReplay: false });
+    expect(all.calls).toEqual(["- 2"]);
+    await runInDurableObject(stub, (instance) => {
+      vi.spyOn(instance, "fetch").mockRestore();
+    });
+    expect(await closed.send(key)).toMatchObject(FIRST);
+  });
+
+  it("refuses a newer object that it follows itself, so that two deployments that contradict each other lose nothing", async () => {
+    const all = new Deployments();
+    const [one, two] = [all.deploy(1, [2]), all.deploy(2, [1])];
+    const key = fresh();
+    await Promise.all([one.send(key), two.send(key)]);
+    expect(all.calls.length).toBeLessThanOrEqual(1);
+    // A further layout mends it.
+    const three = all.deploy(3, [1, 2]);
+    expect((await three.send(key)).status).toBe(201);
+    expect(all.calls).toHaveLength(1);
+  });
+});
+
+describe("an object that is sealed while it asks", () => {
+  it("claims nothing: its own seal counts in the turn of the claim", async () => {
+    const all = new Deployments();
+    const [two, three] = [all.deploy(2, [1]), all.deploy(3, [2])];
+    const key = fresh();
+    const stub = await all.stub(1, key);
+    const asked = { times: 0 };
+    await runInDurableObject(stub, (instance) => {
+      const fetch = instance.fetch.bind(instance);
+      vi.spyOn(instance, "fetch").mockImplementation(async (request) => {
+        const answer = await fetch(request);
+        asked.times += 1;
+        while (asked.times < 99) await scheduler.wait(1);
+        return answer;
+      });
+    });
+    const first = two.send(key);
+    await vi.waitFor(() => expect(asked.times).toBe(1));
+    // The third layout seals the second meanwhile.
+    const second = three.send(key);
+    await vi.waitFor(async () => expect(await all.sealed(2, key)).toBe(3));
+    asked.times = 99;
+    const said = [await first, await second];
+    expect(said.map(({ status }) => status)).toContain(201);
+    expect(all.calls).toHaveLength(1);
+    expect(await all.records(2, key)).toBe(0);
+    expect(await two.send(key)).toMatchObject(REPLAY);
+  });
+});
+
+describe("a large body", () => {
+  const large = new Uint8Array(2 << 20);
+  const medium = new Uint8Array(200_000);
+
+  it("that can be sent only once is sent when the home of its key is known", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    const [before, after] = [fresh(), fresh()];
+    expect(await old.send(before, large)).toMatchObject(FIRST);
+    expect(old.objectCalls()).toEqual(["/upload"]);
+    expect(await next.send(before, large)).toMatchObject(REPLAY);
+    expect(next.objectCalls()).toEqual(["/locate", "/locate", "/2/upload"]);
+    expect(await next.send(after, large)).toMatchObject(FIRST);
+    expect(next.objectCalls()).toEqual(["/locate", "/2/upload"]);
+    expect(all.calls).toEqual([`1 ${2 << 20}`, `1 ${2 << 20}`]);
+  });
+
+  it("of a deployment that knows no newer layout is refused once, and then finds the home of its key", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    await next.send(fresh());
+    const key = fresh();
+    expect(await old.send(key, large)).toMatchObject({ status: 503, code: "store-unavailable" });
+    expect(await old.send(key, large)).toMatchObject(FIRST);
+    expect(old.objectCalls()).toEqual(["/upload", "/locate", "/locate", "/2/upload"]);
+    expect(all.calls).toHaveLength(2);
+    expect(await next.send(key, large)).toMatchObject(REPLAY);
+  });
+
+  it("that is held in memory goes with its request from object to object", async () => {
+    const all = new Deployments();
+    const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+    await next.send(fresh());
+    const key = fresh();
+    expect(await old.send(key, medium)).toMatchObject(FIRST);
+    expect(old.objectCalls()).toEqual(["/offer", "/2/offer"]);
+    expect(all.calls.at(-1)).toBe("1 200000");
+    expect(await next.send(key, medium)).toMatchObject(REPLAY);
+  });
+});
+
+it("an origin cannot send a Worker elsewhere", async () => {
+  const all = new Deployments();
+  const old = all.deploy(1);
+  const layout = { shards: all.layout(2), jurisdiction: null, locationHint: null };
+  const hop = JSON.stringify({ kind: "moved", to: layout, elders: [], absent: [] });
+  all.origin = () => new Response(null, { status: 204, headers: { "Onceway-Moved": hop } });
+  const key = fresh();
+  expect(await old.send(key)).toMatchObject({ status: 204, isReplay: false });
+  expect(await old.send(key)).toMatchObject({ status: 204, isReplay: true });
+  expect(old.objectCalls()).toEqual(["/exchange", "/exchange"]);
+});

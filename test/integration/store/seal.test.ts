@@ -1,0 +1,100 @@
+// The seal of an object and what it knows of its elders, in workerd: durable, written once, and enforced by SQLite itself.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { epochMs, recordId } from "../../../src/core/units.ts";
+import { KnownElders } from "../../../src/shard/store/elders.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { StoreError } from "../../../src/shard/store/store-error.ts";
+import { CountedShard } from "../support/counted-shard.ts";
+import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
+
+function inShard<T>(run: (ledger: Ledger, storage: DurableObjectStorage) => T): Promise<T> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  return runInDurableObject(stub, (_instance, { storage }) => run(new Ledger(storage), storage));
+}
+
+it("a sealed object takes no new record, whatever code tries, and keeps the life of those that it has", () =>
+  inShard((ledger, storage) => {
+    const id = freshId();
+    const claim = started();
+    ledger.save(id, null, claim);
+    ledger.seal.close("128", NOW);
+    expect(() => ledger.save(freshId(), null, started())).toThrow(StoreError);
+    expect(() => storage.sql.exec("INSERT INTO records SELECT * FROM records")).toThrow("sealed");
+    // Another bucket is another primary key, and still an UPDATE.
+    const done = completed(claim);
+    ledger.save(id, ledger.find(id), done, { response });
+    expect(new Ledger(storage).find(id)?.record).toEqual(done);
+    expect(ledger.expired.erase(epochMs(done.expiresAt + 24 * HOUR_MS), 10)).toBe(1);
+    expect(storage.sql.exec("SELECT id FROM records").toArray()).toEqual([]);
+  }));
+
+it("an object is sealed once, for one layout, also across instances", () =>
+  inShard((ledger, storage) => {
+    expect(ledger.seal.next).toBeNull();
+    expect(ledger.seal.close("128", NOW)).toBe("128");
+    expect(ledger.seal.close("256", NOW)).toBe("128");
+    const { seal } = new Ledger(storage);
+    expect(seal.next).toBe("128");
+    expect(seal.close("256", NOW)).toBe("128");
+    expect(storage.sql.exec("SELECT one, next, at FROM seal").toArray()).toEqual([{ one: 1, next: "128", at: NOW }]);
+  }));
+
+it("a seal that fails leaves the object open, in memory and in the database", () =>
+  inShard((ledger, storage) => {
+    // The transaction's last statement fails.
+    storage.sql.exec("CREATE TRIGGER sealed BEFORE DELETE ON records BEGIN SELECT 1; END");
+    expect(() => ledger.seal.close("128", NOW)).toThrow(StoreError);
+    expect(ledger.seal.next).toBeNull();
+    expect(new Ledger(storage).seal.next).toBeNull();
+    ledger.save(freshId(), null, started());
+  }));
+
+it("a seal costs a few rows, once", async () => {
+  const shard = new CountedShard();
+  await shard.begin();
+  await shard.within((ledger) => {
+    shard.take();
+    ledger.seal.close("128", NOW);
+    expect(shard.take()).toMatchObject({ statements: 5, rowsWritten: 8 });
+    ledger.seal.close("128", NOW);
+    expect(shard.take()).toMatchObject({ statements: 0 });
+  });
+});
+
+it("a sealed object lists the keys that it holds, each once, if they are few", () =>
+  inShard((ledger) => {
+    const hash = "a".repeat(32);
+    for (const scope of ["1", "2"]) ledger.save(recordId(hash + scope.repeat(32)), null, started());
+    expect(ledger.seal.heldKeys()).toEqual([hash]);
+    for (let more = 0; more < 254; more += 1) ledger.save(freshId(), null, started());
+    expect(ledger.seal.heldKeys()).toHaveLength(255);
+    ledger.save(freshId(), null, started());
+    expect(ledger.seal.heldKeys()).toBeNull();
+  }));
+
+it("what is known of an elder is stored when it is new, and kept when less is heard", () =>
+  inShard((ledger, { sql }) => {
+    const { elders } = ledger;
+    const writes = (note: () => void): number => {
+      const changes = (): number => sql.exec<{ n: number }>("SELECT total_changes() AS n").one().n;
+      const before = changes();
+      note();
+      return changes() - before;
+    };
+    const note = (next: string | null, held: readonly string[] | null): void =>
+      elders.note("shard-0-of-2", { layout: "2", next, held: held === null ? null : new Set(held) });
+    expect(elders.isEmpty).toBe(true);
+    expect(writes(() => note(null, null))).toBe(1);
+    expect(writes(() => note("4", null))).toBe(1);
+    expect(writes(() => note("4", null))).toBe(0);
+    expect(writes(() => note("4", ["a", "b"]))).toBe(1);
+    expect(writes(() => note("4", ["b"]))).toBe(0);
+    expect(writes(() => note(null, null))).toBe(0);
+    expect(elders.get("shard-0-of-2")).toEqual({ layout: "2", next: "4", held: new Set(["b"]) });
+    const reopened = new KnownElders(sql, true);
+    expect(reopened.get("shard-0-of-2")).toEqual({ layout: "2", next: "4", held: new Set(["a", "b"]) });
+    expect([...reopened.layouts]).toEqual(["2"]);
+    expect(reopened.isEmpty).toBe(false);
+  }));

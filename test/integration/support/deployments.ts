@@ -1,0 +1,162 @@
+// Deployments of the whole gateway with different layouts, over one namespace of objects in workerd, and one origin under the
+// test's control. Each bench has layouts of its own, because a seal lasts for as long as the file's storage.
+
+import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { vi } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import type { Layout } from "../../../src/config/layout.ts";
+import { readConfig } from "../../../src/config/read.ts";
+import { keyHash } from "../../../src/http/record-name.ts";
+import { shardCaller } from "../../../src/shard/call-shard.ts";
+import { placeOf } from "../../../src/shard/shard-place.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/traffic/traffic.ts";
+import { type Said, saidBy } from "./shard-bench.ts";
+
+/** No connection to it is possible; the test's `fetch` answers. */
+const ORIGIN = "http://192.0.2.1:9";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+export interface Deployment {
+  send(key: string, body?: BodyInit, headers?: Readonly<Record<string, string>>): Promise<Said>;
+  /** The paths of the calls that this Worker made to objects since the last call of this function, in order. */
+  objectCalls(): readonly string[];
+}
+
+export class Deployments {
+  /** Only this bench has such layouts: `layout(64)` is "64" with these letters. */
+  readonly #letters = Array.from({ length: 8 }, () => String.fromCodePoint(97 + Math.floor(Math.random() * 26))).join(
+    "",
+  );
+  /** The calls that the origin has seen. */
+  readonly calls: string[] = [];
+  origin: (number: number) => Response | Promise<Response> = (number) =>
+    new Response(`answer ${number}`, { status: 201 });
+
+  constructor() {
+    vi.stubGlobal("fetch", async (request: Request) => {
+      const attempt = request.headers.get("Idempotency-Attempt") ?? "-";
+      const body = await request.arrayBuffer();
+      this.calls.push(`${attempt} ${body.byteLength}`);
+      return this.origin(this.calls.length);
+    });
+  }
+
+  /** A value of `shards`. */
+  layout(count: number): string {
+    return `${count}${this.#letters}`;
+  }
+
+  /** A deployment with `shards = layout(own)` and `previous_shards = previous.map(layout)`. */
+  deploy(own: number, previous: readonly number[] = [], settings: Settings = {}): Deployment {
+    const shards = { shards: this.layout(own), previous_shards: previous.map((count) => this.layout(count)) };
+    return this.deployed({ ...shards, ...settings });
+  }
+
+  /** A deployment with these settings. */
+  deployed(settings: Settings): Deployment {
+    const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...settings }, ROUTES: [{ path: "/*" }] });
+    if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    const calls: string[] = [];
+    const handle = createApp(read.config, {
+      callShard: shardCaller(observed(env.KEY_SHARD, (path) => calls.push(path))),
+      target: () => ({ fetch: (...call) => fetch(...call) }),
+      reporter: new ExchangeReporter("worker", new Traffic(), null),
+    });
+    return {
+      send: async (key, body = "{}", headers = {}) => {
+        const own = { "idempotency-key": key, authorization: "Bearer a" };
+        const request = new Request("https://gateway.example/act", {
+          method: "POST",
+          headers: { ...own, ...headers },
+          body,
+        });
+        return saidBy(await handle(request));
+      },
+      objectCalls: () => calls.splice(0),
+    };
+  }
+
+  /** The object that keeps a key in `layout(count)`. */
+  async stub(count: number, key: string): Promise<DurableObjectStub> {
+    return this.stubIn({ shards: `${count}${this.#letters}`, jurisdiction: null, locationHint: null }, key);
+  }
+
+  async stubIn(layout: Layout, key: string): Promise<DurableObjectStub> {
+    const { name } = placeOf(await keyHash(key), layout);
+    return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name));
+  }
+
+  async within<T>(
+    count: number,
+    key: string,
+    run: (ledger: Ledger, storage: DurableObjectStorage, instance: DurableObject) => T | Promise<T>,
+  ): Promise<T> {
+    const stub = await this.stub(count, key);
+    return runInDurableObject(stub, (instance, { storage }) => run(new Ledger(storage), storage, instance));
+  }
+
+  /** How many records the key's object has in `layout(count)`, of any key. */
+  records(count: number, key: string): Promise<number> {
+    return this.within(count, key, (_ledger, { sql }) => sql.exec("SELECT id FROM records").toArray().length);
+  }
+
+  /** The layout for which the key's object of `layout(count)` is sealed, as a count. */
+  sealed(count: number, key: string): Promise<number | null> {
+    return this.within(count, key, ({ seal }) =>
+      seal.next === null ? null : Number.parseInt(seal.next.slice(11), 10),
+    );
+  }
+
+  /** Counts the questions that the key's object of `layout(count)` is asked. */
+  async asks(count: number, key: string): Promise<() => number> {
+    let asks = 0;
+    await this.within(count, key, (_ledger, _storage, instance) => {
+      const fetch = instance.fetch.bind(instance);
+      vi.spyOn(instance, "fetch").mockImplementation((request) => {
+        if (new URL(request.url).pathname === "/ask") asks += 1;
+        return fetch(request);
+      });
+    });
+    return () => asks;
+  }
+
+  async evict(count: number, key: string): Promise<void> {
+    await evictDurableObject(await this.stub(count, key));
+  }
+}
+
+/** A namespace whose calls are seen by their paths. */
+function observed(namespace: DurableObjectNamespace, see: (path: string) => void): DurableObjectNamespace {
+  return new Proxy(namespace, {
+    get: (target, property) => {
+      if (property !== "get") {
+        const value: unknown = Reflect.get(target, property);
+        return typeof value === "function" ? value.bind(target) : value;
+      }
+      return (...args: Parameters<DurableObjectNamespace["get"]>) => {
+        const stub = target.get(...args);
+        return {
+          fetch: (url: string, init: RequestInit) => {
+            see(new URL(url).pathname);
+            return stub.fetch(url, init);
+          },
+        };
+      };
+    },
+  });
+}
+
+/** A number of fresh keys whose objects in a layout of `count` are different ones: `keys[i]` is in object i. */
+export async function keysOfEach(count: number): Promise<readonly string[]> {
+  const keys: string[] = [];
+  const missing = new Set(Array.from({ length: count }, (_, at) => at));
+  while (missing.size > 0) {
+    const key = crypto.randomUUID();
+    const at = Number.parseInt((await keyHash(key)).slice(0, 8), 16) % count;
+    if (missing.delete(at)) keys[at] = key;
+  }
+  return keys;
+}

@@ -1,0 +1,178 @@
+// Several deployments of the gateway side by side, as Cloudflare runs them during a gradual deployment: Workers with
+// configurations of their own, and one namespace of objects, with one storage on disk. All in one workerd process, which can be
+// killed as in a crash and started again on the same state and ports.
+
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleWorker } from "../../src/serve/bundle.ts";
+import { type Json, moduleList, objectNamespace, quote, variableList } from "../../src/serve/workerd-config.ts";
+import type { GatewayVars } from "../support/gateway.ts";
+import { untilAnswers, untilRefused } from "../support/ports.ts";
+import { type ProcessGroup, spawnGroup } from "../support/process-group.ts";
+import { gatewayMain, projectCompatibility, projectDir } from "../support/wrangler.ts";
+
+const READY_PATH = "/.well-known/idempotency";
+const READY_MS = 60_000;
+
+/** The code and the settings of one service. */
+export interface Service {
+  readonly vars: GatewayVars;
+  /** The Worker's entry; today's gateway by default. */
+  readonly main?: string;
+}
+
+/** A Worker that clients call. */
+export interface Deployment extends Service {
+  readonly name: string;
+  readonly port: number;
+}
+
+export interface Setup {
+  /** Where the objects' databases are; it outlives the process. */
+  readonly stateDir: string;
+  /** Runs the objects of all deployments. */
+  readonly objects: Service;
+  readonly workers: readonly Deployment[];
+  /** Where the objects' service takes requests of the rig; nowhere by default. */
+  readonly objectsPort?: number;
+  /** Where an R2 bucket answers, if the objects have one. */
+  readonly bucketPort?: number;
+  /** Variables of the objects that the process gets at its start, from its environment. */
+  readonly fromEnvironment?: readonly string[];
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly onOutput?: (text: string) => void;
+  /** Resolves if the process stops at a point, after which it may never answer. */
+  readonly stopped?: Promise<void>;
+}
+
+/** What is made once: the bundles and the configuration. */
+export interface Prepared {
+  start(options?: RunOptions): Promise<Deployments>;
+  remove(): Promise<void>;
+}
+
+export interface Deployments {
+  readonly pid: number;
+  output(): string;
+  hasExited(): boolean;
+  /** SIGKILL; resolves when nobody listens any more. */
+  kill9(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function prepareDeployments(setup: Setup): Promise<Prepared> {
+  await mkdir(setup.stateDir, { recursive: true });
+  const workDir = await mkdtemp(join(tmpdir(), "onceway-layouts-"));
+  const config = join(workDir, "deployments.capnp");
+  await writeFile(config, await configText(setup, workDir));
+  const ports = setup.workers.map(({ port }) => port);
+  return {
+    start: (options = {}) => start(config, workDir, ports, options),
+    remove: () => rm(workDir, { recursive: true, force: true }),
+  };
+}
+
+/** For those that start once and end once. */
+export async function startDeployments(setup: Setup, options: RunOptions = {}): Promise<Deployments> {
+  const prepared = await prepareDeployments(setup);
+  const running = await prepared.start(options);
+  const ending = async (end: Promise<void>): Promise<void> => {
+    await end;
+    await prepared.remove();
+  };
+  return { ...running, kill9: () => ending(running.kill9()), stop: () => ending(running.stop()) };
+}
+
+async function start(
+  config: string,
+  cwd: string,
+  ports: readonly number[],
+  { env = {}, onOutput = () => undefined, stopped = new Promise<void>(() => undefined) }: RunOptions,
+): Promise<Deployments> {
+  const bin = join(projectDir, "node_modules/.bin/workerd");
+  const group = await spawnGroup(bin, ["serve", config], { cwd, env: { ...process.env, ...env }, onOutput });
+  const end = async (how: () => Promise<void>): Promise<void> => {
+    await how();
+    await Promise.all(ports.map(untilRefused));
+  };
+  const ready = untilReady(group, ports);
+  ready.catch(() => undefined);
+  await Promise.race([ready, stopped]).catch(async (error: unknown) => {
+    await end(group.kill9);
+    throw new Error(`the deployments did not start: ${String(error)}\n${group.output()}`, { cause: error });
+  });
+  const { pid, output, hasExited } = group;
+  return { pid, output, hasExited, kill9: () => end(group.kill9), stop: () => end(group.stop) };
+}
+
+async function untilReady(group: ProcessGroup, ports: readonly number[]): Promise<void> {
+  const failure = (): string | null => (group.hasExited() ? "the process has ended" : null);
+  await Promise.all(ports.map((port) => untilAnswers({ port, path: READY_PATH, timeoutMs: READY_MS, failure })));
+}
+
+async function configText(
+  { stateDir, objects, workers, objectsPort, bucketPort, fromEnvironment = [] }: Setup,
+  workDir: string,
+): Promise<string> {
+  const own = '(name = "KEY_SHARD", durableObjectNamespace = "KeyShard")';
+  const shared = '(name = "KEY_SHARD", durableObjectNamespace = (className = "KeyShard", serviceName = "objects"))';
+  const bucket = bucketPort === undefined ? [] : ['(name = "BODIES", r2Bucket = "bodies")'];
+  const storage = [
+    `durableObjectNamespaces = [${objectNamespace("KeyShard")}]`,
+    'durableObjectStorage = (localDisk = "state")',
+  ];
+  const given = fromEnvironment.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
+  const bindings = [own, ...bucket, ...given];
+  const services = [`(name = "objects", worker = (${await workerText(objects, bindings, storage, workDir)}))`];
+  // One after the other: those with the same code share a folder.
+  for (const worker of workers) {
+    services.push(`(name = ${quote(worker.name)}, worker = (${await workerText(worker, [shared], [], workDir)}))`);
+  }
+  services.push(
+    `(name = "state", disk = (path = ${quote(stateDir)}, writable = true))`,
+    '(name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true)))',
+  );
+  if (bucketPort !== undefined) {
+    services.push(`(name = "bodies", external = (address = "127.0.0.1:${bucketPort}", http = ()))`);
+  }
+  const listening = objectsPort === undefined ? workers : [...workers, { name: "objects", port: objectsPort }];
+  const sockets = listening.map(
+    ({ name, port }) => `(name = ${quote(name)}, address = "127.0.0.1:${port}", http = (), service = ${quote(name)})`,
+  );
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [${services.join(",\n")}],
+  sockets = [${sockets.join(",\n")}],
+);
+`;
+}
+
+async function workerText(
+  { main = gatewayMain, vars }: Service,
+  bindings: readonly string[],
+  more: readonly string[],
+  workDir: string,
+): Promise<string> {
+  const compatibility = projectCompatibility();
+  const bundle = await bundleWorker(main, compatibility);
+  const folder = bundle.slice(bundle.lastIndexOf("/") + 1);
+  await cp(bundle, join(workDir, folder), { recursive: true });
+  const members = [
+    `modules = [${(await moduleList(bundle, `${folder}/`)).join(", ")}]`,
+    `compatibilityDate = ${quote(compatibility.date)}`,
+    `compatibilityFlags = [${compatibility.flags.map(quote).join(", ")}]`,
+    'globalOutbound = "internet"',
+    `bindings = [${[...bindings, ...variableList(vars)].join(", ")}]`,
+    ...more,
+  ];
+  return members.join(",\n");
+}
+
+/** Settings for one layout, written into a configuration that has the rest. */
+export function withLayout(vars: GatewayVars, layout: Readonly<Record<string, Json>>): GatewayVars {
+  return { ...vars, IDEMPOTENCY: { ...vars.IDEMPOTENCY, ...layout } };
+}

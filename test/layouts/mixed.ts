@@ -1,0 +1,164 @@
+// One round: the clients of test/chaos send through several deployments at once, chosen at random for each request, while the
+// process is killed at the named points. The deployments in use change with the number of requests sent: the first layout
+// alone, a second one beside it, a third, the first two removed, and the configuration rolled back. Everything goes into a
+// history that the checker of test/chaos reads.
+
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { finished } from "node:stream/promises";
+import { awaitAlarms } from "../chaos/chaos.ts";
+import { type Run, runClient, settleAll } from "../chaos/clients.ts";
+import type { Dimensions } from "../chaos/dimensions.ts";
+import { quietPort } from "../chaos/gateway-box.ts";
+import type { HistoryEvent } from "../chaos/history.ts";
+import { watchLag, watchPulse } from "../chaos/lag.ts";
+import { ADMIN_TOKEN, runOperator } from "../chaos/operators.ts";
+import { startChaosOrigin } from "../chaos/origin-client.ts";
+import { createRandom, type Random } from "../chaos/random.ts";
+import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "../chaos/routes.ts";
+import type { Json } from "../../src/serve/workerd-config.ts";
+import { makeStateDir } from "../support/gateway.ts";
+import { Progress } from "../support/progress.ts";
+import { runPlainClient } from "./plain-clients.ts";
+import { type Deployment, type Service, withLayout } from "./deployments.ts";
+import { startKillingBox } from "./killing-box.ts";
+import type { Point } from "./points.ts";
+
+const NAMES = ["64", "128", "256"] as const;
+type Name = (typeof NAMES)[number];
+
+/** What the deployments have as their layouts. */
+export const PLANS = {
+  /** Each has its own, and lists those before it. */
+  listed: {
+    64: { shards: 64 },
+    128: { shards: 128, previous_shards: [64] },
+    256: { shards: 256, previous_shards: [64, 128] },
+  },
+  /** Each has its own and knows of no other, as before there was `previous_shards`. The checker must find what that breaks. */
+  strangers: { 64: { shards: 64 }, 128: { shards: 128 }, 256: { shards: 256 } },
+  /** The last one has forgotten the second, which is safe: the first one's objects name it. */
+  forgetful: {
+    64: { shards: 64 },
+    128: { shards: 128, previous_shards: [64] },
+    256: { shards: 256, previous_shards: [64] },
+  },
+  /** All have the same. The checker must find nothing, whatever the code. */
+  one: { 64: { shards: 64 }, 128: { shards: 64 }, 256: { shards: 64 } },
+} as const satisfies Readonly<Record<string, Readonly<Record<Name, Readonly<Record<string, Json>>>>>>;
+export type Plan = keyof typeof PLANS;
+
+/** Which deployments are in use from which part of the requests on. */
+const PHASES: readonly { readonly from: number; readonly names: readonly Name[] }[] = [
+  { from: 0, names: ["64"] },
+  { from: 0.1, names: ["64", "128"] },
+  { from: 0.45, names: ["64", "128", "256"] },
+  { from: 0.7, names: ["256"] },
+  { from: 0.85, names: ["64", "128"] },
+];
+
+const OPERATORS = 2;
+
+export interface RoundOptions {
+  readonly seed: string;
+  readonly requests: number;
+  readonly clients: number;
+  readonly dimensions: Dimensions;
+  /** How often to kill the process at each point, as far as the round reaches it. */
+  readonly kills: Readonly<Record<Point, number>>;
+  /** The entry of all services. */
+  readonly main: string;
+  readonly plan: Plan;
+  /** The history is written here, one JSON object per line. */
+  readonly file: string;
+}
+
+export interface RoundResult {
+  /** How often the process was killed at each point. */
+  readonly killed: Readonly<Record<Point, number>>;
+  readonly requests: number;
+}
+
+export async function runRound(options: RoundOptions): Promise<RoundResult> {
+  const { seed, requests, clients, dimensions, file } = options;
+  const output = createWriteStream(file);
+  let sent = 0;
+  const report = (event: HistoryEvent): void => {
+    // Only what was answered counts: much is cut off by kills.
+    if (event.type === "exchange" && event.ending.kind === "answer") sent += 1;
+    output.write(`${JSON.stringify(event)}\n`);
+  };
+  report({
+    type: "meta",
+    seed,
+    seconds: 0,
+    startedAt: Date.now(),
+    policies: policiesOf(dimensions),
+    refused: REFUSED,
+    ambiguous: AMBIGUOUS,
+  });
+  const random = createRandom(seed, "round");
+  const stateDir = await makeStateDir();
+  const origin = await startChaosOrigin(await quietPort(), report);
+  const workers = await makeWorkers(options, origin.url);
+  const box = await startKillingBox(
+    { stateDir, workers, objects: objectsOf(options, origin.url), kills: options.kills },
+    createRandom(seed, "kills"),
+    report,
+  );
+  const stopWatching = watchLag(report);
+  const stopPulse = await watchPulse(workers[0]?.port ?? 0, stateDir, report);
+  const progress = new Progress("requests", requests);
+  try {
+    const isOver = (): boolean => sent >= requests;
+    const port = async (): Promise<number> => {
+      await box.up();
+      return pickPort(workers, sent / requests, random);
+    };
+    const run: Run = { port, dimensions, tasks: [], report, isOver };
+    await Promise.all([
+      ...Array.from({ length: clients }, (_, n) =>
+        (n % 4 === 0 ? runClient : runPlainClient)(run, createRandom(seed, `client ${n}`)),
+      ),
+      ...Array.from({ length: dimensions.has("operators") ? OPERATORS : 0 }, (_, n) =>
+        runOperator(run, createRandom(seed, `operator ${n}`)),
+      ),
+      box.killUntil(isOver, () => progress.show(sent)),
+    ]);
+    await origin.tell("calm");
+    await settleAll(run, createRandom(seed, "calm"));
+    await awaitAlarms(stateDir, null, report);
+  } finally {
+    progress.end();
+    stopWatching();
+    await stopPulse();
+    await box.close();
+    await origin.close();
+    await rm(stateDir, { recursive: true, force: true });
+    output.end();
+    await finished(output);
+  }
+  return { killed: box.killed(), requests: sent };
+}
+
+async function makeWorkers(options: RoundOptions, originUrl: string): Promise<readonly Deployment[]> {
+  const workers: Deployment[] = [];
+  for (const name of NAMES) workers.push({ ...serviceOf(options, originUrl, name), name, port: await quietPort() });
+  return workers;
+}
+
+function objectsOf(options: RoundOptions, originUrl: string): Service {
+  return serviceOf(options, originUrl, "64");
+}
+
+function serviceOf({ dimensions, main, plan }: RoundOptions, originUrl: string, name: Name): Service {
+  const vars = { ...gatewayVars(originUrl, 64, dimensions), ADMIN_TOKEN };
+  return { main, vars: withLayout(vars, PLANS[plan][name]) };
+}
+
+/** After the phases, in the calm, the deployments of the last one. */
+function pickPort(workers: readonly Deployment[], part: number, random: Random): number {
+  const { names } = PHASES.findLast(({ from }) => part >= from) ?? { names: NAMES };
+  const chosen = random.pick(names);
+  return workers.find(({ name }) => name === chosen)?.port ?? 0;
+}

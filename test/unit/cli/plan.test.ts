@@ -1,0 +1,175 @@
+// `onceway plan`: figures that were calculated by hand, and the command as a user runs it.
+
+import { describe, expect, it } from "vitest";
+import * as v from "valibot";
+import { COUNTS } from "../../../src/cli/operation-counts.ts";
+import { bytesPerRecord, firstUsage } from "../../../src/cli/plan-cost.ts";
+import { type Load, MAX_SHARDS, type Plan, planCapacity } from "../../../src/cli/plan-capacity.ts";
+import { readConfig } from "../../../src/config/read.ts";
+import { HOUR_MS } from "../../../src/config/units.ts";
+import { runOnceway } from "../../support/command-line.ts";
+import { blockWith } from "../../support/docs.ts";
+
+const LOAD: Load = {
+  requestsPerSecond: 2000,
+  replays: 0,
+  spike: 2,
+  originMs: 300,
+  responseBytes: 4000,
+  retentionMs: 24 * HOUR_MS,
+};
+
+const plan = (load: Partial<Load> = {}, shards: number | null = null): Plan =>
+  planCapacity({ ...LOAD, ...load }, shards);
+
+const names = ({ limits }: Plan): readonly string[] => limits.map(({ name }) => name);
+
+describe("the shards", () => {
+  it("carry the calls of the peak, six at a time", () => {
+    // 2,000 a second × 2 × 0.3 s = 1,200 calls; ÷ 6 = 200; the next power of two is 256.
+    const { neededShards, recommendedShards, shards, isEnough, limits } = plan();
+    expect({ neededShards, recommendedShards, shards, isEnough }).toEqual({
+      neededShards: 200,
+      recommendedShards: 256,
+      shards: 256,
+      isEnough: true,
+    });
+    // 1,200 ÷ 256 = 4.6875 of 6; the limit comes at 6 × 256 ÷ 0.3 ÷ 2 = 2,560 a second.
+    expect(limits[0]).toMatchObject({ name: "calls", perShard: 4.6875, limit: 6, used: 0.78125 });
+    expect(limits[0].reachedAtRequestsPerSecond).toBeCloseTo(2560, 6);
+  });
+
+  it("carry the requests of the peak, replays too, 200 a second each", () => {
+    // 30,000 × 2 ÷ 200 = 300 for the requests; 3,000 × 2 × 0.02 ÷ 6 = 20 for the calls.
+    const quick = plan({ requestsPerSecond: 30_000, replays: 0.9, originMs: 20, retentionMs: 60_000 });
+    expect([quick.neededShards, quick.recommendedShards, names(quick)[0]]).toEqual([300, 512, "requests"]);
+  });
+
+  it("hold the records of a whole retention at the average load, 10 GB each", () => {
+    // 1,000 × 0.9 × 86,400 × 30 = 2,332.8 million records of 700 + 4,096 bytes = 11,188 GB.
+    const long = plan({ requestsPerSecond: 1000, replays: 0.1, originMs: 10, retentionMs: 30 * 24 * HOUR_MS });
+    expect(long.records).toBeCloseTo(2_332_800_000, 0);
+    expect([long.neededShards, names(long)[0]]).toEqual([1119, "storage"]);
+  });
+
+  it("are 64 for a small load, and judged as they are if a number is given", () => {
+    expect(plan({ requestsPerSecond: 1 })).toMatchObject({ neededShards: 1, recommendedShards: 64, shards: 64 });
+    expect(plan({}, 199)).toMatchObject({ shards: 199, isEnough: false, recommendedShards: 256 });
+    expect(plan({}, 200)).toMatchObject({ shards: 200, isEnough: true });
+  });
+
+  it("are never recommended beyond what the setting takes", () => {
+    const read = (shards: number): boolean =>
+      readConfig({ IDEMPOTENCY: { origin: "https://api.example.com", shards }, ROUTES: [{ path: "/" }] }).ok;
+    expect([read(MAX_SHARDS), read(MAX_SHARDS + 1)]).toEqual([true, false]);
+    // 65,536 × 6 ÷ 0.3 ÷ 2
+    expect(plan({ requestsPerSecond: 655_360 }).recommendedShards).toBe(MAX_SHARDS);
+    expect(plan({ requestsPerSecond: 655_370 })).toMatchObject({ recommendedShards: null, shards: 65_537 });
+  });
+});
+
+describe("a month", () => {
+  it("has the price of every operation beyond what is included, and of the plan", () => {
+    const load = { requestsPerSecond: 100, replays: 0.5, spike: 1, originMs: 600, responseBytes: 100 };
+    const { month, dollars, records, bytesPerRecord: size } = plan({ ...load, retentionMs: 1_000_000 }, 10);
+    expect([records, size]).toEqual([50_000, 800]);
+    const seconds = 2_592_000;
+    const firsts = 50 * seconds;
+    // An alarm for each 40 s of a shard with five first requests a second, and one.
+    const alarms = 1 / 201;
+    // Of ten shards, each with 5 × 0.62 s on average under way; then the replays, 2 ms each.
+    const active = 10 * (1 - Math.exp(-3.1)) + 50 * 0.002;
+    const expected = [
+      ["workerRequest", 2 * firsts, 10e6, 0.3e-6],
+      ["objectRequest", firsts * (1 + alarms + 1 / 500) + firsts, 1e6, 0.15e-6],
+      // Claim and answer, two for each alarm, the erasure with its share of an alarm.
+      ["rowWritten", firsts * (2 + 2 * alarms + 1 + 1 / 500), 50e6, 1e-6],
+      ["rowRead", firsts * (11 + 2.14) + firsts * 11, 25e9, 0.001e-6],
+      ["gigabyteSecond", active * 0.128 * seconds, 400_000, 12.5e-6],
+      ["gigabyteMonth", 0.04, 5, 0.2],
+    ] as const;
+    let sum = 5;
+    for (const [at, [what, amount, included, price]] of expected.entries()) {
+      const cost = Math.max(0, amount - included) * price;
+      sum += cost;
+      expect(month[at]).toMatchObject({ what, included });
+      expect((month[at]?.amount ?? 0) / amount).toBeCloseTo(1, 9);
+      expect(month[at]?.dollars).toBeCloseTo(cost, 6);
+    }
+    expect(month).toHaveLength(expected.length);
+    expect(dollars).toBeCloseTo(sum, 6);
+    expect(Math.round(dollars)).toBe(494);
+  });
+
+  it("costs the plan alone for what is included", () => {
+    expect(plan({ requestsPerSecond: 0.1 }).dollars).toBe(5);
+  });
+});
+
+describe("one key", () => {
+  it("writes the rows that the gateway is counted to write, also for a large response", () => {
+    const busy = { perSecond: 1e9, shards: 1, originSeconds: 0.1 };
+    const rows = (responseBytes: number): number => firstUsage({ ...busy, responseBytes }).rowsWritten;
+    const alarmOfErasing = 1 / 500;
+    expect(rows(4000)).toBeCloseTo(COUNTS.first.rowsWritten + 1 + alarmOfErasing, 6);
+    const counted = COUNTS.firstMebibyte.rowsWritten + COUNTS.erasedMebibyte.rowsWritten;
+    expect(rows(1 << 20)).toBeCloseTo(counted + alarmOfErasing, 6);
+  });
+
+  it("takes pages of its own for a response that does not fit beside others", () => {
+    expect([0, 512, 513, 4096, 4097].map(bytesPerRecord)).toEqual([700, 1212, 4796, 4796, 8892]);
+    // 74 pages, and one for each of two chunks.
+    expect(bytesPerRecord(300_000)).toBe(700 + 76 * 4096);
+  });
+});
+
+describe("npx onceway plan", () => {
+  const ARGUMENTS = ["plan", "--rps", "2000", "--origin-ms", "300", "--response", "4kB", "--retention", "24h"];
+
+  it("prints what src/cli/README.md shows", async () => {
+    const { code, stdout, stderr } = await runOnceway(ARGUMENTS);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toBe(blockWith("src/cli/README.md", "shards = 256"));
+  });
+
+  it("prints the same figures as JSON", async () => {
+    const { code, stdout } = await runOnceway([...ARGUMENTS, "--replays", "0.1", "--spike", "3", "--json"]);
+    expect(code).toBe(0);
+    const printed: unknown = JSON.parse(stdout);
+    expect(printed).toEqual(JSON.parse(JSON.stringify(plan({ replays: 0.1, spike: 3 }))));
+    expect(v.parse(v.object({ neededShards: v.number() }), printed).neededShards).toBe(270);
+  });
+
+  it("exits with 1 for a number of shards that is too small, and for a load that no number carries", async () => {
+    const few = await runOnceway([...ARGUMENTS, "--shards", "64"]);
+    expect([few.code, few.stderr]).toEqual([1, "64 shards are too few: write shards = 256.\n"]);
+    expect(few.stdout).toContain("shards = 64  (too few; needed: 200 or more)");
+    const huge = await runOnceway([...ARGUMENTS, "--rps", "1000000"]);
+    expect([huge.code, huge.stderr]).toEqual([
+      1,
+      expect.stringContaining("100000 would be needed, and 65536 is the most"),
+    ]);
+  });
+
+  it.each([
+    [["plan", "--origin-ms", "300"], "required option '--rps <N>'"],
+    [["plan", "--rps", "10"], "required option '--origin-ms <N>'"],
+    [[...ARGUMENTS, "--rps", "2k"], "Write a number above 0, at most 1000000000, without a unit"],
+    [[...ARGUMENTS, "--rps", "0"], "Write a number above 0"],
+    [[...ARGUMENTS, "--origin-ms", "300ms"], "without a unit: --origin-ms 300."],
+    [[...ARGUMENTS, "--origin-ms", "900001"], "at most 900000"],
+    [[...ARGUMENTS, "--response", "4k"], "number with a unit (B, kB, MB, GB, KiB, MiB, GiB)"],
+    [[...ARGUMENTS, "--response", "2GB"], "larger ones go to R2"],
+    [[...ARGUMENTS, "--retention", "24"], "number with a unit (ms, s, m, h, d)"],
+    [[...ARGUMENTS, "--retention", "366d"], "at most 365d"],
+    [[...ARGUMENTS, "--replays", "10%"], "0.1 for one request in ten"],
+    [[...ARGUMENTS, "--replays", "1"], "from 0 to below 1"],
+    [[...ARGUMENTS, "--spike", "0.5"], "Write a number 1 or more"],
+    [[...ARGUMENTS, "--shards", "per-key"], "Write a whole number from 1 to 65536"],
+    [[...ARGUMENTS, "--shards", "65537"], "Write a whole number from 1 to 65536"],
+  ])("%j is wrong usage", async (args, reason) => {
+    const { code, stdout, stderr } = await runOnceway(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(reason);
+  });
+});
