@@ -14,9 +14,17 @@ export const LOCK_SECONDS = 40;
 /** Records that an alarm erases where there are many: ERASE_SLICE of src/shard/due-work.ts. */
 const ERASE_SLICE = 500;
 
-/** The largest response in its record's row. A larger one is in rows of CHUNK_BYTES beside it (src/shard/store/bodies.ts). */
-const IN_ROW_BYTES = 256 * 1024;
+/** What the headers of a response are taken to need. */
+const HEAD_BYTES = 200;
+
+/**
+ * The largest response in its record's row (IN_ROW_BYTES in src/shard/store/response-rows.ts counts
+ * headers and body). A larger one is in rows of CHUNK_BYTES apart, which are erased together with the record, or slice by slice if there are
+ * more of them than ERASE_BYTES (both in src/shard/store/bodies.ts).
+ */
+const IN_ROW_BYTES = 512 - HEAD_BYTES;
 const CHUNK_BYTES = 256 * 1024;
+const ERASE_BYTES = 1 << 20;
 
 /** What one request costs in operations and in time. */
 export interface Usage {
@@ -137,8 +145,9 @@ function erasure(responseBytes: number): Usage {
   return {
     ...NO_USAGE,
     objectRequests: 1 / ERASE_SLICE,
-    // The name of a body in chunks is written down when its record goes, and erased when its last chunk has gone.
-    rowsWritten: COUNTS.erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE + (chunks === 0 ? 0 : chunks + 2),
+    // A body that is erased slice by slice is noted when its record goes, and the note is erased with its last chunk.
+    rowsWritten:
+      COUNTS.erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE + chunks + (responseBytes > ERASE_BYTES ? 2 : 0),
     rowsRead: COUNTS.erased.rowsRead / ERASED_AT_ONCE,
   };
 }
@@ -149,14 +158,24 @@ export function chunksOf(responseBytes: number): number {
 }
 
 /** A record without its response: its row, its share of half-empty pages. */
-const RECORD_BYTES = 700;
-/** SQLite stores what is larger than this in pages of its own. */
-const PACKED_BYTES = 512;
+const RECORD_BYTES = 720;
 const PAGE_BYTES = 4096;
+/** SQLite keeps a chunk on a page up to here. Of a larger one it fills pages with all but a rest, which it keeps there if it fits. */
+const ON_PAGE_BYTES = 4061;
+const LEAST_ON_PAGE_BYTES = 489;
+const OVERFLOW_BYTES = 4092;
 
 /** What a record takes of its object's storage (measured: test/integration/store/plan-size.test.ts). */
 export function bytesPerRecord(responseBytes: number): number {
-  if (responseBytes <= PACKED_BYTES) return RECORD_BYTES + responseBytes;
-  // Each chunk begins a page.
-  return RECORD_BYTES + (Math.ceil(responseBytes / PAGE_BYTES) + chunksOf(responseBytes)) * PAGE_BYTES;
+  if (responseBytes <= IN_ROW_BYTES) return RECORD_BYTES + responseBytes;
+  const whole = Math.floor(responseBytes / CHUNK_BYTES);
+  const last = responseBytes - whole * CHUNK_BYTES;
+  return RECORD_BYTES + whole * bytesPerChunk(CHUNK_BYTES) + (last === 0 ? 0 : bytesPerChunk(last + HEAD_BYTES));
+}
+
+function bytesPerChunk(bytes: number): number {
+  const rest = LEAST_ON_PAGE_BYTES + ((bytes - LEAST_ON_PAGE_BYTES) % OVERFLOW_BYTES);
+  const onPage = bytes <= ON_PAGE_BYTES ? bytes : rest <= ON_PAGE_BYTES ? rest : LEAST_ON_PAGE_BYTES;
+  const chunksOnPage = Math.floor(PAGE_BYTES / onPage);
+  return Math.ceil((bytes - onPage) / OVERFLOW_BYTES) * PAGE_BYTES + Math.round(PAGE_BYTES / chunksOnPage);
 }

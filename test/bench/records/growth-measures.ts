@@ -74,8 +74,7 @@ async function fill(folder: string, origin: string, { shards, records, keys, bod
   let done = 0;
   const jobs = made.map(({ file, shard, template }) => {
     const ids = known.get(shard) ?? [];
-    const job = { file, template, seed: shard, ids, to: Math.round((records - keys) / shards), ageMs: 0 };
-    return bodyBytes === undefined ? job : { ...job, bodyBytes };
+    return { file, template, seed: shard, ids, to: Math.round((records - keys) / shards), ageMs: 0, bodyBytes };
   });
   await loadAll(jobs, (loaded) => bar.show((done += loaded)));
   bar.end();

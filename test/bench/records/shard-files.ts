@@ -88,7 +88,7 @@ export interface LoadJob {
   readonly from?: number;
   readonly to: number;
   readonly ageMs: number;
-  readonly bodyBytes?: number;
+  readonly bodyBytes?: number | undefined;
   readonly isMixed?: boolean;
 }
 

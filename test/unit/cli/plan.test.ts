@@ -72,7 +72,7 @@ describe("a month", () => {
   it("has the price of every operation beyond what is included, and of the plan", () => {
     const load = { requestsPerSecond: 100, replays: 0.5, spike: 1, originMs: 600, responseBytes: 100 };
     const { month, dollars, records, bytesPerRecord: size } = plan({ ...load, retentionMs: 1_000_000 }, 10);
-    expect([records, size]).toEqual([50_000, 800]);
+    expect([records, size]).toEqual([50_000, 820]);
     const seconds = 2_592_000;
     const firsts = 50 * seconds;
     // An alarm for each 40 s of a shard with five first requests a second, and one.
@@ -84,9 +84,9 @@ describe("a month", () => {
       ["objectRequest", firsts * (1 + alarms + 1 / 500) + firsts, 1e6, 0.15e-6],
       // Claim and answer, two for each alarm, the erasure with its share of an alarm.
       ["rowWritten", firsts * (2 + 2 * alarms + 1 + 1 / 500), 50e6, 1e-6],
-      ["rowRead", firsts * (11 + 2.14) + firsts * 11, 25e9, 0.001e-6],
+      ["rowRead", firsts * (11 + 2.11) + firsts * 11, 25e9, 0.001e-6],
       ["gigabyteSecond", active * 0.128 * seconds, 400_000, 12.5e-6],
-      ["gigabyteMonth", 0.04, 5, 0.2],
+      ["gigabyteMonth", 0.041, 5, 0.2],
     ] as const;
     let sum = 5;
     for (const [at, [what, amount, included, price]] of expected.entries()) {
@@ -111,15 +111,22 @@ describe("one key", () => {
     const busy = { perSecond: 1e9, shards: 1, originSeconds: 0.1 };
     const rows = (responseBytes: number): number => firstUsage({ ...busy, responseBytes }).rowsWritten;
     const alarmOfErasing = 1 / 500;
-    expect(rows(4000)).toBeCloseTo(COUNTS.first.rowsWritten + 1 + alarmOfErasing, 6);
+    expect(rows(300)).toBeCloseTo(COUNTS.first.rowsWritten + 1 + alarmOfErasing, 6);
+    const large = COUNTS.firstLarge.rowsWritten + COUNTS.erasedLarge.rowsWritten;
+    expect([4000, 200_000].map(rows)).toEqual([large, large].map((sum) => expect.closeTo(sum + alarmOfErasing, 6)));
     const counted = COUNTS.firstMebibyte.rowsWritten + COUNTS.erasedMebibyte.rowsWritten;
     expect(rows(1 << 20)).toBeCloseTo(counted + alarmOfErasing, 6);
   });
 
-  it("takes pages of its own for a response that does not fit beside others", () => {
-    expect([0, 512, 513, 4096, 4097].map(bytesPerRecord)).toEqual([700, 1212, 4796, 4796, 8892]);
-    // 74 pages, and one for each of two chunks.
-    expect(bytesPerRecord(300_000)).toBe(700 + 76 * 4096);
+  it("shares pages with others as long as its response fits beside them", () => {
+    expect([0, 312].map(bytesPerRecord)).toEqual([720, 1032]);
+    // With 200 bytes of headers: seven and three to a page, a page, and a page and an eighth.
+    expect([313, 1000, 3861, 3862].map(bytesPerRecord)).toEqual([585, 1365, 4096, 4608].map((chunk) => 720 + chunk));
+  });
+
+  it("takes pages of its own for a large response", () => {
+    // Two chunks: 64 pages and an eighth of one, 9 pages and a third.
+    expect(bytesPerRecord(300_000)).toBe(720 + 64 * 4096 + 512 + 9 * 4096 + 1365);
   });
 });
 
