@@ -4,9 +4,10 @@
 
 import { type Layout, layoutName } from "../config/layout.ts";
 import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
-import { epochMs, keyHashOf, type RecordId } from "../core/units.ts";
+import { type EpochMs, epochMs, keyHashOf, type RecordId } from "../core/units.ts";
 import type { AbsentWord, ElderAnswer, ElderQuestion, Hop, Located } from "../http/hops.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
 import type { Ledger } from "./store/ledger.ts";
@@ -47,6 +48,7 @@ const AT_HOME: Homing = { home: OWN, other: null, elders: [], absent: [] };
 export class Elders {
   readonly #ledger: Ledger;
   readonly #steps: RecordSteps;
+  readonly #attempts: AttemptsInFlight;
   readonly #ask: AskElder;
   /** Layouts by their stored texts. */
   readonly #read = new Map<string, Layout>();
@@ -54,9 +56,10 @@ export class Elders {
   readonly #asking = new Map<string, number>();
   #list: { readonly at: number; readonly held: readonly string[] | null } | null = null;
 
-  constructor({ ledger, steps, askElder }: ElderPorts) {
+  constructor({ ledger, steps, attempts, askElder }: ElderPorts) {
     this.#ledger = ledger;
     this.#steps = steps;
+    this.#attempts = attempts;
     this.#ask = askElder;
   }
 
@@ -201,8 +204,10 @@ export class Elders {
   }
 
   /** A list that is older than the rows names keys that have gone since, never too few. */
-  #held(now: number): readonly string[] | null {
+  #held(now: EpochMs): readonly string[] | null {
     if (this.#list === null || Math.abs(now - this.#list.at) >= LIST_MS) {
+      // Of a key that is not listed, another object may start an attempt.
+      this.#attempts.cutOffAll(now);
       this.#list = { at: now, held: this.#ledger.seal.heldKeys() };
     }
     return this.#list.held;
@@ -234,5 +239,6 @@ function otherIn(home: Home, sealedFor: Layout | null, elders: readonly KeyElder
 export interface ElderPorts {
   readonly ledger: Ledger;
   readonly steps: RecordSteps;
+  readonly attempts: AttemptsInFlight;
   readonly askElder: AskElder;
 }

@@ -124,9 +124,9 @@ describe("an elder", () => {
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 
-  it("that leaves an expired record where it is breaks G2", async () => {
+  it("that leaves an expired record where it is breaks G1", async () => {
     planted.step = (actual, ...taken) => leftInPlace(taken[0], actual(...taken));
-    await expectFound(/G2: .* is replayed, but a\d+ has started since/);
+    await expectFound(TWO_OBJECTS);
   }, 120_000);
 
   it("that claims an expired record's key again, although it is sealed, breaks G1", async () => {
@@ -149,11 +149,11 @@ describe("an elder", () => {
 
 describe("a newer object", () => {
   it("that looks at its own seal only before it asks breaks G1", async () => {
-    const next = Object.getOwnPropertyDescriptor(Seal.prototype, "next")?.get;
+    const next = Object.getOwnPropertyDescriptor(Seal.prototype, "next");
     const wasOpen = new WeakSet<Words>();
     let isHidden = false;
     vi.spyOn(Seal.prototype, "next", "get").mockImplementation(function once(this: Seal) {
-      const text: unknown = isHidden ? null : next?.call(this);
+      const text: unknown = isHidden ? null : next?.get?.call(this);
       return typeof text === "string" ? text : null;
     });
     const homing = original(Elders.prototype, "homing");

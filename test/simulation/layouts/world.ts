@@ -193,23 +193,20 @@ export class World {
     const { life } = host;
     message.state = "at work";
     message.host = host;
+    const replied = (response: PlainResponse): null => {
+      if (life !== host.life) return null;
+      message.reply = { response, gate: host.disk.written };
+      message.state = "held";
+      this.#judgeReplay(message, response);
+      return null;
+    };
     const work = owners.run(host, () => this.#work(host, message));
-    work.then(
-      (response) => {
-        if (life !== host.life) return;
-        if (response instanceof PlainResponse) {
-          message.reply = { response, gate: host.disk.written };
-          message.state = "held";
-          this.#judgeReplay(message, response);
-        }
-      },
-      (error: unknown) => {
-        if (life === host.life) message.fail(error);
-      },
-    );
+    work.then(replied, (error: unknown) => {
+      if (life === host.life) message.fail(error);
+    });
   }
 
-  async #work(host: Host, { url, body, caller }: Message): Promise<unknown> {
+  async #work(host: Host, { url, body, caller }: Message): Promise<PlainResponse> {
     const { exchanges } = host.shard;
     const isOlder = this.#older.has(host);
     if (url === ASK_URL && typeof body === "string" && !isOlder) {
@@ -218,7 +215,8 @@ export class World {
     }
     if ((url === EXCHANGE_URL || (url === EXCHANGE_2_URL && !isOlder)) && body instanceof Uint8Array) {
       const { head } = decodeMessage<ExchangeHead>(body);
-      return exchanges.run(head, bytesBody(EMPTY), caller.signal);
+      const response: unknown = await exchanges.run(head, bytesBody(EMPTY), caller.signal);
+      if (response instanceof PlainResponse) return response;
     }
     throw new TypeError("this object does not know the URL");
   }
@@ -377,8 +375,10 @@ export class World {
 
   alarm(host: Host, comesAgain: boolean): void {
     const alarm = owners.run(host, () => (comesAgain ? host.alarmAgain() : host.alarm()));
-    void alarm.then((againMs) => {
-      if (againMs !== null) this.rules.excusedUntilMs = againMs;
-    });
+    void alarm.then((againMs) => this.#excuse(againMs));
+  }
+
+  #excuse(againMs: number | null): void {
+    if (againMs !== null) this.rules.excusedUntilMs = againMs;
   }
 }
