@@ -123,6 +123,7 @@ export function install(): () => void {
     replace(globalThis, "clearTimeout", clearTimer),
     replace(globalThis, "clearInterval", clearTimer),
     replace(Date, "now", () => current().nowMs),
+    replace(Math, "random", () => 0.5),
     // The monotonic clock never goes back.
     replace(performance, "now", () => current().latestMs),
     // Repeatable from the seed.

@@ -182,7 +182,7 @@ export class Ledger {
 
   /** The body that an attempt may write, or has begun to write. */
   #claimBody({ attempt }: IdempotencyRecord, entry: Entry | null): BodyNumber {
-    const isSame = entry?.record.attempt.id === attempt.id;
+    const isSame = entry?.record.state === "started" && entry.record.attempt.id === attempt.id;
     return (isSame ? entry.body : null) ?? this.bodies.allot();
   }
 
@@ -270,7 +270,9 @@ function chunksOf(response: StoredResponse | null): ChunkedBody | null {
 /** Whether the chunks of `before`, if any, still belong to `after`. */
 function needsBody(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   if (after === null || after.attempt.id !== before.attempt.id) return false;
-  return after.state === "started" || (after.state === "completed" && after.kept);
+  // A request that is delivered again after its record has expired starts an attempt with the same id.
+  if (after.state === "started") return before.state === "started";
+  return after.state === "completed" && after.kept;
 }
 
 /**
