@@ -6,30 +6,43 @@ import type { Command } from "commander";
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
 import { describeConfig, flatRoute } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
+import { compareLayouts } from "./check-against.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { connect, readGateway, TOKEN_FILE } from "./operator-options.ts";
 import { problemCount, readWranglerFile } from "./wrangler-file.ts";
 
 export function defineCheck(command: Command): Command {
   return command
     .summary("check the gateway's configuration in a wrangler.toml")
     .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
-    .usage("[FILE] [--env NAME] [--json]")
+    .usage("[FILE] [--env NAME] [--against URL] [--json]")
     .argument("[FILE]", "what to check", "wrangler.toml")
     .option("--env <NAME>", "check only this environment")
+    .option(
+      "--against <URL>",
+      "also compare the top level, or --env NAME, with the gateway that runs there: refuse what forgets its records",
+      readGateway,
+    )
+    .option(...TOKEN_FILE)
     .option(
       "--json",
       "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes}]}",
     )
-    .addHelpText("after", "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read or the arguments are wrong.")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 fine, 1 problems, 2 FILE cannot be read, the arguments are wrong, or the gateway cannot be reached.",
+    )
     .action(check);
 }
 
 interface CheckOptions {
   readonly env?: string;
+  readonly against?: URL;
+  readonly tokenFile?: string;
   readonly json?: boolean;
 }
 
-function check(file: string, options: CheckOptions): void {
+async function check(file: string, options: CheckOptions): Promise<void> {
   const read = readWranglerFile(file);
   if (read.kind !== "read") {
     const { kind, message } = read;
@@ -38,12 +51,35 @@ function check(file: string, options: CheckOptions): void {
     printJson(file, [{ path: "", message }], []);
     return;
   }
-  const checked = checkWranglerConfig(read.toml).filter(
-    ({ name }) => options.env === undefined || name === options.env,
-  );
+  const chosen = checkWranglerConfig(read.toml).filter(({ name }) => options.env === undefined || name === options.env);
+  const checked = options.against === undefined ? chosen : await compare(chosen, options.against, options);
   if (checked.length === 0) throw new Failure(UNUSABLE, `${file}: there is no [env.${options.env}]`);
   if (options.json === true) printJson(file, problemsOf(checked), checked);
   else report(file, checked);
+}
+
+/** Only an environment that is fine by itself is compared. */
+async function compare(
+  checked: readonly CheckedEnvironment[],
+  url: URL,
+  { env = null, tokenFile }: Pick<CheckOptions, "tokenFile"> & { readonly env?: string | null },
+): Promise<readonly CheckedEnvironment[]> {
+  const client = connect({ url, ...(tokenFile === undefined ? {} : { tokenFile }) });
+  const running = await client.layouts();
+  return checked.map((environment) => {
+    const { name, config } = environment;
+    if (name !== env || config === null) return environment;
+    const { problems, warnings } = compareLayouts(config.routes, running);
+    const placed = ({ path, message }: ConfigProblem): ConfigProblem => ({
+      path: `${name === null ? "" : `env.${name}.`}${path}`,
+      message,
+    });
+    return {
+      ...environment,
+      problems: problems.map(placed),
+      warnings: [...environment.warnings, ...warnings.map(placed)],
+    };
+  });
 }
 
 export function problemsOf(checked: readonly CheckedEnvironment[]): readonly ConfigProblem[] {

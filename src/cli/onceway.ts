@@ -5,6 +5,7 @@
 import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
 import { defineInit } from "./init.ts";
+import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
 import { definePlan } from "./plan.ts";
 import { newCommand, run } from "./run.ts";
@@ -17,7 +18,7 @@ const program = newCommand("onceway")
   .description("Makes, checks and operates an idempotency gateway.")
   .addHelpText(
     "after",
-    "\nls, show, release, resolve, forget, tail and sign-out talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+    "\nls, show, release, resolve, forget, tail, layouts and sign-out talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
   );
 
 program.commandsGroup("Set up and try:");
@@ -32,6 +33,7 @@ defineRelease(program.command("release"));
 defineResolve(program.command("resolve"));
 defineForget(program.command("forget"));
 defineTail(program.command("tail"));
+defineLayouts(program.command("layouts"));
 defineSignOut(program.command("sign-out"));
 
 await run(program, process.argv.slice(2));

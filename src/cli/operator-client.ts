@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { parseJson } from "./arguments.ts";
-import { endedSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
+import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema, recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
@@ -16,6 +16,7 @@ export type RecordDetail = v.InferOutput<typeof recordSchema>;
 export type TimelineEvent = RecordDetail["timeline"][number];
 export type RecentExchanges = v.InferOutput<typeof recentSchema>;
 export type Exchange = RecentExchanges["exchanges"][number];
+export type LayoutState = v.InferOutput<typeof layoutSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 
 /** All that the commands show of a refusal. */
@@ -63,6 +64,9 @@ export interface OperatorClient {
   preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
+  layouts(): Promise<readonly LayoutState[]>;
+  /** Seals every object of an older layout. */
+  closeLayout(layout: string): Promise<LayoutState>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
@@ -123,6 +127,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     resolve: (id, reason, response) =>
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
+    layouts: async () => (await read(layoutsSchema, "/layouts")).layouts,
+    closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
       read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),

@@ -13,6 +13,11 @@ export interface OperatorOptions {
   readonly json?: boolean;
 }
 
+export const TOKEN_FILE = [
+  "--token-file <FILE>",
+  "holds the operator's token (default: the environment's ONCEWAY_TOKEN)",
+] as const;
+
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 export function operatorCommand(command: Command, jsonHelp: string): Command {
@@ -20,13 +25,13 @@ export function operatorCommand(command: Command, jsonHelp: string): Command {
     .addOption(
       new Option("--url <URL>", "the gateway, https://api.example.com").env("ONCEWAY_URL").argParser(readGateway),
     )
-    .option("--token-file <FILE>", "holds the operator's token (default: the environment's ONCEWAY_TOKEN)")
+    .option(...TOKEN_FILE)
     .option("--json", jsonHelp)
     .addHelpText("after", `\n${EXIT_CODES}`);
 }
 
 /** Throws a Failure that says what is missing. */
-export function connect({ url, tokenFile }: OperatorOptions): OperatorClient {
+export function connect({ url, tokenFile }: Pick<OperatorOptions, "url" | "tokenFile">): OperatorClient {
   if (url === undefined)
     throw new Failure(UNUSABLE, "Missing --url: write --url https://api.example.com, or set ONCEWAY_URL.");
   const where = tokenFile === undefined ? "ONCEWAY_TOKEN" : tokenFile;
@@ -46,7 +51,7 @@ export function connect({ url, tokenFile }: OperatorOptions): OperatorClient {
   return operatorClient(url, token.trim());
 }
 
-function readGateway(value: string): URL {
+export function readGateway(value: string): URL {
   const url = URL.parse(value);
   if (url === null || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError("Write https://api.example.com.");
   if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {

@@ -18,6 +18,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     ["expires", record.expiresAt === null ? "not while in flight" : when(record.expiresAt)],
     ["fingerprint", record.fingerprint],
     ["shard", record.shard],
+    ["layout", record.layout],
   ];
   const [, , state] = facts;
   const lines = columns(facts.map(([name, value]) => [name, printable(value)]));

@@ -19,8 +19,8 @@ export function previousShardsProblem(
 ): string | null {
   const tables = written.filter((entry) => typeof entry === "object").length;
   if (tables > 0 && tables < written.length) {
-    const all = elders.map(asTable).join(", ");
-    return `has entries with and without a jurisdiction: write [${all}], each with the jurisdiction that it had`;
+    const all = writePreviousShards(elders, null);
+    return `has entries with and without a jurisdiction: write ${all}, each with the jurisdiction that it had`;
   }
   const names = elders.map(layoutName);
   const twice = elders.find((elder, at) => names.indexOf(layoutName(elder)) !== at);
@@ -92,11 +92,23 @@ export function previousScopeProblem(
     : `lists ${text} twice: write it once`;
 }
 
-function asWritten(layout: Layout, own: Layout): string {
+/** A layout as a configuration or the operator API names it. */
+interface NamedLayout {
+  readonly shards: number | string;
+  readonly jurisdiction: string | null;
+}
+
+/** The setting for these layouts, oldest first. Only where all have the jurisdiction of `own` it needs no tables. */
+export function writePreviousShards(elders: readonly NamedLayout[], own: NamedLayout | null): string {
+  const isPlain = own !== null && elders.every(({ jurisdiction }) => jurisdiction === own.jurisdiction);
+  return `[${elders.map((elder) => (isPlain ? JSON.stringify(elder.shards) : asTable(elder))).join(", ")}]`;
+}
+
+function asWritten(layout: NamedLayout, own: NamedLayout): string {
   return layout.jurisdiction === own.jurisdiction ? JSON.stringify(layout.shards) : asTable(layout);
 }
 
-function asTable({ shards, jurisdiction }: Layout): string {
+function asTable({ shards, jurisdiction }: NamedLayout): string {
   return `{ shards = ${JSON.stringify(shards)}, jurisdiction = "${jurisdiction ?? "none"}" }`;
 }
 
@@ -105,6 +117,6 @@ function quoted({ shards, jurisdiction }: Layout): string {
 }
 
 /** Another name for as many objects. */
-function afresh({ shards }: Layout): string {
+export function afresh({ shards }: Layout): string {
   return shards === "per-key" ? "64" : `${shards}b`;
 }

@@ -28,6 +28,11 @@ export function layoutName({ shards, jurisdiction }: Pick<Layout, "shards" | "ju
   return `${shards} ${jurisdiction}`;
 }
 
+/** The layout's name for operators, in URLs and labels: `64`, `64b-eu`, `per-key`. */
+export function layoutTitle({ shards, jurisdiction }: Pick<Layout, "shards" | "jurisdiction">): string {
+  return jurisdiction === null ? String(shards) : `${shards}-${jurisdiction}`;
+}
+
 /** At 300 ms per call, more than a million first requests per second. */
 export const MAX_SHARDS = 65_536;
 

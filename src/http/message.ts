@@ -21,8 +21,8 @@ export const OFFER_URL = "https://key-shard/offer";
 export const UPLOAD_URL = "https://key-shard/upload";
 
 /**
- * The same for messages with elders. An object whose code is older than elders must not claim without asking them, and it
- * refuses URLs that it does not know.
+ * The same for messages with elders or names in older scopes. An object whose code is older must not claim without looking there,
+ * and it refuses URLs that it does not know.
  */
 export const EXCHANGE_2_URL = "https://key-shard/2/exchange";
 export const OFFER_2_URL = "https://key-shard/2/offer";
@@ -73,6 +73,8 @@ export interface RecordName {
   readonly id: RecordId;
   readonly key: string;
   readonly route: string;
+  /** The names that the record would have in older scopes; only in messages to the URLs for elders. */
+  readonly olderIds?: readonly RecordId[];
 }
 
 /** What the shard needs to know of the client's request. */
@@ -86,6 +88,8 @@ export interface RequestFacts {
   readonly sameBytes: boolean;
   /** `null` when the whole body is in the message; then `fingerprint` covers it. */
   readonly upload: Upload | null;
+  /** Whether the Worker caches the answer if it is a small replay (replay-cache.ts). */
+  readonly isCached: boolean;
   /** The last event of a stream that the client has seen (HTML standard, section 9.2.4). */
   readonly lastEventId: string | null;
 }
@@ -129,8 +133,11 @@ export interface Message<Head> {
   readonly body: Uint8Array;
 }
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
 export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
-  const json = new TextEncoder().encode(JSON.stringify(head));
+  const json = encoder.encode(JSON.stringify(head));
   const bytes = new Uint8Array(LENGTH_BYTES + json.byteLength + body.byteLength);
   new DataView(bytes.buffer).setUint32(0, json.byteLength);
   bytes.set(json, LENGTH_BYTES);
@@ -142,6 +149,6 @@ export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
 export function decodeMessage<Head>(bytes: Uint8Array): Message<Head> {
   const headBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
   const bodyAt = LENGTH_BYTES + headBytes;
-  const head: Head = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
+  const head: Head = JSON.parse(decoder.decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
   return { head, body: bytes.subarray(bodyAt) };
 }

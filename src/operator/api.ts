@@ -16,13 +16,13 @@ import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
-import type { EndedView, HealthView, RecentView, TotalsView } from "./gateway-schema.ts";
+import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, TotalsView } from "./gateway-schema.ts";
 import { previewOf } from "./given-response.ts";
-import { type GivenResponse, type Operator, openCounts } from "./operator.ts";
+import { type CloseResult, type GivenResponse, type Operator, openCounts } from "./operator.ts";
 import { CHANGES, RECORD_ID } from "./request-schema.ts";
 import type { ForgottenView, PreviewView, RecordPageView, RecordView } from "./record-schema.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
-import { viewDetail, viewExchange, viewSummary } from "./views.ts";
+import { viewDetail, viewExchange, viewLayout, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
 interface Variables {
@@ -69,6 +69,19 @@ export function operatorApp(
     const { shards, unreachable } = await operator.counts();
     if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });
     return context.json<TotalsView>({ ...openCounts(shards), unreachable, shards });
+  });
+  app.get("/layouts", async (context) => {
+    const { shards, layouts, unreachable } = await operator.counts();
+    if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });
+    return context.json<LayoutsView>({ layouts: layouts.map(viewLayout) });
+  });
+  app.post("/layouts/:layout/close", async (context) => {
+    if (context.get("role") !== "admin") return refuse(auth.forbid());
+    const layout = context.req.param("layout");
+    const result = await operator.close(layout, "admin");
+    return result.kind === "closed"
+      ? context.json<LayoutView>(viewLayout(result.layout))
+      : invalid(whyNotClosed(result.why));
   });
   app.get("/metrics", async () => {
     return new Response(await reader.metrics(), { headers: { "Content-Type": EXPOSITION_TYPE } });
@@ -180,6 +193,17 @@ async function preview(
       const retryAfterMs = Math.max(0, record.lockedUntil - Date.now());
       return refuse({ code: "change-refused", why: "in-flight", retryAfterMs });
     }
+  }
+}
+
+function whyNotClosed(why: Extract<CloseResult, { readonly kind: "refused" }>["why"]): string {
+  switch (why) {
+    case "unknown":
+      return "layout must be one of those that GET /layouts lists.";
+    case "in-force":
+      return "This layout is in force, so its objects take new keys: only one of previous_shards can be closed.";
+    case "per-key":
+      return 'Every key has its own object (shards = "per-key"), and those cannot be listed or closed.';
   }
 }
 

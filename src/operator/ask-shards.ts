@@ -5,10 +5,12 @@ import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
+import type { LaidPlace } from "./shards.ts";
 
 /** One shard's answer; `null` when it failed or did not answer in time. */
 export interface ShardAnswer<T> {
   readonly shard: string;
+  readonly layout: string;
   readonly answer: T | null;
 }
 
@@ -21,14 +23,14 @@ export const SILENT_AFTER_MS = 5_000;
 /** In the order of `places`. */
 export async function askShards<T>(
   namespace: DurableObjectNamespace,
-  places: readonly ShardPlace[],
+  places: readonly LaidPlace[],
   question: (shard: Remote<KeyShard>) => Promise<T>,
 ): Promise<readonly ShardAnswer<T>[]> {
   const answers: ShardAnswer<T>[] = [];
   for (let at = 0; at < places.length; at += SHARDS_AT_ONCE) {
     const some = places.slice(at, at + SHARDS_AT_ONCE).map(async (place) => {
       const answer = await unlessSilent(place, question(operatorCalls<KeyShard>(shardStub(namespace, place))));
-      return { shard: shardTitle(place), answer };
+      return { shard: shardTitle(place), layout: place.layout, answer };
     });
     answers.push(...(await Promise.all(some)));
   }

@@ -30,8 +30,11 @@ const openCountEntries = {
   ),
 };
 
+const layoutTitle = v.string();
+
 export const shardCountsSchema = v.object({
   shard: about(v.string(), "The shard.", "shard-3-of-64"),
+  layout: about(layoutTitle, "Its layout.", "64"),
   ...openCountEntries,
   bytes: about(count, "The size of its database.", 131_072),
 });
@@ -41,6 +44,48 @@ export const totalsSchema = v.object({
   ...openCountEntries,
   unreachable,
   shards: about(v.array(shardCountsSchema), "Those that answered."),
+});
+
+/** A set of objects that share the keys of routes, and how far the change from it to the next has come. */
+export const layoutSchema = v.object({
+  layout: about(layoutTitle, "Its name: its shards, and its jurisdiction if it has one: 64, 64b-eu, per-key.", "64"),
+  shards: about(v.union([count, v.string()]), "Its value of shards.", 64),
+  jurisdiction: about(v.nullable(v.string()), "null: anywhere.", null),
+  left: about(
+    v.nullable(layoutTitle),
+    "The layout for which it was left, as configured; null for a layout in force.",
+    "128",
+  ),
+  next: about(v.array(layoutTitle), "The layouts in which the new keys of its sealed objects begin.", ["128"]),
+  elders: about(v.array(layoutTitle), "Older layouts that its objects know: they were left at some time.", ["32"]),
+  routes: about(v.array(v.string()), "The routes that use it: their methods and paths.", ["POST PATCH /v1/payments"]),
+  objects: about(
+    v.nullable(count),
+    "How many objects it has; null with one for each key, which cannot be counted.",
+    64,
+  ),
+  open: about(count, "Objects that take new keys.", 0),
+  sealed: about(count, "Objects that take no new keys and still hold records.", 12),
+  empty: about(count, "Objects that take no new keys and hold no record.", 52),
+  keys: about(
+    v.nullable(count),
+    "How many keys its sealed objects hold; null when one of them holds more than 256.",
+    1031,
+  ),
+  ...openCountEntries,
+  lastExpiresAt: about(
+    v.nullable(time),
+    "By then every record has expired that is finished now; at most an eighth of its retention too late. null without any.",
+    "2026-11-22T08:30:40.000Z",
+  ),
+  mayGo: about(v.boolean(), "Whether it can be taken out of previous_shards without forgetting a key.", false),
+  reason: about(v.string(), "Why it may go or not.", "12 objects still hold records."),
+  unreachable,
+});
+
+/** All layouts that the configuration lists. */
+export const layoutsSchema = v.object({
+  layouts: about(v.array(layoutSchema), "Those in force first, then the older ones."),
 });
 
 export const healthSchema = v.object({
@@ -107,6 +152,8 @@ export const problemSchema = v.pipe(
 
 export type ShardCountsView = Written<typeof shardCountsSchema>;
 export type TotalsView = Written<typeof totalsSchema>;
+export type LayoutView = Written<typeof layoutSchema>;
+export type LayoutsView = Written<typeof layoutsSchema>;
 export type HealthView = Written<typeof healthSchema>;
 export type ExchangeView = Written<typeof exchangeSchema>;
 export type RecentView = Written<typeof recentSchema>;

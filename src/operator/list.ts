@@ -2,8 +2,9 @@
 // order, first one and then more at a time, until it is full. The cursor says where it stopped.
 
 import type { RecordFilter } from "./operator.ts";
-import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
+import { shardTitle } from "../shard/shard-place.ts";
 import type { ListPage, ListQuery, SeenRecord } from "../shard/store/record-list.ts";
+import type { LaidPlace } from "./shards.ts";
 
 /** Shards asked at the same time, at most. The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
@@ -14,11 +15,12 @@ type Section = ListQuery["section"];
 /** One section of one shard. */
 interface ShardSection {
   readonly section: Section;
-  readonly place: ShardPlace;
+  readonly place: LaidPlace;
 }
 
 export interface ListedRecord extends SeenRecord {
   readonly shard: string;
+  readonly layout: string;
 }
 
 export interface Listed {
@@ -29,11 +31,11 @@ export interface Listed {
 }
 
 /** `null` when the shard is unreachable. */
-export type Ask = (place: ShardPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage | null>;
+export type Ask = (place: LaidPlace, query: Pick<ListQuery, "section" | "after">) => Promise<ListPage | null>;
 
 /** `null` when the cursor belongs to no shard. The shards in `known` are already known to be unreachable. */
 export async function listRecords(
-  places: readonly ShardPlace[],
+  places: readonly LaidPlace[],
   sections: readonly Section[],
   cursor: string | null,
   limit: number,
@@ -65,7 +67,8 @@ export async function listRecords(
         continue;
       }
       const taken = page.records.slice(0, limit - records.length);
-      records.push(...taken.map((record) => ({ ...record, shard: shardTitle(part.place) })));
+      const shard = { shard: shardTitle(part.place), layout: part.place.layout };
+      records.push(...taken.map((record) => ({ ...record, ...shard })));
       const isCut = taken.length < page.records.length;
       const stopped = isCut ? (taken.at(-1)?.at ?? "") : page.next;
       if (stopped !== null) return { records, cursor: writeCursor(part, stopped), unreachable: [...unreachable] };

@@ -6,8 +6,9 @@ import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import type { ShardNumbers } from "../shard/operator-calls.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
-import { RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
+import { ASK_ANSWERS, RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
 import type { Family, MetricType, Sample } from "./exposition.ts";
+import { OBJECT_STATES, objectState } from "./layouts.ts";
 
 /** A shard's own numbers; those by route are added up elsewhere. */
 export type HeldNumbers = Omit<ShardNumbers, "routes">;
@@ -15,11 +16,11 @@ export type HeldNumbers = Omit<ShardNumbers, "routes">;
 /** One shard's numbers; `null` when it did not answer. */
 export interface ScrapedShard {
   readonly shard: string;
+  readonly layout: string;
   readonly numbers: HeldNumbers | null;
 }
 
-interface Answered {
-  readonly shard: string;
+interface Answered extends ScrapedShard {
   readonly numbers: HeldNumbers;
 }
 
@@ -37,7 +38,7 @@ export interface Scrape {
 }
 
 export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape): readonly Family[] {
-  const answered = shards.flatMap(({ shard, numbers }) => (numbers === null ? [] : [{ shard, numbers }]));
+  const answered = shards.flatMap(({ numbers, ...shard }) => (numbers === null ? [] : [{ ...shard, numbers }]));
   const up: Family = {
     name: "onceway_shard_up",
     type: "gauge",
@@ -45,7 +46,7 @@ export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape):
     samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
   };
   const traffic = totals === null ? [] : trafficFamilies(withEachRoute(totals, routes));
-  return [...traffic, ...(keepRecords ? shardFamilies(answered) : []), up];
+  return [...traffic, ...(keepRecords ? [...shardFamilies(answered), layoutFamily(answered)] : []), up];
 }
 
 /** `increase()` misses the first value of a new series, so each starts with 0. */
@@ -81,6 +82,16 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
     ofRoutes("verdicts_total", "counter", "Attempts ended, by verdict.", (labels, { verdicts }) =>
       counted(ATTEMPT_VERDICTS, verdicts).map(([verdict, count]) => sample({ ...labels, verdict }, count)),
     ),
+    ofRoutes(
+      "asks_total",
+      "counter",
+      "Questions to objects of older layouts, by what they said.",
+      (labels, { asks = [] }) =>
+        counted(ASK_ANSWERS, asks).map(([answer, count]) => sample({ ...labels, answer }, count)),
+    ),
+    ofRoutes("moved_total", "counter", "Requests sent on to another layout.", (labels, { moved = 0 }) => [
+      sample(labels, moved),
+    ]),
     ofRoutes(
       "origin_seconds",
       "histogram",
@@ -135,6 +146,20 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
       ({ alarm }) => alarm.maxLagMs / 1000,
     ),
   ];
+}
+
+/** Every layout has all its states, so that a sum over them is the number of objects that answered. */
+function layoutFamily(answered: readonly Answered[]): Family {
+  const samples = [...new Set(answered.map(({ layout }) => layout))].flatMap((layout) => {
+    const states = answered.filter((one) => one.layout === layout).map(({ numbers }) => objectState(numbers));
+    return OBJECT_STATES.map((state) => sample({ layout, state }, states.filter((one) => one === state).length));
+  });
+  return {
+    name: "onceway_layout_objects",
+    type: "gauge",
+    help: "Objects of a layout: open ones take new keys, sealed ones still hold records, empty ones are sealed and hold none.",
+    samples,
+  };
 }
 
 function sample(labels: Sample["labels"], value: number, suffix = ""): Sample {

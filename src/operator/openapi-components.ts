@@ -4,6 +4,8 @@ import {
   endedSchema,
   exchangeSchema,
   healthSchema,
+  layoutSchema,
+  layoutsSchema,
   problemSchema,
   recentSchema,
   shardCountsSchema,
@@ -34,6 +36,8 @@ export const SCHEMAS = {
   Event: eventSchema,
   ShardCounts: shardCountsSchema,
   Totals: totalsSchema,
+  Layout: layoutSchema,
+  Layouts: layoutsSchema,
   Health: healthSchema,
   Exchange: exchangeSchema,
   Recent: recentSchema,
@@ -95,6 +99,13 @@ export function components(schemas: Json): Json {
       reader: { type: "http", scheme: "bearer", description: "The secret READ_TOKEN: reads, but no stored bodies." },
     },
     parameters: {
+      Layout: {
+        name: "layout",
+        in: "path",
+        required: true,
+        description: "As /layouts names it.",
+        schema: { type: "string", examples: ["64"] },
+      },
       Id: { name: "id", in: "path", required: true, schema: { type: "string", pattern: RECORD_ID.source } },
     },
     headers: {

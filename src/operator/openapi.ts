@@ -62,6 +62,27 @@ function paths(): Json {
         problems: ["Unavailable"],
       }),
     },
+    "/layouts": {
+      get: operation({
+        id: "layouts",
+        summary: "The layouts that the configuration lists, and which older one may go.",
+        description: 'Asks every object, except those of layouts with shards = "per-key". 503 when none answers.',
+        answer: answer("The layouts.", "Layouts"),
+        problems: ["Unavailable"],
+      }),
+    },
+    "/layouts/{layout}/close": {
+      post: operation({
+        id: "closeLayout",
+        summary: "Seals every object of an older layout: no new key begins there.",
+        description:
+          "For objects that nobody has asked yet; the others are sealed already. Cannot be undone, and loses nothing: new keys begin in the layout in force. Refused for a layout in force. Objects that do not answer are named in unreachable: send it again. A body is not read.",
+        isAdmins: true,
+        parameters: [LAYOUT],
+        answer: answer("The layout as it is now.", "Layout"),
+        problems: ["Invalid", "Forbidden", "Unavailable"],
+      }),
+    },
     "/metrics": {
       get: operation({
         id: "metrics",
@@ -200,6 +221,7 @@ function listParameters(): readonly Json[] {
   ];
 }
 
+const LAYOUT: Json = { $ref: "#/components/parameters/Layout" };
 const ID: Json = { $ref: "#/components/parameters/Id" };
 
 function parameter(name: string, schema: Json, description: string): Json {

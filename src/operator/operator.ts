@@ -6,12 +6,13 @@ import type { Change, TimelineEvent } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { ShardCountsView, TotalsView } from "./gateway-schema.ts";
+import type { LayoutSummary } from "./layouts.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
 /** A view of the API with its times as numbers. */
-type WithEpochTimes<View> = {
+export type WithEpochTimes<View> = {
   readonly [Name in keyof View]: Name extends `${string}At` | `${string}Until`
     ? EpochMs | Extract<View[Name], null>
     : View[Name];
@@ -70,12 +71,20 @@ export type ChangeResult =
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 /** What all shards have open: those that answered, and the names of those that did not. */
-export type AllCounts = Pick<TotalsView, "shards" | "unreachable">;
+export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable"> {
+  /** Those in force first, then the older ones. */
+  readonly layouts: readonly LayoutSummary[];
+}
+
+export type CloseResult =
+  | { readonly kind: "closed"; readonly layout: LayoutSummary }
+  /** `per-key`: its objects cannot be listed. */
+  | { readonly kind: "refused"; readonly why: "unknown" | "in-force" | "per-key" };
 
 export type OpenCounts = Omit<TotalsView, "shards" | "unreachable">;
 
 /** The sum over shards. */
-export function openCounts(shards: readonly ShardCountsView[]): OpenCounts {
+export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenCounts>[]): OpenCounts {
   const sum = (of: "inFlight" | "failed" | "unknown"): number => shards.reduce((total, shard) => total + shard[of], 0);
   return {
     inFlight: sum("inFlight"),
@@ -88,6 +97,8 @@ export function openCounts(shards: readonly ShardCountsView[]): OpenCounts {
 export interface Operator {
   /** Whether every route has an object for each key, so that records are found only by their key. */
   readonly isPerKey: boolean;
+  /** Whether the configuration lists older layouts. */
+  readonly isChangingLayout: boolean;
   /**
    * `null` when the cursor is invalid. Continues without unreachable shards, and does not ask those in `unreachable`, which are already
    * known. Rejects when no shard answers; with a key, when a shard that may hold its records does not.
@@ -110,4 +121,6 @@ export interface Operator {
   endSessions(by: string): Promise<void>;
   /** Counts of the shards that can be enumerated: none when every key has its own object. */
   counts(): Promise<AllCounts>;
+  /** Seals every object of an older layout, so that no new key begins there. `by` is for the log. Rejects when none answers. */
+  close(layout: string, by: string): Promise<CloseResult>;
 }

@@ -27,6 +27,7 @@ export const stateSchema = v.picklist(RECORD_STATES);
 const summaryEntries = {
   id: about(recordId, "128 bits of the key's SHA-256, then 128 of that of key and scope.", AN_ID),
   shard: about(v.string(), "The shard that keeps the record.", "shard-3-of-64"),
+  layout: about(v.string(), "The layout of that shard.", "64"),
   key: about(v.string(), "The idempotency key.", "8e03978e-40d5-43e8-bc93-6894a57f9324"),
   route: about(v.string(), "The path of its route, as configured when the record was claimed.", "/v1/payments/*"),
   state: stateSchema,

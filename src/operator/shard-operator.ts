@@ -1,5 +1,6 @@
 // Implements `Operator` with calls to the shards.
 
+import { layoutTitle } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
 import type { OperatorEvent } from "../core/events.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
@@ -9,10 +10,12 @@ import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
+import { summarizeLayouts } from "./layouts.ts";
 import { type Ask, type ListedRecord, listRecords, sectionsFor } from "./list.ts";
 import type {
   ChangeRequest,
   ChangeResult,
+  CloseResult,
   Operator,
   RecordDetail,
   RecordFilter,
@@ -22,7 +25,7 @@ import type {
 } from "./operator.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
-import { ShardPlaces } from "./shards.ts";
+import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
 type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSessions">>;
 
@@ -39,6 +42,10 @@ export class ShardOperator implements Operator {
 
   get isPerKey(): boolean {
     return this.#places.listed.length === 0;
+  }
+
+  get isChangingLayout(): boolean {
+    return this.#places.layouts.some(({ left }) => left !== null);
   }
 
   async list(
@@ -87,7 +94,7 @@ export class ShardOperator implements Operator {
     const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
     if (why === "none" || why === "completed") return { kind: "refused", why };
-    const record = detail === null ? null : detailOf(detail, shardTitle(place));
+    const record = detail === null ? null : detailOf(detail, place);
     if (why === "in-flight") {
       return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
     }
@@ -97,9 +104,36 @@ export class ShardOperator implements Operator {
   async counts(): Promise<AllCounts> {
     const asked = await askShards(this.#namespace, this.#places.listed, (shard) => shard.counts());
     return {
-      shards: asked.flatMap(({ shard, answer }) => (answer === null ? [] : [{ shard, ...answer }])),
+      shards: asked.flatMap(({ shard, layout, answer }) => {
+        if (answer === null) return [];
+        const { inFlight, failed, unknown, atLeast, bytes } = answer;
+        return [{ shard, layout, inFlight, failed, unknown, atLeast, bytes }];
+      }),
+      layouts: summarizeLayouts(this.#places.layouts, asked),
       unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
     };
+  }
+
+  async close(title: string, by: string): Promise<CloseResult> {
+    const { layouts, listed } = this.#places;
+    const layout = layouts.find((one) => one.title === title);
+    if (layout === undefined) return { kind: "refused", why: "unknown" };
+    const { left } = layout;
+    if (left === null) return { kind: "refused", why: "in-force" };
+    const places = listed.filter((place) => place.layout === title);
+    if (places.length === 0) return { kind: "refused", why: "per-key" };
+    const closed = await askShards(this.#namespace, places, (shard) => shard.close(left));
+    if (closed.every(({ answer }) => answer === null)) throw new Error(`unreachable: every object of ${title}`);
+    console.warn({ message: "layout closed", layout: title, next: layoutTitle(left), by });
+    // The reason depends on the other layouts as well.
+    const others = await askShards(
+      this.#namespace,
+      listed.filter((place) => place.layout !== title),
+      (shard) => shard.counts(),
+    );
+    const summary = summarizeLayouts(layouts, [...closed, ...others]).find((one) => one.layout === title);
+    if (summary === undefined) throw new Error(`no summary of ${title}`);
+    return { kind: "closed", layout: summary };
   }
 
   omittedHeaders(route: string): readonly string[] {
@@ -122,10 +156,10 @@ export class ShardOperator implements Operator {
     return answer;
   }
 
-  async #find(id: RecordId): Promise<{ readonly place: ShardPlace; readonly detail: RecordDetail } | null> {
+  async #find(id: RecordId): Promise<{ readonly place: LaidPlace; readonly detail: RecordDetail } | null> {
     for (const place of this.#places.of(keyHashOf(id))) {
       const detail = await this.#calls(place).inspect(id);
-      if (detail !== null) return { place, detail: detailOf(detail, shardTitle(place)) };
+      if (detail !== null) return { place, detail: detailOf(detail, place) };
     }
     return null;
   }
@@ -150,12 +184,13 @@ function eventOf({ action, by, reason, response }: ChangeRequest): OperatorEvent
   }
 }
 
-function summaryOf({ id, shard, key, route, record }: ListedRecord): RecordSummary {
+function summaryOf({ id, shard, layout, key, route, record }: ListedRecord): RecordSummary {
   const { state, attempt } = record;
   const isCompleted = state === "completed";
   return {
     id,
     shard,
+    layout,
     key,
     route,
     state,
@@ -169,8 +204,9 @@ function summaryOf({ id, shard, key, route, record }: ListedRecord): RecordSumma
   };
 }
 
-function detailOf(detail: SeenDetail, shard: string): RecordDetail {
+function detailOf(detail: SeenDetail, place: LaidPlace): RecordDetail {
   const { record, timeline, response } = detail;
   const { fingerprint, policy } = record;
-  return { ...summaryOf({ ...detail, shard }), fingerprint, policy, timeline, response };
+  const summary = summaryOf({ ...detail, shard: shardTitle(place), layout: place.layout });
+  return { ...summary, fingerprint, policy, timeline, response };
 }

@@ -1,24 +1,39 @@
-// Which objects keep records, according to the configuration. Routes that differ in number of shards or jurisdiction have
-// different objects.
+// Which objects keep records, according to the configuration: those of the layouts in force, and those of older layouts that it
+// still lists. Routes that differ in number of shards or jurisdiction have different objects.
 
-import { type Layout, layoutName, shardCount } from "../config/layout.ts";
+import { type Layout, layoutName, layoutTitle, shardCount } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../core/units.ts";
 import { placeOf, type ShardPlace } from "../shard/shard-place.ts";
 
-const NOWHERE: ShardPlace = { name: "shard-0-of-1", jurisdiction: null, locationHint: null };
+/** An object, with the title of its layout. */
+export interface LaidPlace extends ShardPlace {
+  readonly layout: string;
+}
+
+/** A layout that some route uses. */
+export interface ConfiguredLayout {
+  readonly title: string;
+  readonly layout: Layout;
+  /** The layout for which it was left; `null`: it is in force. */
+  readonly left: Layout | null;
+  /** The routes that use it: `POST PATCH /v1/payments`. */
+  readonly routes: readonly string[];
+}
+
+const NOWHERE: LaidPlace = { name: "shard-0-of-1", jurisdiction: null, locationHint: null, layout: "none" };
 
 export class ShardPlaces {
-  readonly #layouts: readonly Layout[];
+  /** Those in force first, then the older ones, oldest first. */
+  readonly layouts: readonly ConfiguredLayout[];
 
   constructor(routes: readonly Route[]) {
-    const byName = routes.toReversed().map(({ layouts }) => [layoutName(layouts.own), layouts.own] as const);
-    this.#layouts = [...new Map(byName).values()];
+    this.layouts = layoutsOf(routes);
   }
 
   /** All except the objects of routes with one object per key, which cannot be enumerated. */
-  get listed(): readonly ShardPlace[] {
-    return this.#layouts.flatMap((layout) =>
+  get listed(): readonly LaidPlace[] {
+    return this.layouts.flatMap(({ layout }) =>
       Array.from({ length: shardCount(layout.shards) ?? 0 }, (_, number) =>
         placeIn(layout, `shard-${number}-of-${layout.shards}`),
       ),
@@ -26,28 +41,47 @@ export class ShardPlaces {
   }
 
   /** All that may have counted something. When none is listed, one object without records counts for the isolates. */
-  get counting(): readonly [ShardPlace, ...ShardPlace[]] {
+  get counting(): readonly [LaidPlace, ...LaidPlace[]] {
     const [first = NOWHERE, ...others] = this.listed;
     return [first, ...others];
   }
 
   /** Keeps no records, only the operators' own state, so that no failing shard affects it. */
   get operators(): ShardPlace {
-    const [layout] = this.#layouts;
-    return layout === undefined ? NOWHERE : placeIn(layout, "operators");
+    const [first] = this.layouts;
+    return first === undefined ? NOWHERE : placeIn(first.layout, "operators");
   }
 
   /**
    * Where records can be whose ids start with these 8 or more digits. With one object per key, its name contains the whole key
    * hash, so a shorter prefix finds none.
    */
-  of(idPrefix: string): readonly ShardPlace[] {
-    return this.#layouts.flatMap((layout) =>
-      layout.shards === "per-key" && idPrefix.length < KEY_HASH_DIGITS ? [] : [placeOf(idPrefix, layout)],
+  of(idPrefix: string): readonly LaidPlace[] {
+    return this.layouts.flatMap(({ layout, title }) =>
+      layout.shards === "per-key" && idPrefix.length < KEY_HASH_DIGITS
+        ? []
+        : [{ ...placeOf(idPrefix, layout), layout: title }],
     );
   }
 }
 
-function placeIn({ jurisdiction, locationHint }: Layout, name: string): ShardPlace {
-  return { name, jurisdiction, locationHint };
+function layoutsOf(routes: readonly Route[]): readonly ConfiguredLayout[] {
+  const uses = routes.map(({ methods, path, layouts }) => ({ ...layouts, route: `${methods.join(" ")} ${path}` }));
+  const inForce = uses.toReversed().map(({ own, route }) => ({ layout: own, left: null, route }));
+  const older = uses
+    .toReversed()
+    .flatMap(({ own, elders, route }) => elders.map((layout) => ({ layout, left: own, route })));
+  const byName = new Map<string, ConfiguredLayout>();
+  // The first route that uses a layout says where its objects are created, so it comes last.
+  for (const { layout, left, route } of [...inForce, ...older]) {
+    const name = layoutName(layout);
+    const others = byName.get(name)?.routes ?? [];
+    byName.set(name, { title: layoutTitle(layout), layout, left, routes: [route, ...others] });
+  }
+  return [...byName.values()];
+}
+
+function placeIn(layout: Layout, name: string): LaidPlace {
+  const { jurisdiction, locationHint } = layout;
+  return { name, jurisdiction, locationHint, layout: layoutTitle(layout) };
 }

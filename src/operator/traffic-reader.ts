@@ -10,16 +10,16 @@ import type { Remote } from "../shard/itty.ts";
 import { type KeyShard } from "../shard/key-shard.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, Traffic, TOTALS_URL } from "../traffic/traffic.ts";
-import type { ShardPlace } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
 import { exposition } from "./exposition.ts";
 import { type HeldNumbers, metricFamilies } from "./metrics.ts";
+import type { LaidPlace } from "./shards.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
   /** The first one adds up what all have counted. */
-  readonly shards: readonly [ShardPlace, ...ShardPlace[]];
+  readonly shards: readonly [LaidPlace, ...LaidPlace[]];
   /** Whether these keep records. */
   readonly keepRecords: boolean;
   /** The configured routes' paths, each once. */
@@ -67,7 +67,7 @@ export class TrafficReader {
       waitUntil(held.catch(() => null));
       return held;
     });
-    const shards = asked.map(({ shard, answer }) => ({ shard, numbers: answer }));
+    const shards = asked.map(({ shard, layout, answer }) => ({ shard, layout, numbers: answer }));
     // An unreachable shard may still receive what is sent, and would count it twice.
     const totals = (asked[0]?.answer ?? null) === null ? null : await this.#addUp();
     return exposition(metricFamilies({ shards, totals, routes, keepRecords }));

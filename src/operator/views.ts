@@ -5,7 +5,8 @@ import { describeRecord } from "../core/describe-record.ts";
 import type { TimelineEvent } from "../core/timeline.ts";
 import { type EpochMs, keyHashOf } from "../core/units.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
-import type { ExchangeView } from "./gateway-schema.ts";
+import type { ExchangeView, LayoutView } from "./gateway-schema.ts";
+import type { LayoutSummary } from "./layouts.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
 import type { EndReason } from "../core/verdict.ts";
 import type { EventView, RecordView, SummaryView } from "./record-schema.ts";
@@ -18,6 +19,10 @@ export function viewSummary(record: RecordSummary): SummaryView {
     lockedUntil: isoTime(lockedUntil),
     expiresAt: expiresAt === null ? null : isoTime(expiresAt),
   };
+}
+
+export function viewLayout({ lastExpiresAt, ...layout }: LayoutSummary): LayoutView {
+  return { ...layout, lastExpiresAt: lastExpiresAt === null ? null : isoTime(lastExpiresAt) };
 }
 
 export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {

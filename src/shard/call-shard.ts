@@ -5,7 +5,7 @@
 import type { Layout } from "../config/layout.ts";
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
-import { namedElders } from "../http/exchange-request.ts";
+import { named, namedElders } from "../http/exchange-request.ts";
 import { firstOf } from "../http/first-of.ts";
 import { type Hop, hopIn, type Located } from "../http/hops.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
@@ -21,6 +21,7 @@ import {
   UPLOAD_2_URL,
   UPLOAD_URL,
 } from "../http/message.ts";
+import type { Jurisdiction } from "../config/words.ts";
 import type { CallShard } from "../http/protect.ts";
 import { placeOf, type ShardPlace } from "./shard-place.ts";
 
@@ -69,8 +70,8 @@ interface Addressed {
 async function follow(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
   if (hop.kind === "unreachable") throw new Error("an object of an older layout did not answer");
   const to = hop.kind === "moved" ? hop.to : layout;
-  const [[id], elders] = await Promise.all([exchange.namesIn(to), namedElders(hop.elders, exchange.namesIn)]);
-  const record = { ...exchange.head.record, id };
+  const [names, elders] = await Promise.all([exchange.namesIn(to), namedElders(hop.elders, exchange.namesIn)]);
+  const record = { ...exchange.head.record, ...named(names) };
   return { layout: to, exchange: withHead(exchange, { record, layout: to, elders, absent: hop.absent }) };
 }
 
@@ -90,7 +91,7 @@ async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
   const { exchange } = at;
-  const hasElders = exchange.head.elders !== undefined;
+  const hasElders = exchange.head.elders !== undefined || exchange.head.record.olderIds !== undefined;
   if (exchange.rest !== null) {
     // Not retried: bytes that were read from a stream cannot be sent again.
     const { stream, taken } = streamMessage(exchange, exchange.rest);
@@ -173,5 +174,25 @@ export function shardStub(
   { name, jurisdiction, locationHint }: ShardPlace,
 ): DurableObjectStub {
   const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
-  return namespace.get(namespace.idFromName(name), locationHint === null ? {} : { locationHint });
+  return namespace.get(idOf(everywhere, namespace, name, jurisdiction), locationHint === null ? {} : { locationHint });
+}
+
+/** By jurisdiction and name. To make an id from a name takes a keyed digest. */
+const ids = new WeakMap<DurableObjectNamespace, Map<string, DurableObjectId>>();
+
+/** Enough for all shards, unless each key has its own. */
+const MAX_IDS = 1024;
+
+function idOf(
+  everywhere: DurableObjectNamespace,
+  namespace: DurableObjectNamespace,
+  name: string,
+  jurisdiction: Jurisdiction | null,
+): DurableObjectId {
+  const known = ids.get(everywhere) ?? new Map<string, DurableObjectId>();
+  ids.set(everywhere, known);
+  const place = `${jurisdiction} ${name}`;
+  const id = known.get(place) ?? namespace.idFromName(name);
+  if (known.size < MAX_IDS) known.set(place, id);
+  return id;
 }

@@ -8,6 +8,9 @@ import { type EpochMs, epochMs, keyHashOf, type RecordId } from "../core/units.t
 import type { AbsentWord, ElderAnswer, ElderQuestion, Hop, Located } from "../http/hops.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
+import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
+import type { AskAnswer } from "../traffic/route-counters.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
 import type { Ledger } from "./store/ledger.ts";
@@ -50,17 +53,19 @@ export class Elders {
   readonly #steps: RecordSteps;
   readonly #attempts: AttemptsInFlight;
   readonly #ask: AskElder;
+  readonly #reporter: ExchangeReporter;
   /** Layouts by their stored texts. */
   readonly #read = new Map<string, Layout>();
   /** How many questions to objects of each layout are open. */
   readonly #asking = new Map<string, number>();
   #list: { readonly at: number; readonly held: readonly string[] | null } | null = null;
 
-  constructor({ ledger, steps, attempts, askElder }: ElderPorts) {
+  constructor({ ledger, steps, attempts, askElder, reporter }: ElderPorts) {
     this.#ledger = ledger;
     this.#steps = steps;
     this.#attempts = attempts;
     this.#ask = askElder;
+    this.#reporter = reporter;
   }
 
   /** Where the key's new record begins, as known in this turn. For a record that exists it has no meaning. */
@@ -91,7 +96,8 @@ export class Elders {
     const words = wordsIn(head);
     for (;;) {
       const { home, absent } = this.homing(head, words);
-      const isHere = this.#steps.holds(head.record.id, epochMs(Date.now()));
+      const { id, olderIds = [] } = head.record;
+      const isHere = this.#steps.holdsAny([id, ...olderIds], epochMs(Date.now()));
       if (isHere || home.kind === "own") return { absent };
       const hop = await this.leave(head, words);
       if (hop !== null) return hop;
@@ -111,15 +117,30 @@ export class Elders {
       elders: elders.filter((elder) => layoutName(elder) !== to),
       absent,
     } as const;
-    if (home.kind !== "ask") return moved;
+    if (home.kind !== "ask") {
+      this.#count(head, null);
+      return moved;
+    }
     try {
-      return (await this.#askAbout(other, head, words)) ? moved : null;
+      const isHere = await this.#askAbout(other, head, words);
+      this.#count(head, isHere ? "here" : "absent");
+      return isHere ? moved : null;
     } catch (error) {
       // The store's own failures are not the elder's.
       if (error instanceof StoreError) throw error;
+      this.#count(head, "failed");
       console.error({ message: "an object of an older layout did not answer", reason: String(error) });
       return { kind: "unreachable" };
     }
+  }
+
+  /** Counts a question by what the elder said, and a request that is sent on. `null`: no elder was asked. */
+  #count({ record: { route } }: ExchangeHead, answer: AskAnswer | null): void {
+    bookkeep("counting a question to an older layout", () => {
+      const { traffic } = this.#reporter;
+      if (answer !== null) traffic.asked(route, answer);
+      if (answer === null || answer === "here") traffic.moved(route);
+    });
   }
 
   /** Asks an elder, and notes what it says. Returns whether it has the record. Rejects when it does not answer. */
@@ -157,7 +178,7 @@ export class Elders {
       );
     }
     const sealedFor = this.#layout(seal.close(JSON.stringify(next), now));
-    const here = recordIds.some((id) => this.#steps.holds(id, now));
+    const here = this.#steps.holdsAny(recordIds, now);
     const elders = known.isEmpty ? [] : [...this.#knownLayouts().values()];
     return { here, next: sealedFor, elders, held: this.#held(now) };
   }
@@ -241,4 +262,5 @@ export interface ElderPorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
   readonly askElder: AskElder;
+  readonly reporter: ExchangeReporter;
 }

@@ -4,7 +4,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { Started } from "../core/record.ts";
-import { type AttemptId, attemptId, epochMs } from "../core/units.ts";
+import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
@@ -73,6 +73,8 @@ export class Exchange {
   /** For the attempt that this exchange may start. */
   #attemptId: AttemptId;
   #hasAsked = false;
+  /** The name of the record that the request means: while the scope changes, it may be one of several. */
+  #id: RecordId;
   /** What elders have said about the key. */
   readonly #words: Words;
 
@@ -82,6 +84,7 @@ export class Exchange {
     this.#shared = shared;
     this.#giveUpAt = Date.now() + (rules.duplicate === "reject" ? 0 : rules.waitMs);
     this.#attemptId = request.attemptId;
+    this.#id = incoming.head.record.id;
     this.#words = wordsIn(incoming.head);
   }
 
@@ -130,7 +133,7 @@ export class Exchange {
           case "ask": {
             this.#hasAsked = true;
             const { policy } = action;
-            const ask = (): Promise<void> => this.#shared.questions.run(head.record.id, policy, head.verification);
+            const ask = (): Promise<void> => this.#shared.questions.run(this.#id, policy, head.verification);
             // A question has its own time limit.
             const wait = this.#wait(Number.POSITIVE_INFINITY, { untilBegun: false, isCounted: true });
             const woken: Woken = await waited(this.#incoming.span, this.#shared.room.until(ask, wait));
@@ -162,10 +165,12 @@ export class Exchange {
     const { home } = this.#shared.elders.homing(head, this.#words);
     const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId, home } as const;
     // The record is claimed only once the body is here, because the body may break off.
-    if (!body.isHere && steps.wouldStart(record.id, event, rules.policy, now)) return TAKE_BODY;
-    const { entry, reply } = steps.take(record.id, event, rules.policy, now, {
+    this.#id = steps.nameOf(head, now);
+    if (!body.isHere && steps.wouldStart(this.#id, event, rules.policy, now)) return TAKE_BODY;
+    const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
       label: { key: record.key, route: record.route },
+      ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
     });
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
     return decide(reply, {
@@ -180,7 +185,7 @@ export class Exchange {
   }
 
   get #inFlight(): AttemptInFlight | undefined {
-    return this.#shared.attempts.get(this.#incoming.head.record.id);
+    return this.#shared.attempts.get(this.#id);
   }
 
   /** The same duplicate after something that took time. */
@@ -215,7 +220,8 @@ export class Exchange {
   #begin(record: Started): AttemptInFlight {
     const { head, body, span } = this.#incoming;
     const { ledger, sync, timers, offsets, steps, attempts, reporter } = this.#shared;
-    const { id: recordId, key, route } = head.record;
+    const { key, route } = head.record;
+    const recordId = this.#id;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
     bookkeep("counting an attempt", () => reporter.traffic.attempt(route, record.attempt.number));
@@ -240,7 +246,7 @@ export class Exchange {
   /** The body that the attempt has just stored; `null` when its record does not keep one. */
   async #reopen({ attempt }: Started, patience: Patience): Promise<Body | null> {
     const { ledger } = this.#shared;
-    const entry = ledger.find(this.#incoming.head.record.id);
+    const entry = ledger.find(this.#id);
     if (entry === null || entry.response === null || entry.record.attempt.id !== attempt.id) return null;
     return storedBytes(entry.response.body, ledger, START, patience);
   }
@@ -255,7 +261,7 @@ export class Exchange {
         return timed(span, callOrigin(request, target(request.origin), this.#shared));
       });
     } finally {
-      attempts.remove(head.record.id, inFlight);
+      attempts.remove(this.#id, inFlight);
       bookkeep("ending a heartbeat", stop);
       bookkeep("releasing a body", () => body.release());
     }
@@ -263,7 +269,7 @@ export class Exchange {
 
   /** Renews the attempt's lock well before it ends. If a renewal fails, the next step of the record renews the lock. */
   #renewLock(attempt: Attempt, { policy }: Started): () => void {
-    const { id } = this.#incoming.head.record;
+    const id = this.#id;
     const { heartbeat, steps } = this.#shared;
     const renewal = { type: "renew", attemptId: attempt.id } as const;
     const stops: (() => void)[] = [];

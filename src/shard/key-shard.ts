@@ -2,6 +2,7 @@
 // exchanges with the object's callers. Exchanges come by `fetch` to fixed URLs, operator calls through itty-durable's stub. Only
 // this Worker makes these calls, from parts that no client chooses.
 
+import type { Layout } from "../config/layout.ts";
 import { epochMs, recordId } from "../core/units.ts";
 import { firstOf } from "../http/first-of.ts";
 import type { ElderAnswer, ElderQuestion } from "../http/hops.ts";
@@ -26,7 +27,7 @@ import { bindingIn } from "./bindings.ts";
 import { doDueWork } from "./due-work.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchanges.ts";
-import { isOperatorCall, ittyDurable } from "./itty.ts";
+import { ittyDurable, operatorCallUrls } from "./itty.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
 import { shardStub } from "./call-shard.ts";
@@ -50,7 +51,17 @@ import { receive } from "./body/upload.ts";
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that operators call; no other method can be called from outside the object. */
-const OPERATOR_CALLS = ["list", "inspect", "counts", "numbers", "recent", "traffic", "sessions", "endSessions"];
+const OPERATOR_CALLS = operatorCallUrls([
+  "list",
+  "inspect",
+  "counts",
+  "close",
+  "numbers",
+  "recent",
+  "traffic",
+  "sessions",
+  "endSessions",
+]);
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();
@@ -92,21 +103,23 @@ export class KeyShard extends ittyDurable() {
       ledger: this.#ledger,
       list: new RecordList(storage.sql),
       steps: this.#exchanges.steps,
+      elders: this.#exchanges.elders,
       databaseBytes: () => storage.sql.databaseSize,
       timers,
     });
   }
 
   override async fetch(request: Request): Promise<Response> {
-    if (isOperatorCall(request, OPERATOR_CALLS)) return super.fetch(request);
-    const response = await this.#exchange(request);
+    const { url } = request;
+    if (OPERATOR_CALLS.has(url)) return super.fetch(request);
+    const response = await this.#exchange(url, request);
     // When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here.
     if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
     return response;
   }
 
-  async #exchange(request: Request): Promise<Response> {
-    switch (request.url) {
+  async #exchange(url: string, request: Request): Promise<Response> {
+    switch (url) {
       case EXCHANGE_URL:
       case EXCHANGE_2_URL: {
         const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
@@ -182,6 +195,11 @@ export class KeyShard extends ittyDurable() {
   /** Operator call. */
   counts(): Counts {
     return this.#operator.counts();
+  }
+
+  /** Operator call: seals this object for another layout. */
+  close(next: Layout): Counts {
+    return this.#operator.close(next);
   }
 
   /** Operator call, only to the operators' object: the current generation of the console's sessions. */

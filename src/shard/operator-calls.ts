@@ -1,15 +1,17 @@
 // The operators' calls to a shard. Reads come through itty-durable's stub and carry only ids, enums and numbers. Changes and
 // bodies, which are free text and bytes, come by `fetch` to fixed URLs, like exchanges.
 
+import type { Layout } from "../config/layout.ts";
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
 import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
-import { type RecordId, epochMs, recordId } from "../core/units.ts";
+import { type EpochMs, type RecordId, epochMs, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { decodeMessage } from "../http/message.ts";
 import type { RouteNumbers } from "../traffic/route-counters.ts";
 import type { AlarmNumbers } from "./alarm.ts";
 import { type ResponseHead, storedBytes } from "./answers.ts";
 import { START } from "./body/event-offsets.ts";
+import type { Elders } from "./elders.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./store/record-list.ts";
@@ -36,6 +38,27 @@ export interface Counts extends OpenCounts {
   readonly inFlight: number;
   /** Size of the database. */
   readonly bytes: number;
+  /** An object whose code is older than layouts says nothing of this. */
+  readonly change?: LayoutChange;
+}
+
+/** How far an object has come in a change of the layout. */
+export interface LayoutChange {
+  /** `null`: new keys begin here. */
+  readonly seal: SealState | null;
+  /** When all finished records have expired, at most an eighth of a retention too late; `null` without any. */
+  readonly lastExpiresAt: EpochMs | null;
+  /** The layouts of the older objects that this one knows. They were left at some time. */
+  readonly elders: readonly Layout[];
+}
+
+/** An object that takes no new keys. */
+export interface SealState {
+  /** The layout in which they begin. */
+  readonly next: Layout;
+  readonly at: EpochMs | null;
+  /** How many keys it still holds; `null`: more than it lists. */
+  readonly keys: number | null;
 }
 
 /** The head of a message that changes a record. With `resolve`, the message's body is the response's body. */
@@ -61,6 +84,7 @@ export interface OperatorPorts {
   readonly ledger: Ledger;
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change">;
+  readonly elders: Pick<Elders, "answer">;
   readonly databaseBytes: () => number;
   readonly timers: Timers;
 }
@@ -115,7 +139,24 @@ export class OperatorCalls {
       if (record !== null) counts[record.state] += 1;
     }
     const { started: inFlight, failed, unknown } = counts;
-    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes() };
+    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes(), change: this.#change() };
+  }
+
+  #change(): LayoutChange {
+    const { list, ledger } = this.#ports;
+    const { seal, elders } = ledger;
+    return {
+      seal:
+        seal.next === null ? null : { next: readLayout(seal.next), at: seal.at, keys: seal.heldKeys()?.length ?? null },
+      lastExpiresAt: list.lastExpiry(),
+      elders: [...elders.layouts].map(readLayout),
+    };
+  }
+
+  /** Seals the object for `next`, as when an object of that layout asks it; it may be sealed for another one already. */
+  close(next: Layout): Counts {
+    this.#ports.elders.answer({ recordIds: [], next });
+    return this.counts();
   }
 
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
@@ -154,6 +195,11 @@ export class OperatorCalls {
     const bytes = await storedBytes(response.body, ledger, START, { timers, idleMs: IDLE_MS });
     return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes, { encodeBody: "manual" });
   }
+}
+
+function readLayout(text: string): Layout {
+  const layout: Layout = JSON.parse(text);
+  return layout;
 }
 
 function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {

@@ -1,10 +1,12 @@
 // One step of one record: load, step, save. Every change goes through here, from a request, an attempt, the alarm or an operator.
 
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
+import { type Candidate, chooseCandidate } from "../core/candidate.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import type { ExchangeHead } from "../http/message.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
@@ -49,6 +51,33 @@ export class RecordSteps {
     if (entry.record.state === "started") this.take(id, { type: "tick" }, policy, now);
     const { reply } = this.take(id, event, policy, now, { response });
     return reply.type === "unchangeable" ? reply.why : null;
+  }
+
+  /**
+   * The name of the record that a request means. Outside a change of the scope it is its own name. Expired records under its other
+   * names are erased, so that none of them is found again if the clock goes back, beside the one that starts now.
+   */
+  nameOf({ record, request }: ExchangeHead, now: EpochMs): RecordId {
+    const { ledger } = this.#ports;
+    const { id, olderIds = [] } = record;
+    if (olderIds.length === 0 && !ledger.aliases.exist) return id;
+    const candidates: Candidate[] = [];
+    for (const name of this.#namesOf(id, olderIds)) {
+      const found = ledger.find(name)?.record ?? null;
+      const current = found === null ? null : this.see(name, found, now);
+      if (current !== null) candidates.push({ id: name, record: current });
+      else if (found !== null && name !== id) this.take(name, { type: "tick" }, found.policy, now);
+    }
+    return chooseCandidate(candidates, request.fingerprint, now)?.id ?? id;
+  }
+
+  /** Whether there is a record under one of these names, its own first. Those that have expired are erased: see `holds`. */
+  holdsAny([id, ...olderIds]: readonly RecordId[], now: EpochMs): boolean {
+    return id !== undefined && this.#namesOf(id, olderIds).some((name) => this.holds(name, now));
+  }
+
+  #namesOf(id: RecordId, olderIds: readonly RecordId[]): readonly RecordId[] {
+    return [...new Set([id, ...olderIds, ...this.#ports.ledger.aliases.targets(id)])];
   }
 
   /** Whether there is a record. One that has expired is erased in this turn, because its absence has to last (store/seal.ts). */

@@ -5,13 +5,21 @@ import { OUTCOMES, type Outcome } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS, type AttemptVerdict } from "../core/timeline.ts";
 import { Histogram, type HistogramCounts, increase } from "./histogram.ts";
 
-/** As plain data. Arrays are in the order of `OUTCOMES` and `ATTEMPT_VERDICTS`. */
+/** What an object of an older layout says when a newer one asks it for a record; `failed`: nothing. */
+export const ASK_ANSWERS = ["absent", "here", "failed"] as const;
+export type AskAnswer = (typeof ASK_ANSWERS)[number];
+
+/** As plain data. Arrays are in the order of `OUTCOMES`, `ATTEMPT_VERDICTS` and `ASK_ANSWERS`. */
 export interface RouteNumbers {
   readonly route: string;
   readonly requests: readonly number[];
   readonly verdicts: readonly number[];
   /** The first attempts of their records, and all later attempts. */
   readonly attempts: readonly [first: number, again: number];
+  /** Questions to older layouts. Code from before layouts sends neither this nor `moved`. */
+  readonly asks?: readonly number[];
+  /** Requests that were sent on to another layout. */
+  readonly moved?: number;
   readonly origin: HistogramCounts;
   readonly gateway: HistogramCounts;
 }
@@ -41,6 +49,8 @@ export class RouteCounters {
   #minute = 0;
   #first = 0;
   #again = 0;
+  readonly #asks = new Float64Array(ASK_ANSWERS.length);
+  #moved = 0;
   #origin = new Histogram();
   #gateway = new Histogram();
 
@@ -69,6 +79,14 @@ export class RouteCounters {
     increase(this.#verdicts, VERDICT_INDEX.get(verdict) ?? 0);
   }
 
+  asked(answer: AskAnswer): void {
+    increase(this.#asks, ASK_ANSWERS.indexOf(answer));
+  }
+
+  moved(): void {
+    this.#moved += 1;
+  }
+
   origin(ms: number): void {
     this.#origin.observe(ms);
   }
@@ -83,6 +101,8 @@ export class RouteCounters {
       requests: [...this.#requests],
       verdicts: [...this.#verdicts],
       attempts: [this.#first, this.#again],
+      asks: [...this.#asks],
+      moved: this.#moved,
       origin: this.#origin.counts,
       gateway: this.#gateway.counts,
     };
@@ -95,6 +115,8 @@ export class RouteCounters {
     this.#verdicts.fill(0);
     this.#first = 0;
     this.#again = 0;
+    this.#asks.fill(0);
+    this.#moved = 0;
     this.#origin = new Histogram();
     this.#gateway = new Histogram();
     return numbers;
@@ -106,6 +128,8 @@ export class RouteCounters {
     numbers.verdicts.forEach((count, at) => increase(this.#verdicts, at, count));
     this.#first += numbers.attempts[0];
     this.#again += numbers.attempts[1];
+    numbers.asks?.forEach((count, at) => increase(this.#asks, at, count));
+    this.#moved += numbers.moved ?? 0;
     this.#origin.add(numbers.origin);
     this.#gateway.add(numbers.gateway);
   }
@@ -136,6 +160,6 @@ export class RouteCounters {
 }
 
 /** Whether anything was counted. */
-export function isNothing({ requests, verdicts, attempts }: RouteNumbers): boolean {
-  return ![...requests, ...verdicts, ...attempts].some((count) => count > 0);
+export function isNothing({ requests, verdicts, attempts, asks = [], moved = 0 }: RouteNumbers): boolean {
+  return ![...requests, ...verdicts, ...attempts, ...asks, moved].some((count) => count > 0);
 }

@@ -3,7 +3,7 @@
 
 import type { Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
-import { isNothing, type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
+import { type AskAnswer, isNothing, type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
 
 /** One exchange that has ended. */
 export interface ExchangeReport {
@@ -75,6 +75,16 @@ export class Traffic {
 
   verdict(route: string, verdict: AttemptVerdict): void {
     this.#countersOf(route).verdict(verdict);
+  }
+
+  /** Counts a question to the object of an older layout. */
+  asked(route: string, answer: AskAnswer): void {
+    this.#countersOf(route).asked(answer);
+  }
+
+  /** Counts a request that was sent on to another layout. */
+  moved(route: string): void {
+    this.#countersOf(route).moved();
   }
 
   get numbers(): readonly RouteNumbers[] {

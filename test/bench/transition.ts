@@ -62,14 +62,14 @@ try {
   const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 12 };
   const samples = await runRounds(variants, { connections, ...rounds });
   console.log(rowsTable(rowsOf(variants, samples)));
-  for (const of of ["in transition", "nothing older left"]) {
+  for (const name of ["in transition", "nothing older left"]) {
     for (const metric of ["perSecond", "microsecondsPerRequest"] as const) {
-      const asked: RatioOf = { name: of, of, to: "outside", metric, connections };
+      const asked: RatioOf = { name, of: name, to: "outside", metric, connections };
       const spread = ratio(samples, asked);
       if (spread === null) continue;
       const figures = `${spread.median.toFixed(3)} (${spread.min.toFixed(3)} to ${spread.max.toFixed(3)})`;
       const wanted = metric === "perSecond" ? `, wanted: at least ${WANTED}` : "";
-      console.log(`${of} ÷ outside, ${metric}: ${figures}${wanted}`);
+      console.log(`${name} ÷ outside, ${metric}: ${figures}${wanted}`);
     }
   }
 } finally {

@@ -35,7 +35,11 @@ export async function entryAt(commit: string): Promise<string> {
   return copyOf("src/index.ts", async (folder) => {
     const archive = join(folder, "sources.tar");
     const parts = ["src", "package.json", "tsconfig.base.json"];
-    await promisify(execFile)("git", ["archive", "--output", archive, commit, ...parts], { cwd: projectDir });
+    const packing = promisify(execFile)("git", ["archive", "--output", archive, commit, ...parts], { cwd: projectDir });
+    await packing.catch((error: unknown) => {
+      const remedy = `fetch the whole history (git fetch --unshallow): its code of ${commit} runs in this test`;
+      throw new Error(`git archive failed; if this clone is shallow, ${remedy}`, { cause: error });
+    });
     await promisify(execFile)("tar", ["-xf", archive], { cwd: folder });
     await rm(archive);
   });

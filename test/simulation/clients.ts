@@ -47,6 +47,7 @@ export function headFor(
       fingerprint: fingerprint(print),
       sameBytes: true,
       upload: null,
+      isCached: false,
       lastEventId: null,
     },
     rules: {

@@ -6,7 +6,7 @@ import type { Route } from "../../src/config/resolved.ts";
 import type { Reachability } from "../../src/shard/reachability.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
-import type { PlainRequest } from "./platform.ts";
+import { PlainRequest, type PlainRequestParts } from "./platform.ts";
 
 /** The storage of one instance. `setAlarm` belongs to the platform. */
 export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: number) => void): DurableObjectStorage {
@@ -35,7 +35,9 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
 
 /** The destination of one attempt's calls. */
 export function target(fetch: (request: PlainRequest) => Promise<object>): Fetcher {
-  const binding: unknown = { fetch };
+  const binding: unknown = {
+    fetch: (url: string, parts: PlainRequestParts) => fetch(new PlainRequest(url, parts)),
+  };
   return binding as Fetcher;
 }
 

@@ -23,7 +23,7 @@ export function guard(paths: Paths, { tokens, operator }: ConsolePorts) {
       const query = new URLSearchParams({ next, ...(isForm ? { ended: "" } : {}) });
       return c.redirect(`${paths.signIn}?${query.toString()}`, 303);
     }
-    c.set("view", { paths, viewer: session, now });
+    c.set("view", { paths, viewer: session, now, isChangingLayout: operator.isChangingLayout });
     return proceed();
   });
 }

@@ -84,7 +84,7 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
             <div class="head">
               <h2>Details</h2>
             </div>
-            <Facts record={record} now={view.now} />
+            <Facts record={record} view={view} />
           </section>
         </div>
       </div>
@@ -116,8 +116,9 @@ function Response({ response }: { readonly response: ResponseView }) {
   );
 }
 
-function Facts({ record, now }: { readonly record: RecordDetail; readonly now: number }) {
-  const { id, shard, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
+function Facts({ record, view }: { readonly record: RecordDetail; readonly view: View }) {
+  const { now } = view;
+  const { id, shard, layout, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
   return (
     <dl class="facts">
       <dt>Route</dt>
@@ -149,6 +150,12 @@ function Facts({ record, now }: { readonly record: RecordDetail; readonly now: n
       </dd>
       <dt>Shard</dt>
       <dd class="mono">{shard}</dd>
+      {view.isChangingLayout ? (
+        <>
+          <dt>Layout</dt>
+          <dd class="mono">{layout}</dd>
+        </>
+      ) : null}
       <dt>Record</dt>
       <dd class="mono">{id}</dd>
       <dt>Fingerprint</dt>

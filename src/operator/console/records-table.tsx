@@ -15,6 +15,7 @@ export interface Column {
 export const COLUMNS = {
   route: { name: "Route", class: "route", cell: ({ route }) => <span class="mono">{route}</span> },
   state: { name: "State", cell: ({ state }) => <State state={state} /> },
+  layout: { name: "Layout", cell: ({ layout }) => <span class="mono">{layout}</span> },
   attempt: { name: "Attempt", class: "num", cell: ({ attempt }) => attempt },
   status: { name: "Status", class: "num", cell: ({ status }) => status ?? "–" },
   began: { name: "Started", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },

@@ -108,7 +108,15 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
             <RecordsTable
               view={view}
               records={listed.records}
-              columns={[COLUMNS.route, COLUMNS.state, COLUMNS.attempt, COLUMNS.began, COLUMNS.status, COLUMNS.expires]}
+              columns={[
+                COLUMNS.route,
+                COLUMNS.state,
+                COLUMNS.attempt,
+                COLUMNS.began,
+                COLUMNS.status,
+                COLUMNS.expires,
+                ...(view.isChangingLayout ? [COLUMNS.layout] : []),
+              ]}
               labelledBy="records-title"
             />
           )}

@@ -2,15 +2,20 @@
 
 import type { AllCounts } from "../operator.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
+import type { LayoutSummary } from "../layouts.ts";
 import { Page } from "./page.tsx";
 import { grouped, groupedAtLeast } from "./rates.tsx";
+import { Time } from "./time.tsx";
 import type { View } from "./view.ts";
 
-export function Shards({ view, shards, unreachable }: { readonly view: View } & AllCounts) {
+export function Shards({ view, shards, layouts, unreachable }: { readonly view: View } & AllCounts) {
   return (
     <Page view={view} place="shards" title="Shards">
       <h1 id="shards-title">Shards</h1>
       <UnreachableShards unreachable={unreachable} />
+      <div id="layouts" data-live>
+        {layouts.map((layout) => (layout.left === null ? null : <OlderLayout layout={layout} now={view.now} />))}
+      </div>
       <section class="card" id="shards" data-live>
         {shards.length + unreachable.length === 0 ? (
           <p class="empty">
@@ -22,6 +27,22 @@ export function Shards({ view, shards, unreachable }: { readonly view: View } & 
         )}
       </section>
     </Page>
+  );
+}
+
+function OlderLayout({ layout, now }: { readonly layout: LayoutSummary; readonly now: number }) {
+  const { objects, sealed, empty, lastExpiresAt, mayGo, reason } = layout;
+  return (
+    <p class={mayGo ? "note completed" : "note"}>
+      <strong>Layout {layout.layout}</strong>, left for {layout.left}
+      {objects === null ? null : `: sealed ${sealed + empty} of ${objects}, empty ${empty} of ${objects}`}
+      {lastExpiresAt === null ? null : (
+        <>
+          , last record expires <Time at={lastExpiresAt} now={now} rel="in" />
+        </>
+      )}
+      . <strong>{mayGo ? "May go." : "Has to stay."}</strong> {reason}
+    </p>
   );
 }
 

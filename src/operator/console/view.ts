@@ -32,6 +32,8 @@ export interface View {
   readonly viewer: Viewer;
   /** The server's time; all durations are relative to it. */
   readonly now: number;
+  /** Whether the configuration lists older layouts, so that records show theirs. */
+  readonly isChangingLayout: boolean;
 }
 
 export type Paths = ReturnType<typeof pathsBelow>;

@@ -1,6 +1,7 @@
 // Erases records that have expired, with their bodies, in slices: requests wait while one is erased.
 
-import { bodyNumber, type EpochMs } from "../../core/units.ts";
+import { bodyNumber, type EpochMs, recordId } from "../../core/units.ts";
+import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import type { ExpiryBuckets } from "./expiry-buckets.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
@@ -26,6 +27,7 @@ interface Stores {
   readonly bodies: Bodies;
   readonly remote: RemoteBodies;
   readonly expiryBuckets: ExpiryBuckets;
+  readonly aliases: Aliases;
 }
 
 export class ExpiredRecords {
@@ -67,6 +69,7 @@ export class ExpiredRecords {
 
   #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[]): void {
     for (const row of rows) {
+      this.#stores.aliases.erase(recordId(row.id));
       if (row.remote === 1) this.#stores.remote.discard(row.name);
       if (row.body === null) continue;
       const body = bodyNumber(row.body);
@@ -75,6 +78,7 @@ export class ExpiredRecords {
     }
     // The rows were read in key order from the first key on, so this range holds exactly these rows.
     this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
+    this.#stores.aliases.recount();
   }
 }
 

@@ -5,10 +5,11 @@
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
+import { Aliases } from "./aliases.ts";
 import { Bodies, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
-import { ExpiredRecords } from "./expired-records.ts";
 import { KnownElders } from "./elders.ts";
+import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
 import {
   FOUND_COLUMNS,
@@ -53,6 +54,8 @@ export interface Attachments {
   readonly history?: readonly TimelineEvent[];
   /** Set when a request starts an attempt. */
   readonly label?: Label | null;
+  /** Other names of the record, also set then. */
+  readonly aliases?: readonly RecordId[];
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
@@ -73,9 +76,10 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
-  readonly expired: ExpiredRecords;
   readonly seal: Seal;
   readonly elders: KnownElders;
+  readonly aliases: Aliases;
+  readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
@@ -92,10 +96,11 @@ export class Ledger {
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
-    this.expired = new ExpiredRecords(sql, this.#transaction, this);
     const isInTransition = hasTransitionTables(sql);
     this.seal = new Seal(sql, this.#transaction, isInTransition);
     this.elders = new KnownElders(sql, isInTransition);
+    this.aliases = new Aliases(sql, isInTransition);
+    this.expired = new ExpiredRecords(sql, this.#transaction, this);
   }
 
   find(id: RecordId): Entry | null {
@@ -116,13 +121,15 @@ export class Ledger {
   save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
-    if (left === null && large === null) {
+    const aliases = record === null ? [] : (attachments.aliases ?? []);
+    if (left === null && large === null && aliases.length === 0) {
       this.#write(id, entry, record, attachments);
       return;
     }
     // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
     this.#transaction(() => {
       if (left !== null) this.#discard(left);
+      this.aliases.add(aliases, id);
       this.#write(
         id,
         entry,
@@ -130,6 +137,7 @@ export class Ledger {
         large === null ? attachments : { ...attachments, response: this.#putApart(large) },
       );
     });
+    this.aliases.added();
   }
 
   #discard({ record, body }: Entry): void {
@@ -151,7 +159,10 @@ export class Ledger {
     { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
   ): void {
     if (record === null) {
-      if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.expiryBucket, id);
+      if (entry !== null) {
+        this.aliases.erase(id);
+        this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.expiryBucket, id);
+      }
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
       return;

@@ -3,7 +3,7 @@
 // behind it. Every statement uses a key.
 
 import { type IdempotencyRecord, OPEN_STATES, type OpenState } from "../../core/record.ts";
-import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
+import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { IN_FLIGHT, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
 import type { Sql } from "./schema.ts";
@@ -107,6 +107,12 @@ export class RecordList {
     const counts = { failed: count("failed"), unknown: count("unknown") };
     const atLeast = OPEN_STATES.filter((state) => counts[state].looked === MAX_COUNTED);
     return { failed: counts.failed.n, unknown: counts.unknown.n, atLeast };
+  }
+
+  /** The end of the last expiry bucket: by then every finished record has expired. `null` without finished records. */
+  lastExpiry(): EpochMs | null {
+    const { bucket } = this.#sql.exec<{ bucket: number | null }>("SELECT max(bucket) AS bucket FROM records").one();
+    return bucket === null || bucket === IN_FLIGHT ? null : epochMs(bucket);
   }
 
   #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {

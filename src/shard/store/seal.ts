@@ -1,7 +1,7 @@
 // The seal: nothing new begins in a sealed object, and what it lacks begins in another layout. So the absence of a record is
 // stable: records only ever leave. A seal never opens again and never names another layout.
 
-import { type EpochMs, keyHashOf } from "../../core/units.ts";
+import { type EpochMs, epochMs, keyHashOf } from "../../core/units.ts";
 import { makeTransitionTables, type Sql } from "./schema.ts";
 
 /** An object that holds more keys does not list them. */
@@ -19,18 +19,25 @@ export class Seal {
   readonly #transaction: (run: () => void) => void;
   /** Read once: only this object writes it. */
   #next: string | null;
+  #at: EpochMs | null;
 
   /** `mayExist`: whether the tables for transitions exist. */
   constructor(sql: Sql, transaction: (run: () => void) => void, mayExist: boolean) {
     this.#sql = sql;
     this.#transaction = transaction;
-    const [row] = mayExist ? sql.exec<{ next: string }>("SELECT next FROM seal").toArray() : [];
+    const [row] = mayExist ? sql.exec<{ next: string; at: number }>("SELECT next, at FROM seal").toArray() : [];
     this.#next = row?.next ?? null;
+    this.#at = row === undefined ? null : epochMs(row.at);
   }
 
   /** The layout in which new keys begin, as JSON; `null`: in this one. */
   get next(): string | null {
     return this.#next;
+  }
+
+  /** When it was sealed. */
+  get at(): EpochMs | null {
+    return this.#at;
   }
 
   /** Seals the object for `next`, unless it is sealed already. Returns the layout for which it is sealed. */
@@ -42,6 +49,7 @@ export class Seal {
       this.#sql.exec(TRIGGER);
     });
     this.#next = next;
+    this.#at = now;
     return next;
   }
 

@@ -1,12 +1,16 @@
 // A change of the layout ends by itself: when the records of the older layout have expired, nobody asks its objects any more,
 // and the number can be taken out of `previous_shards`. Every key that lives then is still replayed.
 
+import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LayoutScene, startLayoutScene } from "../../layouts/scene.ts";
+import { parseExposition } from "../../support/exposition.ts";
 import { rigEntry } from "../../layouts/sources.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { isLong } from "../../support/long.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { layoutsSchema } from "../../../src/operator/gateway-schema.ts";
+import { ADMIN_TOKEN, askGateway, BASE } from "../support/operator-scene.ts";
 import { clientOf, until } from "../support/scene.ts";
 
 const LAYOUTS = { old: { shards: 1 }, new: { shards: 2, previous_shards: [1] }, after: { shards: 2 } };
@@ -15,6 +19,7 @@ const RETENTION_MS = isLong ? 10_000 : 3_000;
 /** More than an older object lists, so that it is asked about every key. */
 const OLDER_KEYS = 400;
 const KEYS = 40;
+const AT_ONCE = 10;
 
 let origin: TestOrigin;
 let scene: LayoutScene<Name>;
@@ -26,7 +31,7 @@ beforeAll(async () => {
     { path: "/keep", retention: "1h" },
   ];
   const times = { timeout: "1s", idle_timeout: "1s", lock: "2s" };
-  const vars = { IDEMPOTENCY: { origin: origin.url, ...times }, ROUTES };
+  const vars = { IDEMPOTENCY: { origin: origin.url, ...times }, ROUTES, ADMIN_TOKEN };
   const main = await rigEntry();
   const workers = { old: LAYOUTS.old, new: LAYOUTS.new };
   scene = await startLayoutScene({ vars, workers, workersMain: main, objectsMain: main });
@@ -38,13 +43,28 @@ afterAll(async () => {
 
 async function makeKeys(name: Name, path: string, count = KEYS): Promise<readonly string[]> {
   const keys = Array.from({ length: count }, freshKey);
-  const answers = await Promise.all(keys.map((key) => ask(name, path, key)));
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  for (let at = 0; at < count; at += AT_ONCE) {
+    const answers = await Promise.all(keys.slice(at, at + AT_ONCE).map((key) => ask(name, path, key)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  }
   return keys;
 }
 
 function ask(name: Name, path: string, key: string): Promise<RawResponse> {
   return clientOf(scene.url(name)).send({ path, key, behave: { status: 201, body: `made ${key}` } });
+}
+
+/** What operators are told of the older layout. */
+async function mayGo(): Promise<boolean | undefined> {
+  const { json } = await askGateway(`${scene.url("new")}${BASE}/layouts`, "GET", {});
+  return v.parse(layoutsSchema, json).layouts.find(({ shards }) => shards === LAYOUTS.old.shards)?.mayGo;
+}
+
+/** The questions that the metrics have counted. */
+async function counted(): Promise<number> {
+  const { text } = await askGateway(`${scene.url("new")}${BASE}/metrics`, "GET", {});
+  const questions = parseExposition(text).filter(({ name }) => name === "onceway_asks_total");
+  return questions.reduce((sum, { value }) => sum + value, 0);
 }
 
 describe("A change of the layout", { timeout: 180_000 }, () => {
@@ -53,6 +73,7 @@ describe("A change of the layout", { timeout: 180_000 }, () => {
     const kept = [...(await makeKeys("new", "/keep"))];
     // One for each key: the older object holds too many to list them.
     expect(await scene.asked()).toBe(KEYS);
+    expect(await mayGo()).toBe(false);
 
     const nobodyAsks = async (): Promise<true | null> => {
       const from = await scene.asked();
@@ -64,7 +85,10 @@ describe("A change of the layout", { timeout: 180_000 }, () => {
       "the older object's records expire, and nobody asks it any more",
       4 * RETENTION_MS + 30_000,
     );
+    await until(async () => ((await mayGo()) === true ? true : null), "operators are told that the number may go");
+    const asked = await scene.asked();
     kept.push(...(await makeKeys("new", "/keep")));
+    expect([await scene.asked(), await counted()]).toEqual([asked, asked]);
 
     await scene.restart({ workers: { after: LAYOUTS.after } });
     const effects = await origin.effects();

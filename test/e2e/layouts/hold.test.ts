@@ -38,7 +38,7 @@ beforeAll(async () => {
   const fleet = { workersMain: main, objectsMain: main };
   scene = await startLayoutScene({ vars, workers: { first: LAYOUTS.first }, ...fleet });
   for (const key of keys) {
-    await origin.behave({ key }, { hold: true });
+    await origin.behave({ key }, { sequence: [{ hold: true }, { status: 201 }] });
     clientOf(scene.url("first")).open({ path: "/pay", key });
     await origin.arrived(key);
   }

@@ -10,8 +10,8 @@ import { isLong } from "../../support/long.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { clientOf } from "../support/scene.ts";
 
-/** The last commit before `previous_shards`. */
-const BEFORE = "20ddaf1";
+/** The last commit before `previous_shards`, with today's tables. */
+const BEFORE = "1ab6e59";
 const NEW_KEYS = isLong ? 10_000 : 200;
 const OLDER_KEYS = isLong ? 1_000 : 50;
 const SHARDS = isLong ? 64 : 8;

@@ -39,10 +39,15 @@ const STRANGE: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/health"],
 ];
 
+/** The path of an operation. It names a layout that cannot be closed. */
+function filled(path: string, recordId: string): string {
+  return path.replace("{id}", recordId).replace("{layout}", "2");
+}
+
 /** All operations with the record's id, and unknown ones. */
 function requests(): readonly (readonly [method: string, path: string, body: unknown])[] {
   return [
-    ...operations.map((one) => [one.method, one.path.replace("{id}", id), BODIES[one.id]] as const),
+    ...operations.map((one) => [one.method, filled(one.path, id), BODIES[one.id]] as const),
     ...STRANGE.map(([method, path]) => [method, path, undefined] as const),
   ];
 }
@@ -62,6 +67,7 @@ async function recordNow(): Promise<string> {
 
 it("the OpenAPI file marks the changes and bodies that a read-only token may not have", () => {
   expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
+    "closeLayout",
     "endSessions",
     "responseBody",
     "release",
@@ -108,12 +114,12 @@ describe("without a valid token", () => {
 describe("with a token that may only read", () => {
   it.each(operations.map((one) => [one.id, one] as const))("%s", async (_name, one) => {
     const before = await recordNow();
-    const path = one.path.replace("{id}", id);
+    const path = filled(one.path, id);
     const told = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
     expect(told.status).toBe(one.mayRead ? 200 : 403);
     if (!one.mayRead) {
       // The answer does not reveal whether the record exists.
-      const nowhere = one.path.replace("{id}", "0".repeat(64));
+      const nowhere = filled(one.path, "0".repeat(64));
       expect(visibleParts(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(
         visibleParts(told),
       );

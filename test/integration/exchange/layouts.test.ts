@@ -388,3 +388,24 @@ it("an origin cannot send a Worker elsewhere", async () => {
   expect(await old.send(key)).toMatchObject({ status: 204, isReplay: true });
   expect(old.objectCalls()).toEqual(["/exchange", "/exchange"]);
 });
+
+describe("a jurisdiction", () => {
+  it("is part of the layout: older records stay where they are, and new ones begin within it", async () => {
+    const all = new Deployments();
+    const old = all.deploy(1);
+    const previous_shards = [{ shards: all.layout(1), jurisdiction: "none" }];
+    const next = all.deploy(1, [], { jurisdiction: "eu", previous_shards });
+    const [before, after] = [fresh(), fresh()];
+    await old.send(before);
+    expect(await next.send(before)).toMatchObject(REPLAY);
+    expect(await next.send(after)).toMatchObject(FIRST);
+    expect(await all.records(1, before)).toBe(1);
+    // A deployment without the jurisdiction is sent there.
+    expect(await old.send(after)).toMatchObject(REPLAY);
+    expect(old.objectCalls()).toEqual(["/exchange", "/exchange", "/2/exchange"]);
+    expect(all.calls).toHaveLength(2);
+    expect(await all.within(1, before, ({ seal }) => seal.next)).toBe(
+      JSON.stringify({ shards: all.layout(1), jurisdiction: "eu", locationHint: null }),
+    );
+  });
+});

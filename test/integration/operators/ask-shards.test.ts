@@ -10,6 +10,7 @@ it("an unreachable shard is reported after a few seconds, with the answers of th
     name: crypto.randomUUID(),
     jurisdiction: null,
     locationHint: null,
+    layout: "3",
   }));
   const [one, hanging, other] = places;
   if (one === undefined || hanging === undefined || other === undefined) throw new Error("three places");

@@ -8,7 +8,7 @@ import { encodeMessage } from "../../../src/http/message.ts";
 import { operatorCalls } from "../../../src/shard/itty.ts";
 import type { KeyShard } from "../../../src/shard/key-shard.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer } from "../../../src/shard/operator-calls.ts";
-import { again, headOf, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
+import { again, headOf, heldAnswer, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
 
 class OperatedBench extends ShardBench {
   readonly #name: string;
@@ -191,4 +191,51 @@ it("resolving a lost attempt before any alarm leaves nothing of its body behind"
   expect(await bench.change(head.record.id, { type: "resolve", ...by, status: 200 })).toMatchObject({ why: null });
   await bench.deliverAlarm();
   expect(await chunks()).toBe(0);
+});
+
+const LAYOUT = { shards: 128, jurisdiction: null, locationHint: "weur" } as const;
+
+it("an object says what it still holds, and is sealed once, for one layout, also by operators", async () => {
+  const bench = new OperatedBench();
+  expect((await bench.operator.counts()).change).toEqual({ seal: null, lastExpiresAt: null, elders: [] });
+  const begunAt = Date.now();
+  const head = headOf();
+  await bench.send(messageOf(head));
+  const { lastExpiresAt = null } = (await bench.operator.counts()).change ?? {};
+  expect(lastExpiresAt).toBeGreaterThanOrEqual(begunAt + RETENTION_MS);
+  expect(lastExpiresAt).toBeLessThanOrEqual(Date.now() + RETENTION_MS + RETENTION_MS / 8);
+  const { change } = await bench.operator.close(LAYOUT);
+  expect(change).toEqual({ seal: { next: LAYOUT, at: expect.any(Number), keys: 1 }, lastExpiresAt, elders: [] });
+  // Closed again, also for another layout, and in another instance.
+  expect((await bench.operator.close({ ...LAYOUT, shards: 256 })).change).toEqual(change);
+  await bench.evict();
+  expect((await bench.operator.counts()).change).toEqual(change);
+  expect(await bench.send(messageOf(again(head)))).toMatchObject({ isReplay: true });
+  await bench.change(head.record.id, { type: "forget", ...by });
+  expect((await bench.operator.counts()).change).toMatchObject({ seal: { keys: 0 }, lastExpiresAt: null });
+});
+
+it("an attempt in flight keeps a sealed object from being empty, and has no time of expiry", async () => {
+  const bench = new OperatedBench();
+  const held = heldAnswer(() => new Response("late", { status: 201 }));
+  bench.origin = held.origin;
+  const sent = bench.send(messageOf(headOf()));
+  await bench.called(1);
+  expect(await bench.operator.close(LAYOUT)).toMatchObject({
+    inFlight: 1,
+    change: { seal: { keys: 1 }, lastExpiresAt: null },
+  });
+  held.release();
+  expect(await sent).toMatchObject({ status: 201, text: "late" });
+  expect(await bench.operator.counts()).toMatchObject({ inFlight: 0, change: { seal: { keys: 1 } } });
+});
+
+it("an object names the older layouts that it knows, and is not sealed for one of them", async () => {
+  const bench = new OperatedBench();
+  const older = { ...LAYOUT, shards: 64 } as const;
+  const known = { layout: JSON.stringify(older), next: JSON.stringify(LAYOUT), held: null };
+  await bench.within((ledger) => ledger.elders.note("shard-0-of-64", known));
+  await bench.evict();
+  await expect(bench.operator.close(older)).rejects.toThrow();
+  expect((await bench.operator.counts()).change).toMatchObject({ seal: null, elders: [older] });
 });

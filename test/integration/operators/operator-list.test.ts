@@ -15,6 +15,7 @@ function shards(counts: readonly (readonly [open: number, completed: number])[],
     name: `shard-${number}-of-${counts.length}`,
     jurisdiction: null,
     locationHint: null,
+    layout: String(counts.length),
   }));
   const record = started();
   const ask: Ask = async (place, { section, after }) => {

@@ -3,8 +3,8 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
+import type { LaidPlace } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
-import type { ShardPlace } from "../../../src/shard/shard-place.ts";
 import { shardStub } from "../../../src/shard/call-shard.ts";
 import { type ExchangeReport, Traffic, TRAFFIC_URL } from "../../../src/traffic/traffic.ts";
 import { parseExposition, sumOf } from "../../support/exposition.ts";
@@ -24,14 +24,14 @@ const REPORT: ExchangeReport = {
 
 interface Bench {
   /** The first of them collects the counts. */
-  readonly places: readonly [ShardPlace, ShardPlace, ShardPlace];
+  readonly places: readonly [LaidPlace, LaidPlace, LaidPlace];
   readonly reader: TrafficReader;
   /** Work that continues after an answer. */
   readonly waits: Promise<unknown>[];
 }
 
 function bench(): Bench {
-  const place = (): ShardPlace => ({ name: crypto.randomUUID(), jurisdiction: null, locationHint: null });
+  const place = (): LaidPlace => ({ name: crypto.randomUUID(), jurisdiction: null, locationHint: null, layout: "3" });
   const places = [place(), place(), place()] as const;
   const waits: Promise<unknown>[] = [];
   const reader = new TrafficReader({
@@ -46,7 +46,7 @@ function bench(): Bench {
 }
 
 /** Makes a shard count so many requests. */
-async function count(place: ShardPlace, times: number): Promise<void> {
+async function count(place: LaidPlace, times: number): Promise<void> {
   const traffic = new Traffic();
   for (let time = 0; time < times; time += 1) traffic.exchange(REPORT, Date.now());
   await shardStub(env.KEY_SHARD, place).fetch(TRAFFIC_URL, { method: "POST", body: JSON.stringify(traffic.take()) });
@@ -110,7 +110,7 @@ describe("the counters of all shards", () => {
     await count(third, 100);
     const { promise: isOver, resolve: end } = Promise.withResolvers<null>();
     // While these run, the objects accept no call.
-    const block = (place: ShardPlace): Promise<null> =>
+    const block = (place: LaidPlace): Promise<null> =>
       runInDurableObject(shardStub(env.KEY_SHARD, place), (_instance, state) =>
         state.blockConcurrencyWhile(() => isOver),
       );

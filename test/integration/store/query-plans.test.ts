@@ -30,9 +30,11 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // As many rows as the schema has tables and indexes.
   [/^SELECT 1 FROM sqlite_schema WHERE name = /, "SCAN sqlite_schema"],
   // One row at most.
-  [/^SELECT next FROM seal$/, "SCAN seal"],
+  [/^SELECT next, at FROM seal$/, "SCAN seal"],
   // A few rows for each older layout.
   [/^SELECT name, layout, next, held FROM elders$/, "SCAN elders"],
+  // One row at most.
+  [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases"],
   // As many rows as are listed at most.
   [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
 ];
@@ -74,6 +76,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.label(id, ledger.find(id)?.expiryBucket ?? 0);
   const list = new RecordList(sql);
   list.countOpen(NOW);
+  list.lastExpiry();
   for (const section of ["open", "completed", "key"] as const) {
     const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
     list.page(query, (_id, record) => record, NOW);
@@ -98,6 +101,10 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(id, null, claim);
   ledger.save(id, ledger.find(id), null);
   if (!addresses.has("a")) addresses.add("a");
+  const aliased = freshId();
+  ledger.save(aliased, null, claim, { aliases: [freshId()] });
+  ledger.aliases.targets(freshId());
+  ledger.save(aliased, ledger.find(aliased), null);
   ledger.elders.note("shard-0-of-1", { layout: "{}", next: null, held: null });
   ledger.seal.close("{}", NOW);
   ledger.seal.heldKeys();

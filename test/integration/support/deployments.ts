@@ -36,7 +36,8 @@ export class Deployments {
     new Response(`answer ${number}`, { status: 201 });
 
   constructor() {
-    vi.stubGlobal("fetch", async (request: Request) => {
+    vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+      const request = new Request(url, init);
       const attempt = request.headers.get("Idempotency-Attempt") ?? "-";
       const body = await request.arrayBuffer();
       this.calls.push(`${attempt} ${body.byteLength}`);
@@ -128,10 +129,21 @@ export class Deployments {
   }
 }
 
-/** A namespace whose calls are seen by their paths. */
-function observed(namespace: DurableObjectNamespace, see: (path: string) => void): DurableObjectNamespace {
+/**
+ * A namespace whose calls are seen by their paths. It has jurisdictions, which local workerd lacks: as on Cloudflare, an object's
+ * name means another object in each.
+ */
+function observed(
+  namespace: DurableObjectNamespace,
+  see: (path: string) => void,
+  jurisdiction: string | null = null,
+): DurableObjectNamespace {
   return new Proxy(namespace, {
     get: (target, property) => {
+      if (property === "jurisdiction") return (name: string) => observed(namespace, see, name);
+      if (property === "idFromName" && jurisdiction !== null) {
+        return (name: string) => target.idFromName(`${jurisdiction}/${name}`);
+      }
       if (property !== "get") {
         const value: unknown = Reflect.get(target, property);
         return typeof value === "function" ? value.bind(target) : value;

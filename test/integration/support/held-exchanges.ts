@@ -83,7 +83,7 @@ export async function withExchanges(
       ledger,
       alarm,
       reachability: new HeldReachability(() => world.isReachable(), timers),
-      target: () => ({ fetch: (request: Request) => world.origin(request.url) }),
+      target: () => ({ fetch: (url: string) => world.origin(url) }),
       sync: storeSync(() => storage.sync()),
       waitUntil: (promise) => {
         state.waitUntil(promise);

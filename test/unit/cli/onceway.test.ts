@@ -22,7 +22,7 @@ describe("onceway", () => {
     expect(statSync(file).mode & 0o111).toBe(0o111);
   });
 
-  it.each(["init", "check", "try", "plan", "ls", "show", "release", "resolve", "forget", "tail"])(
+  it.each(["init", "check", "try", "plan", "ls", "show", "release", "resolve", "forget", "tail", "layouts"])(
     "%s --help names its exit codes",
     async (name) => {
       const { code, stdout, stderr } = await runOnceway([name, "--help"]);
@@ -52,6 +52,8 @@ describe("wrong usage exits with 2 and says what to write", () => {
     [["ls", "--url", "gateway"], "Write https://api.example.com."],
     [["ls", "--url", "https://gateway.invalid?x"], "no query"],
     [["ls", ...GATEWAY], "set ONCEWAY_TOKEN"],
+    [["check", "--against", "https://gateway.invalid"], "set ONCEWAY_TOKEN"],
+    [["check", "--against", "gateway"], "Write https://api.example.com."],
     [["ls", ...GATEWAY, "--token-file", "FOLDER/empty"], "FOLDER/empty holds no token"],
     [["ls", ...GATEWAY, "--token-file", "FOLDER/two-lines"], "one line of visible ASCII"],
     [["ls", ...GATEWAY, "--token-file", "FOLDER/none"], "cannot be read"],

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
-import type { RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
+import type { LayoutState, RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
+import { layoutsTable } from "../../../src/cli/layouts.ts";
 import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
 import { exchangeLine } from "../../../src/cli/tail.ts";
@@ -14,6 +15,7 @@ const ID = "0123456789abcdef".repeat(4);
 const summary: RecordSummary = {
   id: ID,
   shard: "shard-3-of-64",
+  layout: "64",
   key: "8e03978e-40d5-43e8-bc93-6894a57f9324",
   route: "/v1/payments/*",
   state: "unknown",
@@ -52,6 +54,41 @@ const detail: RecordDetail = {
 };
 
 const narrow: Look = { ...plainLook, width: 80 };
+
+const layout: LayoutState = {
+  layout: "64",
+  shards: 64,
+  jurisdiction: null,
+  left: "128",
+  next: ["128"],
+  elders: [],
+  routes: ["POST PATCH /v1/payments"],
+  objects: 64,
+  open: 0,
+  sealed: 12,
+  empty: 52,
+  keys: null,
+  inFlight: 0,
+  failed: 10_000,
+  unknown: 1,
+  atLeast: ["failed"],
+  lastExpiresAt: "2026-11-21T11:35:00.000Z",
+  mayGo: false,
+  reason: "12 objects still hold records.",
+  unreachable: [],
+};
+
+it("layoutsTable has a line of numbers for each layout, and a sentence", () => {
+  const perKey = { ...layout, layout: "per-key", objects: null, atLeast: [], lastExpiresAt: null, reason: "A\u0007." };
+  expect(layoutsTable([layout, perKey], NOW, plainLook).split("\n")).toEqual([
+    "LAYOUT   OBJECTS  OPEN  SEALED  EMPTY  IN FLIGHT  FAILED  UNKNOWN  LAST EXPIRES",
+    "64       64       0     12      52     0          10000+  1        in 3h",
+    "per-key  per key  0     12      52     0          10000   1",
+    "",
+    "64: 12 objects still hold records.",
+    "per-key: A\\u{7}.",
+  ]);
+});
 
 describe("recordsTable", () => {
   it("has one line for each record on a wide terminal, with the whole id", () => {

@@ -42,7 +42,7 @@ interface Row {
 /** The rows of the table as it stands on disk. */
 const ROWS: readonly Row[] = read("README.md")
   .split("\n")
-  .filter((line) => line.startsWith("| `"))
+  .filter((line) => /^\| `[a-z_.]+`/.test(line))
   .map((line) => {
     const [first = "", applies = "", , meaning = ""] = line.slice(2, -2).split(" | ");
     return { name: /^`([^`]+)`/.exec(first)?.[1] ?? "", default: applies, meaning };

@@ -90,6 +90,8 @@ describe("Traffic", () => {
     isolate.passed("/a", NOW);
     isolate.attempt("/b", 1);
     isolate.verdict("/b", "lost");
+    isolate.asked("/c", "here");
+    isolate.moved("/d");
     const before = isolate.numbers;
     const shard = new Traffic();
     shard.add(JSON.parse(JSON.stringify(isolate.take())), NOW);
@@ -97,6 +99,25 @@ describe("Traffic", () => {
     expect(shard.recent(-1, NOW)).toEqual([report({ outcome: "replay", originMs: null })]);
     expect(isolate.isEmpty).toBe(true);
     expect(isolate.recent(-1, NOW)).toEqual([]);
+  });
+
+  it("hands over what it has counted since, also if that is only a question or a request that moved", () => {
+    const traffic = new Traffic();
+    traffic.asked("/a", "failed");
+    traffic.moved("/b");
+    expect(traffic.takeNew()).toMatchObject([
+      { route: "/a", asks: [0, 0, 1], moved: 0 },
+      { route: "/b", asks: [0, 0, 0], moved: 1 },
+    ]);
+    expect(traffic.takeNew()).toEqual([]);
+  });
+
+  it("adds counts of code that knows no layouts", () => {
+    const traffic = new Traffic();
+    traffic.attempt("/a", 1);
+    const routes = traffic.numbers.map(({ asks: _asks, moved: _moved, ...older }) => older);
+    traffic.add({ routes, exchanges: [] }, NOW);
+    expect(traffic.numbers).toMatchObject([{ attempts: [2, 0], asks: [0, 0, 0], moved: 0 }]);
   });
 
   it("remembers the last hundred exchanges in order, between two times", () => {

@@ -1,0 +1,25 @@
+// Chooses among the records that one request may mean while the scope changes: the record of its own name, those under its names in
+// older scopes, and those that have its own name as an alias.
+
+import type { IdempotencyRecord } from "./record.ts";
+import type { EpochMs, Fingerprint, RecordId } from "./units.ts";
+
+/** A record as it stands now. */
+export interface Candidate {
+  readonly id: RecordId;
+  readonly record: IdempotencyRecord;
+}
+
+/**
+ * The record that the request means. One that may not be tried again comes before one that may: an attempt would repeat what the
+ * first has done, or may have done. A record of another request is meant only if there is no other, and then the key was reused.
+ */
+export function chooseCandidate(
+  candidates: readonly Candidate[],
+  fingerprint: Fingerprint,
+  now: EpochMs,
+): Candidate | null {
+  const same = candidates.filter(({ record }) => record.fingerprint === fingerprint);
+  const mayNotStart = same.find(({ record }) => record.state !== "failed" || record.retryFrom > now);
+  return mayNotStart ?? same[0] ?? candidates[0] ?? null;
+}

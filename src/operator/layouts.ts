@@ -1,0 +1,122 @@
+// What operators see of the layouts: how far the change from one to the next has come, and when an older one may leave the
+// configuration. Pure: counts what the shards have said.
+
+import { layoutTitle, shardCount } from "../config/layout.ts";
+import { type EpochMs, epochMs } from "../core/units.ts";
+import type { Counts } from "../shard/operator-calls.ts";
+import type { ShardAnswer } from "./ask-shards.ts";
+import type { LayoutView } from "./gateway-schema.ts";
+import { openCounts, type WithEpochTimes } from "./operator.ts";
+import type { ConfiguredLayout } from "./shards.ts";
+
+export type LayoutSummary = WithEpochTimes<LayoutView>;
+
+/** `open`: takes new keys. Both others are sealed: `empty` ones hold no record any more, so nothing of them can be forgotten. */
+export const OBJECT_STATES = ["open", "sealed", "empty"] as const;
+type ObjectState = (typeof OBJECT_STATES)[number];
+
+export function objectState({ change }: Pick<Counts, "change">): ObjectState {
+  const seal = change?.seal ?? null;
+  if (seal === null) return "open";
+  return seal.keys === 0 ? "empty" : "sealed";
+}
+
+/** In the order of `layouts`. */
+export function summarizeLayouts(
+  layouts: readonly ConfiguredLayout[],
+  asked: readonly ShardAnswer<Counts>[],
+): readonly LayoutSummary[] {
+  const configured = new Set(layouts.map(({ title }) => title));
+  const summaries: LayoutSummary[] = [];
+  for (const layout of layouts) {
+    const shards = asked.filter((shard) => shard.layout === layout.title);
+    const counted = countLayout(layout, shards);
+    summaries.push({ ...counted, ...judge(counted, configured, summaries) });
+  }
+  return summaries;
+}
+
+type Counted = Omit<LayoutSummary, "mayGo" | "reason">;
+
+function countLayout(
+  { title, layout, left, routes }: ConfiguredLayout,
+  asked: readonly ShardAnswer<Counts>[],
+): Counted {
+  const answers = asked.flatMap(({ answer }) => (answer === null ? [] : [answer]));
+  const inState = (state: ObjectState): number => answers.filter((answer) => objectState(answer) === state).length;
+  const changes = answers.flatMap(({ change }) => (change === undefined ? [] : [change]));
+  const seals = changes.flatMap(({ seal }) => (seal === null ? [] : [seal]));
+  const known = new Set(changes.flatMap(({ elders }) => elders.map(layoutTitle)));
+  return {
+    layout: title,
+    shards: layout.shards,
+    jurisdiction: layout.jurisdiction,
+    left: left === null ? null : layoutTitle(left),
+    next: [...new Set(seals.map(({ next }) => layoutTitle(next)))],
+    elders: [...known],
+    routes,
+    objects: shardCount(layout.shards),
+    open: inState("open"),
+    sealed: inState("sealed"),
+    empty: inState("empty"),
+    keys: seals.reduce<number | null>((sum, { keys }) => (sum === null || keys === null ? null : sum + keys), 0),
+    ...openCounts(answers),
+    lastExpiresAt: changes.reduce<EpochMs | null>((last, one) => latestOf(last, one.lastExpiresAt), null),
+    unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
+  };
+}
+
+/** `others`: the summaries of the layouts before this one. */
+function judge(
+  layout: Counted,
+  configured: ReadonlySet<string>,
+  others: readonly LayoutSummary[],
+): Pick<LayoutSummary, "mayGo" | "reason"> {
+  const reason = layout.left === null ? inForceReason(layout) : reasonToStay(layout, configured, others);
+  return reason === null
+    ? { mayGo: true, reason: "Sealed and empty: take it out of previous_shards." }
+    : { mayGo: false, reason };
+}
+
+function inForceReason({ layout, next, objects }: Counted): string {
+  if (objects === null) return "In force: new keys begin here. Its objects, one for each key, cannot be counted.";
+  if (next.length === 0) return "In force: new keys begin here.";
+  return (
+    `In force, but objects of it were left for ${next.join(" and ")}, where their new keys begin: ` +
+    `a layout that was left is never entered again. Go back to shards = ${next[0]}, with ${layout} in previous_shards.`
+  );
+}
+
+/** `null`: the layout may go. */
+function reasonToStay(
+  { layout, left, next, elders, objects, open, sealed, unreachable }: Counted,
+  configured: ReadonlySet<string>,
+  others: readonly LayoutSummary[],
+): string | null {
+  if (objects === null) {
+    return "Its objects, one for each key, cannot be counted: take it out when the longest retention has passed since the last deployment in which it was in force.";
+  }
+  const strange = next.filter((title) => !configured.has(title));
+  if (strange.length > 0) {
+    return `Left for ${strange.join(" and ")}, which the configuration does not list: append it to previous_shards.`;
+  }
+  if (open > 0 && left !== null && elders.includes(left)) {
+    return `It was left for ${left}, and ${left} for it: write another number for shards, with both in previous_shards.`;
+  }
+  if (open > 0) {
+    return `${objectsText(open)} that nobody has asked yet may still take new keys: close the layout, or wait.`;
+  }
+  if (sealed > 0) return `${objectsText(sealed)} still ${sealed === 1 ? "holds" : "hold"} records.`;
+  if (unreachable.length > 0) return `${objectsText(unreachable.length)} did not answer: ask again.`;
+  const sender = others.find((other) => other.left !== null && !other.mayGo && other.next.includes(layout));
+  return sender === undefined ? null : `Sealed and empty, but ${sender.layout} was left for it, and has to go first.`;
+}
+
+function objectsText(count: number): string {
+  return count === 1 ? "1 object" : `${count} objects`;
+}
+
+function latestOf(one: EpochMs | null, other: EpochMs | null): EpochMs | null {
+  if (one === null || other === null) return one ?? other;
+  return epochMs(Math.max(one, other));
+}

@@ -1,0 +1,139 @@
+// What operators are told of the layouts, from what the shards have said: how far a change is, and when an older layout may go.
+
+import { describe, expect, it } from "vitest";
+import { type Layout, layoutTitle } from "../../../src/config/layout.ts";
+import { epochMs } from "../../../src/core/units.ts";
+import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
+import { type LayoutSummary, summarizeLayouts } from "../../../src/operator/layouts.ts";
+import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
+import type { Counts } from "../../../src/shard/operator-calls.ts";
+
+const NONE = { inFlight: 0, failed: 0, unknown: 0, atLeast: [], bytes: 4096 } as const;
+
+function layoutOf(shards: Layout["shards"]): Layout {
+  return { shards, jurisdiction: null, locationHint: null };
+}
+
+function configured(shards: Layout["shards"], left: Layout["shards"] | null = null): ConfiguredLayout {
+  const layout = layoutOf(shards);
+  return { title: layoutTitle(layout), layout, left: left === null ? null : layoutOf(left), routes: ["POST /a"] };
+}
+
+function open(counts: Partial<Counts> = {}, elders: readonly Layout[] = []): Counts {
+  return { ...NONE, change: { seal: null, lastExpiresAt: null, elders }, ...counts };
+}
+
+function sealedFor(next: Layout["shards"], keys: number | null, expires: number | null = null): Counts {
+  const seal = { next: layoutOf(next), at: epochMs(1), keys };
+  return { ...NONE, change: { seal, lastExpiresAt: expires === null ? null : epochMs(expires), elders: [] } };
+}
+
+/** The objects of a layout; `null` did not answer. */
+function asked(layout: string, ...all: readonly (Counts | null)[]): readonly ShardAnswer<Counts>[] {
+  return all.map((counts, number) => ({ shard: `shard-${number}-of-${layout}`, layout, answer: counts }));
+}
+
+function summaryOf(
+  title: string,
+  layouts: readonly ConfiguredLayout[],
+  ...shards: readonly (readonly ShardAnswer<Counts>[])[]
+): LayoutSummary {
+  const summary = summarizeLayouts(layouts, shards.flat()).find(({ layout }) => layout === title);
+  if (summary === undefined) throw new Error(`no ${title}`);
+  return summary;
+}
+
+const CHANGE = [configured(3), configured(2, 3)];
+const NEW = asked("3", open(), open(), open());
+
+describe("an older layout", () => {
+  it("may go when every object is sealed and empty", () => {
+    expect(summaryOf("2", CHANGE, NEW, asked("2", sealedFor(3, 0), sealedFor(3, 0)))).toMatchObject({
+      objects: 2,
+      open: 0,
+      sealed: 0,
+      empty: 2,
+      keys: 0,
+      left: "3",
+      next: ["3"],
+      mayGo: true,
+      reason: "Sealed and empty: take it out of previous_shards.",
+    });
+  });
+
+  it("adds up what its objects hold", () => {
+    const counts = { ...sealedFor(3, 2, 70), inFlight: 1, failed: 2, unknown: 3, atLeast: ["failed"] as const };
+    expect(summaryOf("2", CHANGE, NEW, asked("2", counts, sealedFor(3, 5, 90)))).toMatchObject({
+      sealed: 2,
+      keys: 7,
+      inFlight: 1,
+      failed: 2,
+      unknown: 3,
+      atLeast: ["failed"],
+      lastExpiresAt: 90,
+    });
+    expect(summaryOf("2", CHANGE, NEW, asked("2", counts, sealedFor(3, null)))).toMatchObject({ keys: null });
+  });
+
+  const stays: readonly (readonly [why: string, old: readonly (Counts | null)[], reason: string])[] = [
+    ["an object holds records", [sealedFor(3, 0), sealedFor(3, 1)], "1 object still holds records."],
+    ["objects hold more than they list", [sealedFor(3, null), sealedFor(3, 1)], "2 objects still hold records."],
+    [
+      "an object is open, although it is empty",
+      [sealedFor(3, 0), open()],
+      "1 object that nobody has asked yet may still take new keys: close the layout, or wait.",
+    ],
+    ["an object's code knows no layouts", [sealedFor(3, 0), { ...NONE }], "1 object that nobody has asked yet may"],
+    ["an object does not answer", [sealedFor(3, 0), null], "1 object did not answer: ask again."],
+    [
+      "an object is sealed for a layout that is not listed",
+      [sealedFor(3, 0), sealedFor(4, 0)],
+      "Left for 4, which the configuration does not list: append it to previous_shards.",
+    ],
+    [
+      "an object follows the layout that follows it",
+      [sealedFor(3, 0), open({}, [layoutOf(3)])],
+      "It was left for 3, and 3 for it: write another number for shards, with both in previous_shards.",
+    ],
+  ];
+  it.each(stays)("has to stay while %s", (_why, old, reason) => {
+    const summary = summaryOf("2", CHANGE, NEW, asked("2", ...old));
+    expect(summary.mayGo).toBe(false);
+    expect(summary.reason).toContain(reason);
+  });
+
+  it("has to stay while an older one sends its keys there", () => {
+    const layouts = [configured(4), configured(2, 4), configured(3, 4)];
+    const third = asked("3", sealedFor(4, 0));
+    expect(summaryOf("3", layouts, asked("2", sealedFor(3, 1)), third)).toMatchObject({
+      mayGo: false,
+      reason: "Sealed and empty, but 2 was left for it, and has to go first.",
+    });
+    expect(summaryOf("3", layouts, asked("2", sealedFor(3, 0)), third)).toMatchObject({ mayGo: true });
+  });
+
+  it("with an object for each key cannot be counted", () => {
+    const summary = summaryOf("per-key", [configured(3), configured("per-key", 3)], NEW);
+    expect(summary).toMatchObject({ objects: null, mayGo: false });
+    expect(summary.reason).toContain("cannot be counted");
+  });
+});
+
+describe("a layout in force", () => {
+  it("says so, and which older layouts its objects know", () => {
+    const knowing = asked("3", open({}, [layoutOf(2), layoutOf(1)]), open({}, [layoutOf(2)]), open());
+    expect(summaryOf("3", CHANGE, knowing)).toMatchObject({
+      left: null,
+      open: 3,
+      elders: ["2", "1"],
+      mayGo: false,
+      reason: "In force: new keys begin here.",
+    });
+  });
+
+  it("says when it was left for another one, after the configuration was rolled back", () => {
+    expect(summaryOf("3", [configured(3)], asked("3", sealedFor(6, 1), open(), open())).reason).toContain(
+      "objects of it were left for 6",
+    );
+  });
+});
