@@ -37,6 +37,7 @@ export async function exploreWith(
   interleavings: number,
   seed: number,
   progress: (done: number) => void,
+  mostBroken = MOST_BROKEN,
 ): Promise<Exploration> {
   const uninstall = install();
   const counts = new Map<string, number>();
@@ -45,7 +46,7 @@ export async function exploreWith(
   let steps = 0;
   let done = 0;
   try {
-    while (done < interleavings && broken.length < MOST_BROKEN) {
+    while (done < interleavings && broken.length < mostBroken) {
       const one = await run(seedOf(seed, done), counts);
       done += 1;
       steps += one.steps;

@@ -1,7 +1,7 @@
 // One interleaving with several layouts from its seed: takes random steps, checks the rules after each, and in the end expects
 // that every deployment is answered and that nothing is left.
 
-import { type Exploration, exploreWith } from "../explore.ts";
+import { type Exploration, exploreWith, type Run } from "../explore.ts";
 import type { Interleaving } from "../interleaving.ts";
 import { follow, install } from "../platform.ts";
 import { Random, SequenceHash } from "../random.ts";
@@ -18,6 +18,17 @@ export function exploreLayouts(
 ): Promise<Exploration> {
   const disks = new DiskPools();
   return exploreWith((one, counts) => runInterleaving(one, disks, counts), interleavings, seed, progress);
+}
+
+/** Explores until the first violation. */
+export function findViolation(
+  interleavings: number,
+  seed: number,
+  olderCode: "every" | "some" = "some",
+): Promise<Exploration> {
+  const disks = new DiskPools();
+  const run: Run = (one, counts) => runInterleaving(one, disks, counts, () => undefined, olderCode);
+  return exploreWith(run, interleavings, seed, () => undefined, 1);
 }
 
 /** Repeats one interleaving and traces every step. */
@@ -45,9 +56,10 @@ async function runInterleaving(
   pools: DiskPools,
   counts: Map<string, number>,
   trace: (what: string) => void = () => undefined,
+  olderCode: "every" | "some" = "some",
 ): Promise<Interleaving> {
   const random = new Random(seed);
-  const plan = drawPlan(random);
+  const plan = drawPlan(random, olderCode);
   const names = plan.deployments.map(({ name }) => name);
   trace(`unknown = "${plan.unknown}", ${plan.keys.length} key(s), deployments ${names.join(" and ")}`);
   const world = new World(plan, pools.with(plan.hasTriggers), trace);

@@ -106,10 +106,11 @@ export interface Plan {
   readonly weights: Readonly<Record<Kind, number>>;
 }
 
-export function drawPlan(random: Random): Plan {
+/** `olderCode`: whether objects run older code in every interleaving or in some. */
+export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): Plan {
   const some = (...of: readonly number[]): number => random.of(of);
   const { deployments, isContradiction } = random.of(SETTINGS);
-  const hasOlderCode = random.oneIn(12);
+  const hasOlderCode = random.oneIn(12) || olderCode === "every";
   const hasTriggers = hasOlderCode || random.oneIn(16);
   const first = random.below(KEYS.length);
   const keys = [...KEYS.slice(first), ...KEYS.slice(0, first)].slice(0, some(1, 1, 1, 2, 3));
