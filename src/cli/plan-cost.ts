@@ -11,8 +11,8 @@ export const REPLAY_SECONDS = 0.002;
 /** The default of `lock`. */
 export const LOCK_SECONDS = 40;
 
-/** Records that an alarm erases where there are many: ERASE_SLICE of src/shard/due-work.ts. */
-const ERASE_SLICE = 500;
+/** Rows that an alarm erases where there are many: ERASE_ROWS of src/shard/store/bodies.ts. */
+const ERASE_ROWS = 100;
 
 /** What the headers of a response are taken to need. */
 const HEAD_BYTES = 200;
@@ -139,15 +139,15 @@ export function replayUsage(): Usage {
   return usageOf(COUNTS.replayAmongBuckets, REPLAY_SECONDS);
 }
 
-/** Per record: its rows, and its share of an alarm that erases a whole slice. */
+/** Per record: its rows, and its share of alarms that erase whole slices. */
 function erasure(responseBytes: number): Usage {
   const chunks = chunksOf(responseBytes);
+  const alarms = Math.max((1 + chunks) / ERASE_ROWS, chunks === 0 ? 0 : responseBytes / ERASE_BYTES);
   return {
     ...NO_USAGE,
-    objectRequests: 1 / ERASE_SLICE,
+    objectRequests: alarms,
     // A body that is erased slice by slice is noted when its record goes, and the note is erased with its last chunk.
-    rowsWritten:
-      COUNTS.erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE + chunks + (responseBytes > ERASE_BYTES ? 2 : 0),
+    rowsWritten: COUNTS.erased.rowsWritten / ERASED_AT_ONCE + alarms + chunks + (responseBytes > ERASE_BYTES ? 2 : 0),
     rowsRead: COUNTS.erased.rowsRead / ERASED_AT_ONCE,
   };
 }

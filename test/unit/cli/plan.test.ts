@@ -81,9 +81,9 @@ describe("a month", () => {
     const active = 10 * (1 - Math.exp(-3.1)) + 50 * 0.002;
     const expected = [
       ["workerRequest", 2 * firsts, 10e6, 0.3e-6],
-      ["objectRequest", firsts * (1 + alarms + 1 / 500) + firsts, 1e6, 0.15e-6],
+      ["objectRequest", firsts * (1 + alarms + 1 / 100) + firsts, 1e6, 0.15e-6],
       // Claim and answer, two for each alarm, the erasure with its share of an alarm.
-      ["rowWritten", firsts * (2 + 2 * alarms + 1 + 1 / 500), 50e6, 1e-6],
+      ["rowWritten", firsts * (2 + 2 * alarms + 1 + 1 / 100), 50e6, 1e-6],
       ["rowRead", firsts * (11 + 2.11) + firsts * 11, 25e9, 0.001e-6],
       ["gigabyteSecond", active * 0.128 * seconds, 400_000, 12.5e-6],
       ["gigabyteMonth", 0.041, 5, 0.2],
@@ -110,7 +110,7 @@ describe("one key", () => {
   it("writes the rows that the gateway is counted to write, also for a large response", () => {
     const busy = { perSecond: 1e9, shards: 1, originSeconds: 0.1 };
     const rows = (responseBytes: number): number => firstUsage({ ...busy, responseBytes }).rowsWritten;
-    const alarmOfErasing = 1 / 500;
+    const alarmOfErasing = 1 / 100;
     expect(rows(300)).toBeCloseTo(COUNTS.first.rowsWritten + 1 + alarmOfErasing, 6);
     const large = COUNTS.firstLarge.rowsWritten + COUNTS.erasedLarge.rowsWritten;
     expect([4000, 200_000].map(rows)).toEqual([large, large].map((sum) => expect.closeTo(sum + alarmOfErasing, 6)));

@@ -51,6 +51,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
     ledger,
     alarm,
     reachability: REACHABILITY,
+    askElder: () => Promise.reject(new Error("no elder")),
     target: () => null,
     sync: () => Promise.resolve(),
     waitUntil,
