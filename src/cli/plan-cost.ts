@@ -11,13 +11,15 @@ export const REPLAY_SECONDS = 0.002;
 /** The default of `lock`. */
 export const LOCK_SECONDS = 40;
 
-/** Records that an alarm erases where there are many: ERASE_SLICE of src/shard/due-work.ts. */
-const ERASE_SLICE = 500;
+/** Rows that an alarm erases where there are many: ERASE_ROWS of src/shard/store/bodies.ts. */
+const ERASE_ROWS = 100;
 
 /** The largest response, head included, in its record's row: IN_ROW_BYTES of src/shard/store/response-rows.ts. */
 const IN_ROW_BYTES = 512;
 /** A larger one is in rows of this size beside it: CHUNK_BYTES of src/shard/store/bodies.ts. */
 const CHUNK_BYTES = 256 * 1024;
+/** What an alarm erases of bodies in chunks: ERASE_BYTES of the same file. */
+const ERASE_BYTES = 1 << 20;
 /** A response's status and headers, as they are stored. */
 const HEAD_BYTES = 112;
 
@@ -134,12 +136,15 @@ export function replayUsage(): Usage {
   return usageOf(COUNTS.replayAmongBuckets, REPLAY_SECONDS);
 }
 
-/** Per record: its rows, and its share of an alarm that erases a whole slice. */
+/** Per record: its rows, and its share of alarms that erase whole slices. */
 function erasure(responseBytes: number): Usage {
+  const chunks = chunksOf(responseBytes);
+  const alarms = Math.max((1 + chunks) / ERASE_ROWS, chunks === 0 ? 0 : responseBytes / ERASE_BYTES);
   return {
     ...NO_USAGE,
-    objectRequests: 1 / ERASE_SLICE,
-    rowsWritten: COUNTS.erased.rowsWritten / ERASED_AT_ONCE + 1 / ERASE_SLICE + chunksOf(responseBytes),
+    objectRequests: alarms,
+    // A body that is erased slice by slice is noted when its record goes, and the note is erased with its last chunk.
+    rowsWritten: COUNTS.erased.rowsWritten / ERASED_AT_ONCE + alarms + chunks + (responseBytes > ERASE_BYTES ? 2 : 0),
     rowsRead: COUNTS.erased.rowsRead / ERASED_AT_ONCE,
   };
 }

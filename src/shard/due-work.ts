@@ -5,10 +5,8 @@
 import { epochMs, type EpochMs } from "../core/units.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Exchanges } from "./exchanges.ts";
+import { ERASE_ROWS } from "./store/bodies.ts";
 import type { Ledger } from "./store/ledger.ts";
-
-/** Records erased in one turn: few enough that no request waits long behind it (measured: test/bench/README.md). */
-const ERASE_SLICE = 500;
 
 /** The pause after the alarm's work has failed. */
 const ALARM_RETRY_MS = 5000;
@@ -28,7 +26,7 @@ export function doDueWork(
 ): void {
   const tasks = [
     () => ledger.bodies.eraseSome(),
-    () => ledger.expired.erase(now, ERASE_SLICE),
+    () => ledger.expired.erase(now, ERASE_ROWS),
     () => waitUntil(ledger.remote.eraseOne().catch(logFailure)),
     () => exchanges.meetDeadlines(now),
   ];

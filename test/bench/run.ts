@@ -83,6 +83,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--short] [--only BYTES] [--tmpfs] [--json FILE]",
     run: () => import("./records/erase.ts"),
   },
+  slices: {
+    measures: "how long one turn of the alarm erases, by the size of the bodies",
+    options: "[--records N] [--tmpfs]",
+    run: () => import(beside("records/loader/slices.ts")),
+  },
   alarm: {
     measures: "what an alarm costs with 10,000 attempts in flight",
     run: () => import(beside("records/loader/alarm.ts")),

@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { IdempotencyRecord, Started, Unknown } from "../../../src/core/record.ts";
 import { epochMs, recordId, type RecordId } from "../../../src/core/units.ts";
 import { LOCKS_AT_ONCE } from "../../../src/shard/exchanges.ts";
+import { ERASE_ROWS } from "../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { completed, freshId, policy, response, started } from "../support/records.ts";
 import { again, headOf, LOCK_MS, messageOf, ShardBench } from "../support/shard-bench.ts";
@@ -208,8 +209,8 @@ describe("a question that is not answered", () => {
     const shard = new LeftShard();
     const old = completed(started(epochMs(0)), epochMs(0));
     const due = [freshId(), waiting(Date.now() - 1), "/a", questionAt("/a")] as const;
-    await shard.leave([...Array.from({ length: 1200 }, () => [freshId(), old] as const), due]);
-    for (const left of [700, 200, 0]) {
+    await shard.leave([...Array.from({ length: 2.5 * ERASE_ROWS }, () => [freshId(), old] as const), due]);
+    for (const left of [1.5 * ERASE_ROWS, 0.5 * ERASE_ROWS, 0]) {
       // The alarm returns although the origin has not answered.
       await shard.alarm();
       expect(await shard.countOf("completed")).toBe(left);

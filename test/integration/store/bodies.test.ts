@@ -230,7 +230,7 @@ describe("one slice of erasing", () => {
       const { bodies } = store.ledger;
       const held = bodies.lend();
       bodies.append(held, 0, new Uint8Array(1));
-      for (let count = 0; count < 100; count += 1) {
+      for (let count = 0; count < ERASE_ROWS / 2; count += 1) {
         const body = bodies.lend();
         bodies.append(body, 0, new Uint8Array(1));
         bodies.release(body);

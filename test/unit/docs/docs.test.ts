@@ -182,6 +182,9 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],
   "npm run simulate": { notRun: "takes minutes; the test below runs a hundred interleavings" },
   "npm run simulate -- --interleavings 100000 --seed 1": { notRun: "the same" },
+  "npm run simulate -- --layouts --interleavings 100000 --seed 1": {
+    notRun: "takes minutes; test/simulation/layouts/layouts.test.ts runs 1,500 interleavings",
+  },
   "npx onceway plan --rps 2000 --origin-ms 300 --response 4kB --retention 24h": [
     "test/unit/cli/plan.test.ts",
     "runOnceway(ARGUMENTS)",

@@ -9,12 +9,13 @@ export class FileStorage {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
 
-  /** `isLikeObject`: with the small cache that a Durable Object has. */
+  /** `isLikeObject`: with the small cache and the careful commits of a Durable Object. */
   constructor(file: string, { isLikeObject = false } = {}) {
     this.#database = new DatabaseSync(file);
     this.#statements = new Statements(this.#database);
-    // A killed process loses nothing; only a machine that stops would.
-    this.#database.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = ${isLikeObject ? -2000 : -262_144}`);
+    // Otherwise a killed process loses nothing; only a machine that stops would.
+    const like = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -2000";
+    this.#database.exec(isLikeObject ? like : "PRAGMA synchronous = OFF; PRAGMA cache_size = -262144");
   }
 
   get ledgerStorage(): LedgerStorage {

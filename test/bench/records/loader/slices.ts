@@ -1,0 +1,92 @@
+// How long one turn of the alarm erases: the shard's own ledger in this process, over a file with the settings of a Durable Object's.
+// A turn is timed with its commit.
+// `npm run bench -- slices [--records N] [--tmpfs]`
+
+import { hash, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Completed } from "../../../../src/core/record.ts";
+import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../../src/core/units.ts";
+import { CHUNK_BYTES, ERASE_ROWS } from "../../../../src/shard/store/bodies.ts";
+import { Ledger } from "../../../../src/shard/store/ledger.ts";
+import { headText, type StoredBody } from "../../../../src/shard/store/response-rows.ts";
+import { grouped } from "../../../support/progress.ts";
+import { withFolder } from "../folder.ts";
+import { FileStorage } from "./file-storage.ts";
+
+const { values: options } = parseArgs({
+  options: { records: { type: "string", default: "100000" }, tmpfs: { type: "boolean", default: false } },
+});
+
+/** The size of the bodies, and of how many times fewer there are. */
+const SIZES = [
+  [100, 1],
+  [2_000, 5],
+  [20_000, 20],
+  [200_000, 50],
+  [5_000_000, 1000],
+] as const;
+
+const RETENTION_MS = durationMs(86_400_000);
+const HEADERS = [["content-type", "application/json"]] as const;
+const AT_ONCE = 1000;
+
+function expired(number: number): Completed {
+  const expiresAt = epochMs(1_700_000_000_000);
+  const completedAt = epochMs(expiresAt - RETENTION_MS);
+  const attempt = { id: attemptId(randomUUID()), number: 1, startedAt: completedAt, lockedUntil: completedAt };
+  const policy = { unknown: "hold", lockMs: durationMs(40_000), retentionMs: RETENTION_MS } as const;
+  const print = fingerprint(hash("sha256", `print-${number}`));
+  return { state: "completed", fingerprint: print, attempt, policy, status: 201, kept: true, completedAt, expiresAt };
+}
+
+function bodyIn(ledger: Ledger, size: number): StoredBody {
+  if (size <= CHUNK_BYTES) return { kind: "inline", bytes: new Uint8Array(size).fill(1) };
+  const body = ledger.bodies.allot();
+  const count = Math.ceil(size / CHUNK_BYTES);
+  for (let chunk = 0; chunk < count; chunk += 1) {
+    const bytes = new Uint8Array(Math.min(CHUNK_BYTES, size - chunk * CHUNK_BYTES)).fill(1);
+    ledger.bodies.append(body, chunk, bytes, chunk === 0 ? headText({ headers: HEADERS }) : null);
+  }
+  return { kind: "chunks", body, count, size };
+}
+
+function measure(file: string, size: number, count: number): void {
+  const loader = new FileStorage(file);
+  const source = new Ledger(loader.ledgerStorage);
+  for (let at = 0; at < count; at += AT_ONCE) {
+    loader.transaction(() => {
+      for (let number = at; number < Math.min(count, at + AT_ONCE); number += 1) {
+        const response = { status: 201, statusText: "", headers: HEADERS, body: bodyIn(source, size) };
+        source.save(recordId(hash("sha256", String(number))), null, expired(number), { response });
+      }
+    });
+  }
+  loader.close();
+  const storage = new FileStorage(file, { isLikeObject: true });
+  const ledger = new Ledger(storage.ledgerStorage);
+  const work: number[] = [];
+  const turns: number[] = [];
+  for (let hasMore = true; hasMore;) {
+    const begun = performance.now();
+    storage.transaction(() => {
+      ledger.bodies.eraseSome();
+      hasMore = ledger.expired.erase(epochMs(Date.now()), ERASE_ROWS) > 0 || ledger.bodies.hasErasable();
+      work.push(performance.now() - begun);
+    });
+    turns.push(performance.now() - begun);
+  }
+  storage.close();
+  const at = (times: readonly number[], share: number): string =>
+    (times.toSorted((one, other) => one - other)[Math.floor((times.length - 1) * share)] ?? Number.NaN).toFixed(1);
+  const cell = (times: readonly number[]): string => [0.5, 0.99, 1].map((share) => at(times, share)).join(" / ");
+  console.log(`| ${grouped(size)} | ${grouped(count)} | ${grouped(turns.length)} | ${cell(work)} | ${cell(turns)} |`);
+}
+
+console.log("Milliseconds: median / 99 % / longest.\n");
+console.log("| bytes of a body | records | turns | work | with its commit |\n| --- | --- | --- | --- | --- |");
+for (const [size, fewer] of SIZES) {
+  await withFolder(options.tmpfs, async (folder) => {
+    measure(join(folder, "shard.sqlite"), size, Math.ceil(Number(options.records) / fewer));
+  });
+}
