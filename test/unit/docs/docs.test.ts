@@ -207,6 +207,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- operator": TAKES_LONG,
   "npm run bench -- console": TAKES_LONG,
   "npm run bench -- growth": TAKES_LONG,
+  "npm run bench -- slices": TAKES_LONG,
   "npm run bench -- erase": TAKES_LONG,
   "npm run bench -- rows": TAKES_LONG,
   "npm run bench -- alarm": TAKES_LONG,
