@@ -12,7 +12,7 @@ import { ByteBudget } from "./byte-budget.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
-import { declaredLength } from "./headers.ts";
+import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import {
@@ -43,10 +43,10 @@ export type ReadExchange =
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
 
 export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {
-  const { request, url, route } = intent;
-  const scope = readScope(request.headers, hostForScope(url, request.headers, route), route.scope);
+  const { headers, url, route } = intent;
+  const scope = readScope(headers, hostForScope(url, headers, route), route.scope);
   if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
-  const body = await readBody(request, route);
+  const body = await readBody(intent);
   switch (body.kind) {
     case "broken":
       return refuse({ code: "request-invalid", reason: "The request's body broke off or is malformed." });
@@ -65,10 +65,10 @@ function refuse(problem: ClientProblem, unread: BodyReader | null = null): ReadE
 type ReadBody = BoundedBody | { readonly kind: "broken" } | { readonly kind: "too-large"; readonly rest: BodyReader };
 
 /** Reads a body as far as it may be held. Where the route compares no bodies they only flow through, so any size is good. */
-async function readBody(request: Request, route: Route): Promise<ReadBody> {
+async function readBody({ request, headers, route }: ExchangeIntent): Promise<ReadBody> {
   const limitBytes = route.fingerprint.body === "none" ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
-  const length = declaredLength(request.headers);
-  if (request.body !== null && length !== null && length > limitBytes) {
+  const length = declaredLength(headers);
+  if (length !== null && length > limitBytes && request.body !== null) {
     return { kind: "too-large", rest: new ByteReader(request.body) };
   }
   const bound = Math.min(WHOLE_BODY_BYTES, limitBytes);
@@ -85,12 +85,12 @@ async function exchangeOf(
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
 ): Promise<ExchangeRequest> {
-  const { request, url, route, key } = intent;
+  const { request, headers, url, route, key } = intent;
   const parts: FingerprintParts = {
     method: request.method,
     path: url.pathname,
     query: url.search,
-    headers: route.fingerprint.headers.map((name) => request.headers.get(name)),
+    headers: route.fingerprint.headers.map((name) => headers.get(name)),
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const { own, elders } = route.layouts;
@@ -116,11 +116,12 @@ async function exchangeOf(
         attemptId: attemptId(crypto.randomUUID()),
         fingerprint,
         sameBytes: route.fingerprint.body === "bytes",
-        upload: body.kind === "whole" ? null : uploadOf(request, route, parts),
-        lastEventId: lastEventId(request.headers.get("last-event-id")),
+        upload: body.kind === "whole" ? null : uploadOf(headers, route, parts),
+        isCached: false,
+        lastEventId: lastEventId(headers.get("last-event-id")),
       },
       rules: rulesFor(route, verification),
-      call: originCall(intent, trace),
+      call: originCall(intent, trace, bytes.byteLength > 0),
       verification,
       telemetry: { log, serverTiming, trace },
       layout: own,
@@ -153,7 +154,7 @@ export function namedElders(layouts: readonly Layout[], namesIn: NamesIn): Promi
   return Promise.all(layouts.map(async (layout) => ({ layout, recordIds: await namesIn(layout) })));
 }
 
-function uploadOf({ headers }: Request, { fingerprint, maxRequestBodyBytes }: Route, parts: FingerprintParts): Upload {
+function uploadOf(headers: HeadersView, { fingerprint, maxRequestBodyBytes }: Route, parts: FingerprintParts): Upload {
   return {
     fingerprintParts: fingerprint.body === "none" ? null : parts,
     length: declaredLength(headers),

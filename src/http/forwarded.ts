@@ -3,7 +3,7 @@
 // front of the gateway stay. `X-Forwarded-For` is never changed, because the gateway knows no client address.
 
 import type { Route } from "../config/resolved.ts";
-import type { HeaderPairs } from "./headers.ts";
+import type { HeaderPairs, HeadersView } from "./headers.ts";
 
 /** This header says the same in another format (RFC 7239), and frameworks that support it prefer it. */
 const FORWARDED = "forwarded";
@@ -27,7 +27,7 @@ function imitations(name: string): readonly string[] {
 }
 
 /** `trusts`: a proxy in front of the gateway sets or removes these headers, so their values can be trusted. */
-export function forwardedFor(url: URL, headers: Headers, trusts: boolean): ForwardedHeaders {
+export function forwardedFor(url: URL, headers: HeadersView, trusts: boolean): ForwardedHeaders {
   const set: HeaderPairs = [
     [HOST, url.host],
     [PROTO, url.protocol.slice(0, -1)],
@@ -39,7 +39,7 @@ export function forwardedFor(url: URL, headers: Headers, trusts: boolean): Forwa
  * The host that separates callers (`scope = ["host"]`): the one that the origin sees. An origin with a URL sees it only in
  * `X-Forwarded-Host`. A binding and the zone's own origin also see the host of the request's URL, so both count there.
  */
-export function hostForScope(url: URL, headers: Headers, { origin, trustForwarded }: Route): string {
+export function hostForScope(url: URL, headers: HeadersView, { origin, trustForwarded }: Route): string {
   const forwarded = trustForwarded ? headers.get(HOST) : null;
   if (forwarded === null || forwarded === url.host) return url.host;
   return origin.kind === "url" ? forwarded : `${url.host} ${forwarded}`;

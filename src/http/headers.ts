@@ -3,6 +3,42 @@
 
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
+/** Headers to look at: the runtime's, or a snapshot. */
+export interface HeadersView {
+  /** The values of all lines of this name, whatever its case; `null` if there is none. */
+  get(name: string): string | null;
+  has(name: string): boolean;
+  [Symbol.iterator](): Iterator<[name: string, value: string]>;
+}
+
+/** A request's headers, read once: to ask the runtime for one costs as much as to read all of them from here. */
+export class HeaderSnapshot implements HeadersView {
+  readonly #pairs: readonly [string, string][];
+  /** By lower-case name. */
+  readonly #values = new Map<string, string>();
+
+  constructor(headers: Iterable<[string, string]>) {
+    this.#pairs = [...headers];
+    for (const [name, value] of this.#pairs) {
+      const lower = name.toLowerCase();
+      const before = this.#values.get(lower);
+      this.#values.set(lower, before === undefined ? value : `${before}, ${value}`);
+    }
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(name.toLowerCase()) ?? null;
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name.toLowerCase());
+  }
+
+  [Symbol.iterator](): Iterator<[string, string]> {
+    return this.#pairs[Symbol.iterator]();
+  }
+}
+
 /** Tells the origin the attempt's number. A client's header of this name is dropped. */
 export const ATTEMPT_HEADER = "idempotency-attempt";
 
@@ -40,7 +76,7 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
-function endToEnd(headers: Headers, isDropped: (name: string) => boolean): HeaderPairs {
+function endToEnd(headers: HeadersView, isDropped: (name: string) => boolean): HeaderPairs {
   const pairs: [string, string][] = [];
   for (const [name, value] of headers) {
     const lower = name.toLowerCase();
@@ -49,7 +85,7 @@ function endToEnd(headers: Headers, isDropped: (name: string) => boolean): Heade
   return pairs;
 }
 
-function namedByConnection(headers: Headers): ReadonlySet<string> {
+function namedByConnection(headers: HeadersView): ReadonlySet<string> {
   const value = headers.get("connection");
   return new Set(value === null ? [] : value.split(",").map((name) => name.trim().toLowerCase()));
 }
@@ -83,7 +119,7 @@ function dashed(name: string): string {
  * in `own` go even if `Connection` names them, because the gateway's decisions depend on them. Imitations of any of these, of
  * headers that proxies set, and of the request's other headers do not go (see `isImitation`).
  */
-export function requestHeaders(headers: Headers, drop: ReadonlySet<string>, own: ReadonlySet<string>): HeaderPairs {
+export function requestHeaders(headers: HeadersView, drop: ReadonlySet<string>, own: ReadonlySet<string>): HeaderPairs {
   const named = namedByConnection(headers);
   return endToEnd(headers, (name) => {
     if (drop.has(name) || name === ATTEMPT_HEADER) return true;
@@ -96,7 +132,7 @@ export function requestHeaders(headers: Headers, drop: ReadonlySet<string>, own:
  * Whether a CGI-style server would confuse the header with another one: with the attempt's number, one that `isKnown`, one that
  * proxies set, or a real header of the request. `name` is in lower case.
  */
-export function isImitation(name: string, headers: Headers, isKnown: (name: string) => boolean): boolean {
+export function isImitation(name: string, headers: HeadersView, isKnown: (name: string) => boolean): boolean {
   const meant = dashed(name);
   if (meant === name) return false;
   if (meant === ATTEMPT_HEADER || HOP_BY_HOP.has(meant) || isKnown(meant)) return true;
@@ -123,7 +159,7 @@ export function responseHeaders(headers: Headers): HeaderPairs {
 }
 
 /** What `Content-Length` says; `null` where there is none, or no number. The sender may have more or fewer bytes. */
-export function declaredLength(headers: Headers): number | null {
+export function declaredLength(headers: HeadersView): number | null {
   const value = headers.get("content-length");
   return value !== null && /^\d+$/.test(value) ? Number(value) : null;
 }

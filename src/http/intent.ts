@@ -5,7 +5,7 @@
 import type { Config, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../core/problem.ts";
 import { routeFinder } from "./find-route.ts";
-import { ECHO_HEADER } from "./headers.ts";
+import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostname } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
 import { hasLooped } from "./origin.ts";
@@ -32,7 +32,7 @@ export type Intent =
 export interface RefusedExchange {
   readonly kind: "refuse-exchange";
   readonly problem: ClientProblem;
-  readonly request: Request;
+  readonly headers: HeadersView;
   readonly route: Route;
 }
 
@@ -40,6 +40,8 @@ export interface RefusedExchange {
 export interface ExchangeIntent {
   readonly kind: "exchange";
   readonly request: Request;
+  /** The request's. */
+  readonly headers: HeadersView;
   readonly url: URL;
   readonly route: Route;
   readonly key: IdempotencyKey;
@@ -77,17 +79,18 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
 /** What a route makes of a request that it protects. */
 function protectedIntent(passing: PassThroughRequest, route: Route): Intent {
   const { request, url } = passing;
-  const key = parseKey(request.headers, route.headers, route.keyFormat);
+  const headers = new HeaderSnapshot(request.headers);
+  const key = parseKey(headers, route.headers, route.keyFormat);
   switch (key.kind) {
     case "absent": {
       if (route.key === "optional") return { kind: "pass", passing, route: route.path };
       const problem = { code: "key-missing", header: route.headers[0] ?? ECHO_HEADER } as const;
-      return { kind: "refuse-exchange", problem, request, route };
+      return { kind: "refuse-exchange", problem, headers, route };
     }
     case "invalid":
-      return { kind: "refuse-exchange", problem: { code: "key-invalid", reason: key.reason }, request, route };
+      return { kind: "refuse-exchange", problem: { code: "key-invalid", reason: key.reason }, headers, route };
     case "key":
-      return { kind: "exchange", request, url, route, key };
+      return { kind: "exchange", request, headers, url, route, key };
   }
 }
 

@@ -2,6 +2,7 @@
 // the same value without quotes, which is what the SDKs send. Both forms name the same record.
 
 import { parseItem } from "structured-headers";
+import type { HeadersView } from "./headers.ts";
 
 export interface KeyFormat {
   /** A regular expression that the whole key must match; `null` if any key is valid. */
@@ -34,7 +35,7 @@ const MAX_VALUE_LENGTH = 4096;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /** Reads the key from the first of the headers `names` that the request has. All others of them must carry the same key. */
-export function parseKey(headers: Headers, names: readonly string[], format: KeyFormat): ParsedKey {
+export function parseKey(headers: HeadersView, names: readonly string[], format: KeyFormat): ParsedKey {
   let found: Extract<ParsedKey, { kind: "key" }> | null = null;
   for (const header of names) {
     const raw = headers.get(header);

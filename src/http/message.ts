@@ -88,6 +88,8 @@ export interface RequestFacts {
   readonly sameBytes: boolean;
   /** `null` when the whole body is in the message; then `fingerprint` covers it. */
   readonly upload: Upload | null;
+  /** Whether the Worker caches the answer if it is a small replay (replay-cache.ts). */
+  readonly isCached: boolean;
   /** The last event of a stream that the client has seen (HTML standard, section 9.2.4). */
   readonly lastEventId: string | null;
 }
@@ -131,8 +133,11 @@ export interface Message<Head> {
   readonly body: Uint8Array;
 }
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
 export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
-  const json = new TextEncoder().encode(JSON.stringify(head));
+  const json = encoder.encode(JSON.stringify(head));
   const bytes = new Uint8Array(LENGTH_BYTES + json.byteLength + body.byteLength);
   new DataView(bytes.buffer).setUint32(0, json.byteLength);
   bytes.set(json, LENGTH_BYTES);
@@ -144,6 +149,6 @@ export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
 export function decodeMessage<Head>(bytes: Uint8Array): Message<Head> {
   const headBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
   const bodyAt = LENGTH_BYTES + headBytes;
-  const head: Head = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
+  const head: Head = JSON.parse(decoder.decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
   return { head, body: bytes.subarray(bodyAt) };
 }

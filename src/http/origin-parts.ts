@@ -14,14 +14,15 @@ import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 /** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
 const MAX_VERIFICATION_MS = 30_000;
 
-export function originCall(intent: ExchangeIntent, trace: Trace | null): OriginCall {
+/** `hasBytes`: the request certainly has a body. Otherwise it is asked, which costs a wrapper of the runtime. */
+export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes: boolean): OriginCall {
   const { request, url, route } = intent;
   return {
     origin: route.origin,
     method: request.method,
     url: originUrl(route.origin, url),
     headers: forwardedHeaders(intent, trace),
-    hasBody: request.body !== null,
+    hasBody: hasBytes || request.body !== null,
   };
 }
 
@@ -50,7 +51,7 @@ export function verificationOf(intent: ExchangeIntent): Verification | null {
 }
 
 /** All but `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
-function forwardedHeaders({ request: { headers }, url, route, key }: ExchangeIntent, trace: Trace | null): HeaderPairs {
+function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: Trace | null): HeaderPairs {
   const { forwardKey, origin } = route;
   const forwarded = forwardedFor(url, headers, route.trustForwarded);
   const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));

@@ -3,6 +3,7 @@
 // on Cloudflare. The mark is in CDN-Loop (RFC 8586), which proxies have to leave alone.
 
 import type { Origin } from "../config/resolved.ts";
+import type { HeadersView } from "./headers.ts";
 
 /**
  * The origin's base, then the request's path and query as the runtime gives them (it resolves dot segments and more: src/http/README.md,
@@ -27,7 +28,7 @@ export function hasLooped(origin: Origin, headers: Headers): boolean {
 }
 
 /** The value of `CDN-Loop` on its way to the origin; `null` where no mark is needed. */
-export function loopMark(origin: Origin, headers: Headers): string | null {
+export function loopMark(origin: Origin, headers: HeadersView): string | null {
   if (origin.kind !== "zone") return null;
   const before = headers.get(LOOP_HEADER);
   return before === null ? MARK : `${before}, ${MARK}`;

@@ -63,10 +63,16 @@ async function answer(
   const asked = request.rest === null && lastEventId === null ? { recordId, fingerprint, echo } : null;
   const known = asked === null ? null : replays.find(asked, Date.now());
   if (known !== null) return reporter.finish(span, known, "replay");
-  const response = await callShard(route, request);
+  const isCached = asked !== null && replays.isAskedAgain(recordId);
+  const response = await callShard(route, isCached ? toCache(request) : request);
   if (response !== null) return asked === null ? response : replays.keep(response, asked, Date.now());
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
+}
+
+function toCache(exchangeRequest: ExchangeRequest): ExchangeRequest {
+  const { head } = exchangeRequest;
+  return { ...exchangeRequest, head: { ...head, request: { ...head.request, isCached: true } } };
 }
 
 /** Whether the body can still go elsewhere: a stream that has been read, or bytes that a shard has taken, cannot. */
@@ -75,11 +81,11 @@ function canSendBody({ rest, body: { buffer } }: ExchangeRequest): boolean {
 }
 
 function beginSpan(
-  { request, route }: Pick<ExchangeIntent, "request" | "route">,
+  { headers, route }: Pick<ExchangeIntent, "headers" | "route">,
   reporter: ExchangeReporter,
 ): ExchangeSpan {
   const { path, log, serverTiming } = route;
-  const trace = parseTraceparent(request.headers.get(TRACEPARENT_HEADER));
+  const trace = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   return reporter.begin({ route: path, recordId: null, telemetry: { log, serverTiming, trace } });
 }
 

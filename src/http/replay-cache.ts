@@ -1,5 +1,6 @@
-// Caches the replays that this isolate sent recently, so that a client that retries often costs no call to a shard. A completed
-// record never changes until it expires (G2), so its replay does not change either. A replay whose record an operator
+// Caches the replays that this isolate sends again and again, so that a client that retries often costs no call to a shard. Most
+// replays are sent once, and reading one to cache it costs more than passing it on, so only a record that has been asked for lately
+// is cached. A completed record never changes until it expires (G2), so its replay does not change either. A replay whose record an operator
 // erases leaves this cache within `MAX_AGE_MS`.
 
 import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, headersOf, REPLAYED_HEADER, SMALL_HEADER } from "./headers.ts";
@@ -39,7 +40,12 @@ const OVERHEAD_BYTES = 512;
 
 const MAX_AGE_MS = 30_000;
 
+/** How many records are noted as asked for, twice: the latest ones, and those before them. */
+const MAX_ASKED = 2048;
+
 export class ReplayCache {
+  #asked = new Set<string>();
+  #askedBefore: ReadonlySet<string> = new Set();
   /** In the order of their last use, the oldest first. */
   readonly #replays = new Map<string, CachedReplay>();
   #bytes = 0;
@@ -55,6 +61,17 @@ export class ReplayCache {
     }
     this.#replays.set(recordId, found);
     return answer(found, echo);
+  }
+
+  /** Notes that a record is asked for. Returns whether it was asked for lately. */
+  isAskedAgain(recordId: string): boolean {
+    const isAgain = this.#asked.has(recordId) || this.#askedBefore.has(recordId);
+    this.#asked.add(recordId);
+    if (this.#asked.size >= MAX_ASKED) {
+      this.#askedBefore = this.#asked;
+      this.#asked = new Set();
+    }
+    return isAgain;
   }
 
   /** Returns a shard's response for the client, and caches it if it is a small replay. */

@@ -1,4 +1,5 @@
 import { type ScopePart, scopePartName } from "../config/scope-part.ts";
+import type { HeadersView } from "./headers.ts";
 // Reads the scope of a request's key: the values of the parts that identify the caller, as the route names them. They are
 // only digested, so the scope stores no credential (a question to the origin does, until its attempt is settled). A missing part
 // is a value of its own, so all anonymous callers share one scope, and no caller with a credential is in it. A part that is
@@ -20,7 +21,7 @@ export type Scope = { readonly values: ScopeValues } | { readonly problem: strin
  * `host` is the host that the origin sees (see `hostForScope`). Each part's name is a value too, so that a cookie and a header
  * with the same value differ.
  */
-export function readScope(headers: Headers, host: string, parts: readonly ScopePart[]): Scope {
+export function readScope(headers: HeadersView, host: string, parts: readonly ScopePart[]): Scope {
   const values: (string | null)[] = [];
   for (const part of parts) {
     const name = scopePartName(part);
@@ -47,7 +48,7 @@ const REPLACEMENT = "\ufffd";
 
 const AMBIGUOUS = Symbol("ambiguous");
 
-function readPart(headers: Headers, host: string, part: ScopePart): string | null | typeof AMBIGUOUS {
+function readPart(headers: HeadersView, host: string, part: ScopePart): string | null | typeof AMBIGUOUS {
   switch (part.kind) {
     case "header":
       return headers.get(part.name);

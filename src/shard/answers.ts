@@ -100,8 +100,8 @@ export async function replay(
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
-function small(body: StoredBody, { request: { upload, lastEventId } }: ExchangeHead): HeaderPairs {
-  const isSmall = body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
+function small(body: StoredBody, { request: { upload, lastEventId, isCached } }: ExchangeHead): HeaderPairs {
+  const isSmall = isCached && body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
 

@@ -52,6 +52,11 @@ export class AttemptsInFlight {
     this.#inDoubt.get(id)?.cutOff(now);
   }
 
+  /** The same for all of them, before this object says which keys it still has: the records of attempts in doubt may have expired. */
+  cutOffAll(now: EpochMs): void {
+    for (const attempt of this.#inDoubt.values()) attempt.cutOff(now);
+  }
+
   /** The record has the attempt's verdict, so all waiters are woken. Only its current readers get the rest of its answer. */
   settled(id: RecordId, { attempt, waiters }: AttemptInFlight, answerFor: AnswerFor | null): void {
     this.#remove(id, attempt);

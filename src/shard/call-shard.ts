@@ -21,6 +21,7 @@ import {
   UPLOAD_2_URL,
   UPLOAD_URL,
 } from "../http/message.ts";
+import type { Jurisdiction } from "../config/words.ts";
 import type { CallShard } from "../http/protect.ts";
 import { placeOf, type ShardPlace } from "./shard-place.ts";
 
@@ -173,5 +174,25 @@ export function shardStub(
   { name, jurisdiction, locationHint }: ShardPlace,
 ): DurableObjectStub {
   const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
-  return namespace.get(namespace.idFromName(name), locationHint === null ? {} : { locationHint });
+  return namespace.get(idOf(everywhere, namespace, name, jurisdiction), locationHint === null ? {} : { locationHint });
+}
+
+/** By jurisdiction and name. To make an id from a name takes a keyed digest. */
+const ids = new WeakMap<DurableObjectNamespace, Map<string, DurableObjectId>>();
+
+/** Enough for all shards, unless each key has its own. */
+const MAX_IDS = 1024;
+
+function idOf(
+  everywhere: DurableObjectNamespace,
+  namespace: DurableObjectNamespace,
+  name: string,
+  jurisdiction: Jurisdiction | null,
+): DurableObjectId {
+  const known = ids.get(everywhere) ?? new Map<string, DurableObjectId>();
+  ids.set(everywhere, known);
+  const place = `${jurisdiction} ${name}`;
+  const id = known.get(place) ?? namespace.idFromName(name);
+  if (known.size < MAX_IDS) known.set(place, id);
+  return id;
 }

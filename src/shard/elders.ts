@@ -4,9 +4,10 @@
 
 import { type Layout, layoutName } from "../config/layout.ts";
 import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
-import { epochMs, keyHashOf, type RecordId } from "../core/units.ts";
+import { type EpochMs, epochMs, keyHashOf, type RecordId } from "../core/units.ts";
 import type { AbsentWord, ElderAnswer, ElderQuestion, Hop, Located } from "../http/hops.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import type { AskAnswer } from "../traffic/route-counters.ts";
@@ -50,6 +51,7 @@ const AT_HOME: Homing = { home: OWN, other: null, elders: [], absent: [] };
 export class Elders {
   readonly #ledger: Ledger;
   readonly #steps: RecordSteps;
+  readonly #attempts: AttemptsInFlight;
   readonly #ask: AskElder;
   readonly #reporter: ExchangeReporter;
   /** Layouts by their stored texts. */
@@ -58,9 +60,10 @@ export class Elders {
   readonly #asking = new Map<string, number>();
   #list: { readonly at: number; readonly held: readonly string[] | null } | null = null;
 
-  constructor({ ledger, steps, askElder, reporter }: ElderPorts) {
+  constructor({ ledger, steps, attempts, askElder, reporter }: ElderPorts) {
     this.#ledger = ledger;
     this.#steps = steps;
+    this.#attempts = attempts;
     this.#ask = askElder;
     this.#reporter = reporter;
   }
@@ -222,8 +225,10 @@ export class Elders {
   }
 
   /** A list that is older than the rows names keys that have gone since, never too few. */
-  #held(now: number): readonly string[] | null {
+  #held(now: EpochMs): readonly string[] | null {
     if (this.#list === null || Math.abs(now - this.#list.at) >= LIST_MS) {
+      // Of a key that is not listed, another object may start an attempt.
+      this.#attempts.cutOffAll(now);
       this.#list = { at: now, held: this.#ledger.seal.heldKeys() };
     }
     return this.#list.held;
@@ -255,6 +260,7 @@ function otherIn(home: Home, sealedFor: Layout | null, elders: readonly KeyElder
 export interface ElderPorts {
   readonly ledger: Ledger;
   readonly steps: RecordSteps;
+  readonly attempts: AttemptsInFlight;
   readonly askElder: AskElder;
   readonly reporter: ExchangeReporter;
 }

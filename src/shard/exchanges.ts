@@ -39,7 +39,7 @@ export class Exchanges {
     };
     const questions = new Questions({ ...ports, ask: (id, policy, own) => verify(id, policy, own, verification) });
     const room = new WaitingRoom(ports.timers);
-    this.elders = new Elders({ ...ports, steps: this.steps });
+    this.elders = new Elders({ ...ports, attempts, steps: this.steps });
     const { steps, elders } = this;
     this.#shared = { ...ports, attempts, steps, elders, questions, room, offsets: new EventOffsets() };
   }

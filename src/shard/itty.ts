@@ -19,9 +19,9 @@ export function ittyDurable(): IttyDurableClass {
 /** The prefix of the URLs that itty-durable's stub calls. Only this file makes such requests. */
 const CALL_PREFIX = "https://itty-durable/do/call/";
 
-/** Whether a request calls one of `methods`. The base class has others (`destroy` …) that must not be called remotely. */
-export function isOperatorCall(request: Request, methods: readonly string[]): boolean {
-  return methods.some((method) => request.url === CALL_PREFIX + method);
+/** The URLs that call `methods`. The base class has others (`destroy` …) that must not be called remotely. */
+export function operatorCallUrls(methods: readonly string[]): ReadonlySet<string> {
+  return new Set(methods.map((method) => CALL_PREFIX + method));
 }
 
 /** The methods of `T` as they are called remotely: each returns a promise of its result. */

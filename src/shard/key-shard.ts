@@ -27,7 +27,7 @@ import { bindingIn } from "./bindings.ts";
 import { doDueWork } from "./due-work.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchanges.ts";
-import { isOperatorCall, ittyDurable } from "./itty.ts";
+import { ittyDurable, operatorCallUrls } from "./itty.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
 import { shardStub } from "./call-shard.ts";
@@ -51,7 +51,7 @@ import { receive } from "./body/upload.ts";
 const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that operators call; no other method can be called from outside the object. */
-const OPERATOR_CALLS = [
+const OPERATOR_CALLS = operatorCallUrls([
   "list",
   "inspect",
   "counts",
@@ -61,7 +61,7 @@ const OPERATOR_CALLS = [
   "traffic",
   "sessions",
   "endSessions",
-];
+]);
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: Origins = new Map();
@@ -110,15 +110,16 @@ export class KeyShard extends ittyDurable() {
   }
 
   override async fetch(request: Request): Promise<Response> {
-    if (isOperatorCall(request, OPERATOR_CALLS)) return super.fetch(request);
-    const response = await this.#exchange(request);
+    const { url } = request;
+    if (OPERATOR_CALLS.has(url)) return super.fetch(request);
+    const response = await this.#exchange(url, request);
     // When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here.
     if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
     return response;
   }
 
-  async #exchange(request: Request): Promise<Response> {
-    switch (request.url) {
+  async #exchange(url: string, request: Request): Promise<Response> {
+    switch (url) {
       case EXCHANGE_URL:
       case EXCHANGE_2_URL: {
         const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));

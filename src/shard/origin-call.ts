@@ -89,7 +89,7 @@ export async function callOrigin(
   // Only the call may be in this block: every exception in it counts as a broken call.
   let response;
   try {
-    response = await target.fetch(requestOf(call, deadline), OPTIONS);
+    response = await target.fetch(call.url, partsOf(call, deadline));
   } catch (error) {
     return broken(error);
   }
@@ -147,17 +147,19 @@ function originResponse(
   };
 }
 
-/** Redirects are results and never followed; bodies keep their content coding. */
-const OPTIONS = { redirect: "manual", encodeResponseBody: "manual" } as const;
-
-function requestOf({ method, url, headers, body }: OriginRequest, deadline: Deadline): Request {
-  return new Request(url, {
+/**
+ * Parts and no `Request`, which the runtime would copy. Redirects are results and never followed; bodies keep their content
+ * coding.
+ */
+function partsOf({ method, headers, body }: OriginRequest, deadline: Deadline): RequestInit {
+  return {
     method,
     headers: headersOf(headers),
     signal: deadline.signal,
     redirect: "manual",
+    encodeResponseBody: "manual",
     ...(body === null ? {} : { body: body.open(() => deadline.abort()) }),
-  });
+  };
 }
 
 /** `Transfer-Encoding` overrides the declared length (RFC 9112, section 6.3), and more than 2^53 bytes cannot be counted. */

@@ -82,6 +82,8 @@ export class RecordSteps {
 
   /** Whether there is a record. One that has expired is erased in this turn, because its absence has to last (store/seal.ts). */
   holds(id: RecordId, now: EpochMs): boolean {
+    // Also when the record has gone already: another object may begin the key after that.
+    this.#ports.attempts.cutOff(id, now);
     const policy = this.#ports.ledger.find(id)?.record.policy;
     return policy !== undefined && this.take(id, { type: "ask" }, policy, now).reply.type === "here";
   }

@@ -2,7 +2,7 @@
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 export interface Origin {
@@ -16,17 +16,25 @@ export async function startOrigin(): Promise<Origin> {
   return { url: String(url), stop: () => child.disconnect() };
 }
 
-/** Linux counts processor time in hundredths of a second (proc(5), USER_HZ). */
-const TICK_MICROSECONDS = 10_000;
-
 /** The processor time that the processes have taken so far, in user and in system mode. */
 export function processorMicroseconds(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + ticksOf(pid) * TICK_MICROSECONDS, 0);
+  return pids.reduce((sum, pid) => sum + nanosecondsOf(pid) / 1000, 0);
 }
 
-function ticksOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name, in parentheses, may have spaces. After it, utime and stime are the 12th and the 13th.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(fields[11]) + Number(fields[12]);
+/**
+ * By the scheduler's own account of each thread. The ticks in /proc/PID/stat are samples, a hundred a second, which makes them a
+ * tenth wrong over three seconds.
+ */
+function nanosecondsOf(pid: number): number {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  return tasks.reduce((sum, task) => sum + Number(readSchedstat(pid, task).split(" ")[0]), 0);
+}
+
+/** Empty for a thread that has ended since. */
+function readSchedstat(pid: number, task: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8");
+  } catch {
+    return "";
+  }
 }

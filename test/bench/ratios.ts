@@ -9,6 +9,8 @@ export const RATIOS: readonly RatioOf[] = [
   { name: "first_vs_straight", of: "first", to: "straight", ...MANY },
   { name: "first_vs_floor", of: "first", to: "floor", ...MANY },
   { name: "first_cpu_vs_floor", of: "first", to: "floor", ...MANY, metric: "microsecondsPerRequest", atMost: 1.5 },
+  { name: "replay_cold_cpu_vs_straight", of: "replay cold", to: "straight", ...MANY, metric: "microsecondsPerRequest" },
+  { name: "first_cpu_vs_straight", of: "first", to: "straight", ...MANY, metric: "microsecondsPerRequest" },
   { name: "first_p50_vs_floor", of: "first", to: "floor", metric: "p50Ms", connections: 1, atMost: 1.35 },
   { name: "replay_hot_vs_straight", of: "replay hot", to: "straight", ...MANY, atLeast: 0.8 },
   { name: "replay_cold_vs_straight", of: "replay cold", to: "straight", ...MANY, atLeast: 0.55 },

@@ -56,6 +56,21 @@ export async function runRounds(
   return samples;
 }
 
+/** All variants at once in each round. */
+export async function measureAtOnce(variants: readonly Variant[], plan: Plan): Promise<readonly Sample[]> {
+  const { connections, rounds, seconds, warmUpSeconds } = plan;
+  const progress = new Progress(`${variants.length} at once`, rounds, { unit: "rounds" });
+  const samples: Sample[] = [];
+  for (let round = warmUpSeconds > 0 ? 0 : 1; round <= rounds; round += 1) {
+    const length = round === 0 ? warmUpSeconds : seconds;
+    const all = await Promise.all(variants.map((one) => measure(one, connections, round, length)));
+    progress.show(round, "");
+    if (round > 0) samples.push(...all);
+  }
+  progress.end();
+  return samples;
+}
+
 /** Where the next run over known keys goes on: a key comes again only when all others have had their turn. */
 const nextKeys = new Map<Variant, number>();
 

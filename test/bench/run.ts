@@ -24,6 +24,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N] [--warm-up N]",
     run: () => import("./ladder.ts"),
   },
+  versus: {
+    measures: "* processor time, with all contestants under load at the same time; DIR is another checkout",
+    options: "[--only NAME,NAME] [--beside DIR] [--rounds N] [--seconds N] [--warm-up N] [--connections N] [--keys N]",
+    run: () => import("./versus.ts"),
+  },
   cores: {
     measures: "* two processes behind HAProxy against one, on this machine's cores",
     options: "[--rounds N] [--seconds N] [--warm-up SECONDS]",

@@ -35,6 +35,8 @@ export interface SceneOptions {
   readonly isChosen: (name: string) => boolean;
   /** The folder of another checkout, whose gateway runs beside this one; `null`: none. */
   readonly beside: string | null;
+  /** Whether each variant of a gateway has a process of its own, so that all can run at once. */
+  readonly areApart?: boolean;
 }
 
 const HOT_KEYS = 100;
@@ -52,7 +54,7 @@ export const COLD = "replay cold";
 export const BEFORE = " before";
 
 export async function startScene(options: SceneOptions): Promise<Scene> {
-  const { originUrl, stateDir, withPeers, isChosen, beside } = options;
+  const { originUrl, stateDir, coldKeys, withPeers, isChosen, beside, areApart } = options;
   const stops: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
     for (const one of stops.toReversed()) await one();
@@ -66,14 +68,21 @@ export async function startScene(options: SceneOptions): Promise<Scene> {
     stops.push(() => gateway.stop());
     return { url: gateway.url, pids: [findProcess(gateway.pid, "workerd")] };
   };
-  const ours = async (name: string, suffix: string, main?: string): Promise<readonly Variant[]> => {
-    const all = gatewayVariants(options).filter((one) => isChosen(one.name));
+  const gateway = async (name: string, all: readonly Requests[], main?: string): Promise<readonly Variant[]> => {
     if (all.length === 0) return [];
     const process = await worker(name, { IDEMPOTENCY: { origin: originUrl, shards: 64 }, ROUTES }, main);
+    // Those that a variant of hot keys replays, and those of the cold one.
     await fill(process.url, "/v1/payments", "hot", HOT_KEYS);
-    if (isChosen(COLD)) await fill(process.url, "/v1/payments", "cold", options.coldKeys);
-    if (isChosen("conflict")) stops.push(holdKeys(process.url));
-    return all.map((one) => variant(one.name + suffix, process, one));
+    if (all.some(({ keys }) => keys === coldKeys)) await fill(process.url, "/v1/payments", "cold", coldKeys);
+    if (all.some(({ keys }) => keys === HELD_KEYS)) stops.push(holdKeys(process.url));
+    return all.map((one) => variant(one.name, process, one));
+  };
+  const ours = async (folder: string, suffix: string, main?: string): Promise<readonly Variant[]> => {
+    const all = gatewayVariants(options).filter(({ name }) => isChosen(name));
+    const groups = areApart === true ? all.map((one) => [one]) : [all];
+    const variants: Variant[] = [];
+    for (const [at, group] of groups.entries()) variants.push(...(await gateway(`${folder}-${at}`, group, main)));
+    return variants.map((one) => variant(one.name + suffix, one, one));
   };
   const alone = async (name: string, vars: object, main?: string): Promise<readonly Variant[]> =>
     isChosen(name) ? [variant(name, await worker(name, vars, main))] : [];
@@ -120,7 +129,7 @@ type Process = Pick<Variant, "url" | "pids">;
 
 function variant(name: string, process: Process, more: Partial<Variant> = {}): Variant {
   const firsts = { path: "/v1/payments", keys: "new", prefix: null, body: BODY } as const;
-  return { ...firsts, succeeds: true, leastConnections: 1, ...more, name, ...process };
+  return { ...firsts, succeeds: true, leastConnections: 1, ...more, ...process, name };
 }
 
 /** Keys whose first request the origin never answers, so that each further one is a conflict. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -5,6 +6,7 @@ import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/uni
 import { digest } from "../../src/http/digest.ts";
 import { canonicalJson } from "../../src/http/canonical-json.ts";
 import { type FingerprintParts, fingerprintRequest } from "../../src/http/fingerprint.ts";
+import { HeaderSnapshot } from "../../src/http/headers.ts";
 import { parseKey } from "../../src/http/key.ts";
 import { decodeMessage, encodeMessage } from "../../src/http/message.ts";
 import { pathForms, plainestPath } from "../../src/http/path.ts";
@@ -12,7 +14,46 @@ import { finish } from "../support/slices.ts";
 
 const part = fc.option(fc.oneof(fc.string({ maxLength: 4 }), fc.uint8Array({ maxLength: 4 })));
 
+const headerName = fc.constantFrom("Accept", "accept", "X-One", "x-one", "Cookie", "x_one", "X-Empty");
+const headerValue = fc.string({ unit: fc.constantFrom("a", "B", ",", ";", "=", " ", "é"), maxLength: 6 });
+
+describe("a snapshot of headers", () => {
+  it("answers like the headers themselves", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(headerName, headerValue), { maxLength: 6 }), headerName, (pairs, name) => {
+        const headers = new Headers(pairs);
+        const snapshot = new HeaderSnapshot(headers);
+        expect([...snapshot]).toEqual([...headers]);
+        expect(snapshot.get(name)).toBe(headers.get(name));
+        expect(snapshot.has(name)).toBe(headers.has(name));
+      }),
+    );
+  });
+
+  it("joins lines that the runtime shows one by one", () => {
+    const lines: [string, string][] = [
+      ["x-one", "a"],
+      ["X-One", "b"],
+    ];
+    expect(new HeaderSnapshot(lines).get("X-ONE")).toBe("a, b");
+  });
+});
+
 describe("digest", () => {
+  it("is that of each part behind its length, whatever alphabet a text is in", async () => {
+    const texts = fc.string({ unit: fc.constantFrom("a", "~", "é", "漢", "🙂", "\ud800"), maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(texts, { maxLength: 4 }), async (parts) => {
+        const bytes = parts.flatMap((text) => {
+          const encoded = new TextEncoder().encode(text);
+          return [0, 0, 0, encoded.byteLength, ...encoded];
+        });
+        const hash = createHash("sha256").update(new Uint8Array(bytes));
+        expect(await digest(parts)).toBe(hash.digest("hex"));
+      }),
+    );
+  });
+
   it("is the same only for the same parts: no part moves across a boundary", async () => {
     const plain = (parts: readonly (string | Uint8Array | null)[]): string =>
       JSON.stringify(

@@ -81,6 +81,15 @@ export class AnswerRules {
     }
   }
 
+  /** An object replays a result, which is that of the record's last attempt. */
+  replays(record: string, { body }: PlainResponse): void {
+    const last = this.#facts.of(record).at(-1);
+    const text = typeof body === "string" ? body : body instanceof Uint8Array ? new TextDecoder().decode(body) : "";
+    if (text !== "" && last !== undefined && attemptIn(text) !== last.id) {
+      this.#rules.broken("G2", `${text} is replayed, but ${last.id} has started since`);
+    }
+  }
+
   /** A client has got a whole result. */
   hearsResult({ name, record, fingerprint }: Asked, status: number, text: string): void {
     const attempt = this.#facts.attempts.get(attemptIn(text));

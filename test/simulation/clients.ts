@@ -31,7 +31,7 @@ export type Duplicate = ExchangeHead["rules"]["duplicate"];
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
-  plan: Plan,
+  plan: Pick<Plan, "unknown" | "keptBytes" | "streams">,
   record: string,
   print: string,
   attempt: string,
@@ -47,6 +47,7 @@ export function headFor(
       fingerprint: fingerprint(print),
       sameBytes: true,
       upload: null,
+      isCached: false,
       lastEventId: null,
     },
     rules: {

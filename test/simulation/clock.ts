@@ -1,10 +1,16 @@
 // Virtual time: it stands still until a step moves it, and a due timer waits until a step fires it. So a timer may fire
 // late, as in a busy runtime, and the clock may go back a little, as clocks of machines do.
 
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** Whose code runs: its timers end with it. */
+export const owners = new AsyncLocalStorage<object>();
+
 export interface Timer {
   dueMs: number;
   readonly periodMs: number | null;
   readonly fire: () => void;
+  readonly owner: object | undefined;
 }
 
 export class Clock {
@@ -32,7 +38,7 @@ export class Clock {
   }
 
   set(fire: () => void, delayMs: number, repeats: boolean): Timer {
-    const timer = { dueMs: this.nowMs + delayMs, periodMs: repeats ? delayMs : null, fire };
+    const timer = { dueMs: this.nowMs + delayMs, periodMs: repeats ? delayMs : null, fire, owner: owners.getStore() };
     this.#timers.push(timer);
     return timer;
   }
@@ -45,6 +51,11 @@ export class Clock {
   /** Removes all timers: they end with the object that set them. */
   clearAll(): void {
     this.#timers = [];
+  }
+
+  /** Removes the timers that this owner's code has set. */
+  clearOf(owner: object): void {
+    this.#timers = this.#timers.filter((timer) => timer.owner !== owner);
   }
 
   /** How many timers are set. */
@@ -64,7 +75,8 @@ export class Clock {
     if (timer.periodMs === null) this.clear(timer);
     else timer.dueMs = this.nowMs + timer.periodMs;
     try {
-      timer.fire();
+      if (timer.owner === undefined) timer.fire();
+      else owners.run(timer.owner, timer.fire);
     } catch {
       // The runtime logs it and goes on.
     }

@@ -22,11 +22,19 @@ export class Disk {
   /** Whether a write has failed. Then the gateway may repeat more than otherwise. */
   hasFailed = false;
 
-  constructor() {
+  readonly #hasTriggers: boolean;
+  /** Whether anything has been written about a change of the layout. */
+  #hasTransition = false;
+
+  /** Without triggers it takes no notice of them, so that what they forbid has to be avoided by those who write. */
+  constructor(hasTriggers = true) {
+    this.#hasTriggers = hasTriggers;
     this.#database.exec("BEGIN");
   }
 
   exec(query: string, values: readonly Value[]): Cursor {
+    if (!this.#hasTriggers && query.startsWith("CREATE TRIGGER")) return cursor([], 0);
+    if (query.startsWith("INSERT INTO seal") || query.startsWith("INSERT INTO elders")) this.#hasTransition = true;
     const statement = this.statement(query);
     if (isQuery(query)) return cursor(statement.all(...bound(values)), 0);
     if (this.isFull && (query.startsWith("INSERT") || query.startsWith("UPDATE"))) {
@@ -88,11 +96,23 @@ export class Disk {
     this.crash();
     this.refusedAtMs = 0;
     for (const table of ["records", "chunks", "discarded", "remote"]) this.statement(`DELETE FROM ${table}`).run();
+    this.#endTransition();
     this.setAlarm(null);
     this.commit();
     this.written = 0;
     this.durable = 0;
     this.hasFailed = false;
+  }
+
+  /** The tables of a change of the layout are empty; where there are triggers, these and the tables are gone, as in a new object. */
+  #endTransition(): void {
+    if (!this.#hasTransition) return;
+    this.#hasTransition = false;
+    const found = this.statement("SELECT name FROM sqlite_schema WHERE name IN ('seal', 'elders', 'aliases')").all();
+    for (const { name } of found) {
+      this.#database.exec(this.#hasTriggers ? `DROP TABLE ${String(name)}` : `DELETE FROM ${String(name)}`);
+    }
+    if (this.#hasTriggers) this.#database.exec("DROP TRIGGER IF EXISTS sealed");
   }
 
   /** A statement that the simulation itself runs. */

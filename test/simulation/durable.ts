@@ -50,6 +50,14 @@ export function claimedBy(disk: Disk, record: string): string | null {
   return row === undefined ? null : String(row["attempt_id"]);
 }
 
+/** The attempt that holds a record of this key now: its record's name begins with the key. */
+export function claimedIn(disk: Disk, key: string): string | null {
+  const query =
+    "SELECT attempt_id FROM records WHERE bucket = 0 AND substr(id, 1, length(?1)) = ?1 AND state = 'started'";
+  const [row] = disk.statement(query).all(key);
+  return row === undefined ? null : String(row["attempt_id"]);
+}
+
 /** The uploads to the bucket that the gateway has noted. */
 export function notedUploads(disk: Disk): readonly string[] {
   const rows = disk.statement("SELECT upload_id FROM remote WHERE upload_id IS NOT NULL").all();

@@ -1,40 +1,53 @@
 // Runs many interleavings, one after the other, and counts what happened.
 
-import { Disk } from "./disk.ts";
 import { type Interleaving, runInterleaving } from "./interleaving.ts";
-import { ALL_EXTRAS, type Extras, type Kind } from "./plan.ts";
+import { ALL_EXTRAS, type Extras } from "./plan.ts";
 import { install } from "./platform.ts";
 import { seedOf } from "./random.ts";
-import { Shard } from "./shard.ts";
+import { freshDisk } from "./shard.ts";
 
 export interface Exploration {
   readonly interleavings: number;
   /** How many differ in their choices from all others. */
   readonly distinct: number;
   readonly steps: number;
-  readonly counts: ReadonlyMap<Kind, number>;
+  readonly counts: ReadonlyMap<string, number>;
   readonly broken: readonly Interleaving[];
 }
 
 /** A few broken interleavings are enough to find a defect. */
 const MOST_BROKEN = 5;
 
-export async function explore(
+/** Runs one interleaving from its seed, and counts its steps by kind. */
+export type Run = (seed: number, counts: Map<string, number>) => Promise<Interleaving>;
+
+export function explore(
   interleavings: number,
   seed: number,
   progress: (done: number) => void = () => undefined,
   extras: Extras = ALL_EXTRAS,
 ): Promise<Exploration> {
+  const disk = freshDisk();
+  const run: Run = (one, counts) => runInterleaving(one, disk, counts, extras);
+  return exploreWith(run, interleavings, seed, progress);
+}
+
+export async function exploreWith(
+  run: Run,
+  interleavings: number,
+  seed: number,
+  progress: (done: number) => void,
+  mostBroken = MOST_BROKEN,
+): Promise<Exploration> {
   const uninstall = install();
-  const counts = new Map<Kind, number>();
+  const counts = new Map<string, number>();
   const hashes = new Set<number>();
   const broken: Interleaving[] = [];
   let steps = 0;
   let done = 0;
   try {
-    const disk = freshDisk();
-    while (done < interleavings && broken.length < MOST_BROKEN) {
-      const one = await runInterleaving(seedOf(seed, done), disk, counts, extras);
+    while (done < interleavings && broken.length < mostBroken) {
+      const one = await run(seedOf(seed, done), counts);
       done += 1;
       steps += one.steps;
       hashes.add(one.hash);
@@ -59,13 +72,4 @@ export async function replay(
   } finally {
     uninstall();
   }
-}
-
-/** A disk with the gateway's tables, all empty. */
-function freshDisk(): Disk {
-  const disk = new Disk();
-  const nobody = new Shard({ disk, bucket: null, target: () => null, sync: () => Promise.resolve() });
-  nobody.die();
-  disk.commit();
-  return disk;
 }

@@ -1,11 +1,15 @@
 // What an outside observer knows about the attempts: when each began, what the origin answered, and what is durable. The
 // rules use these facts and never the gateway's own view.
 
+import type { ExchangeHead } from "../../src/http/message.ts";
 import type { DurableRow } from "./durable.ts";
+import { LOCK_MS } from "./plan.ts";
 
 export interface AttemptFacts {
   readonly id: string;
   readonly record: string;
+  /** The object that runs it. */
+  readonly object: string;
   readonly fingerprint: string;
   readonly startedAtMs: number;
   /** The end of its lock: at least one lock after the start, or later if the ledger durably says so. */
@@ -41,6 +45,40 @@ export interface AttemptFacts {
   completedUntilMs: number | null;
 }
 
+/** An attempt of `head`'s record that `object` starts, after `sent` requests have been sent. */
+export function startedAttempt(
+  object: string,
+  id: string,
+  head: ExchangeHead,
+  nowMs: number,
+  sent: number,
+): AttemptFacts {
+  return {
+    id,
+    record: head.record.key,
+    object,
+    fingerprint: head.request.fingerprint,
+    startedAtMs: nowMs,
+    lockedUntilMs: nowMs + LOCK_MS,
+    isLiving: true,
+    isDurable: false,
+    number: 0,
+    isRefused: false,
+    isAbsent: false,
+    isReleased: false,
+    isResolved: false,
+    isForgotten: false,
+    credential: head.call.headers.find(([header]) => header === "authorization")?.[1] ?? "",
+    startedAfter: sent,
+    refusedAfter: null,
+    answeredAtMs: null,
+    resultAtMs: null,
+    declaredBytes: null,
+    wholes: [],
+    completedUntilMs: null,
+  };
+}
+
 /** A result that a client has got. */
 export interface HeardResult {
   readonly text: string;
@@ -53,6 +91,7 @@ export interface HeardResult {
 
 /** An operator's change that is not durable yet. */
 interface Change {
+  readonly object: string;
   readonly gate: number;
   readonly done: () => void;
   readonly undo: () => void;
@@ -76,10 +115,10 @@ export class Facts {
     this.#changes.push(change);
   }
 
-  commit(durable: number): void {
+  commit(object: string, durable: number): void {
     const [done, open] = [
-      this.#changes.filter(({ gate }) => gate <= durable),
-      this.#changes.filter(({ gate }) => gate > durable),
+      this.#changes.filter((one) => one.object === object && one.gate <= durable),
+      this.#changes.filter((one) => one.object !== object || one.gate > durable),
     ];
     this.#changes = open;
     for (const one of done) one.done();
@@ -102,14 +141,23 @@ export class Facts {
     else others.push(attempt);
   }
 
-  /** The instance is gone: nothing runs, and what was not durable is undone. */
-  crash(): void {
-    for (const { undo } of this.#changes.toReversed()) undo();
-    this.#changes = [];
+  /** Bodies in chunks become durable. */
+  learnBytes(sizes: readonly (readonly [string, number])[]): void {
+    for (const [body, bytes] of sizes) {
+      this.durableBytes.set(body, Math.max(bytes, this.durableBytes.get(body) ?? 0));
+    }
+  }
+
+  /** The object's instance is gone: nothing runs there, and what was not durable is undone. */
+  crash(object: string): void {
+    const lost = this.#changes.filter((one) => one.object === object);
+    for (const { undo } of lost.toReversed()) undo();
+    this.#changes = this.#changes.filter((one) => one.object !== object);
     for (const [record, { isSettled }] of this.questions) {
       if (!isSettled) this.questions.set(record, { isOpen: true, isSettled });
     }
     for (const attempt of this.attempts.values()) {
+      if (attempt.object !== object) continue;
       attempt.isLiving = false;
       const row = this.rows.get(attempt.record);
       if (attempt.isDurable && row?.attemptId === attempt.id && (row.state === "started" || row.state === "unknown")) {

@@ -2,7 +2,7 @@
 
 import { calm } from "./calm.ts";
 import type { Disk } from "./disk.ts";
-import { drawPlan, type Extras, type Kind } from "./plan.ts";
+import { drawPlan, type Extras } from "./plan.ts";
 import { follow } from "./platform.ts";
 import { Random, SequenceHash } from "./random.ts";
 import { Steps } from "./steps.ts";
@@ -20,7 +20,7 @@ export interface Interleaving {
 export async function runInterleaving(
   seed: number,
   disk: Disk,
-  counts: Map<Kind, number>,
+  counts: Map<string, number>,
   extras: Extras,
   trace: (what: string) => void = () => undefined,
 ): Promise<Interleaving> {

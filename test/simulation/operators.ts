@@ -3,22 +3,28 @@
 
 import type { OperatorEvent } from "../../src/core/events.ts";
 import type { Change } from "../../src/core/timeline.ts";
-import { recordId } from "../../src/core/units.ts";
+import type { RecordId } from "../../src/core/units.ts";
 import { LEAST_RETENTION_MS } from "./plan.ts";
+import type { Host } from "./host.ts";
 import type { Shard } from "./shard.ts";
 import type { World } from "./world.ts";
 
 const STATUS = 200;
 
 /** Returns a short description of the result. */
-export function decide(world: World, shard: Shard, record: string, action: Change): string {
-  const { facts, disk, clock, rules } = world;
+export function decide(
+  { facts, clock, rules }: Pick<World, "facts" | "clock" | "rules">,
+  host: Host,
+  { key: record, id }: { readonly key: string; readonly id: RecordId },
+  action: Change,
+): string {
+  const { disk, name: object } = host;
   const attempt = facts.of(record).at(-1);
   if (attempt === undefined) return "nobody has ever asked";
   const text = `${attempt.id} resolved by an operator`;
   const body = { kind: "inline", bytes: new TextEncoder().encode(text) } as const;
   const response = action === "resolve" ? { status: STATUS, statusText: "", headers: [], body } : null;
-  const why = changed(shard, record, eventOf(action), response);
+  const why = changed(host.shard, id, eventOf(action), response);
   if (why !== null) return why;
   rules.decides(action, attempt);
   const before = { ...attempt };
@@ -27,7 +33,7 @@ export function decide(world: World, shard: Shard, record: string, action: Chang
   switch (action) {
     case "release":
       attempt.isReleased = true;
-      facts.change({ gate: disk.written, done: () => undefined, undo });
+      facts.change({ object, gate: disk.written, done: () => undefined, undo });
       return "done";
     case "resolve": {
       if (told !== undefined && !told.isForgotten && clock.latestMs < told.untilMs) {
@@ -47,7 +53,7 @@ export function decide(world: World, shard: Shard, record: string, action: Chang
           rules.broken("G2", `${record} was resolved, and has no such answer`);
         facts.told.set(record, { text, status: STATUS, fingerprint, untilMs, isForgotten: false });
       };
-      facts.change({ gate: disk.written, done, undo });
+      facts.change({ object, gate: disk.written, done, undo });
       return "done";
     }
     case "forget": {
@@ -56,6 +62,7 @@ export function decide(world: World, shard: Shard, record: string, action: Chang
       if (told !== undefined) told.isForgotten = true;
       facts.told.delete(record);
       facts.change({
+        object,
         gate: disk.written,
         done: () => undefined,
         undo: () => {
@@ -78,12 +85,12 @@ function eventOf(action: Change): OperatorEvent {
 /** Makes the change. Returns why it was refused, or `null`. */
 function changed(
   { exchanges }: Shard,
-  record: string,
+  id: RecordId,
   event: OperatorEvent,
   response: Parameters<typeof exchanges.steps.change>[2],
 ): string | null {
   try {
-    return exchanges.steps.change(recordId(record), event, response);
+    return exchanges.steps.change(id, event, response);
   } catch (error) {
     return String(error);
   }

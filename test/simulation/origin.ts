@@ -176,8 +176,8 @@ export class Origin {
   }
 
   /** The object is gone, and all its connections with it. */
-  crash(): void {
-    for (const call of this.calls) call.abandon();
+  crash(object: string): void {
+    for (const call of this.calls) if (call.attempt.object === object) call.abandon();
   }
 
   /** Drops finished calls: the work of lost attempts ends with their locks. */

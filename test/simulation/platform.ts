@@ -38,6 +38,8 @@ function isIterable(value: Pairs | Readonly<Record<string, string>>): value is P
   return Symbol.iterator in value;
 }
 
+export type PlainRequestParts = Pick<Init, "headers" | "signal">;
+
 interface Init {
   readonly status?: number;
   readonly headers?: PlainHeaders | Pairs;
@@ -63,7 +65,7 @@ export class PlainRequest {
   readonly headers: PlainHeaders;
   readonly signal: AbortSignal | undefined;
 
-  constructor(url: string, { headers = [], signal }: Init = {}) {
+  constructor(url: string, { headers = [], signal }: PlainRequestParts = {}) {
     this.url = url;
     this.headers = new PlainHeaders(headers);
     this.signal = signal;
@@ -121,6 +123,7 @@ export function install(): () => void {
     replace(globalThis, "clearTimeout", clearTimer),
     replace(globalThis, "clearInterval", clearTimer),
     replace(Date, "now", () => current().nowMs),
+    replace(Math, "random", () => 0.5),
     // The monotonic clock never goes back.
     replace(performance, "now", () => current().latestMs),
     // Repeatable from the seed.

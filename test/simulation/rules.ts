@@ -20,9 +20,9 @@ export interface Effect {
 
 export class Rules {
   readonly violations: string[] = [];
-  readonly #plan: Plan;
+  readonly #plan: Pick<Plan, "unknown">;
   readonly #clock: Clock;
-  readonly #disk: Disk;
+  readonly #hasFailed: () => boolean;
   readonly #facts: Facts;
   readonly effects: Effect[] = [];
   /** Whether the platform has dropped the alarm and none has been set since. */
@@ -30,10 +30,11 @@ export class Rules {
   /** Until when the alarm may be late, because its work failed or the instance is new. */
   excusedUntilMs = 0;
 
-  constructor(plan: Plan, clock: Clock, disk: Disk, facts: Facts) {
+  /** `hasFailed`: whether a write has failed. */
+  constructor(plan: Pick<Plan, "unknown">, clock: Clock, hasFailed: () => boolean, facts: Facts) {
     this.#plan = plan;
     this.#clock = clock;
-    this.#disk = disk;
+    this.#hasFailed = hasFailed;
     this.#facts = facts;
   }
 
@@ -47,12 +48,7 @@ export class Rules {
     const same = this.#facts.of(next.record).at(-1);
     // The record remembers its last attempt as long as it lives.
     const isShared = same !== undefined && waitedSince !== null && same.fingerprint === next.fingerprint;
-    if (
-      isShared &&
-      !this.#disk.hasFailed &&
-      same.startedAfter < waitedSince &&
-      waitedSince <= (same.refusedAfter ?? 0)
-    ) {
+    if (isShared && !this.#hasFailed() && same.startedAfter < waitedSince && waitedSince <= (same.refusedAfter ?? 0)) {
       this.broken(
         "G8",
         `${next.id} starts, and its client has waited for ${same.id}, which was refused; expected it to share the refusal`,
@@ -154,18 +150,19 @@ export class Rules {
       this.broken("G8", `${timers} timers, and only ${waiting} requests wait; expected at most ${1 + waiting} timers`);
   }
 
-  /** Everything written so far is durable now. */
-  commits(): void {
-    for (const row of this.#facts.rows.values()) this.#learn(row);
-    const alarm = this.#disk.durableAlarmMs;
+  /** Everything that an object has written so far is durable now: these rows. */
+  commits(disk: Disk, rows: Iterable<DurableRow>): void {
+    const all = [...rows];
+    for (const row of all) this.#learn(row);
+    const alarm = disk.durableAlarmMs;
     if (alarm !== null) this.isAlarmDropped = false;
     if (this.isAlarmDropped) return;
-    for (const row of this.#facts.rows.values()) {
+    for (const row of all) {
       // A record about which the origin is asked has only the question's deadline, also when the instance is gone.
       const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isSettled === false;
       const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
       // A question that could not be noted is postponed, like an alarm whose work failed.
-      const putOffMs = row.state === "unknown" || row.state === "started" ? this.#disk.refusedAtMs + ALARM_RETRY_MS : 0;
+      const putOffMs = row.state === "unknown" || row.state === "started" ? disk.refusedAtMs + ALARM_RETRY_MS : 0;
       const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs);
       // For overdue work the alarm comes as soon as it can, but never at the time of the previous alarm.
       if (alarm === null || alarm > Math.max(deadline, this.#clock.latestMs) + 1) {

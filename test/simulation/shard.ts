@@ -5,16 +5,18 @@ import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
 import type { ExchangePorts } from "../../src/shard/exchange.ts";
+import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
+import { makeTransitionTables } from "../../src/shard/store/schema.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { Traffic } from "../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../src/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
-import type { Disk } from "./disk.ts";
+import { Disk } from "./disk.ts";
 import { bucketOf, REACHABILITY, storageOn } from "./stand-ins.ts";
 
 /** What the rest of the world is to a shard. */
@@ -23,6 +25,7 @@ export interface ShardWorld {
   readonly bucket: Bucket | null;
   readonly target: ExchangePorts["target"];
   readonly sync: () => Promise<void>;
+  readonly askElder: ExchangePorts["askElder"];
 }
 
 /** How long the alarm waits after its work failed. */
@@ -37,7 +40,7 @@ export class Shard {
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, bucket, target, sync }: ShardWorld) {
+  constructor({ disk, bucket, target, sync, askElder }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
@@ -59,12 +62,18 @@ export class Shard {
       heartbeat: new Heartbeat(timers, () => Promise.resolve()),
       timers,
       reporter: new ExchangeReporter("shard", new Traffic(), null),
-      askElder: () => Promise.reject(new Error("there is no elder")),
+      askElder,
     });
   }
 
   run(head: ExchangeHead, body: RequestBody, caller: AbortSignal): Promise<Response> {
     return this.exchanges.run(head, body, caller);
+  }
+
+  /** Code from before layouts: whatever the request says, new keys begin in this object. */
+  becomeOlder(): void {
+    const home: Homing = { home: { kind: "own" }, other: null, elders: [], absent: [] };
+    Object.defineProperty(this.exchanges.elders, "homing", { value: () => home });
   }
 
   /** What the object class does when its alarm comes. Tells until when the next may stay away; `null` if it may not. */
@@ -81,4 +90,18 @@ export class Shard {
   die(): void {
     this.#isAlive = false;
   }
+}
+
+/**
+ * A disk with the gateway's tables, all empty. One without triggers has those for a change of the layout too, because making tables
+ * takes longer than everything else in an interleaving.
+ */
+export function freshDisk(hasTriggers = true): Disk {
+  const disk = new Disk(hasTriggers);
+  const isAlive = (): boolean => true;
+  const storage = storageOn(disk, isAlive, () => undefined);
+  if (new Ledger(storage).nextDeadline() !== null) throw new Error("a fresh disk has a record");
+  if (!hasTriggers) makeTransitionTables(storage.sql);
+  disk.commit();
+  return disk;
 }

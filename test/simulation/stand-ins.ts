@@ -1,10 +1,12 @@
 // Stand-ins for parts of the platform and of the gateway. Each has exactly the members that the gateway uses, so only this
 // file casts types.
 
+import type { Layouts } from "../../src/config/layout.ts";
+import type { Route } from "../../src/config/resolved.ts";
 import type { Reachability } from "../../src/shard/reachability.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
-import type { PlainRequest } from "./platform.ts";
+import { PlainRequest, type PlainRequestParts } from "./platform.ts";
 
 /** The storage of one instance. `setAlarm` belongs to the platform. */
 export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: number) => void): DurableObjectStorage {
@@ -33,13 +35,34 @@ export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: num
 
 /** The destination of one attempt's calls. */
 export function target(fetch: (request: PlainRequest) => Promise<object>): Fetcher {
-  const binding: unknown = { fetch };
+  const binding: unknown = {
+    fetch: (url: string, parts: PlainRequestParts) => fetch(new PlainRequest(url, parts)),
+  };
   return binding as Fetcher;
 }
 
 export function bucketOf(bucket: Bucket | null): R2Bucket | null {
   const binding: unknown = bucket;
   return binding as R2Bucket | null;
+}
+
+/** The namespace of all objects, as a Worker knows it. */
+export function namespaceOf(
+  fetch: (name: string, url: string, body: unknown) => Promise<unknown>,
+): DurableObjectNamespace {
+  const namespace: unknown = {
+    idFromName: (name: string) => name,
+    get: (name: string) => ({
+      fetch: (url: string, { body }: { readonly body: unknown }) => fetch(name, url, body),
+    }),
+  };
+  return namespace as DurableObjectNamespace;
+}
+
+/** A route of which only the layouts are known: nothing else matters where a key's object is found. */
+export function routeOf(layouts: Layouts): Route {
+  const route: unknown = { layouts };
+  return route as Route;
 }
 
 /** The network is always reachable, because a lost connection is a separate step. */

@@ -19,7 +19,7 @@ export class Steps {
   readonly #random: Random;
   readonly #hash: SequenceHash;
   readonly #trace: (what: string) => void;
-  readonly counts: Map<Kind, number>;
+  readonly counts: Map<string, number>;
   #requests = 0;
   #faults = 0;
   #decisions = 0;
@@ -28,7 +28,7 @@ export class Steps {
     world: World,
     random: Random,
     hash: SequenceHash,
-    counts: Map<Kind, number>,
+    counts: Map<string, number>,
     trace: (what: string) => void,
   ) {
     this.#world = world;

@@ -2,6 +2,7 @@
 // Every method is one step. steps.ts and calm.ts decide their order.
 
 import { RequestBody } from "../../src/shard/body/request-body.ts";
+import { recordId } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
@@ -12,9 +13,10 @@ import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/core/timeline.ts";
 import { decide } from "./operators.ts";
 import { claimedBy, durableBytes, durableRows, notedUploads } from "./durable.ts";
-import { type AttemptFacts, Facts } from "./facts.ts";
+import { Facts, startedAttempt } from "./facts.ts";
+import { Host } from "./host.ts";
 import { Origin, OriginCall } from "./origin.ts";
-import { LOCK_MS, type Plan, START_MS, TIMEOUT_MS } from "./plan.ts";
+import { type Plan, START_MS, TIMEOUT_MS } from "./plan.ts";
 import { type PlainRequest, quiet } from "./platform.ts";
 import { Question } from "./question.ts";
 import { Rules } from "./rules.ts";
@@ -22,6 +24,9 @@ import { Shard } from "./shard.ts";
 import { target } from "./stand-ins.ts";
 
 const NONE = new Uint8Array();
+
+/** The name of the only object. */
+const OBJECT = "";
 
 /** The longest that a question may take: until its head, plus one pause of its body. */
 const QUESTION_MS = 3 * TIMEOUT_MS;
@@ -36,26 +41,23 @@ export class World {
   readonly clients: Clients;
   readonly bucket: Bucket | null;
   readonly #trace: (what: string) => void;
-  #shard: Shard | null = null;
-  #life = 0;
+  readonly #host: Host;
   /** The requests, by the id of the attempt that each may start. */
   readonly #heads = new Map<string, ExchangeHead>();
   #sent = 0;
-  #syncs: (() => void)[] = [];
   /** Whether the next call cannot connect to the origin. */
   isUnreachable = false;
   questions: Question[] = [];
-  /** The scheduled time of the alarm whose handler runs; `null` if none runs. */
-  #handledMs: number | null = null;
 
   constructor(plan: Plan, disk: Disk, trace: (what: string) => void) {
     this.plan = plan;
     this.disk = disk;
     this.#trace = trace;
-    this.rules = new Rules(plan, this.clock, disk, this.facts);
+    this.rules = new Rules(plan, this.clock, () => disk.hasFailed, this.facts);
     const answers = new AnswerRules(this.clock, this.facts, this.rules, plan.unknown);
     this.clients = new Clients(answers, plan.keptBytes, trace);
     this.bucket = plan.hasBucket ? new Bucket(() => disk.written) : null;
+    this.#host = new Host(OBJECT, disk, (host) => this.#instance(host));
     disk.clear();
   }
 
@@ -64,11 +66,11 @@ export class World {
 
   /** Whether an instance of the object exists. */
   get hasInstance(): boolean {
-    return this.#shard !== null;
+    return this.#host.hasInstance;
   }
 
   get needsCommit(): boolean {
-    return this.disk.isDirty || this.#syncs.length > 0;
+    return this.#host.needsCommit;
   }
 
   send(record: string, print: string, duplicate: Duplicate, client = 0): void {
@@ -103,31 +105,31 @@ export class World {
       cut: null,
       text: "",
     };
-    const life = this.#life;
+    const { life } = this.#host;
     const open = (broke: () => void): Uint8Array => {
       request.cut = broke;
       return NONE;
     };
     const body = new RequestBody({ open, users: 1, free: () => undefined });
     this.#arriving = id;
-    const exchange = this.#instance().run(head, body, request.caller.signal);
+    const exchange = this.#host.shard.run(head, body, request.caller.signal);
     this.#arriving = null;
     this.clients.expect(
       request,
       exchange,
       () => this.disk.written,
-      () => life !== this.#life,
+      () => life !== this.#host.life,
     );
   }
 
-  #instance(): Shard {
-    this.#shard ??= new Shard({
-      disk: this.disk,
+  #instance(host: Host): Shard {
+    return new Shard({
+      disk: host.disk,
       bucket: this.bucket,
-      sync: () => new Promise((resolve) => this.#syncs.push(resolve)),
+      sync: () => host.sync(),
       target: (origin) => this.#target(origin),
+      askElder: () => Promise.reject(new Error("there is no elder")),
     });
-    return this.#shard;
   }
 
   #target(origin: OriginOf): Fetcher | null {
@@ -171,9 +173,6 @@ export class World {
 
   /** An attempt starts: the gateway looks up the destination of its call in the same turn. */
   #begin(id: string, head: ExchangeHead, name: string): Fetcher | null {
-    const { id: record } = head.record;
-    const { fingerprint: print } = head.request;
-    const { nowMs } = this.clock;
     // A request that starts at once is not yet in the list.
     const waiting =
       this.#arriving === name
@@ -181,29 +180,7 @@ export class World {
         : this.clients.requests.findLast(
             ({ head: { request }, state }) => request.attemptId === name && state === "waits",
           );
-    const attempt: AttemptFacts = {
-      id,
-      record,
-      fingerprint: print,
-      startedAtMs: nowMs,
-      lockedUntilMs: nowMs + LOCK_MS,
-      isLiving: true,
-      isDurable: false,
-      number: 0,
-      isRefused: false,
-      isAbsent: false,
-      isReleased: false,
-      isResolved: false,
-      isForgotten: false,
-      credential: head.call.headers.find(([header]) => header === "authorization")?.[1] ?? "",
-      startedAfter: this.#sent,
-      refusedAfter: null,
-      answeredAtMs: null,
-      resultAtMs: null,
-      declaredBytes: null,
-      wholes: [],
-      completedUntilMs: null,
-    };
+    const attempt = startedAttempt(OBJECT, id, head, this.clock.nowMs, this.#sent);
     this.rules.starts(attempt, waiting?.sentAfter ?? null);
     this.facts.add(attempt);
     if (this.isUnreachable) {
@@ -238,7 +215,7 @@ export class World {
     const isAnswering = this.origin.calls.some(({ status, isHeard }) => isHeard && status !== 0);
     const { requests } = this.clients;
     const reads = requests.some(({ state }) => state === "reads" || state === "stalls");
-    if (isAnswering || reads || this.#handledMs !== null || !this.plan.extras.has("leavers")) return;
+    if (isAnswering || reads || this.#host.isHandlingAlarm || !this.plan.extras.has("leavers")) return;
     const living = new Set(this.facts.living().map(({ id }) => id));
     const waiting = requests.filter(({ state, head }) => state === "waits" && !living.has(head.request.attemptId));
     this.rules.rests(this.clock.count, waiting.length);
@@ -278,7 +255,7 @@ export class World {
 
   /** An operator decides about a record. Returns a short description of the result. */
   decide(record: string, action: Change): string {
-    return decide(this, this.#instance(), record, action);
+    return decide(this, this.#host, { key: record, id: recordId(record) }, action);
   }
 
   /** Opens the output gate for everything whose writes are durable. Returns whether a client got something. */
@@ -300,33 +277,24 @@ export class World {
   }
 
   commit(): void {
-    this.disk.commit();
-    this.facts.rows = durableRows(this.disk);
-    this.facts.commit(this.disk.durable);
-    this.bucket?.note(notedUploads(this.disk));
-    for (const [body, bytes] of durableBytes(this.disk)) {
-      this.facts.durableBytes.set(body, Math.max(bytes, this.facts.durableBytes.get(body) ?? 0));
-    }
-    this.rules.commits();
-    const syncs = this.#syncs;
-    this.#syncs = [];
-    for (const resolve of syncs) resolve();
+    this.#host.commit(() => {
+      this.facts.rows = durableRows(this.disk);
+      this.facts.commit(OBJECT, this.disk.durable);
+      this.bucket?.note(notedUploads(this.disk));
+      this.facts.learnBytes(durableBytes(this.disk));
+      this.rules.commits(this.disk, this.facts.rows.values());
+    });
     this.release();
   }
 
   /** The object is lost with its memory, its connections, and everything that was not durable. */
   crash(): void {
-    this.#life += 1;
-    this.#shard?.die();
-    this.#shard = null;
-    this.#syncs = [];
     this.questions = [];
-    this.#handledMs = null;
     this.bucket?.crash(this.disk.durable);
-    this.disk.crash();
+    this.#host.crash();
     this.clock.clearAll();
-    this.facts.crash();
-    this.origin.crash();
+    this.facts.crash(OBJECT);
+    this.origin.crash(OBJECT);
     this.origin.expire(this.clock.latestMs);
     this.clients.crash();
   }
@@ -336,39 +304,19 @@ export class World {
     this.origin.expire(this.clock.latestMs);
   }
 
-  /** Whether the platform may deliver the alarm: it is durable and due, and no later write has moved it. */
   get isAlarmDue(): boolean {
-    const { alarmMs, durableAlarmMs } = this.disk;
-    return (
-      this.#handledMs === null &&
-      durableAlarmMs !== null &&
-      alarmMs === durableAlarmMs &&
-      durableAlarmMs <= this.clock.nowMs
-    );
+    return this.#host.isAlarmDue(this.clock.nowMs);
   }
 
-  /** The alarm is cleared when its handler is done, in the same commit as the handler's writes; otherwise it comes again. */
   async alarm(): Promise<void> {
-    const { disk } = this;
-    const scheduled = disk.durableAlarmMs ?? 0;
-    const life = this.#life;
-    this.#handledMs = scheduled;
-    await this.#alarm(scheduled);
-    if (life !== this.#life) return;
-    this.#handledMs = null;
-    disk.endAlarm(scheduled);
+    this.#excuse(await this.#host.alarm());
   }
 
-  /** Delivers the same alarm again: the platform promises at-least-once, not exactly-once. */
   async alarmAgain(): Promise<void> {
-    const life = this.#life;
-    this.#handledMs = this.disk.durableAlarmMs ?? 0;
-    await this.#alarm(this.#handledMs);
-    if (life === this.#life) this.#handledMs = null;
+    this.#excuse(await this.#host.alarmAgain());
   }
 
-  async #alarm(scheduled: number): Promise<void> {
-    const againMs = await this.#instance().alarm(scheduled);
+  #excuse(againMs: number | null): void {
     if (againMs !== null) this.rules.excusedUntilMs = againMs;
   }
 

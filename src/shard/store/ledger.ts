@@ -6,7 +6,7 @@ import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Aliases } from "./aliases.ts";
-import { Bodies, type Wake } from "./bodies.ts";
+import { Bodies, CHUNK_BYTES, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
 import { ExpiredRecords } from "./expired-records.ts";
@@ -145,11 +145,17 @@ export class Ledger {
     this.remote.discard(record.attempt.id);
   }
 
-  /** Stores a whole body in a chunk. Its record, written in the same transaction, names it. */
+  /** Stores a whole body in chunks. Its record, written in the same transaction, names it. */
   #putApart({ response, bytes }: LargeBody): StoredResponse {
     const body = this.bodies.allot();
-    this.bodies.append(body, 0, bytes, headText(response));
-    return { ...response, body: { kind: "chunks", body, count: 1, size: bytes.byteLength } };
+    const size = bytes.byteLength;
+    // A response that has large headers and no body needs a chunk too.
+    const count = Math.max(1, Math.ceil(size / CHUNK_BYTES));
+    for (let number = 0; number < count; number += 1) {
+      const chunk = bytes.subarray(number * CHUNK_BYTES, (number + 1) * CHUNK_BYTES);
+      this.bodies.append(body, number, chunk, number === 0 ? headText(response) : null);
+    }
+    return { ...response, body: { kind: "chunks", body, count, size } };
   }
 
   #write(
@@ -182,7 +188,7 @@ export class Ledger {
 
   /** The body that an attempt may write, or has begun to write. */
   #claimBody({ attempt }: IdempotencyRecord, entry: Entry | null): BodyNumber {
-    const isSame = entry?.record.attempt.id === attempt.id;
+    const isSame = entry?.record.state === "started" && entry.record.attempt.id === attempt.id;
     return (isSame ? entry.body : null) ?? this.bodies.allot();
   }
 
@@ -270,7 +276,9 @@ function chunksOf(response: StoredResponse | null): ChunkedBody | null {
 /** Whether the chunks of `before`, if any, still belong to `after`. */
 function needsBody(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   if (after === null || after.attempt.id !== before.attempt.id) return false;
-  return after.state === "started" || (after.state === "completed" && after.kept);
+  // A request that is delivered again after its record has expired starts an attempt with the same id.
+  if (after.state === "started") return before.state === "started";
+  return after.state === "completed" && after.kept;
 }
 
 /**

@@ -20,19 +20,11 @@ const SHARDS = 64;
 const ORIGINS_MS = [100, 300, 2000] as const;
 const RATES = [10, 100, 1000] as const;
 
-/** A first request with a small response, shared by so many in a second. */
-function sharedUsage(originMs: number, perSecond: number): Usage {
+/** A first request with a response that fits its record's row or is apart, shared by so many in a second. */
+function sharedUsage(originMs: number, perSecond: number, responseBytes = 0): Usage {
   const originSeconds = originMs / 1000;
   const shards = Math.max(SHARDS, shardsNeeded(perSecond, originSeconds));
-  return firstUsage({ perSecond, shards, originSeconds, responseBytes: 0 });
-}
-
-/** The same with a response that does not fit its record's row: its body is a row of its own, written and erased. */
-function largeUsage(originMs: number, perSecond: number): Usage {
-  const { first, firstLarge, erased, erasedLarge } = COUNTS;
-  const rows = firstLarge.rowsWritten - first.rowsWritten + erasedLarge.rowsWritten;
-  const apart = { ...NO_USAGE, rowsWritten: rows - erased.rowsWritten / ERASED_AT_ONCE };
-  return add(sharedUsage(originMs, perSecond), apart);
+  return firstUsage({ perSecond, shards, originSeconds, responseBytes });
 }
 
 /** One object per key shares nothing: it pays for its tables, its origin's address and two alarms for one record. */
@@ -50,7 +42,8 @@ function cell(usage: Usage): string {
 }
 
 export function assumptionsText(): string {
-  return `Assumed: small responses (512 bytes of headers and body) where nothing else is said; first requests come at random, at the rate given, over ${SHARDS} shards
+  return `Assumed: responses of 512 bytes or less, headers included, where no other size is given; first requests come at random, at the
+rate given, over ${SHARDS} shards
 (or as many as the formula below asks for), and those that overlap in a
 shard share its duration (nothing is billed for an idle object); an exchange lasts as long as the origin takes, and
 ${FIRST_OVERHEAD_SECONDS * 1000} ms for two commits; a replay, which shares with nobody, ${REPLAY_SECONDS * 1000} ms; a lock of ${LOCK_SECONDS} s; nine buckets of records are alive. Erasing is
@@ -70,7 +63,7 @@ export function costTable(): string {
     ...RATES.map((perSecond) =>
       row(`first, shared shards, ${perSecond} a second`, (originMs) => cell(sharedUsage(originMs, perSecond))),
     ),
-    row("first, 100 a second, with a response above 512 bytes", (originMs) => cell(largeUsage(originMs, 100))),
+    row("first, 100 a second, responses of 4 kB", (originMs) => cell(sharedUsage(originMs, 100, 4000))),
     row("first, one object per key", (originMs) => cell(perKeyUsage(originMs))),
     row("replay", () => cell(replayed)),
     row("first or replay, a Worker and a Redis", () => `${cell(forwarded)} and 2,000,000 commands`),

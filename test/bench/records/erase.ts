@@ -1,7 +1,7 @@
 // How long erasing holds a shard: one shard erases what has expired, while it is asked for a replay every few milliseconds.
 // `npm run bench -- erase [--short] [--only BYTES] [--tmpfs] [--json FILE]`
 
-import { writeFile } from "node:fs/promises";
+import { open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -42,6 +42,16 @@ interface OneShard {
   readonly erasing: Probed;
 }
 
+/** Writes to the disk what the loader left to the system: the gateway's first commit would wait for all of it. */
+async function settle(file: string): Promise<void> {
+  const handle = await open(file, "r+");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
 /** One shard with `count` expired records, asked for a replay all the time while it erases them. */
 async function eraseInOne(folder: string, origin: string, count: number, bodyBytes: number): Promise<OneShard> {
   const stateDir = join(folder, `one-${bodyBytes}`);
@@ -53,6 +63,7 @@ async function eraseInOne(folder: string, origin: string, count: number, bodyByt
   const job = { file, template, seed: "one", to: count, ageMs: EXPIRED_AGE_MS, bodyBytes };
   await loadAll([job], (more) => loading.show((loaded += more)));
   loading.end();
+  await settle(file);
   const gateway = await startGateway(origin, stateDir, 1);
   try {
     const key = "shard-maker-0";

@@ -29,6 +29,27 @@ async function shown(response: Response | null): Promise<unknown> {
   return [response.status, Object.fromEntries(response.headers), await response.text()];
 }
 
+describe("a record that is asked for", () => {
+  it("is asked for again the second time, and each time after that", () => {
+    const memory = new ReplayCache();
+    expect(["a", "b", "a", "a", "b"].map((id) => memory.isAskedAgain(id))).toEqual([false, false, true, true, true]);
+  });
+
+  it("is forgotten after some thousands of others, so that what is asked for once takes little memory", () => {
+    const memory = new ReplayCache();
+    const ids = Array.from({ length: 20_000 }, (_, at) => `record ${at}`);
+    expect(ids.filter((id) => memory.isAskedAgain(id))).toEqual([]);
+    expect(ids.filter((id) => memory.isAskedAgain(id))).toEqual([]);
+  });
+
+  it("is remembered beside two thousand others", () => {
+    const memory = new ReplayCache();
+    memory.isAskedAgain("early");
+    for (let at = 0; at < 2000; at += 1) memory.isAskedAgain(`record ${at}`);
+    expect(memory.isAskedAgain("early")).toBe(true);
+  });
+});
+
 describe("a replay that is remembered", () => {
   it("equals the shard's, with the key as each client sent it, and without the internal mark", async () => {
     const memory = new ReplayCache();

@@ -50,7 +50,7 @@ describe("a dataset that is bound", () => {
 
   it.each(["a dataset", "no dataset at all"])("disturbs no exchange when it fails: %s", async (what) => {
     const calls: string[] = [];
-    vi.stubGlobal("fetch", ({ method }: Request) => {
+    vi.stubGlobal("fetch", (_url: string, { method }: { readonly method: string }) => {
       calls.push(method);
       return new Response("done", { status: 201 });
     });

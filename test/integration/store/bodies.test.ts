@@ -86,9 +86,10 @@ function inStore<T>(run: (store: Store) => T): Promise<T> {
 describe("a key's whole life", () => {
   it.each([
     ["no body", 0, 3],
-    ["a body that fits its record's row", 400, 3],
-    ["a body that does not", 600, 5],
+    ["a body that fits its record's row", IN_ROW_BYTES - 100, 3],
+    ["a body that does not", IN_ROW_BYTES + 1, 5],
     ["a body of 200 kB", 200_000, 5],
+    ["a body that comes whole, and takes four chunks", 1 << 20, 3 + 2 * 4],
   ])("writes no more than its rows with %s", async (_what, bytes, rows) => {
     await inStore((store) => {
       const made = store.complete(bytes);

@@ -139,6 +139,23 @@ describe("ledger", () => {
     });
   });
 
+  it("discards a response whose expired record is claimed again by the same attempt", async () => {
+    await inLedger((ledger, sql) => {
+      const id = freshId();
+      const claim = started();
+      ledger.save(id, null, claim);
+      const bytes = new Uint8Array(CHUNK_BYTES);
+      const large = { ...response, body: { kind: "inline", bytes } } as const;
+      ledger.save(id, ledger.find(id), completed(claim), { response: large });
+      expect(chunksIn(sql)).toBe(1);
+      // The request is delivered again after its record has expired.
+      ledger.save(id, ledger.find(id), claim);
+      ledger.save(id, ledger.find(id), completed(claim), { response });
+      ledger.bodies.eraseSome();
+      expect(chunksIn(sql)).toBe(0);
+    });
+  });
+
   it("erases no body in use, and reports as soon as it is free", async () => {
     await inLedger((_ledger, sql, storage) => {
       let calls = 0;

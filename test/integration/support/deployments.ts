@@ -36,7 +36,8 @@ export class Deployments {
     new Response(`answer ${number}`, { status: 201 });
 
   constructor() {
-    vi.stubGlobal("fetch", async (request: Request) => {
+    vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+      const request = new Request(url, init);
       const attempt = request.headers.get("Idempotency-Attempt") ?? "-";
       const body = await request.arrayBuffer();
       this.calls.push(`${attempt} ${body.byteLength}`);

@@ -5,6 +5,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { epochMs } from "../../../src/core/units.ts";
 import type { ExchangeHead } from "../../../src/http/message.ts";
 import { Alarm } from "../../../src/shard/alarm.ts";
+import type { Elders } from "../../../src/shard/elders.ts";
 import { Exchanges } from "../../../src/shard/exchanges.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
@@ -44,6 +45,7 @@ export interface HeldWorld {
 export interface HeldExchanges {
   readonly world: HeldWorld;
   readonly steps: RecordSteps;
+  readonly elders: Elders;
   readonly ledger: Ledger;
   readonly traffic: Traffic;
   /** One request; `caller` is its client, who may leave. */
@@ -81,7 +83,7 @@ export async function withExchanges(
       ledger,
       alarm,
       reachability: new HeldReachability(() => world.isReachable(), timers),
-      target: () => ({ fetch: (request: Request) => world.origin(request.url) }),
+      target: () => ({ fetch: (url: string) => world.origin(url) }),
       sync: storeSync(() => storage.sync()),
       waitUntil: (promise) => {
         state.waitUntil(promise);
@@ -94,6 +96,7 @@ export async function withExchanges(
     await test({
       world,
       steps: exchanges.steps,
+      elders: exchanges.elders,
       ledger,
       traffic,
       run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller?.signal ?? null),

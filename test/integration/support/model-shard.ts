@@ -41,7 +41,7 @@ export class ModelShard {
   }
 
   constructor() {
-    vi.stubGlobal("fetch", (request: Request) => this.#answer(request));
+    vi.stubGlobal("fetch", (url: string, init: RequestInit) => this.#answer(new Request(url, init)));
   }
 
   async ask(ask: Ask, attempt: AttemptId): Promise<Said> {
@@ -89,6 +89,7 @@ export class ModelShard {
         fingerprint: fingerprint(print),
         sameBytes: true,
         upload: null,
+        isCached: false,
         lastEventId: null,
       },
       rules: {

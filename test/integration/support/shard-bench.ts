@@ -33,7 +33,8 @@ export class ShardBench {
   /** From now on the network is the test's. */
   constructor(name: string = crypto.randomUUID()) {
     this.#name = name;
-    vi.stubGlobal("fetch", (request: Request) => {
+    vi.stubGlobal("fetch", (url: string, init: RequestInit) => {
+      const request = new Request(url, init);
       const attempt = request.headers.get("Idempotency-Attempt") ?? "-";
       this.calls.push(`${request.method} ${new URL(request.url).pathname} ${attempt}`);
       return this.origin(request, this.calls.length);
@@ -126,6 +127,7 @@ export function headOf(changes: HeadChanges = {}, unknown: RouteRules["policy"][
       fingerprint: fingerprint("f"),
       sameBytes: true,
       upload: null,
+      isCached: false,
       lastEventId: null,
       ...changes.request,
     },

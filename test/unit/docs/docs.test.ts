@@ -194,6 +194,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- transition": TAKES_LONG,
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,
+  "npm run bench -- versus": TAKES_LONG,
   "npm run bench -- ladder": TAKES_LONG,
   "npm run bench -- profile": TAKES_LONG,
   "npm run bench -- cores": TAKES_LONG,

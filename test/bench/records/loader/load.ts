@@ -18,7 +18,7 @@ export interface Load {
   readonly from: number;
   readonly to: number;
   /** The size of their bodies; the copied record's own by default, and always with the ids given. */
-  readonly bodyBytes?: number;
+  readonly bodyBytes?: number | undefined;
   /** How long ago they were completed. */
   readonly ageMs: number;
   /** Whether one in `RARE` has another route, and one in `RARE` an unknown outcome. */

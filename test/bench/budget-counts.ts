@@ -1,0 +1,24 @@
+// What the budget counts (budget/), by the names that its table uses.
+
+export const BUDGET_COUNTS = [
+  "Headers",
+  "Request",
+  "Response",
+  "ReadableStream",
+  "stream reader",
+  "AbortController",
+  "AbortSignal",
+  "URL",
+  "TextEncoder",
+  "TextDecoder",
+  "text coding",
+  "header access",
+  "header iteration",
+  "digest",
+  "timer",
+  "waitUntil",
+  "SQL statement",
+  "awaited I/O",
+] as const;
+
+export type BudgetCount = (typeof BUDGET_COUNTS)[number];

@@ -1,0 +1,34 @@
+// The gateway in a real workerd, which also says what its requests have cost: test/e2e/contract/budget.test.ts compares that
+// with the table in test/bench/README.md.
+
+import { count, countCalls, takeCounts } from "./count-globals.ts";
+import gateway, { KeyShard as GatewayShard } from "../../../src/index.ts";
+
+export { Operators } from "../../../src/index.ts";
+
+/** Answers with the counts since it was last asked. */
+const COUNTS_PATH = "/counts";
+
+let isStorageCounted = false;
+
+export class KeyShard extends GatewayShard {
+  constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
+    super(state, env);
+    if (isStorageCounted) return;
+    isStorageCounted = true;
+    countCalls(Object.getPrototypeOf(state.storage.sql), "exec", "SQL statement");
+    countCalls(Object.getPrototypeOf(state), "waitUntil", "waitUntil");
+  }
+
+  override fetch(request: Request): Promise<Response> {
+    // The Worker's call.
+    count("awaited I/O");
+    return super.fetch(request);
+  }
+}
+
+export default {
+  fetch(request: Request): Response | Promise<Response> {
+    return request.url.endsWith(COUNTS_PATH) ? Response.json(takeCounts()) : gateway.fetch(request);
+  },
+};

@@ -1,0 +1,157 @@
+// What is fixed before an interleaving with several layouts begins: which deployments send requests side by side, the keys, the
+// faults, and the weight of each kind of step. Layouts are named by their numbers of objects, as in a configuration.
+
+import type { Layout, Layouts } from "../../../src/config/layout.ts";
+import type { Policy } from "../../../src/core/record.ts";
+import { KEY_HASH_DIGITS, type RecordId, recordId } from "../../../src/core/units.ts";
+import { layoutName } from "../../../src/config/layout.ts";
+import type { Random } from "../random.ts";
+
+export const KINDS = [
+  "request",
+  "deliver",
+  "reply",
+  "commit",
+  "arrive",
+  "act",
+  "answer",
+  "body",
+  "operator",
+  "close",
+  "timer",
+  "time",
+  "alarm",
+  // From here on: faults.
+  "crash",
+  "message lost",
+  "message late",
+  "message twice",
+  "reply lost",
+  "connection lost",
+  "alarm twice",
+  "clock back",
+  "disk full",
+  "code back",
+] as const;
+export type Kind = (typeof KINDS)[number];
+export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("crash"));
+
+function layout(shards: number): Layout {
+  return { shards, jurisdiction: null, locationHint: null };
+}
+
+const [L64, L128, L256] = [layout(64), layout(128), layout(256)];
+
+/** Workers of one deployment. `isOlder`: of code from before layouts. */
+export interface Deployment extends Layouts {
+  readonly name: string;
+  readonly isOlder: boolean;
+}
+
+function deployment(own: Layout, ...elders: readonly Layout[]): Deployment {
+  const list = elders.map(({ shards }) => shards).join(", ");
+  return { name: elders.length === 0 ? `${own.shards}` : `${own.shards} [${list}]`, own, elders, isOlder: false };
+}
+
+const A = deployment(L64);
+const B = deployment(L128, L64);
+const C = deployment(L256, L64, L128);
+const OLDER: Deployment = { ...A, name: "64 of older code", isOlder: true };
+
+/** Deployments that run side by side: rollouts, roll-backs, and what a configuration can get wrong. */
+const SETTINGS: readonly { readonly deployments: readonly Deployment[]; readonly isContradiction: boolean }[] = [
+  { deployments: [A, B], isContradiction: false },
+  { deployments: [A, B], isContradiction: false },
+  { deployments: [A, B, C], isContradiction: false },
+  { deployments: [A, B, C], isContradiction: false },
+  { deployments: [B, C], isContradiction: false },
+  { deployments: [A, C], isContradiction: false },
+  // 128 is forgotten in the list.
+  { deployments: [A, B, deployment(L256, L64)], isContradiction: false },
+  // Back for real, to other objects.
+  { deployments: [A, B, deployment({ ...L64, shards: "64b" }, L64, L128)], isContradiction: false },
+  { deployments: [deployment(L64, L128), B], isContradiction: true },
+];
+
+/** Each key is its own hash. With 64 objects all three share one; with 128 the first and the last do. */
+const KEYS = ["00000000", "00000040", "00000080"].map((start) => start.padEnd(KEY_HASH_DIGITS, "0"));
+
+/** The name of a key's record in a layout. */
+export function nameIn(key: string, at: Layout): RecordId {
+  return recordId(`${key} in ${layoutName(at)}`);
+}
+
+export function keyOf(id: string): string {
+  return id.slice(0, KEY_HASH_DIGITS);
+}
+
+export interface Plan {
+  readonly unknown: Policy["unknown"];
+  readonly deployments: readonly Deployment[];
+  readonly keys: readonly string[];
+  /** Two deployments each follow the other: their new keys may get 503 for ever. */
+  readonly isContradiction: boolean;
+  /** Whether SQLite refuses new records in sealed objects. Otherwise the code alone does. */
+  readonly hasTriggers: boolean;
+  /** Whether objects may run code from before layouts for a while. */
+  readonly hasOlderCode: boolean;
+  readonly requests: number;
+  readonly steps: number;
+  readonly decisions: number;
+  readonly faults: number;
+  readonly keptBytes: number;
+  readonly streams: false;
+  /** Whether it ends in a calm phase, which takes as long as all steps before it. */
+  readonly endsCalmly: boolean;
+  readonly weights: Readonly<Record<Kind, number>>;
+}
+
+/** `olderCode`: whether objects run older code in every interleaving or in some. */
+export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): Plan {
+  const some = (...of: readonly number[]): number => random.of(of);
+  const { deployments, isContradiction } = random.of(SETTINGS);
+  const hasOlderCode = random.oneIn(12) || olderCode === "every";
+  const hasTriggers = hasOlderCode || random.oneIn(16);
+  const first = random.below(KEYS.length);
+  const keys = [...KEYS.slice(first), ...KEYS.slice(0, first)].slice(0, some(1, 1, 1, 2, 3));
+  return {
+    unknown: random.of(["retry", "hold"] as const),
+    deployments: hasOlderCode ? [...deployments, OLDER] : deployments,
+    keys,
+    isContradiction,
+    hasTriggers,
+    hasOlderCode,
+    requests: 2 + random.below(4),
+    steps: 16 + random.below(24),
+    decisions: some(0, 0, 0, 1, 2),
+    faults: some(0, 1, 2, 4),
+    keptBytes: random.oneIn(12) ? 3 : 1000,
+    streams: false,
+    endsCalmly: random.oneIn(3),
+    weights: {
+      request: some(4, 8, 16),
+      deliver: some(8, 16),
+      reply: some(4, 8, 16),
+      commit: some(4, 8, 16),
+      arrive: 12,
+      act: 8,
+      answer: some(4, 8, 16),
+      body: some(4, 16),
+      operator: some(1, 4),
+      close: some(0, 0, 0, 1),
+      timer: some(1, 4, 16),
+      time: some(1, 2, 4),
+      alarm: some(1, 4, 12),
+      crash: some(0, 1, 3),
+      "message lost": some(0, 0, 1),
+      "message late": some(0, 1, 2),
+      "message twice": some(0, 1, 2),
+      "reply lost": some(0, 1, 2),
+      "connection lost": some(0, 1, 2),
+      "alarm twice": some(0, 0, 1),
+      "clock back": some(0, 1, 2),
+      "disk full": some(0, 0, 1),
+      "code back": hasOlderCode ? 3 : 0,
+    },
+  };
+}

@@ -1,0 +1,178 @@
+// Does the simulation see what can go wrong while the layout changes? Each of these breaks one part of the protocol on purpose, and
+// a rule has to find it within so many interleavings.
+
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Step } from "../../../src/core/events.ts";
+import type * as Homes from "../../../src/core/home.ts";
+import type * as LifeCycle from "../../../src/core/life-cycle.ts";
+import { EXCHANGE_2_URL, EXCHANGE_URL } from "../../../src/http/message.ts";
+import { Elders, type Homing, type Words } from "../../../src/shard/elders.ts";
+import { Seal } from "../../../src/shard/store/seal.ts";
+import { Disk } from "../disk.ts";
+import { findViolation } from "./interleaving.ts";
+import { Network } from "./network.ts";
+
+type Steps = typeof LifeCycle.step;
+type HomeOf = typeof Homes.homeOf;
+
+const planted = vi.hoisted(
+  (): {
+    step: ((actual: Steps, ...taken: Parameters<Steps>) => Step) | null;
+    homeOf: ((actual: HomeOf, ...facts: Parameters<HomeOf>) => Homes.Home) | null;
+  } => ({ step: null, homeOf: null }),
+);
+
+vi.mock(import("../../../src/core/life-cycle.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const step: Steps = (...taken) =>
+    planted.step === null ? actual.step(...taken) : planted.step(actual.step, ...taken);
+  return { ...actual, step };
+});
+
+vi.mock(import("../../../src/core/home.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const homeOf: HomeOf = (...facts) =>
+    planted.homeOf === null ? actual.homeOf(...facts) : planted.homeOf(actual.homeOf, ...facts);
+  return { ...actual, homeOf };
+});
+
+afterEach(() => {
+  planted.step = null;
+  planted.homeOf = null;
+  vi.restoreAllMocks();
+});
+
+/** As many as the slowest of them takes, and as many again. */
+const MOST = 6_000;
+const SEED = 1;
+
+async function expectFound(rule: RegExp, olderCode: "every" | "some" = "some"): Promise<void> {
+  const { broken } = await findViolation(MOST, SEED, olderCode);
+  expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(rule);
+}
+
+/** A method as it is, for one that stands in its place. */
+function original<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
+  return prototype[name];
+}
+
+/** An expired result stays, although its object says that it is absent. */
+function leftInPlace(before: Parameters<Steps>[0], taken: Step): Step {
+  const isGone = taken.reply.type === "absent" || taken.reply.type === "not-here";
+  return isGone && before?.state === "completed" ? { ...taken, record: before } : taken;
+}
+
+/** What an object must not do while another has the key, or has had it. */
+const TWO_OBJECTS = /G[12]: (two objects have a record|a\d+ starts after a\d+)/;
+
+describe("an object that asks nobody", () => {
+  it("breaks G1", async () => {
+    const home: Homing = { home: { kind: "own" }, other: null, elders: [], absent: [] };
+    vi.spyOn(Elders.prototype, "homing").mockReturnValue(home);
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("because its code is older and the message comes to the old URL breaks G1", async () => {
+    const post = original(Network.prototype, "post");
+    vi.spyOn(Network.prototype, "post").mockImplementation(function older(this: Network, to, url, ...rest) {
+      return post.call(this, to, url === EXCHANGE_2_URL ? EXCHANGE_URL : url, ...rest);
+    });
+    await expectFound(TWO_OBJECTS, "every");
+  }, 120_000);
+});
+
+describe("an elder", () => {
+  it("that does not seal itself breaks G1", async () => {
+    vi.spyOn(Seal.prototype, "close").mockImplementation((next) => next);
+    vi.spyOn(Seal.prototype, "heldKeys").mockReturnValue(null);
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("that lists its keys and does not seal itself breaks G1", async () => {
+    vi.spyOn(Seal.prototype, "close").mockImplementation((next) => next);
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("that seals itself only where it has a record breaks G1", async () => {
+    const answer = original(Elders.prototype, "answer");
+    const close = original(Seal.prototype, "close");
+    vi.spyOn(Elders.prototype, "answer").mockImplementation(function half(this: Elders, question) {
+      const closing = vi.spyOn(Seal.prototype, "close").mockImplementation((next) => next);
+      const said = answer.call(this, question);
+      closing.mockImplementation(function really(this: Seal, ...sealed) {
+        return close.apply(this, sealed);
+      });
+      return said.here ? answer.call(this, question) : said;
+    });
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("whose seal is only in memory breaks G1", async () => {
+    const sealed = new WeakMap<Seal, string>();
+    vi.spyOn(Seal.prototype, "next", "get").mockImplementation(function remembered(this: Seal) {
+      return sealed.get(this) ?? null;
+    });
+    vi.spyOn(Seal.prototype, "close").mockImplementation(function forgetful(this: Seal, next) {
+      sealed.set(this, sealed.get(this) ?? next);
+      return sealed.get(this) ?? next;
+    });
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("whose list of keys is too short breaks G1", async () => {
+    vi.spyOn(Seal.prototype, "heldKeys").mockReturnValue([]);
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("that leaves an expired record where it is breaks G1", async () => {
+    planted.step = (actual, ...taken) => leftInPlace(taken[0], actual(...taken));
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("that claims an expired record's key again, although it is sealed, breaks G1", async () => {
+    planted.step = (actual, record, event, ...rest) =>
+      event.type === "request" && event.home.kind === "moved" && record !== null
+        ? actual(record, { ...event, home: { kind: "own" } }, ...rest)
+        : leftInPlace(record, actual(record, event, ...rest));
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("of which the trigger is missing when its code is older breaks G1", async () => {
+    const exec = original(Disk.prototype, "exec");
+    const nothing = "SELECT 1 WHERE 0";
+    vi.spyOn(Disk.prototype, "exec").mockImplementation(function open(this: Disk, query, values) {
+      return exec.call(this, query.startsWith("CREATE TRIGGER") ? nothing : query, values);
+    });
+    await expectFound(TWO_OBJECTS, "every");
+  }, 120_000);
+});
+
+describe("a newer object", () => {
+  it("that looks at its own seal only before it asks breaks G1", async () => {
+    const next = Object.getOwnPropertyDescriptor(Seal.prototype, "next");
+    const wasOpen = new WeakSet<Words>();
+    let isHidden = false;
+    vi.spyOn(Seal.prototype, "next", "get").mockImplementation(function once(this: Seal) {
+      const text: unknown = isHidden ? null : next?.get?.call(this);
+      return typeof text === "string" ? text : null;
+    });
+    const homing = original(Elders.prototype, "homing");
+    vi.spyOn(Elders.prototype, "homing").mockImplementation(function early(this: Elders, head, words) {
+      isHidden = wasOpen.has(words);
+      const found = homing.call(this, head, words);
+      isHidden = false;
+      if (found.home.kind !== "moved") wasOpen.add(words);
+      return found;
+    });
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+
+  it("that claims although its elder is sealed for another layout breaks G1", async () => {
+    planted.homeOf = (actual, { elders, ...facts }) =>
+      actual({
+        ...facts,
+        elders: elders.map((elder) => (elder.next === null ? elder : { ...elder, next: facts.layout })),
+      });
+    await expectFound(TWO_OBJECTS);
+  }, 120_000);
+});
