@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OUTCOMES } from "../../../src/core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../../../src/core/timeline.ts";
 import { BOUNDS_MS } from "../../../src/traffic/histogram.ts";
+import { ASK_ANSWERS } from "../../../src/traffic/route-counters.ts";
 import { freshKey } from "../../support/http.ts";
 import { type Prometheus, prometheusProgram, type Series, startPrometheus } from "../../support/prometheus.ts";
 import { type Client, clientOf, until } from "../support/scene.ts";
@@ -89,6 +90,8 @@ describe("Prometheus", () => {
       onceway_requests_total: OUTCOMES.length,
       onceway_attempts_total: 2,
       onceway_verdicts_total: ATTEMPT_VERDICTS.length,
+      onceway_asks_total: ASK_ANSWERS.length,
+      onceway_moved_total: 1,
       onceway_origin_seconds_bucket: BOUNDS_MS.length + 1,
       onceway_origin_seconds_sum: 1,
       onceway_origin_seconds_count: 1,
