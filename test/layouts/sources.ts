@@ -1,7 +1,7 @@
 // Copies of the gateway's sources for the rig: as they are, broken on purpose at one place, or as an older commit had them. Each
 // copy is a folder named after a digest of its contents, so that its bundle is made once and is never a stale one.
 
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
@@ -28,6 +28,11 @@ export async function rigEntry(patches: readonly Patch[] = []): Promise<string> 
     }
     for (const patch of patches) await apply(folder, patch);
   });
+}
+
+/** Whether this clone has the commit: a shallow one, or a copy without history, has not. */
+export function hasCommit(commit: string): boolean {
+  return spawnSync("git", ["cat-file", "-e", `${commit}^{commit}`], { cwd: projectDir }).status === 0;
 }
 
 /** The entry of the gateway as a commit had it. Throws if this clone does not have the commit. */
