@@ -12,7 +12,7 @@ import { clientOf } from "../support/scene.ts";
 
 /** The last commit before `previous_shards`, with today's tables. Its code can run only where the clone has the history. */
 const BEFORE = "1ab6e59";
-const withHistory = it.skipIf(!hasCommit(BEFORE));
+const isThere = hasCommit(BEFORE);
 const NEW_KEYS = isLong ? 10_000 : 200;
 const OLDER_KEYS = isLong ? 1_000 : 50;
 const SHARDS = isLong ? 64 : 8;
@@ -106,21 +106,24 @@ describe("Code from before", { timeout: 600_000 }, () => {
     expect(await sealed.scene.sealed()).toBe(SHARDS);
   });
 
-  withHistory("of Workers and objects refuses new keys of a sealed layout, and replays the older ones", async () => {
-    const { scene, older } = sealed;
-    const before = await entryAt(BEFORE);
-    await scene.restart({ workers: { old: OLD }, workersMain: before, objectsMain: before });
-    expect(await sendNewKeys(scene, "old", NEW_KEYS)).toEqual(allRefused(NEW_KEYS));
-    await expectReplayed(scene, "old", older);
-  });
+  it.skipIf(!isThere)(
+    "of Workers and objects refuses new keys of a sealed layout, and replays the older ones",
+    async () => {
+      const { scene, older } = sealed;
+      const before = await entryAt(BEFORE);
+      await scene.restart({ workers: { old: OLD }, workersMain: before, objectsMain: before });
+      expect(await sendNewKeys(scene, "old", NEW_KEYS)).toEqual(allRefused(NEW_KEYS));
+      await expectReplayed(scene, "old", older);
+    },
+  );
 
-  withHistory("of the objects alone refuses what a Worker with the newer layout asks", async () => {
+  it.skipIf(!isThere)("of the objects alone refuses what a Worker with the newer layout asks", async () => {
     const { scene } = sealed;
     await scene.restart({ workers: { new: NEW }, objectsMain: await entryAt(BEFORE) });
     expect(await sendNewKeys(scene, "new", 100)).toEqual(allRefused(100));
   });
 
-  withHistory(
+  it.skipIf(!isThere)(
     "of the Workers alone is refused new keys by sealed objects, and gets the older ones replayed",
     async () => {
       const { scene, older } = sealed;
@@ -142,7 +145,7 @@ describe("Code from before", { timeout: 600_000 }, () => {
 });
 
 describe("What would be noticed", { timeout: 300_000 }, () => {
-  withHistory("a seal without its trigger: older code begins new keys in a sealed object", async () => {
+  it.skipIf(!isThere)("a seal without its trigger: older code begins new keys in a sealed object", async () => {
     const { scene } = await startSealed(await rigEntry([NO_TRIGGER]));
     const before = await entryAt(BEFORE);
     await scene.restart({ workers: { old: OLD }, workersMain: before, objectsMain: before });
@@ -150,7 +153,7 @@ describe("What would be noticed", { timeout: 300_000 }, () => {
     await scene.close();
   });
 
-  withHistory(
+  it.skipIf(!isThere)(
     "elders told in a message that older code understands: a newer object begins without asking",
     async () => {
       const { scene } = await startSealed();

@@ -67,15 +67,18 @@ function measure(file: string, size: number, count: number): void {
   const ledger = new Ledger(storage.ledgerStorage);
   const work: number[] = [];
   const turns: number[] = [];
-  for (let hasMore = true; hasMore;) {
+  const turn = (): boolean => {
     const begun = performance.now();
+    let erased = 0;
     storage.transaction(() => {
       ledger.bodies.eraseSome();
-      hasMore = ledger.expired.erase(epochMs(Date.now()), ERASE_ROWS) > 0 || ledger.bodies.hasErasable();
+      erased = ledger.expired.erase(epochMs(Date.now()), ERASE_ROWS);
       work.push(performance.now() - begun);
     });
     turns.push(performance.now() - begun);
-  }
+    return erased > 0 || ledger.bodies.hasErasable();
+  };
+  while (turn());
   storage.close();
   const at = (times: readonly number[], share: number): string =>
     (times.toSorted((one, other) => one - other)[Math.floor((times.length - 1) * share)] ?? Number.NaN).toFixed(1);
