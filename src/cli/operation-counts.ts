@@ -40,7 +40,7 @@ const TABLE = {
   firstMebibyte:      [8,         8,         6,       0,      5,     1,      1],
   replayMebibyte:     [5,         8,         0,       0,      0,     1,      0],
   tables:             [14,        27,        16,      0,      0,     0,      0],
-  erased:             [7,         211,       100,     1,      0,     0,      0],
+  erased:             [7,         210,       100,     1,      0,     0,      0],
   erasedMebibyte:     [0,         0,         5,       0,      0,     0,      0],
 } satisfies Readonly<Record<string, Row>>;
 

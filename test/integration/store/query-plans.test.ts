@@ -70,6 +70,10 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const answer = completed(claim);
   const body = { kind: "chunks", body: own, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
+  const single = freshId();
+  ledger.save(single, null, claim);
+  const large = { kind: "inline", bytes: new Uint8Array(1000) } as const;
+  ledger.save(single, ledger.find(single), answer, { response: { ...response, body: large } });
   const asked = freshId();
   const lost = { ...claim, state: "unknown", expiresAt: epochMs(NOW + 9), verifyAt: NOW, verifications: 0 } as const;
   ledger.save(asked, null, lost, { label: { key: "k", route: "/" } });

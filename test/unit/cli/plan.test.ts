@@ -81,7 +81,7 @@ describe("a month", () => {
       ["objectRequest", firsts * (1 + alarms + 1 / 100) + firsts, 1e6, 0.15e-6],
       // Claim and answer, two for each alarm, the erasure with its share of an alarm.
       ["rowWritten", firsts * (2 + 2 * alarms + 1 + 1 / 100), 50e6, 1e-6],
-      ["rowRead", firsts * (11 + 2.11) + firsts * 11, 25e9, 0.001e-6],
+      ["rowRead", firsts * (11 + 2.1) + firsts * 11, 25e9, 0.001e-6],
       ["gigabyteSecond", active * 0.128 * seconds, 400_000, 12.5e-6],
       ["gigabyteMonth", 0.045, 5, 0.2],
     ] as const;
