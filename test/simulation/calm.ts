@@ -1,6 +1,7 @@
 // After the faults: everything pending is carried out in order, all time passes, and then nothing may be left (G8).
 
 import { leftovers } from "./durable.ts";
+import { complete } from "./origin.ts";
 import type { World } from "./world.ts";
 
 /** More than any interleaving needs. One that takes more steps never ends. */
@@ -37,15 +38,8 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
     const call = world.origin.calls.find(({ isOpen }) => isOpen);
     if (call !== undefined) {
       trace(`the origin ends the call of ${call.attempt.id}`);
-      if (call.status === 0) {
-        if (call.work === "on the wire") world.arrive(call);
-        if (!call.hasActed) world.rules.acts(call.attempt);
-        call.hasActed = true;
-        call.answer(201);
-        call.send(`${call.attempt.id} 201`);
-      }
-      if (call.left === null) call.end();
-      else call.send(".".repeat(call.left));
+      if (call.work === "on the wire") world.arrive(call);
+      complete(call, world.rules);
       continue;
     }
     const large = world.bucket?.calls[0];

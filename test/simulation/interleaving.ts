@@ -1,6 +1,7 @@
 // One interleaving from its seed: takes random steps, checks the rules after each, and in the end expects a state of rest.
 
 import { calm } from "./calm.ts";
+import { Choices } from "./choices.ts";
 import type { Disk } from "./disk.ts";
 import { drawPlan, type Extras } from "./plan.ts";
 import { follow } from "./platform.ts";
@@ -33,7 +34,7 @@ export async function runInterleaving(
   hash.add(plan.unknown.length);
   hash.add(plan.keptBytes);
   hash.add(plan.credentials);
-  const steps = new Steps(world, random, hash, counts, trace);
+  const steps = new Steps(world, new Choices(random, hash, counts, trace));
   let taken = 0;
   while (taken < plan.steps && world.rules.violations.length === 0 && steps.take()) {
     taken += 1;

@@ -32,7 +32,7 @@ export class OriginCall {
   readonly #headers = Promise.withResolvers<object>();
   readonly #keptBytes: number;
   readonly #nowMs: () => number;
-  readonly #refused: () => void;
+  readonly #requests: () => number;
   readonly #coming: Uint8Array[] = [];
   #sent = "";
   #hasEnded = false;
@@ -40,12 +40,13 @@ export class OriginCall {
   #reading: PromiseWithResolvers<Read> | null = null;
   #view: Uint8Array | null = null;
 
-  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number, refused: () => void) {
+  /** `requests`: how many requests clients have sent so far. */
+  constructor(attempt: AttemptFacts, gate: number, keptBytes: number, nowMs: () => number, requests: () => number) {
     this.attempt = attempt;
     this.gate = gate;
     this.#keptBytes = keptBytes;
     this.#nowMs = nowMs;
-    this.#refused = refused;
+    this.#requests = requests;
   }
 
   get response(): Promise<object> {
@@ -77,7 +78,8 @@ export class OriginCall {
     if (status < 502) this.attempt.answeredAtMs = this.#nowMs();
     // The head says that the origin did not and will not act, so the next attempt need not wait for the body.
     if (status === 503) {
-      this.#refused();
+      this.attempt.isRefused = true;
+      this.attempt.refusedAfter = this.#requests();
       this.attempt.isLiving = false;
     }
     const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
@@ -162,6 +164,30 @@ export class OriginCall {
     this.lose();
     return Promise.resolve();
   }
+}
+
+/** What an attempt's effect is reported to. */
+interface Effects {
+  acts(attempt: AttemptFacts): void;
+}
+
+/** The origin does what the call asks for. */
+export function act(call: OriginCall, effects: Effects): void {
+  call.hasActed = true;
+  effects.acts(call.attempt);
+  if (!call.isHeard || call.status !== 0) call.work = "over";
+}
+
+/** The origin does all that is left of a call: it acts, answers and sends the rest. */
+export function complete(call: OriginCall, effects: Effects): void {
+  if (call.status === 0) {
+    if (!call.hasActed) effects.acts(call.attempt);
+    call.hasActed = true;
+    call.answer(201);
+    call.send(`${call.attempt.id} 201`);
+  }
+  if (call.left === null) call.end();
+  else call.send(".".repeat(call.left));
 }
 
 export class Origin {

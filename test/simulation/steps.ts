@@ -1,12 +1,12 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
 import { FAULTS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
+import type { Choices } from "./choices.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
 import type { BucketCall } from "./bucket.ts";
-import type { OriginCall } from "./origin.ts";
+import { act, type OriginCall } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
-import type { Random, SequenceHash } from "./random.ts";
 import type { World } from "./world.ts";
 
 const STATUSES = [201, 201, 201, 500, 503, 502];
@@ -16,26 +16,14 @@ const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
 
 export class Steps {
   readonly #world: World;
-  readonly #random: Random;
-  readonly #hash: SequenceHash;
-  readonly #trace: (what: string) => void;
-  readonly counts: Map<string, number>;
+  readonly #choices: Choices;
   #requests = 0;
   #faults = 0;
   #decisions = 0;
 
-  constructor(
-    world: World,
-    random: Random,
-    hash: SequenceHash,
-    counts: Map<string, number>,
-    trace: (what: string) => void,
-  ) {
+  constructor(world: World, choices: Choices) {
     this.#world = world;
-    this.#random = random;
-    this.#hash = hash;
-    this.counts = counts;
-    this.#trace = trace;
+    this.#choices = choices;
   }
 
   /** Takes one step; `false` if none is possible. */
@@ -44,33 +32,11 @@ export class Steps {
     const { weights } = plan;
     origin.expire(clock.latestMs);
     const calls = openCalls(this.#world.origin);
-    let sum = 0;
-    for (const kind of KINDS) sum += this.#isPossible(kind, calls) ? weights[kind] : 0;
-    if (sum === 0) return false;
-    let at = this.#random.below(sum);
-    for (const [index, kind] of KINDS.entries()) {
-      at -= this.#isPossible(kind, calls) ? weights[kind] : 0;
-      if (at >= 0) continue;
-      this.#hash.add(index);
-      this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-      if (IS_FAULT.has(kind)) this.#faults += 1;
-      this.#do(kind, calls);
-      return true;
-    }
-    return false;
-  }
-
-  /** A random choice that counts towards the interleaving's hash. */
-  #choose(bound: number): number {
-    const choice = this.#random.below(bound);
-    this.#hash.add(choice);
-    return choice;
-  }
-
-  #pick<T>(values: readonly T[]): T {
-    const value = values[this.#choose(values.length)];
-    if (value === undefined) throw new RangeError("nothing to choose from");
-    return value;
+    const kind = this.#choices.draw(KINDS, (one) => (this.#isPossible(one, calls) ? weights[one] : 0));
+    if (kind === null) return false;
+    if (IS_FAULT.has(kind)) this.#faults += 1;
+    this.#do(kind, calls);
+    return true;
   }
 
   #isPossible(kind: Kind, calls: Calls): boolean {
@@ -130,106 +96,106 @@ export class Steps {
     switch (kind) {
       case "request": {
         this.#requests += 1;
-        const record = `r${this.#choose(world.plan.records)}`;
-        const print = this.#choose(10) === 0 ? "other" : "same";
-        const duplicate = this.#pick(DUPLICATES);
-        const client = world.plan.credentials > 1 ? this.#choose(world.plan.credentials) : 0;
+        const record = `r${this.#choices.choose(world.plan.records)}`;
+        const print = this.#choices.choose(10) === 0 ? "other" : "same";
+        const duplicate = this.#choices.pick(DUPLICATES);
+        const client = world.plan.credentials > 1 ? this.#choices.choose(world.plan.credentials) : 0;
         const who = world.plan.credentials > 1 ? `, by client ${client}` : "";
-        this.#trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}`);
+        this.#choices.trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}`);
         world.send(record, print, duplicate, client);
         return;
       }
       case "commit":
-        this.#trace("commit");
+        this.#choices.trace("commit");
         world.commit();
         return;
       case "commit fails":
       case "crash":
-        this.#trace(kind);
+        this.#choices.trace(kind);
         world.crash();
         return;
       case "arrive": {
-        const call = this.#pick(calls.arrive);
-        this.#trace(`the call of ${call.attempt.id} arrives`);
+        const call = this.#choices.pick(calls.arrive);
+        this.#choices.trace(`the call of ${call.attempt.id} arrives`);
         world.arrive(call);
         return;
       }
       case "act": {
-        const call = this.#pick(calls.act);
-        this.#trace(`${call.attempt.id} takes effect`);
-        act(world, call);
+        const call = this.#choices.pick(calls.act);
+        this.#choices.trace(`${call.attempt.id} takes effect`);
+        act(call, world.rules);
         return;
       }
       case "answer":
-        this.#answer(this.#pick(calls.answer));
+        this.#answer(this.#choices.pick(calls.answer));
         return;
       case "body": {
-        const call = this.#pick(calls.body);
-        const isEnd = call.left === null && this.#choose(3) > 0;
-        this.#trace(`${isEnd ? "the end" : "more"} of the answer to ${call.attempt.id}`);
+        const call = this.#choices.pick(calls.body);
+        const isEnd = call.left === null && this.#choices.choose(3) > 0;
+        this.#choices.trace(`${isEnd ? "the end" : "more"} of the answer to ${call.attempt.id}`);
         if (isEnd) call.end();
         else call.send(".");
         return;
       }
       case "question": {
-        const question = this.#pick(this.#questions());
-        this.#trace(`asked about ${question.record}, the origin says ${this.#answerQuestion(question)}`);
+        const question = this.#choices.pick(this.#questions());
+        this.#choices.trace(`asked about ${question.record}, the origin says ${this.#answerQuestion(question)}`);
         return;
       }
       case "bucket": {
-        const call = this.#pick(this.#bucketCalls());
-        this.#trace(`the bucket: ${call.what}`);
+        const call = this.#choices.pick(this.#bucketCalls());
+        this.#choices.trace(`the bucket: ${call.what}`);
         call.finish();
         return;
       }
       case "bucket fails": {
-        const call = this.#pick(this.#bucketCalls());
-        const isDone = this.#choose(2) === 0;
-        this.#trace(`the bucket fails: ${call.what}${isDone ? ", which is done" : ""}`);
+        const call = this.#choices.pick(this.#bucketCalls());
+        const isDone = this.#choices.choose(2) === 0;
+        this.#choices.trace(`the bucket fails: ${call.what}${isDone ? ", which is done" : ""}`);
         if (isDone) call.act();
         call.fail();
         return;
       }
       case "operator": {
         this.#decisions += 1;
-        const record = this.#pick([...world.facts.rows.keys()]);
-        const action = this.#pick(CHANGES);
-        this.#trace(`an operator's ${action} of ${record}: ${world.decide(record, action)}`);
+        const record = this.#choices.pick([...world.facts.rows.keys()]);
+        const action = this.#choices.pick(CHANGES);
+        this.#choices.trace(`an operator's ${action} of ${record}: ${world.decide(record, action)}`);
         return;
       }
       case "reads on": {
-        const request = this.#pick(world.clients.with("stalls"));
-        this.#trace(`${request.name} reads on`);
+        const request = this.#choices.pick(world.clients.with("stalls"));
+        this.#choices.trace(`${request.name} reads on`);
         world.clients.readOn(request);
         return;
       }
       case "client stalls": {
-        const request = this.#pick(this.#readers());
-        this.#trace(`${request.name} reads no more`);
+        const request = this.#choices.pick(this.#readers());
+        this.#choices.trace(`${request.name} reads no more`);
         world.clients.stall(request);
         return;
       }
       case "upload cut": {
-        const request = this.#pick(world.uploads());
-        this.#trace(`the body of ${request.name} breaks off`);
+        const request = this.#choices.pick(world.uploads());
+        this.#choices.trace(`the body of ${request.name} breaks off`);
         world.cut(request);
         return;
       }
       case "delivered again": {
-        const request = this.#pick(this.#deliverable());
-        this.#trace(`${request.name} is delivered again`);
+        const request = this.#choices.pick(this.#deliverable());
+        this.#choices.trace(`${request.name} is delivered again`);
         world.sendAgain(request);
         return;
       }
       case "connection lost": {
-        const call = this.#pick(calls.lose);
-        this.#trace(`the connection for ${call.attempt.id} is lost`);
+        const call = this.#choices.pick(calls.lose);
+        this.#choices.trace(`the connection for ${call.attempt.id} is lost`);
         call.lose();
         return;
       }
       case "timer": {
         const timer = world.clock.next();
-        this.#trace(`a timer, due at ${timer?.dueMs}`);
+        this.#choices.trace(`a timer, due at ${timer?.dueMs}`);
         if (timer !== null) world.clock.fire(timer);
         return;
       }
@@ -237,33 +203,33 @@ export class Steps {
         this.#pass();
         return;
       case "alarm":
-        this.#trace(kind);
+        this.#choices.trace(kind);
         void world.alarm();
         return;
       case "alarm twice":
-        this.#trace("the alarm, and it will come again");
+        this.#choices.trace("the alarm, and it will come again");
         void world.alarmAgain();
         return;
       case "alarm dropped":
-        this.#trace(kind);
+        this.#choices.trace(kind);
         world.dropAlarm();
         return;
       case "client leaves": {
-        const request = this.#pick(world.clients.unanswered());
-        this.#trace(`the client of ${request.name} leaves`);
+        const request = this.#choices.pick(world.clients.unanswered());
+        this.#choices.trace(`the client of ${request.name} leaves`);
         world.clients.leave(request);
         return;
       }
       case "clock back":
-        this.#trace(kind);
-        world.moveTo(world.clock.nowMs - 1 - this.#choose(3));
+        this.#choices.trace(kind);
+        world.moveTo(world.clock.nowMs - 1 - this.#choices.choose(3));
         return;
       case "disk full":
-        this.#trace("the next write finds the disk full");
+        this.#choices.trace("the next write finds the disk full");
         world.disk.isFull = true;
         return;
       case "unreachable":
-        this.#trace("the next call finds nobody");
+        this.#choices.trace("the next call finds nobody");
         world.isUnreachable = true;
     }
   }
@@ -291,8 +257,8 @@ export class Steps {
       question.feed(nowMs);
       return "a byte more";
     }
-    if (this.#choose(4) > 0) return world.answerQuestion(question);
-    switch (this.#choose(world.plan.extras.has("trickles") ? 4 : 2)) {
+    if (this.#choices.choose(4) > 0) return world.answerQuestion(question);
+    switch (this.#choices.choose(world.plan.extras.has("trickles") ? 4 : 2)) {
       case 0:
         question.lose();
         return "nothing: the connection breaks";
@@ -318,14 +284,14 @@ export class Steps {
 
   /** 503 is honest: the origin has not acted and will not. */
   #answer(call: OriginCall): void {
-    const drawn = this.#pick(STATUSES);
+    const drawn = this.#choices.pick(STATUSES);
     const status = drawn === 503 && call.hasActed ? 500 : drawn;
-    if (status === 201 && !call.hasActed) act(this.#world, call);
-    const isWhole = this.#choose(2) === 0;
-    this.#trace(`the origin answers ${call.attempt.id} with ${status}${isWhole ? "" : ", and more will come"}`);
+    if (status === 201 && !call.hasActed) act(call, this.#world.rules);
+    const isWhole = this.#choices.choose(2) === 0;
+    this.#choices.trace(`the origin answers ${call.attempt.id} with ${status}${isWhole ? "" : ", and more will come"}`);
     const text = `${call.attempt.id} ${status}`;
-    const hasLength = this.#world.plan.extras.has("lengths") && this.#choose(2) === 0;
-    const more = isWhole ? 0 : this.#choose(3);
+    const hasLength = this.#world.plan.extras.has("lengths") && this.#choices.choose(2) === 0;
+    const more = isWhole ? 0 : this.#choices.choose(3);
     call.answer(status, hasLength ? text.length + more : null);
     call.send(text);
     if (isWhole && call.isAnswering) call.end();
@@ -341,14 +307,8 @@ export class Steps {
     for (const { lockedUntilMs, deadlineMs } of facts.rows.values()) {
       targets.push(lockedUntilMs - 1, lockedUntilMs, Math.max(deadlineMs, lockedUntilMs) + 1);
     }
-    const to = this.#pick(targets.filter((ms) => ms > clock.nowMs));
-    this.#trace(`time passes: ${clock.nowMs} to ${to}`);
+    const to = this.#choices.pick(targets.filter((ms) => ms > clock.nowMs));
+    this.#choices.trace(`time passes: ${clock.nowMs} to ${to}`);
     this.#world.moveTo(to);
   }
-}
-
-function act(world: World, call: OriginCall): void {
-  call.hasActed = true;
-  world.rules.acts(call.attempt);
-  if (!call.isHeard || call.status !== 0) call.work = "over";
 }

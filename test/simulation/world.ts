@@ -190,11 +190,13 @@ export class World {
       return null;
     }
     const fetch = (request: PlainRequest): Promise<object> => {
-      const refused = (): void => {
-        attempt.isRefused = true;
-        attempt.refusedAfter = this.#sent;
-      };
-      const call = new OriginCall(attempt, this.disk.written, this.plan.keptBytes, () => this.clock.nowMs, refused);
+      const call = new OriginCall(
+        attempt,
+        this.disk.written,
+        this.plan.keptBytes,
+        () => this.clock.nowMs,
+        () => this.#sent,
+      );
       const response = this.origin.fetch(request, call);
       this.release();
       return response;

@@ -2,7 +2,7 @@
 // answer, and a retry gets the same answer without a second call.
 
 import { env, runInDurableObject } from "cloudflare:test";
-import { afterAll, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { Alarm, type AlarmStorage } from "../../../src/shard/alarm.ts";
 import { Exchanges } from "../../../src/shard/exchanges.ts";
 import { Heartbeat } from "../../../src/shard/heartbeat.ts";
@@ -13,6 +13,7 @@ import { Timers } from "../../../src/shard/timers.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { again, headOf } from "../support/shard-bench.ts";
+import { silence } from "../support/silence.ts";
 
 const ORIGIN = { kind: "url", url: "http://127.0.0.1:9" } as const;
 const CALL = { origin: ORIGIN, method: "POST", url: "http://127.0.0.1:9/act", headers: [], hasBody: true } as const;
@@ -110,9 +111,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
   });
 }
 
-vi.spyOn(console, "error").mockImplementation(() => undefined);
-vi.spyOn(console, "warn").mockImplementation(() => undefined);
-afterAll(() => vi.restoreAllMocks());
+silence();
 
 it.each(FAULTS)("an operation that took effect is answered, and never repeated, when %s", async (_what, breakPart) => {
   const seen = await runWith(

@@ -2,7 +2,7 @@
 // fail as the documentation says. The object that is lost during a call is a real one.
 
 import { env } from "cloudflare:test";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Route } from "../../../src/config/resolved.ts";
@@ -12,13 +12,9 @@ import { lentPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
+import { silence } from "../support/silence.ts";
 
-vi.spyOn(console, "warn").mockImplementation(() => undefined);
-vi.spyOn(console, "error").mockImplementation(() => undefined);
-afterAll(() => {
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
+silence();
 
 function routeOf(settings: object = {}): Route {
   const read = readConfig({ IDEMPOTENCY: { origin: "https://api.example", ...settings }, ROUTES: [{ path: "/*" }] });

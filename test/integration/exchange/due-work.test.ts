@@ -190,6 +190,17 @@ describe("an alarm", () => {
   });
 });
 
+/** The paths of the questions, which are all answered with "it happened". */
+function askedPaths(): readonly string[] {
+  const bench = new ShardBench();
+  const asked: string[] = [];
+  bench.origin = (request) => {
+    asked.push(new URL(request.url).pathname);
+    return new Response("it happened");
+  };
+  return asked;
+}
+
 /** A question that shows the test its route. */
 function questionAt(path: string): string {
   return JSON.stringify({
@@ -264,12 +275,7 @@ describe("a question that is not answered", () => {
   });
 
   it("about a record that cannot be read delays no other, and comes again after a pause", async () => {
-    const bench = new ShardBench();
-    const asked: string[] = [];
-    bench.origin = (request) => {
-      asked.push(new URL(request.url).pathname);
-      return new Response("it happened");
-    };
+    const asked = askedPaths();
     const shard = new LeftShard();
     const now = Date.now();
     const unreadable = ["/a", "/b"].flatMap((route) =>
@@ -292,12 +298,7 @@ describe("a question that is not answered", () => {
   });
 
   it("is asked in the order of waiting time within its route", async () => {
-    const bench = new ShardBench();
-    const asked: string[] = [];
-    bench.origin = (request) => {
-      asked.push(new URL(request.url).pathname);
-      return new Response("it happened");
-    };
+    const asked = askedPaths();
     const shard = new LeftShard();
     const paths = ["/3", "/1", "/4", "/2", "/0"];
     await shard.leave(

@@ -1,8 +1,8 @@
 // What one object answers while the layout changes, message by message, as Workers and newer objects send them.
 
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Layout } from "../../../src/config/layout.ts";
-import { type RecordId, recordId } from "../../../src/core/units.ts";
+import type { RecordId } from "../../../src/core/units.ts";
 import { type ElderAnswer, type Hop, hopIn } from "../../../src/http/hops.ts";
 import {
   ASK_URL,
@@ -12,18 +12,14 @@ import {
   LOCATE_URL,
   UPLOAD_2_URL,
 } from "../../../src/http/message.ts";
+import { freshId } from "../support/records.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
+import { silence } from "../support/silence.ts";
 
-vi.spyOn(console, "warn").mockImplementation(() => undefined);
-vi.spyOn(console, "error").mockImplementation(() => undefined);
-afterAll(() => {
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
+silence();
 
 const layoutOf = (shards: number): Layout => ({ shards, jurisdiction: null, locationHint: "weur" });
 const [ONE, TWO, THREE] = [layoutOf(1), layoutOf(2), layoutOf(3)];
-const freshId = (): RecordId => recordId(`${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", ""));
 
 /** The head of a request for a new key, in a layout. */
 function headIn(layout: Layout, more: Partial<ExchangeHead> = {}): ExchangeHead {

@@ -2,19 +2,12 @@
 // objects have stored, never which deployment asks.
 
 import { runInDurableObject } from "cloudflare:test";
-import { afterAll, describe, expect, it, vi } from "vitest";
-import { Deployments } from "../support/deployments.ts";
+import { describe, expect, it, vi } from "vitest";
+import { Deployments, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
+import { silence } from "../support/silence.ts";
 
-vi.spyOn(console, "warn").mockImplementation(() => undefined);
-vi.spyOn(console, "error").mockImplementation(() => undefined);
-afterAll(() => {
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
-
-const FIRST = { status: 201, isReplay: false };
-const REPLAY = { status: 201, isReplay: true };
+silence();
 
 const fresh = (): string => crypto.randomUUID();
 

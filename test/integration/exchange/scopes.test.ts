@@ -1,21 +1,15 @@
 // A change of the scope, with deployments of different scopes side by side: each caller's own operation runs once, and its answer
 // goes to nobody to whom neither scope gives it.
 
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
 import { CountedShard } from "../support/counted-shard.ts";
-import { Deployments } from "../support/deployments.ts";
+import { Deployments, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
+import { silence } from "../support/silence.ts";
 
-vi.spyOn(console, "warn").mockImplementation(() => undefined);
-vi.spyOn(console, "error").mockImplementation(() => undefined);
-afterAll(() => {
-  vi.unstubAllGlobals();
-  vi.restoreAllMocks();
-});
+silence();
 
-const FIRST = { status: 201, isReplay: false };
-const REPLAY = { status: 201, isReplay: true };
 const NONE = ["none"];
 const CREDENTIAL = ["header:authorization"];
 const TENANT = ["header:x-tenant"];

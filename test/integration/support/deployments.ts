@@ -25,6 +25,10 @@ export interface Deployment {
   objectCalls(): readonly string[];
 }
 
+/** What a first answer and a replay have in common with all others of their kind. */
+export const FIRST = { status: 201, isReplay: false };
+export const REPLAY = { status: 201, isReplay: true };
+
 export class Deployments {
   /** Only this bench has such layouts: `layout(64)` is "64" with these letters. */
   readonly #letters = Array.from({ length: 8 }, () => String.fromCodePoint(97 + Math.floor(Math.random() * 26))).join(

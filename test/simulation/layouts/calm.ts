@@ -2,6 +2,7 @@
 // then nothing may be left but the seals (G8).
 
 import { leftovers } from "../durable.ts";
+import { complete } from "../origin.ts";
 import type { World } from "./world.ts";
 
 /** More than any interleaving needs. One that takes more steps never ends. */
@@ -66,14 +67,8 @@ function settleOne(world: World, trace: (what: string) => void): boolean {
   const call = world.origin.calls.find(({ isOpen }) => isOpen);
   if (call !== undefined) {
     trace(`the origin ends the call of ${call.attempt.id}`);
-    if (call.status === 0) {
-      if (call.work === "on the wire") world.arrive(call);
-      if (!call.hasActed) world.rules.acts(call.attempt);
-      call.hasActed = true;
-      call.answer(201);
-      call.send(`${call.attempt.id} 201`);
-    }
-    call.end();
+    if (call.work === "on the wire") world.arrive(call);
+    complete(call, world.rules);
     return true;
   }
   const timer = clock.next();

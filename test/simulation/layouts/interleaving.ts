@@ -6,6 +6,7 @@ import type { Interleaving } from "../interleaving.ts";
 import { follow, install } from "../platform.ts";
 import { Random, SequenceHash } from "../random.ts";
 import { freshDisk } from "../shard.ts";
+import { Choices } from "../choices.ts";
 import { calm } from "./calm.ts";
 import { drawPlan } from "./plan.ts";
 import { Steps } from "./steps.ts";
@@ -68,7 +69,7 @@ async function runInterleaving(
   for (const char of `${plan.unknown} ${plan.keptBytes} ${plan.keys.join()} ${names.join()} ${plan.hasTriggers}`) {
     hash.add(char.charCodeAt(0));
   }
-  const steps = new Steps(world, random, hash, counts, trace);
+  const steps = new Steps(world, new Choices(random, hash, counts, trace));
   let taken = 0;
   while (taken < plan.steps && world.rules.violations.length === 0 && steps.take()) {
     taken += 1;

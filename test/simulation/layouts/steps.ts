@@ -1,9 +1,9 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
+import type { Choices } from "../choices.ts";
 import type { Host } from "../host.ts";
 import { openCalls } from "../open-calls.ts";
-import type { OriginCall } from "../origin.ts";
-import type { Random, SequenceHash } from "../random.ts";
+import { act, type OriginCall } from "../origin.ts";
 import type { Message } from "./network.ts";
 import { FAULTS, type Kind, KINDS } from "./plan.ts";
 import type { World } from "./world.ts";
@@ -17,56 +17,27 @@ type Take = () => void;
 
 export class Steps {
   readonly #world: World;
-  readonly #random: Random;
-  readonly #hash: SequenceHash;
-  readonly #counts: Map<string, number>;
-  readonly #trace: (what: string) => void;
+  readonly #choices: Choices;
   #requests = 0;
   #faults = 0;
   #decisions = 0;
 
-  constructor(
-    world: World,
-    random: Random,
-    hash: SequenceHash,
-    counts: Map<string, number>,
-    trace: (what: string) => void,
-  ) {
+  constructor(world: World, choices: Choices) {
     this.#world = world;
-    this.#random = random;
-    this.#hash = hash;
-    this.#counts = counts;
-    this.#trace = trace;
+    this.#choices = choices;
   }
 
   /** Takes one step; `false` if none is possible. */
   take(): boolean {
     const { plan, origin, clock } = this.#world;
     origin.expire(clock.latestMs);
-    const possible = KINDS.map((kind, index) => ({ kind, index, weight: plan.weights[kind], take: this.#step(kind) }));
-    const open = possible.filter(({ take, weight }) => take !== null && weight > 0);
-    let at = this.#random.below(open.reduce((sum, { weight }) => sum + weight, 0));
-    const chosen = open.find(({ weight }) => (at -= weight) < 0);
-    if (chosen === undefined || chosen.take === null) return false;
-    const { kind, index, take } = chosen;
-    this.#hash.add(index);
-    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
+    const takes = new Map(KINDS.map((kind) => [kind, this.#step(kind)] as const));
+    const kind = this.#choices.draw(KINDS, (one) => ((takes.get(one) ?? null) === null ? 0 : plan.weights[one]));
+    const take = kind === null ? null : (takes.get(kind) ?? null);
+    if (kind === null || take === null) return false;
     if (IS_FAULT.has(kind)) this.#faults += 1;
     take();
     return true;
-  }
-
-  /** A random choice that counts towards the interleaving's hash. */
-  #choose(bound: number): number {
-    const choice = this.#random.below(bound);
-    this.#hash.add(choice);
-    return choice;
-  }
-
-  #pick<T>(values: readonly T[]): T {
-    const value = values[this.#choose(values.length)];
-    if (value === undefined) throw new RangeError("nothing to choose from");
-    return value;
   }
 
   /** What a step of this kind does; `null` if none is possible now. */
@@ -79,19 +50,19 @@ export class Steps {
         return this.#requests < plan.requests ? () => this.#request() : null;
       case "deliver":
         return this.#some(network.with("on its way"), (message) => {
-          this.#trace(`delivered: ${message.what}`);
+          this.#choices.trace(`delivered: ${message.what}`);
           world.deliver(message);
         });
       case "reply":
         return this.#some(network.with("replied"), (message) => {
-          this.#trace(`the reply comes: ${message.what}`);
+          this.#choices.trace(`the reply comes: ${message.what}`);
           message.arrive();
         });
       case "commit":
         return this.#some(
           this.#hosts((host) => host.needsCommit),
           (host) => {
-            this.#trace(`commit in ${host.name}`);
+            this.#choices.trace(`commit in ${host.name}`);
             world.commit(host);
           },
         );
@@ -102,15 +73,15 @@ export class Steps {
         return this.#some(openCalls(world.origin)[kind], (call) => this.#originStep(kind, call));
       case "connection lost":
         return this.#some(openCalls(world.origin).lose, (call) => {
-          this.#trace(`the connection for ${call.attempt.id} is lost`);
+          this.#choices.trace(`the connection for ${call.attempt.id} is lost`);
           call.lose();
         });
       case "operator":
         return this.#decisions < plan.decisions
           ? this.#some(world.records, ({ host, id }) => {
               this.#decisions += 1;
-              const action = this.#pick(CHANGES);
-              this.#trace(`an operator's ${action} in ${host.name}: ${world.decide(host, id, action)}`);
+              const action = this.#choices.pick(CHANGES);
+              this.#choices.trace(`an operator's ${action} in ${host.name}: ${world.decide(host, id, action)}`);
             })
           : null;
       case "close":
@@ -122,7 +93,7 @@ export class Steps {
         const timer = clock.next();
         if (timer === null || timer.dueMs > clock.nowMs) return null;
         return () => {
-          this.#trace(`a timer, due at ${timer.dueMs}`);
+          this.#choices.trace(`a timer, due at ${timer.dueMs}`);
           clock.fire(timer);
         };
       }
@@ -133,7 +104,7 @@ export class Steps {
         return this.#some(
           this.#hosts((host) => host.isAlarmDue(clock.nowMs)),
           (host) => {
-            this.#trace(`${kind} in ${host.name}`);
+            this.#choices.trace(`${kind} in ${host.name}`);
             world.alarm(host, kind === "alarm twice");
           },
         );
@@ -141,7 +112,7 @@ export class Steps {
         return this.#some(
           this.#hosts((host) => host.hasInstance),
           (host) => {
-            this.#trace(`${host.name} crashes`);
+            this.#choices.trace(`${host.name} crashes`);
             world.crash(host);
           },
         );
@@ -150,31 +121,31 @@ export class Steps {
         return this.#some(
           network.with("on its way").filter(({ isHeard }) => isHeard),
           (message) => {
-            this.#trace(`${kind}: ${message.what}`);
+            this.#choices.trace(`${kind}: ${message.what}`);
             message.giveUp();
             if (kind === "message lost") message.state = "over";
           },
         );
       case "message twice":
         return this.#some(network.with("on its way"), (message) => {
-          this.#trace(`${kind}: ${message.what}`);
+          this.#choices.trace(`${kind}: ${message.what}`);
           network.messages.push(message.again());
         });
       case "reply lost":
         return this.#some(this.#unanswered(), (message) => {
-          this.#trace(`${kind}: ${message.what}`);
+          this.#choices.trace(`${kind}: ${message.what}`);
           message.giveUp();
         });
       case "clock back":
         return () => {
-          this.#trace(kind);
-          world.moveTo(clock.nowMs - 1 - this.#choose(3));
+          this.#choices.trace(kind);
+          world.moveTo(clock.nowMs - 1 - this.#choices.choose(3));
         };
       case "disk full":
         return this.#some(
           this.#hosts(() => true),
           ({ disk, name }) => {
-            this.#trace(`the next write finds the disk of ${name} full`);
+            this.#choices.trace(`the next write finds the disk of ${name} full`);
             disk.isFull = true;
           },
         );
@@ -182,7 +153,7 @@ export class Steps {
         return this.#some(
           this.#hosts(() => true),
           (host) => {
-            this.#trace(`${host.name} runs ${world.isOlder(host) ? "newer" : "older"} code`);
+            this.#choices.trace(`${host.name} runs ${world.isOlder(host) ? "newer" : "older"} code`);
             world.changeCode(host, !world.isOlder(host));
           },
         );
@@ -190,7 +161,7 @@ export class Steps {
   }
 
   #some<T>(values: readonly T[], take: (value: T) => void): Take | null {
-    return values.length === 0 ? null : () => take(this.#pick(values));
+    return values.length === 0 ? null : () => take(this.#choices.pick(values));
   }
 
   #hosts(which: (host: Host) => boolean): readonly Host[] {
@@ -206,11 +177,13 @@ export class Steps {
   #request(): void {
     const { plan } = this.#world;
     this.#requests += 1;
-    const key = this.#pick(plan.keys);
-    const deployment = this.#pick(plan.deployments);
-    const print = this.#choose(12) === 0 ? "other" : "same";
-    const duplicate = this.#pick(DUPLICATES);
-    this.#trace(`request a${this.#requests} for ${key.slice(0, 8)} by ${deployment.name}: ${print}, ${duplicate}`);
+    const key = this.#choices.pick(plan.keys);
+    const deployment = this.#choices.pick(plan.deployments);
+    const print = this.#choices.choose(12) === 0 ? "other" : "same";
+    const duplicate = this.#choices.pick(DUPLICATES);
+    this.#choices.trace(
+      `request a${this.#requests} for ${key.slice(0, 8)} by ${deployment.name}: ${print}, ${duplicate}`,
+    );
     this.#world.send(key, deployment, print, duplicate);
   }
 
@@ -221,8 +194,8 @@ export class Steps {
       elders.some(({ shards }) => host.name.endsWith(`-of-${shards}`)),
     );
     if (follows.length === 0) return;
-    const { own } = this.#pick(follows);
-    this.#trace(`an operator closes ${host.name} for ${own.shards}`);
+    const { own } = this.#choices.pick(follows);
+    this.#choices.trace(`an operator closes ${host.name} for ${own.shards}`);
     this.#world.close(host, own);
   }
 
@@ -231,38 +204,32 @@ export class Steps {
     const { id } = call.attempt;
     switch (kind) {
       case "arrive":
-        this.#trace(`the call of ${id} arrives`);
+        this.#choices.trace(`the call of ${id} arrives`);
         world.arrive(call);
         return;
       case "act":
-        this.#trace(`${id} takes effect`);
-        this.#act(call);
+        this.#choices.trace(`${id} takes effect`);
+        act(call, world.rules);
         return;
       case "answer": {
-        const drawn = this.#pick(STATUSES);
+        const drawn = this.#choices.pick(STATUSES);
         // 503 is honest: the origin has not acted and will not.
         const status = drawn === 503 && call.hasActed ? 500 : drawn;
-        if (status === 201 && !call.hasActed) this.#act(call);
-        const isWhole = this.#choose(3) > 0;
-        this.#trace(`the origin answers ${id} with ${status}${isWhole ? "" : ", and more will come"}`);
+        if (status === 201 && !call.hasActed) act(call, world.rules);
+        const isWhole = this.#choices.choose(3) > 0;
+        this.#choices.trace(`the origin answers ${id} with ${status}${isWhole ? "" : ", and more will come"}`);
         call.answer(status);
         call.send(`${id} ${status}`);
         if (isWhole) call.end();
         return;
       }
       case "body": {
-        const isEnd = this.#choose(3) > 0;
-        this.#trace(`${isEnd ? "the end" : "more"} of the answer to ${id}`);
+        const isEnd = this.#choices.choose(3) > 0;
+        this.#choices.trace(`${isEnd ? "the end" : "more"} of the answer to ${id}`);
         if (isEnd) call.end();
         else call.send(".");
       }
     }
-  }
-
-  #act(call: OriginCall): void {
-    call.hasActed = true;
-    this.#world.rules.acts(call.attempt);
-    if (!call.isHeard || call.status !== 0) call.work = "over";
   }
 
   /** Time moves a little, or to a deadline, or close to one. */
@@ -275,8 +242,8 @@ export class Steps {
     for (const { lockedUntilMs, deadlineMs } of facts.rows.values()) {
       targets.push(lockedUntilMs - 1, lockedUntilMs, Math.max(deadlineMs, lockedUntilMs) + 1);
     }
-    const to = this.#pick(targets.filter((ms) => ms > clock.nowMs));
-    this.#trace(`time passes: ${clock.nowMs} to ${to}`);
+    const to = this.#choices.pick(targets.filter((ms) => ms > clock.nowMs));
+    this.#choices.trace(`time passes: ${clock.nowMs} to ${to}`);
     this.#world.moveTo(to);
   }
 }

@@ -243,11 +243,13 @@ export class World {
     this.rules.starts(attempt, null);
     this.facts.add(attempt);
     return target((request: PlainRequest) => {
-      const refused = (): void => {
-        attempt.isRefused = true;
-        attempt.refusedAfter = this.#sent;
-      };
-      const call = new OriginCall(attempt, host.disk.written, this.plan.keptBytes, () => this.clock.nowMs, refused);
+      const call = new OriginCall(
+        attempt,
+        host.disk.written,
+        this.plan.keptBytes,
+        () => this.clock.nowMs,
+        () => this.#sent,
+      );
       const response = this.origin.fetch(request, call);
       this.release();
       return response;
