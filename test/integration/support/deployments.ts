@@ -7,6 +7,7 @@ import { createApp } from "../../../src/app.ts";
 import type { Layout } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { keyHash } from "../../../src/http/record-name.ts";
+import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { placeOf } from "../../../src/shard/shard-place.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
@@ -82,6 +83,15 @@ export class Deployments {
       },
       objectCalls: () => calls.splice(0),
     };
+  }
+
+  /** An operator closes `layout(count)`, in a deployment of `layout(next)` that lists it. */
+  async close(count: number, next: number): Promise<void> {
+    const shards = { shards: this.layout(next), previous_shards: [this.layout(count)] };
+    const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...shards }, ROUTES: [{ path: "/*" }] });
+    if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    const { kind } = await new ShardOperator(env.KEY_SHARD, read.config.routes).close(this.layout(count), "admin");
+    if (kind !== "closed") throw new Error(`layout ${count} is not closed`);
   }
 
   /** The object that keeps a key in `layout(count)`. */
