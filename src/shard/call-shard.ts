@@ -87,7 +87,10 @@ async function follow(hop: Hop, { layout, exchange }: Addressed): Promise<Addres
     exchange: withHead(exchange, {
       record,
       layout: to,
-      elders: [...elders, ...others.map((one) => ({ ...one, isVisited: true }) as const)],
+      elders: [
+        ...elders,
+        ...others.map((one) => ({ layout: one.layout, recordIds: one.recordIds, isVisited: true }) as const),
+      ],
       absent: hop.absent,
     }),
   };

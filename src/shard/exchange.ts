@@ -165,7 +165,10 @@ export class Exchange {
     const { home } = this.#shared.elders.homing(head, this.#words);
     const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId, home } as const;
     // The record is claimed only once the body is here, because the body may break off.
-    this.#id = steps.nameOf(head, now);
+    const id = steps.nameOf(head, now);
+    // An answer, not a failure: the request must not go on without protection.
+    if (id === null) return refuse({ code: "store-unavailable" });
+    this.#id = id;
     if (!body.isHere && steps.wouldStart(this.#id, event, rules.policy, now)) return TAKE_BODY;
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),

@@ -61,6 +61,7 @@ export class ExpiredRecords {
     const last = rows.at(-1);
     // Until the rows are gone, they name the bodies.
     if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows));
+    this.#stores.aliases.recount();
     const isCut = count < found.length;
     this.#atOnce = isCut ? count : GROWTH * most;
     if (count < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
@@ -82,7 +83,6 @@ export class ExpiredRecords {
     }
     // The rows were read in key order from the first key on, so this range holds exactly these rows.
     this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
-    this.#stores.aliases.recount();
   }
 }
 

@@ -113,6 +113,27 @@ export class Deployments {
     return runInDurableObject(stub, (instance, { storage }) => run(new Ledger(storage), storage, instance));
   }
 
+  /** The statements of objects while something runs. Those that `refuse` names fail as on a full disk. */
+  async watched(
+    count: number,
+    key: string,
+    run: () => Promise<void>,
+    refuse: (query: string) => boolean = () => false,
+  ): Promise<readonly string[]> {
+    const queries: string[] = [];
+    // On the prototype: the `sql` that an object got at its start may be another one than what a test gets.
+    const prototype = await this.within(count, key, (_ledger, { sql }): SqlStorage => Object.getPrototypeOf(sql));
+    const { exec } = prototype;
+    const spy = vi.spyOn(prototype, "exec").mockImplementation(function watched(this: SqlStorage, query, ...values) {
+      queries.push(query);
+      if (refuse(query)) throw new Error("database or disk is full: SQLITE_FULL");
+      return exec.call(this, query, ...values);
+    });
+    await run();
+    spy.mockRestore();
+    return queries;
+  }
+
   /** How many records the key's object has in `layout(count)`, of any key. */
   records(count: number, key: string): Promise<number> {
     return this.within(count, key, (_ledger, { sql }) => sql.exec("SELECT id FROM records").toArray().length);
