@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema, recordPageSchema, recordSchema } from "../operator/record-schema.ts";
+import type { RunningRoute } from "./inherited-routes.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
@@ -21,6 +22,11 @@ export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 
 /** All that the commands show of a refusal. */
 const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
+
+/** What check needs of the published policy. */
+const policySchema = v.object({
+  routes: v.array(v.object({ path: v.string(), methods: v.array(v.string()), scope: v.array(v.string()) })),
+});
 
 /** Below the gateway's URL, unless the URL has its own path (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";
@@ -65,6 +71,8 @@ export interface OperatorClient {
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
   layouts(): Promise<readonly LayoutState[]>;
+  /** The protected routes in the order of matching, as the gateway publishes them. */
+  routes(): Promise<readonly RunningRoute[]>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
   /** Ends every session of the console. */
@@ -76,10 +84,10 @@ export interface OperatorClient {
 export function operatorClient(gateway: URL, token: string): OperatorClient {
   const base = `${gateway.origin}${gateway.pathname === "/" ? DEFAULT_PATH : gateway.pathname.replace(/\/+$/, "")}`;
 
-  async function call(path: string, change?: object, signal?: AbortSignal): Promise<Response> {
+  async function call(path: string, change?: object, signal?: AbortSignal, root = base): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(base + path, {
+      response = await fetch(root + path, {
         redirect: "manual",
         signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal === undefined ? [] : [signal])]),
         headers: {
@@ -104,8 +112,9 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     path: string,
     change?: object,
     signal?: AbortSignal,
+    root?: string,
   ): Promise<v.InferOutput<Schema>> {
-    const response = await call(path, change, signal);
+    const response = await call(path, change, signal, root);
     const parsed = v.safeParse(schema, parseJson(await response.text()));
     if (parsed.success) return parsed.output;
     const [issue] = parsed.issues;
@@ -128,6 +137,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
     layouts: async () => (await read(layoutsSchema, "/layouts")).layouts,
+    routes: async () =>
+      (await read(policySchema, "/.well-known/idempotency", undefined, undefined, gateway.origin)).routes,
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
