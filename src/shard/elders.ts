@@ -19,13 +19,11 @@ import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import type { AskAnswer } from "../traffic/route-counters.ts";
+import { type AskElder, ElderQuestions } from "./elder-questions.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { StoreError } from "./store/store-error.ts";
-
-/** Asks the object at a place. Rejects when it does not answer in time. */
-export type AskElder = (place: ShardPlace, question: ElderQuestion) => Promise<ElderAnswer>;
 
 /** How long a list of the keys that are left may be used: it stays true, but grows longer than it need be. */
 const LIST_MS = 1000;
@@ -60,7 +58,7 @@ export class Elders {
   readonly #ledger: Ledger;
   readonly #steps: RecordSteps;
   readonly #attempts: AttemptsInFlight;
-  readonly #ask: AskElder;
+  readonly #questions: ElderQuestions;
   readonly #reporter: ExchangeReporter;
   /** Layouts by their stored texts. */
   readonly #read = new Map<string, Layout>();
@@ -72,7 +70,7 @@ export class Elders {
     this.#ledger = ledger;
     this.#steps = steps;
     this.#attempts = attempts;
-    this.#ask = askElder;
+    this.#questions = new ElderQuestions(askElder);
     this.#reporter = reporter;
   }
 
@@ -161,7 +159,7 @@ export class Elders {
     const place = placeOf(head.record.id, elder);
     this.#asking.set(name, (this.#asking.get(name) ?? 0) + 1);
     try {
-      const answer = await this.#ask(place, { recordIds, next: own });
+      const answer = await this.#questions.ask(place, { recordIds, next: own });
       this.#note(place, elder, head.record.id, layoutName(own), answer);
       if (!answer.here) words.set(name, { layout: elder, next: answer.next });
       return answer.here;

@@ -3,6 +3,7 @@
 
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { PAUSE_MS } from "../../../src/shard/elder-questions.ts";
 import { Deployments, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
@@ -317,7 +318,46 @@ describe("an elder", () => {
     await runInDurableObject(stub, (instance) => {
       vi.spyOn(instance, "fetch").mockRestore();
     });
+    // It is not asked again at once.
+    expect(await closed.send(key)).toMatchObject({ status: 503 });
+    const later = Date.now() + PAUSE_MS;
+    vi.spyOn(Date, "now").mockImplementation(() => later);
     expect(await closed.send(key)).toMatchObject(FIRST);
+    vi.spyOn(Date, "now").mockRestore();
+  });
+
+  it("that is slow is asked once for all duplicates of a key, and about no more than a hundred keys at a time", async () => {
+    const all = new Deployments();
+    const next = all.deploy(2, [1], { duplicate: "wait", wait: "20s" });
+    const keys: string[] = [fresh()];
+    const [key = ""] = keys;
+    const { id } = await all.stub(2, key);
+    while (keys.length < 120) {
+      const other = fresh();
+      if ((await all.stub(2, other)).id.equals(id)) keys.push(other);
+    }
+    let asks = 0;
+    const open = Promise.withResolvers<null>();
+    await all.within(1, key, (_ledger, _storage, instance) => {
+      const fetch = instance.fetch.bind(instance);
+      vi.spyOn(instance, "fetch").mockImplementation(async (request) => {
+        asks += 1;
+        await open.promise;
+        return fetch(request);
+      });
+    });
+    const duplicates = Array.from({ length: 60 }, () => next.send(key));
+    await vi.waitFor(() => expect(asks).toBe(1));
+    const others = keys.slice(1).map((one) => next.send(one));
+    // Those above the bound are refused while the others wait.
+    const refused = await Promise.race(others.toReversed());
+    expect(refused).toMatchObject({ status: 503, code: "store-unavailable" });
+    await vi.waitFor(() => expect(asks).toBe(100));
+    open.resolve(null);
+    for (const said of await Promise.all(duplicates)) expect(said).toMatchObject({ status: 201, text: "answer 1" });
+    const statuses = (await Promise.all(others)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(20);
+    expect(asks).toBe(100);
   });
 
   it("refuses a newer object that it follows itself, so that two deployments that contradict each other lose nothing", async () => {
