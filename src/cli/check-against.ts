@@ -4,7 +4,7 @@
 import { layoutTitle } from "../config/layout.ts";
 import { adviseAfresh, type NamedLayout, writePreviousShards } from "../config/layout-checks.ts";
 import type { ConfigProblem, Route } from "../config/resolved.ts";
-import { scopePartName } from "../config/scope-part.ts";
+import { scopeNames } from "../config/scope-part.ts";
 import { InheritedRoutes, routeText, type RunningRoute } from "./inherited-routes.ts";
 import type { LayoutState } from "./operator-client.ts";
 
@@ -47,7 +47,7 @@ function unprotected(inherited: InheritedRoutes): readonly ConfigProblem[] {
 
 /** Another scope gives records other names. A narrower one may be meant to forget: see `previous_scope`. */
 function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
-  const known = [...route.previousScopes, route.scope].map(namesOf);
+  const known = [...route.previousScopes, route.scope].map(scopeNames);
   const texts = new Set(known.map(asList));
   const strange = new Map(
     inherited
@@ -56,8 +56,9 @@ function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgett
       .map(({ scope }) => [asList(scope), scope]),
   );
   return [...strange.values()].map((scope) => {
-    const isNarrower = asList(scope) === asList(["none"]) || scope.every((part) => namesOf(route.scope).includes(part));
-    const wanted = `previous_scope = [${[...route.previousScopes.map(namesOf), scope].map(asList).join(", ")}]`;
+    const isNarrower =
+      asList(scope) === asList(["none"]) || scope.every((part) => scopeNames(route.scope).includes(part));
+    const wanted = `previous_scope = [${[...route.previousScopes.map(scopeNames), scope].map(asList).join(", ")}]`;
     const unless = isNarrower ? ", unless the older scope showed one caller's answers to another" : "";
     return {
       path: `${route.name}.previous_scope`,
@@ -65,10 +66,6 @@ function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgett
       isCertain: !isNarrower,
     };
   });
-}
-
-function namesOf(scope: Route["scope"]): readonly string[] {
-  return scope.length === 0 ? ["none"] : scope.map(scopePartName);
 }
 
 function asList(names: readonly string[]): string {

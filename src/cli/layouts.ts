@@ -30,7 +30,7 @@ async function layouts({ close, ...options }: LayoutsOptions): Promise<void> {
   const client = connect(options);
   const [shown, answer] =
     close === undefined
-      ? await client.layouts().then((all) => [all, { layouts: all }] as const)
+      ? await client.layouts().then(({ layouts }) => [layouts, { layouts }] as const)
       : await client.closeLayout(close).then((one) => [[one], one] as const);
   console.log(options.json === true ? jsonLine(answer) : layoutsTable(shown, Date.now(), lookOf(process.stdout)));
   const silent = shown.flatMap(({ unreachable }) => unreachable);

@@ -6,7 +6,6 @@ import * as v from "valibot";
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema, recordPageSchema, recordSchema } from "../operator/record-schema.ts";
-import type { RunningRoute } from "./inherited-routes.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
@@ -17,16 +16,12 @@ export type RecordDetail = v.InferOutput<typeof recordSchema>;
 export type TimelineEvent = RecordDetail["timeline"][number];
 export type RecentExchanges = v.InferOutput<typeof recentSchema>;
 export type Exchange = RecentExchanges["exchanges"][number];
+export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 
 /** All that the commands show of a refusal. */
 const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
-
-/** What check needs of the published policy. */
-const policySchema = v.object({
-  routes: v.array(v.object({ path: v.string(), methods: v.array(v.string()), scope: v.array(v.string()) })),
-});
 
 /** Below the gateway's URL, unless the URL has its own path (`operator_path`). */
 const DEFAULT_PATH = "/_onceway";
@@ -70,9 +65,7 @@ export interface OperatorClient {
   preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
-  layouts(): Promise<readonly LayoutState[]>;
-  /** The protected routes in the order of matching, as the gateway publishes them. */
-  routes(): Promise<readonly RunningRoute[]>;
+  layouts(): Promise<LayoutList>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
   /** Ends every session of the console. */
@@ -84,10 +77,10 @@ export interface OperatorClient {
 export function operatorClient(gateway: URL, token: string): OperatorClient {
   const base = `${gateway.origin}${gateway.pathname === "/" ? DEFAULT_PATH : gateway.pathname.replace(/\/+$/, "")}`;
 
-  async function call(path: string, change?: object, signal?: AbortSignal, root = base): Promise<Response> {
+  async function call(path: string, change?: object, signal?: AbortSignal): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(root + path, {
+      response = await fetch(base + path, {
         redirect: "manual",
         signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal === undefined ? [] : [signal])]),
         headers: {
@@ -112,9 +105,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     path: string,
     change?: object,
     signal?: AbortSignal,
-    root?: string,
   ): Promise<v.InferOutput<Schema>> {
-    const response = await call(path, change, signal, root);
+    const response = await call(path, change, signal);
     const parsed = v.safeParse(schema, parseJson(await response.text()));
     if (parsed.success) return parsed.output;
     const [issue] = parsed.issues;
@@ -136,9 +128,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     resolve: (id, reason, response) =>
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
-    layouts: async () => (await read(layoutsSchema, "/layouts")).layouts,
-    routes: async () =>
-      (await read(policySchema, "/.well-known/idempotency", undefined, undefined, gateway.origin)).routes,
+    layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
