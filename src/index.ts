@@ -49,7 +49,7 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
   });
   const routes = [...new Set(config.routes.map(({ path }) => path))];
   const flush = (): Promise<void> => flusher.flush();
-  const reader = new TrafficReader({ namespace, shards, keepRecords, routes, flush, waitUntil });
+  const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
   const operators = {
     operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
     isTheirs: tokenSpotter(tokens),

@@ -48,8 +48,18 @@ export class ShardPlaces {
 
   /** Keeps no records, only the operators' own state, so that no failing shard affects it. */
   get operators(): ShardPlace {
+    return this.#named("operators");
+  }
+
+  /** Adds up what all objects have counted. */
+  get totals(): ShardPlace {
+    return this.#named("totals");
+  }
+
+  /** The same object in every layout of a jurisdiction. */
+  #named(name: string): ShardPlace {
     const [first] = this.layouts;
-    return first === undefined ? NOWHERE : placeIn(first.layout, "operators");
+    return first === undefined ? NOWHERE : placeIn(first.layout, name);
   }
 
   /**

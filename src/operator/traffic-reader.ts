@@ -2,8 +2,8 @@
 // unreachable shard is left out, and the metrics show that.
 //
 // A sum over shards is not a counter: a shard loses its counts when it leaves memory, and Prometheus reads a sum that falls as
-// a restart of everything. So each shard hands over its counts once and the first shard adds them up: the metrics only rise,
-// and fall to 0 only when that object restarts.
+// a restart of everything. So each shard hands over its counts once and one object adds them up: the metrics only rise, and fall to 0
+// only when that object restarts. All deployments have the same one, whatever their layouts, because scrapes reach any of them.
 
 import { OUTCOMES } from "../core/outcome.ts";
 import type { Remote } from "../shard/itty.ts";
@@ -11,6 +11,7 @@ import { type KeyShard } from "../shard/key-shard.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, Traffic, TOTALS_URL } from "../traffic/traffic.ts";
 import { shardStub } from "../shard/call-shard.ts";
+import type { ShardPlace } from "../shard/shard-place.ts";
 import { askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
 import { exposition } from "./exposition.ts";
 import { type HeldNumbers, metricFamilies } from "./metrics.ts";
@@ -18,8 +19,10 @@ import type { LaidPlace } from "./shards.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
-  /** The first one adds up what all have counted. */
+  /** The first one counts for the isolates. */
   readonly shards: readonly [LaidPlace, ...LaidPlace[]];
+  /** The object that adds up what all have counted. */
+  readonly totals: ShardPlace;
   /** Whether these keep records. */
   readonly keepRecords: boolean;
   /** The configured routes' paths, each once. */
@@ -44,7 +47,7 @@ const MAX_EXCHANGES = 500;
 
 export class TrafficReader {
   readonly #ports: TrafficPorts;
-  /** Counts from shards, until the first shard has them. */
+  /** Counts from shards, until the object that adds them up has them. */
   readonly #collected = new Traffic();
 
   constructor(ports: TrafficPorts) {
@@ -61,6 +64,8 @@ export class TrafficReader {
 
   async #scrape(): Promise<string> {
     const { keepRecords, routes, waitUntil } = this.#ports;
+    // An object that is unreachable may still receive what is sent later, and would count it twice.
+    const isUp = this.#sum([]);
     const asked = await this.#ask((shard) => {
       const held = this.#collect(shard);
       // A shard hands over its counts once: late ones are in the next scrape.
@@ -68,8 +73,7 @@ export class TrafficReader {
       return held;
     });
     const shards = asked.map(({ shard, layout, answer }) => ({ shard, layout, numbers: answer }));
-    // An unreachable shard may still receive what is sent, and would count it twice.
-    const totals = (asked[0]?.answer ?? null) === null ? null : await this.#addUp();
+    const totals = (await isUp) === null ? null : await this.#addUp();
     return exposition(metricFamilies({ shards, totals, routes, keepRecords }));
   }
 
@@ -79,17 +83,20 @@ export class TrafficReader {
     return held;
   }
 
-  /** The first shard's totals; `null` when it fails: it gets this part with the next scrape. */
+  /** The totals; `null` when their object fails: it gets this part with the next scrape. */
   async #addUp(): Promise<readonly RouteNumbers[] | null> {
-    const { namespace, shards } = this.#ports;
-    const [place] = shards;
     const part = this.#collected.take();
-    const answer = shardStub(namespace, place)
-      .fetch(TOTALS_URL, { method: "POST", body: JSON.stringify(part.routes) })
-      .then((response) => (response.ok ? response.json<readonly RouteNumbers[]>() : null));
-    const totals = await unlessSilent(place, answer);
+    const totals = await this.#sum(part.routes);
     if (totals === null) this.#collected.add(part, Date.now());
     return totals;
+  }
+
+  #sum(routes: readonly RouteNumbers[]): Promise<readonly RouteNumbers[] | null> {
+    const { namespace, totals } = this.#ports;
+    const answer = shardStub(namespace, totals)
+      .fetch(TOTALS_URL, { method: "POST", body: JSON.stringify(routes) })
+      .then((response) => (response.ok ? response.json<readonly RouteNumbers[]>() : null));
+    return unlessSilent(totals, answer);
   }
 
   /** The exchanges since `cursor`, or the latest without one. `null` when the cursor is invalid. */

@@ -64,6 +64,8 @@ function readerOf(places: ShardPlaces, route: string): TrafficReader {
   return new TrafficReader({
     namespace: env.KEY_SHARD,
     shards: places.counting,
+    // Each test has its own.
+    totals: { ...places.totals, name: crypto.randomUUID() },
     keepRecords: true,
     routes: [route],
     flush: () => Promise.resolve(),

@@ -14,9 +14,9 @@ const tokens = { admin: "a".repeat(32), read: "r".repeat(32) };
 
 it("every route of the code is in the OpenAPI file, and every operation of the file is a route", () => {
   const namespace = env.KEY_SHARD;
-  const shards = new ShardPlaces([]).counting;
+  const { counting: shards, totals } = new ShardPlaces([]);
   const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
-  const reader = new TrafficReader({ namespace, shards, ...nothing });
+  const reader = new TrafficReader({ namespace, shards, totals, ...nothing });
   const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
   const routes = app.routes
     // The token check runs before all routes.

@@ -23,26 +23,32 @@ const REPORT: ExchangeReport = {
 };
 
 interface Bench {
-  /** The first of them collects the counts. */
   readonly places: readonly [LaidPlace, LaidPlace, LaidPlace];
+  /** Adds the counts up. */
+  readonly totals: LaidPlace;
   readonly reader: TrafficReader;
   /** Work that continues after an answer. */
   readonly waits: Promise<unknown>[];
 }
 
+function place(layout = "3"): LaidPlace {
+  return { name: crypto.randomUUID(), jurisdiction: null, locationHint: null, layout };
+}
+
 function bench(): Bench {
-  const place = (): LaidPlace => ({ name: crypto.randomUUID(), jurisdiction: null, locationHint: null, layout: "3" });
+  const totals = place();
   const places = [place(), place(), place()] as const;
   const waits: Promise<unknown>[] = [];
   const reader = new TrafficReader({
     namespace: env.KEY_SHARD,
     shards: places,
+    totals,
     keepRecords: true,
     routes: [ROUTE, "/idle"],
     flush: () => Promise.resolve(),
     waitUntil: (promise) => void waits.push(promise),
   });
-  return { places, reader, waits };
+  return { places, totals, reader, waits };
 }
 
 /** Makes a shard count so many requests. */
@@ -52,7 +58,7 @@ async function count(place: LaidPlace, times: number): Promise<void> {
   await shardStub(env.KEY_SHARD, place).fetch(TRAFFIC_URL, { method: "POST", body: JSON.stringify(traffic.take()) });
 }
 
-async function scraped({ reader }: Bench): Promise<readonly number[]> {
+async function scraped({ reader }: Pick<Bench, "reader">): Promise<readonly number[]> {
   const metrics = parseExposition(await reader.metrics());
   return [
     sumOf(metrics, "onceway_requests_total", { route: ROUTE, outcome: "first" }),
@@ -86,10 +92,10 @@ describe("the counters of all shards", () => {
 
   it("start at zero with all series when the collecting object has left memory, and count from then on", async () => {
     const one = bench();
-    const [first, second] = one.places;
+    const [, second] = one.places;
     await count(second, 100);
     expect(await scraped(one)).toEqual([100, 100]);
-    await evictDurableObject(shardStub(env.KEY_SHARD, first));
+    await evictDurableObject(shardStub(env.KEY_SHARD, one.totals));
     expect(await scraped(one)).toEqual([0, 0]);
     await count(second, 2);
     expect(await scraped(one)).toEqual([2, 2]);
@@ -114,12 +120,33 @@ describe("the counters of all shards", () => {
       runInDurableObject(shardStub(env.KEY_SHARD, place), (_instance, state) =>
         state.blockConcurrencyWhile(() => isOver),
       );
-    const blocked = [block(first), block(second)];
+    const blocked = [block(one.totals), block(second)];
     const without = parseExposition(await one.reader.metrics());
     expect(without.filter(({ labels }) => "route" in labels)).toEqual([]);
-    expect(sumOf(without, "onceway_shard_up")).toBe(1);
+    expect(sumOf(without, "onceway_shard_up")).toBe(2);
     end(null);
     await Promise.all([...blocked, ...one.waits]);
     expect(await scraped(one)).toEqual([111, 111]);
+  });
+
+  it("only rise while deployments of two layouts answer the scrapes in turn", async () => {
+    const [older, newer] = [place("64"), place("128")];
+    const { totals } = bench();
+    const reader = (shards: readonly [LaidPlace, ...LaidPlace[]]): Pick<Bench, "reader"> => ({
+      reader: new TrafficReader({
+        namespace: env.KEY_SHARD,
+        shards,
+        totals,
+        keepRecords: true,
+        routes: [ROUTE],
+        flush: () => Promise.resolve(),
+        waitUntil: () => undefined,
+      }),
+    });
+    const [before, after] = [reader([older]), reader([newer, older])];
+    for (let round = 1; round <= 7; round += 1) {
+      await count(older, 100);
+      expect(await scraped(round % 3 === 0 ? after : before)).toEqual([100 * round, 100 * round]);
+    }
   });
 });
