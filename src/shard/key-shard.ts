@@ -8,13 +8,13 @@ import { firstOf } from "../http/first-of.ts";
 import type { ElderAnswer, ElderQuestion } from "../http/hops.ts";
 import {
   ASK_URL,
-  decodeMessage,
+  decodeExchange,
   EXCHANGE_2_URL,
   EXCHANGE_URL,
-  type ExchangeHead,
   LOCATE_URL,
   OFFER_2_URL,
   OFFER_URL,
+  readHead,
   UPLOAD_2_URL,
   UPLOAD_URL,
 } from "../http/message.ts";
@@ -122,7 +122,7 @@ export class KeyShard extends ittyDurable() {
     switch (url) {
       case EXCHANGE_URL:
       case EXCHANGE_2_URL: {
-        const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
+        const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
         return this.#exchanges.run(head, bytesBody(body), request.signal);
       }
       case OFFER_URL:
@@ -131,10 +131,8 @@ export class KeyShard extends ittyDurable() {
       case UPLOAD_URL:
       case UPLOAD_2_URL:
         return this.#upload(request);
-      case LOCATE_URL: {
-        const head: ExchangeHead = await request.json();
-        return this.#exchanges.locate(head);
-      }
+      case LOCATE_URL:
+        return this.#exchanges.locate(readHead(await request.text()));
       case ASK_URL: {
         const question: ElderQuestion = await request.json();
         return Response.json(this.#exchanges.elders.answer(question));
