@@ -39,13 +39,15 @@ export interface ResponseHead {
 export interface ExchangeAnswer {
   readonly response: Response;
   readonly outcome: Outcome;
+  /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
+  readonly isStreamed: boolean;
 }
 
 /** Makes the answer for each request that shares it, with that request's own echo. */
 export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
 
 export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code) };
+  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code), isStreamed: false };
 }
 
 /** How soon a client may ask again while an attempt is in flight; most calls are over by then. */
@@ -81,22 +83,36 @@ export interface ReplayPorts {
   readonly offsets: EventOffsets;
 }
 
-/** The first answer from the record, without the headers that the route omits in replays; `null` when its body is gone. */
+/**
+ * The first answer from the record, without the headers that the route omits in replays, if its body has been read with the record
+ * and the client wants all of it; otherwise `null`. Most replays are such ones: nothing has to be waited for.
+ */
+export function replayAtOnce(replayable: Replayable, head: ExchangeHead): ExchangeAnswer | null {
+  const { body } = replayable.stored;
+  return body.kind === "inline" && head.request.lastEventId === null ? replayWith(body.bytes, replayable, head) : null;
+}
+
+/** Any replay; `null` when its body is gone. */
 export async function replay(
-  { record, stored }: Replayable,
+  replayable: Replayable,
   head: ExchangeHead,
   caller: AbortSignal | null,
   { ledger, timers, offsets }: ReplayPorts,
-): Promise<Response | null> {
+): Promise<ExchangeAnswer | null> {
+  const { stored } = replayable;
   const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
   const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.rules.idleTimeoutMs });
-  if (body === null) return null;
+  return body === null ? null : replayWith(body, replayable, head);
+}
+
+function replayWith(body: Body, { record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer {
   const added: HeaderPairs = [
     [ECHO_HEADER, head.request.echo],
     ...expires(record.expiresAt),
     [REPLAYED_HEADER, "true"],
   ];
-  return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
+  const response = answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
+  return { response, outcome: "replay", isStreamed: body instanceof ReadableStream };
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */

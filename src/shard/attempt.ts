@@ -155,6 +155,7 @@ export class Attempt {
     const answerFor: AnswerFor = ({ request }) => ({
       response: firstAnswer(response, passed.reader(), request.echo, null),
       outcome: type,
+      isStreamed: true,
     });
     this.#settlement.give(answerFor(this.#head));
     settled(type === "refused" ? answerFor : null);
@@ -255,6 +256,7 @@ export class Attempt {
     this.#settlement.give({
       response: firstAnswer(response, body, this.#head.request.echo, expiresAt),
       outcome: "first",
+      isStreamed: body instanceof ReadableStream,
     });
   }
 
@@ -274,8 +276,8 @@ export class Attempt {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     try {
-      const body = spool.reader(response.length);
-      this.#settlement.give({ response: firstAnswer(response, body, this.#head.request.echo, null), outcome: "first" });
+      const first = firstAnswer(response, spool.reader(response.length), this.#head.request.echo, null);
+      this.#settlement.give({ response: first, outcome: "first", isStreamed: true });
     } catch (error) {
       // The client gets no answer, but the response is still kept.
       this.#settlement.fail(error);

@@ -111,19 +111,11 @@ export class KeyShard extends ittyDurable() {
 
   override async fetch(request: Request): Promise<Response> {
     const { url } = request;
-    if (OPERATOR_CALLS.has(url)) return super.fetch(request);
-    const response = await this.#exchange(url, request);
-    // When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here.
-    if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
-    return response;
-  }
-
-  async #exchange(url: string, request: Request): Promise<Response> {
     switch (url) {
       case EXCHANGE_URL:
       case EXCHANGE_2_URL: {
         const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
-        return this.#exchanges.run(head, bytesBody(body), request.signal);
+        return this.#exchanges.run(head, bytesBody(body), request);
       }
       case OFFER_URL:
       case OFFER_2_URL:
@@ -139,8 +131,12 @@ export class KeyShard extends ittyDurable() {
       }
       case CHANGE_URL:
         return this.#operator.change(request);
-      case BODY_URL:
-        return this.#operator.body(request);
+      case BODY_URL: {
+        const response = await this.#operator.body(request);
+        // As in `Exchanges.run`.
+        if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
+        return response;
+      }
       case TRAFFIC_URL: {
         const batch: TrafficBatch = await request.json();
         this.#traffic.add(batch, Date.now());
@@ -154,22 +150,25 @@ export class KeyShard extends ittyDurable() {
       case ALIVE_URL:
         return new Response(null, { status: 204 });
       default:
+        if (OPERATOR_CALLS.has(url)) return super.fetch(request);
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
   }
 
-  async #offer({ body, signal }: Request): Promise<Response> {
+  async #offer(request: Request): Promise<Response> {
+    const { body } = request;
     if (body === null) throw new TypeError("an offer without a body");
     const message = new MessageReader(body);
     const head = await message.head();
-    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), signal);
+    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), request);
   }
 
-  async #upload({ body, signal }: Request): Promise<Response> {
+  async #upload(request: Request): Promise<Response> {
+    const { body } = request;
     if (body === null) throw new TypeError("an upload without a body");
     const reception = await receive(body, this.#ledger.bodies);
     if ("problem" in reception) return this.#exchanges.refuse(reception.head, reception.problem);
-    return this.#exchanges.run(reception.head, reception.body, signal);
+    return this.#exchanges.run(reception.head, reception.body, request);
   }
 
   alarm(info?: AlarmInvocationInfo): void {

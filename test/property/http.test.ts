@@ -87,6 +87,17 @@ const parts: fc.Arbitrary<FingerprintParts & { readonly body: Uint8Array }> = fc
   body: fc.uint8Array({ maxLength: 20 }),
 });
 
+describe("digests at once", () => {
+  it("are those of one after the other", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(part, { maxLength: 5 }), { maxLength: 8 }), async (all) => {
+        const atOnce = await Promise.all(all.map((parts) => digest(parts)));
+        for (const [at, parts] of all.entries()) expect(await digest(parts)).toBe(atOnce[at]);
+      }),
+    );
+  });
+});
+
 describe("fingerprint", () => {
   it("changes with any part", async () => {
     await fc.assert(
