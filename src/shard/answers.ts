@@ -59,13 +59,19 @@ export type Body = Uint8Array | ReadableStream<Uint8Array>;
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** The first answer, as the origin sent it. `expiresAt` is set when the record keeps the response. */
-export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): Response {
-  return answer(head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
+export function firstAnswer(
+  head: ResponseHead,
+  body: Body,
+  echo: string,
+  expiresAt: EpochMs | null,
+  outcome: Outcome = "first",
+): ExchangeAnswer {
+  return answer(outcome, head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
 }
 
 /** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */
-export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): Response {
-  return answer(response, replayable(response, head), body, [
+export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): ExchangeAnswer {
+  return answer("attached", response, replayedHeaders(response, head), body, [
     [ECHO_HEADER, head.request.echo],
     [REPLAYED_HEADER, "true"],
   ]);
@@ -87,22 +93,22 @@ export interface ReplayPorts {
  * The first answer from the record, without the headers that the route omits in replays, if its body has been read with the record
  * and the client wants all of it; otherwise `null`. Most replays are such ones: nothing has to be waited for.
  */
-export function replayAtOnce(replayable: Replayable, head: ExchangeHead): ExchangeAnswer | null {
-  const { body } = replayable.stored;
-  return body.kind === "inline" && head.request.lastEventId === null ? replayWith(body.bytes, replayable, head) : null;
+export function replayAtOnce(first: Replayable, head: ExchangeHead): ExchangeAnswer | null {
+  const { body } = first.stored;
+  return body.kind === "inline" && head.request.lastEventId === null ? replayWith(body.bytes, first, head) : null;
 }
 
 /** Any replay; `null` when its body is gone. */
 export async function replay(
-  replayable: Replayable,
+  first: Replayable,
   head: ExchangeHead,
   caller: AbortSignal | null,
   { ledger, timers, offsets }: ReplayPorts,
 ): Promise<ExchangeAnswer | null> {
-  const { stored } = replayable;
+  const { stored } = first;
   const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
   const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.rules.idleTimeoutMs });
-  return body === null ? null : replayWith(body, replayable, head);
+  return body === null ? null : replayWith(body, first, head);
 }
 
 function replayWith(body: Body, { record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer {
@@ -111,8 +117,7 @@ function replayWith(body: Body, { record, stored }: Replayable, head: ExchangeHe
     ...expires(record.expiresAt),
     [REPLAYED_HEADER, "true"],
   ];
-  const response = answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
-  return { response, outcome: "replay", isStreamed: body instanceof ReadableStream };
+  return answer("replay", stored, replayedHeaders(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
@@ -234,7 +239,7 @@ export async function wholeBody(
   return bytePipe({ next, cancel: () => undefined }, bytes.byteLength, patience).readable;
 }
 
-function replayable({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
+function replayedHeaders({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
   return headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
 }
 
@@ -242,13 +247,21 @@ function expires(at: EpochMs | null): HeaderPairs {
   return at === null ? [] : [[EXPIRES_HEADER, new Date(at).toUTCString()]];
 }
 
-function answer({ status, statusText }: ResponseHead, headers: HeaderPairs, body: Body, added: HeaderPairs): Response {
+function answer(
+  outcome: Outcome,
+  { status, statusText }: ResponseHead,
+  headers: HeaderPairs,
+  body: Body,
+  added: HeaderPairs,
+): ExchangeAnswer {
   const hasNoBody = NULL_BODY_STATUSES.has(status);
-  if (hasNoBody && body instanceof ReadableStream) void body.cancel();
-  return new Response(hasNoBody ? null : body, {
+  const isStreamed = body instanceof ReadableStream;
+  if (hasNoBody && isStreamed) void body.cancel();
+  const response = new Response(hasNoBody ? null : body, {
     status,
     statusText,
     headers: headersOf([...headers, ...added]),
     encodeBody: "manual",
   });
+  return { response, outcome, isStreamed };
 }

@@ -58,9 +58,7 @@ export interface Shared extends ExchangePorts {
  * Whoever sent a request to the shard. The signal aborts when its client disconnects; it is read only where something is waited
  * for, because the runtime makes an object for it.
  */
-export interface Caller {
-  readonly signal: AbortSignal;
-}
+export type Caller = Pick<Request, "signal">;
 
 /** One request, as it reaches the shard. */
 export interface Incoming {
@@ -93,7 +91,7 @@ export class Exchange {
     this.#words = wordsIn(incoming.head);
   }
 
-  /** The answer at once if the first decision gives one, as most replays and all refusals are. Throws when the store fails. */
+  /** The answer, at once if it is a replay for which nothing has to be waited for. Throws when the store fails. */
   answer(): ExchangeAnswer | Promise<ExchangeAnswer | Hop> {
     const { head, body } = this.#incoming;
     let isOver = true;
@@ -101,7 +99,6 @@ export class Exchange {
       const action = this.#decide();
       const given = action.kind === "replay" ? replayAtOnce(action, head) : null;
       if (given !== null) return given;
-      if (action.kind === "refuse") return problemAnswer(head, action.problem);
       isOver = false;
       return action.kind === "start" ? this.#start(action.record) : this.#perform(action);
     } finally {
@@ -136,8 +133,8 @@ export class Exchange {
             const duplicate: Duplicate = action.duplicate;
             // If its own attempt fails, the next one needs a new id.
             if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
-            const response = await duplicate.inFlight.attempt.attach(head, this.#signal);
-            if (response !== null) return { response, outcome: "attached", isStreamed: true };
+            const given = await duplicate.inFlight.attempt.attach(head, this.#signal);
+            if (given !== null) return given;
             // The attempt may have ended during the search for the client's last event.
             action = this.#inFlight === duplicate.inFlight ? waitFor(this.#later(duplicate)) : this.#decide();
             break;

@@ -90,9 +90,9 @@ const parts: fc.Arbitrary<FingerprintParts & { readonly body: Uint8Array }> = fc
 describe("digests at once", () => {
   it("are those of one after the other", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.array(part, { maxLength: 5 }), { maxLength: 8 }), async (all) => {
-        const atOnce = await Promise.all(all.map((parts) => digest(parts)));
-        for (const [at, parts] of all.entries()) expect(await digest(parts)).toBe(atOnce[at]);
+      fc.asyncProperty(fc.array(fc.array(part, { maxLength: 5 }), { maxLength: 8 }), async (lists) => {
+        const atOnce = await Promise.all(lists.map((list) => digest(list)));
+        for (const [at, list] of lists.entries()) expect(await digest(list)).toBe(atOnce[at]);
       }),
     );
   });
