@@ -33,6 +33,9 @@ export function layoutTitle({ shards, jurisdiction }: Pick<Layout, "shards" | "j
   return jurisdiction === null ? String(shards) : `${shards}-${jurisdiction}`;
 }
 
+/** What a title looks like. */
+export const LAYOUT_TITLE_PATTERN = "^(?:[1-9][0-9]{0,4}[a-z]{0,8}|per-key)(?:-[a-z]+)*$";
+
 /** At 300 ms per call, more than a million first requests per second. */
 export const MAX_SHARDS = 65_536;
 

@@ -247,7 +247,7 @@ describe("headers", () => {
     ["55 kB", long],
   ])("of %s reach the client with the answer, and with its replay", async (_, headers) => {
     const key = freshKey();
-    await origin.behave({ key }, { status: 201, headers });
+    await origin.behave({ key }, { status: 201, headers: headers.map(([name, value]) => [name, value]) });
     const answers = [await send(url, { path: "/pay", key }), await send(url, { path: "/pay", key })];
     for (const answer of answers) {
       expect([answer.status, headerValue(answer, "x-field-54")]).toEqual([201, headers[54]?.[1]]);

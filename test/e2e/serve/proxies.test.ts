@@ -171,7 +171,7 @@ describe("operators with a listener of their own", () => {
     it("brings clients answers with 55 kB of headers, and their replays", async () => {
       const key = freshKey();
       const headers: HeaderPair[] = Array.from({ length: 55 }, (_, at) => [`X-Field-${at}`, "v".repeat(1000)]);
-      await origin.behave({ key }, { status: 201, headers });
+      await origin.behave({ key }, { status: 201, headers: headers.map(([name, value]) => [name, value]) });
       for (const isReplay of [false, true]) {
         const answer = await rawRequest({
           host: "127.0.0.1",
