@@ -64,7 +64,9 @@ export class ExpiryBuckets {
 /** The end of the bucket in which a record expires. Longer retentions have wider buckets, so the number of buckets is bounded. */
 export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
-  const widthMs = Math.max(MIN_WIDTH_MS, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
+  const { retentionMs, unknownRetentionMs } = record.policy;
+  const keptMs = record.state === "unknown" ? unknownRetentionMs : retentionMs;
+  const widthMs = Math.max(MIN_WIDTH_MS, Math.floor(keptMs / BUCKETS_PER_RETENTION));
   return Math.ceil(record.expiresAt / widthMs) * widthMs;
 }
 

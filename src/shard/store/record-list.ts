@@ -90,6 +90,18 @@ export class RecordList {
     return { records, next: null };
   }
 
+  /** When the attempt of the longest undecided record began; `null` when no outcome is unknown. Reads at most MAX_COUNTED rows. */
+  oldestUnknown(now: EpochMs): EpochMs | null {
+    const { oldest } = this.#sql
+      .exec<{ oldest: number | null }>(
+        "SELECT min(started_at) AS oldest FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ? LIMIT ?)",
+        now,
+        MAX_COUNTED,
+      )
+      .one();
+    return oldest === null ? null : epochMs(oldest);
+  }
+
   /** How many records are failed and how many unknown, without the bucket of records in flight. */
   countOpen(now: EpochMs): OpenCounts {
     const count = (state: OpenState): { readonly n: number; readonly looked: number } =>

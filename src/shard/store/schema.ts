@@ -27,6 +27,7 @@ const FIRST: Step = [
     unknown TEXT NOT NULL,
     lock_ms INTEGER NOT NULL,
     retention_ms INTEGER NOT NULL,
+    unknown_retention_ms INTEGER NOT NULL,
     key TEXT NOT NULL,
     route TEXT NOT NULL,
     retry_from INTEGER,

@@ -80,6 +80,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.label(id, ledger.find(id)?.expiryBucket ?? 0);
   const list = new RecordList(sql);
   list.countOpen(NOW);
+  list.oldestUnknown(NOW);
   list.lastExpiry();
   for (const section of ["open", "completed", "key"] as const) {
     const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };
