@@ -150,7 +150,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("10 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("11 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
@@ -200,6 +200,17 @@ describe("the alert rules", () => {
     const labels = ["a", "b"].map((instance) => `{instance="${instance}",shard="shard-0-of-64"}`);
     const input = labels.map((text) => series(`${metric}${text}`, values));
     await expectFiring(alert, input, "instance, shard", labels);
+  });
+
+  it.each([
+    ["OncewayOutcomeUnknown", 'onceway_records{state="unknown",', "1x30"],
+    ["OncewayOutcomeUnknownOld", "onceway_oldest_unknown_seconds{", "90000x30"],
+  ])("%s names each process that has such records, once", async (alert, metric, values) => {
+    const all = ["a", "b"].flatMap((instance) =>
+      [0, 1].map((shard) => `instance="${instance}",shard="shard-${shard}-of-2"}`),
+    );
+    const input = all.map((labels) => series(`${metric}${labels}`, values));
+    await expectFiring(alert, input, "instance, shard", ['{instance="a"}', '{instance="b"}']);
   });
 
   it.each([
