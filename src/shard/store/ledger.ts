@@ -10,12 +10,25 @@ import { Bodies, CHUNK_BYTES, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
 import { ExpiredRecords } from "./expired-records.ts";
-import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
+import { ExpiryBuckets, endOf, expiryBucketOf } from "./expiry-buckets.ts";
+import {
+  bucketOf,
+  type HomeOf,
+  IS_FINISHED,
+  IS_IN_FLIGHT,
+  NUMBER,
+  type Place,
+  placeIn,
+  RecordNumbers,
+  recordsIn,
+} from "./record-numbers.ts";
 import {
   FOUND_COLUMNS,
   type FoundRow,
   type Label,
   insertion,
+  type OnTaken,
+  type RecordContent,
   readHistory,
   readRecord,
   replacement,
@@ -23,20 +36,20 @@ import {
 import { RemoteBodies } from "./remote-bodies.ts";
 import {
   type ChunkedBody,
-  FOUND_TABLES,
+  FIRST_CHUNKS,
   fitsRow,
   headText,
   readResponse,
   type StoredResponse,
 } from "./response-rows.ts";
-import { hasTransitionTables, type Sql, migrate } from "./schema.ts";
+import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
 import { storeSql } from "./store-error.ts";
 
-/** A record, its expiry bucket, and the part of its history that the record itself does not hold. */
+/** A record, its place, and the part of its history that the record itself does not hold. */
 export interface Entry {
   readonly record: IdempotencyRecord;
-  readonly expiryBucket: number;
+  readonly place: Place;
   readonly history: readonly TimelineEvent[];
   /** The stored response of a completed record; `null` if none is kept. */
   readonly response: StoredResponse | null;
@@ -74,6 +87,7 @@ export class Ledger {
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
   readonly expiryBuckets: ExpiryBuckets;
+  readonly numbers: RecordNumbers;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
   readonly seal: Seal;
@@ -85,7 +99,8 @@ export class Ledger {
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
-  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined) {
+  /** `home`: for tests, in which many records collide. */
+  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, home?: HomeOf) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.#transaction = (run) => storage.transactionSync(run);
@@ -96,10 +111,11 @@ export class Ledger {
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
-    const isInTransition = hasTransitionTables(sql);
-    this.seal = new Seal(sql, this.#transaction, isInTransition);
-    this.elders = new KnownElders(sql, isInTransition);
-    this.aliases = new Aliases(sql, isInTransition);
+    const exists = laterTables(sql);
+    this.numbers = new RecordNumbers(sql, exists.reach, home);
+    this.seal = new Seal(sql, this.#transaction, exists.transition);
+    this.elders = new KnownElders(sql, exists.transition);
+    this.aliases = new Aliases(sql, exists.transition);
     this.expired = new ExpiredRecords(sql, this.#transaction, this);
   }
 
@@ -110,8 +126,9 @@ export class Ledger {
     if (this.#find.lists !== lists) {
       this.#find = { lists, queries: lists.map(findIn) };
     }
+    const { from, through } = this.numbers.window(id);
     for (const query of this.#find.queries) {
-      const [row] = this.#sql.exec<FoundRow>(query, id).toArray();
+      const [row] = this.#sql.exec<FoundRow>(query, from, through, id).toArray();
       if (row !== undefined) return entryOf(row);
     }
     return null;
@@ -167,7 +184,8 @@ export class Ledger {
     if (record === null) {
       if (entry !== null) {
         this.aliases.erase(id);
-        this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.expiryBucket, id);
+        const { expiryBucket, slot } = entry.place;
+        this.#sql.exec(`DELETE FROM records WHERE number = ${NUMBER} AND id = ?`, expiryBucket, slot, id);
       }
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
@@ -178,12 +196,29 @@ export class Ledger {
     const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
-    const row = { expiryBucket, record, response, body, verification: asked, history, label };
-    const { query, values } = entry === null ? insertion(id, row) : replacement(id, entry.expiryBucket, row);
-    this.#sql.exec(query, ...values);
-    if (expiryBucket === IN_FLIGHT) this.#inFlight.set(id, { record, expiryBucket, history, response: null, body });
+    const row = { record, response, body, verification: asked, history, label };
+    const place = this.#put(id, entry?.place ?? null, expiryBucket, row);
+    if (record.state === "started") this.#inFlight.set(id, { record, place, history, response: null, body });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
+  }
+
+  /** Writes a row, mostly with one statement. A record that stays in its bucket keeps its place. */
+  #put(id: RecordId, before: Place | null, expiryBucket: number, row: RecordContent): Place {
+    const put = (place: Place, or: OnTaken): boolean => {
+      const { query, values } =
+        before === null ? insertion(id, place, row, or) : replacement(id, before, place, row, or);
+      return this.#sql.exec(query, ...values).rowsWritten > 0;
+    };
+    if (before?.expiryBucket === expiryBucket) {
+      put(before, "ABORT");
+      return before;
+    }
+    const home = this.numbers.home(expiryBucket, id);
+    if (put(home, "IGNORE")) return home;
+    const free = this.numbers.free(expiryBucket, id);
+    put(free, "ABORT");
+    return free;
   }
 
   /** The body that an attempt may write, or has begun to write. */
@@ -200,33 +235,26 @@ export class Ledger {
   }
 
   /** The key and route of a record. */
-  label(id: RecordId, expiryBucket: number): Label {
-    const [row] = this.#sql
-      .exec<{ key: string; route: string }>(
-        "SELECT key, route FROM records WHERE bucket = ? AND id = ?",
-        expiryBucket,
-        id,
-      )
-      .toArray();
-    return row ?? UNLABELLED;
+  label(id: RecordId, entry: Entry | null): Label {
+    return this.#one<{ key: string; route: string }>("key, route", id, entry) ?? UNLABELLED;
   }
 
   /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
   verification(id: RecordId, entry: Entry | null): string | null {
-    const [row] = this.#sql
-      .exec<{ verification: string | null }>(
-        "SELECT verification FROM records WHERE bucket = ? AND id = ?",
-        entry?.expiryBucket ?? IN_FLIGHT,
-        id,
-      )
-      .toArray();
-    return row?.verification ?? null;
+    return this.#one<{ verification: string | null }>("verification", id, entry)?.verification ?? null;
+  }
+
+  #one<Row extends Record<string, SqlStorageValue>>(columns: string, id: RecordId, entry: Entry | null): Row | null {
+    if (entry === null) return null;
+    const { expiryBucket, slot } = entry.place;
+    const query = `SELECT ${columns} FROM records WHERE number = ${NUMBER} AND id = ?`;
+    return this.#sql.exec<Row>(query, expiryBucket, slot, id).toArray()[0] ?? null;
   }
 
   /** All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
     return this.#sql
-      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE bucket = ?`, IN_FLIGHT)
+      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`)
       .toArray()
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
@@ -234,9 +262,10 @@ export class Ledger {
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
   nextDeadline(): EpochMs | null {
     const { bucket } = this.#sql
-      .exec<{ bucket: number | null }>("SELECT min(bucket) AS bucket FROM records WHERE bucket > ?", IN_FLIGHT)
+      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
       .one();
-    const deadlines = [this.lockEnds.next(), bucket, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
+    const expiry = bucket === null ? null : endOf(bucket);
+    const deadlines = [this.lockEnds.next(), expiry, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
       (value) => value !== null,
     );
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
@@ -244,13 +273,14 @@ export class Ledger {
 }
 
 function findIn(buckets: string): string {
-  return `SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE id = ? AND bucket IN (${buckets})`;
+  // The `+` keeps SQLite from making an index of the whole table for `id`.
+  return `SELECT ${FOUND_COLUMNS} FROM ${recordsIn(buckets)} ${FIRST_CHUNKS} WHERE +id = ?3 LIMIT 1`;
 }
 
 function entryOf(row: FoundRow): Entry {
   return {
     record: readRecord(row),
-    expiryBucket: row.bucket,
+    place: placeIn(row),
     history: readHistory(row.history),
     response: readResponse(row),
     body: row.body_number === null ? null : bodyNumber(row.body_number),

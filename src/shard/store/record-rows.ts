@@ -3,6 +3,7 @@
 import type { IdempotencyRecord, Policy } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, type BodyNumber, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
+import { NUMBER, type Place, PLACE_COLUMNS, type PlaceRow } from "./record-numbers.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
   type StoredResponse,
@@ -12,14 +13,12 @@ import {
 } from "./response-rows.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS =
-  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history";
+export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
 export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
 
 /** A row of `records`, without the response. */
-export interface RecordRow extends Record<string, SqlStorageValue> {
-  readonly bucket: number;
+export interface RecordRow extends PlaceRow {
   readonly id: string;
   readonly state: string;
   readonly fingerprint: string;
@@ -53,7 +52,6 @@ export interface Label {
 
 /** All that is written to a record's row. */
 export interface RecordContent {
-  readonly expiryBucket: number;
   readonly record: IdempotencyRecord;
   readonly response: StoredResponse | null;
   /** The body in chunks that the record may have. */
@@ -85,42 +83,55 @@ const ATTEMPT = [
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
 
-const CLAIM = insert(["bucket", "id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
-const INSERT = insert(["bucket", "id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
-/** Keeps the attempt's columns except its lock, and clears the waiting times. */
-const COMPLETE = update(["bucket", "state", "locked_until", ...END], WAIT);
-const REPLACE = update(["bucket", ...ATTEMPT, ...END, ...WAIT]);
-/** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
-const CLAIM_AGAIN = update(["bucket", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+/** What a statement does when the place is taken: changes nothing, or fails. Whatever else is wrong with a row fails at the latest then. */
+export type OnTaken = "IGNORE" | "ABORT";
+type Texts = Readonly<Record<OnTaken, string>>;
 
-function insert(columns: readonly string[]): string {
-  return `INSERT INTO records (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+const CLAIM = insert(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
+const INSERT = insert(["id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+/** Keeps the attempt's columns except its lock, and clears the waiting times. */
+const COMPLETE = update(["state", "locked_until", ...END], WAIT);
+const REPLACE = update([...ATTEMPT, ...END, ...WAIT]);
+/** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
+const CLAIM_AGAIN = update([...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+
+function insert(columns: readonly string[]): Texts {
+  const values = [NUMBER, ...columns.map(() => "?")].join(", ");
+  const text = (or: OnTaken): string =>
+    `INSERT OR ${or} INTO records (number, ${columns.join(", ")}) VALUES (${values})`;
+  return { IGNORE: text("IGNORE"), ABORT: text("ABORT") };
 }
 
-function update(columns: readonly string[], emptied: readonly string[] = []): string {
+function update(columns: readonly string[], emptied: readonly string[] = []): Texts {
   const settings = [...columns.map((column) => `${column} = ?`), ...emptied.map((column) => `${column} = NULL`)];
-  return `UPDATE records SET ${settings.join(", ")} WHERE bucket = ? AND id = ?`;
+  const text = (or: OnTaken): string =>
+    `UPDATE OR ${or} records SET number = ${NUMBER}, ${settings.join(", ")} WHERE number = ${NUMBER} AND id = ?`;
+  return { IGNORE: text("IGNORE"), ABORT: text("ABORT") };
 }
 
 /** Inserts a new row. */
-export function insertion(id: RecordId, row: RecordContent): Statement {
-  const { expiryBucket, record, verification, body, label } = row;
-  const claimed = [expiryBucket, id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
-  if (record.state === "started") return { query: CLAIM, values: [...claimed, verification, body] };
-  return { query: INSERT, values: [...claimed, ...endOf(row), ...waitOf(row)] };
+export function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
+  const { record, verification, body, label } = row;
+  const claimed = [...valuesOf(place), id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
+  if (record.state === "started") return { query: CLAIM[or], values: [...claimed, verification, body] };
+  return { query: INSERT[or], values: [...claimed, ...endOf(row), ...waitOf(row)] };
 }
 
-/** Replaces the row with this id in the bucket `before`. A completed record must have the attempt of that row. */
-export function replacement(id: RecordId, before: number, row: RecordContent): Statement {
-  const { expiryBucket, record, label } = row;
+/** Replaces the row with this id in the place `before`. A completed record must have the attempt of that row. */
+export function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
+  const { record, label } = row;
+  const end = [...endOf(row), ...(record.state === "completed" ? [] : waitOf(row)), ...valuesOf(before), id];
   if (record.state === "completed") {
-    const { lockedUntil } = record.attempt;
-    return { query: COMPLETE, values: [expiryBucket, record.state, lockedUntil, ...endOf(row), before, id] };
+    return { query: COMPLETE[or], values: [...valuesOf(place), record.state, record.attempt.lockedUntil, ...end] };
   }
-  const rest = [...attemptOf(record), ...endOf(row), ...waitOf(row), before, id];
+  const rest = [...attemptOf(record), ...end];
   return record.state === "started" && label !== null
-    ? { query: CLAIM_AGAIN, values: [expiryBucket, label.key, label.route, ...rest] }
-    : { query: REPLACE, values: [expiryBucket, ...rest] };
+    ? { query: CLAIM_AGAIN[or], values: [...valuesOf(place), label.key, label.route, ...rest] }
+    : { query: REPLACE[or], values: [...valuesOf(place), ...rest] };
+}
+
+function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
+  return [expiryBucket, slot];
 }
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {

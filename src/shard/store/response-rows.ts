@@ -73,9 +73,9 @@ export function sizeOf(body: StoredBody): number {
 /** The columns for the values of `writeResponse`, in the same order. */
 export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
 
-/** The columns that `readResponse` reads besides the record's own, and the tables that they come from. */
+/** The columns that `readResponse` reads besides the record's own, and what they are joined with. */
 export const FOUND_RESPONSE_COLUMNS = `status_text, ifnull(headers, head) AS headers, CASE WHEN chunks = 1 AND body_bytes <= ${READ_WITH_ROW_BYTES} THEN bytes ELSE body END AS body, body_bytes, chunks, body_number`;
-export const FOUND_TABLES = `records LEFT JOIN chunks AS first ON first.number = CASE WHEN chunks > 0 THEN ${FIRST_CHUNK_KEY} END`;
+export const FIRST_CHUNKS = `LEFT JOIN chunks AS first ON first.number = CASE WHEN chunks > 0 THEN ${FIRST_CHUNK_KEY} END`;
 
 export function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
   if (response === null) return [null, null, null, null, null];

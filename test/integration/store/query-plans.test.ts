@@ -77,8 +77,8 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const asked = freshId();
   const lost = { ...claim, state: "unknown", expiresAt: epochMs(NOW + 9), verifyAt: NOW, verifications: 0 } as const;
   ledger.save(asked, null, lost, { label: { key: "k", route: "/" } });
-  ledger.label(id, ledger.find(id)?.expiryBucket ?? 0);
-  const list = new RecordList(sql);
+  ledger.label(id, ledger.find(id));
+  const list = new RecordList(sql, ledger.numbers);
   list.countOpen(NOW);
   list.lastExpiry();
   for (const section of ["open", "completed", "key"] as const) {

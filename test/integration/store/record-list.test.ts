@@ -25,8 +25,13 @@ function seeAt(now: EpochMs): (id: RecordId, record: IdempotencyRecord) => Idemp
 
 function inShard(run: (ledger: Ledger, list: RecordList) => void): Promise<void> {
   return runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), (_instance, { storage }) =>
-    run(new Ledger(storage), new RecordList(storage.sql)),
+    start(storage, run),
   );
+}
+
+function start(storage: DurableObjectStorage, run: (ledger: Ledger, list: RecordList) => void): void {
+  const ledger = new Ledger(storage);
+  run(ledger, new RecordList(storage.sql, ledger.numbers));
 }
 
 /** All pages of these sections, each of so many records. */

@@ -17,8 +17,8 @@ import {
   type RecordId,
   recordId,
 } from "../../../../src/core/units.ts";
-import { expiryBucketOf } from "../../../../src/shard/store/expiry-buckets.ts";
 import { Ledger } from "../../../../src/shard/store/ledger.ts";
+import { NUMBER } from "../../../../src/shard/store/record-numbers.ts";
 import { headText, IN_ROW_BYTES, type StoredResponse } from "../../../../src/shard/store/response-rows.ts";
 import { grouped, Progress } from "../../../support/progress.ts";
 import { FileStorage } from "./file-storage.ts";
@@ -102,8 +102,9 @@ function fill(file: string, count: number, bodyBytes: number, place: Measured["p
         };
         ledger.save(id, null, record, { response, label });
         if (place === "apart") continue;
-        const put = "UPDATE records SET body = ?, body_bytes = ? WHERE bucket = ? AND id = ?";
-        const { rowsWritten } = sql.exec(put, body.buffer, bodyBytes, expiryBucketOf(record), id);
+        const place = ledger.find(id)?.place;
+        const put = `UPDATE records SET body = ?, body_bytes = ? WHERE number = ${NUMBER} AND id = ?`;
+        const { rowsWritten } = sql.exec(put, body.buffer, bodyBytes, place?.expiryBucket, place?.slot, id);
         if (rowsWritten !== 1) throw new Error(`no row of ${id}`);
       }
     });
