@@ -86,7 +86,7 @@ export type HomeOf = (id: string) => number;
 
 export function homeOf(id: string): number {
   const sum = digest(id.slice(BEGIN_DIGITS));
-  return firstHome(id.slice(0, BEGIN_DIGITS)) + ((sum ^ (sum >>> DIGEST_BITS)) % 2 ** DIGEST_BITS);
+  return firstHome(id.slice(0, BEGIN_DIGITS)) + ((sum ^ (sum >>> DIGEST_BITS)) & (2 ** DIGEST_BITS - 1));
 }
 
 /** The first home of the ids with these first digits. Only a test has ids that are not hexadecimal. */

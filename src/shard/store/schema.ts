@@ -100,13 +100,6 @@ export function laterTables(sql: Sql): LaterTables {
   return { transition: has("aliases"), reach: has("reach") };
 }
 
-function hasTable(sql: Sql, name: string): boolean {
-  return sql.exec("SELECT 1 FROM sqlite_schema WHERE name = ?", name).toArray().length > 0;
-}
-
-/** What versions before the first release called their tables of steps. Their numbers mean other steps than these. */
-const UNRELEASED_STEPS = ["migrations", "schema_steps"];
-
 /**
  * Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. Throws on a database of a
  * version before the first release, because a step of this version could be taken for done there.
@@ -121,10 +114,13 @@ export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
   sql.exec("INSERT INTO steps_taken VALUES (?)", steps.length);
 }
 
+/** By what versions before the first release called their tables of steps. Their numbers mean other steps than these. */
 function refuseUnreleased(sql: Sql): void {
-  const found = UNRELEASED_STEPS.find((name) => hasTable(sql, name));
+  const [found] = sql
+    .exec<{ name: string }>("SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'schema_steps')")
+    .toArray();
   if (found === undefined) return;
   throw new Error(
-    `this database was written by a development version from before the first release: it has a table "${found}". This version cannot read it. Stop the gateway, erase its state (the folder of --state, by default .onceway/state; .wrangler/state under wrangler dev), and start it again.`,
+    `this database was written by a development version from before the first release: it has a table "${found.name}". This version cannot read it. Stop the gateway, erase its state (the folder of --state, by default .onceway/state; .wrangler/state under wrangler dev), and start it again.`,
   );
 }

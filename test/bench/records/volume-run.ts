@@ -19,7 +19,7 @@ export const SHARDS = 64;
 /** Older than the retention of a day and the width of a bucket: expired when it is loaded. */
 export const EXPIRED_AGE_MS = 30 * 3_600_000;
 
-const EXPIRED = "FROM records WHERE number >> 31 BETWEEN 1 AND ? / 1000";
+const EXPIRED = "FROM records WHERE number > 2147483647 AND number < ((? / 1000 + 1) << 31)";
 
 const progressSchema = v.object({
   records: v.number(),

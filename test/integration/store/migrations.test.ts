@@ -89,14 +89,24 @@ it.each([0, 1, 2])(
   },
 );
 
-it("refuses a database of a development version, whose steps were others, and says what to do", () => {
+it.each([
+  ["whose steps were others", "migrations", []],
+  ["whose records had another key", "schema_steps", ["CREATE TABLE records (bucket INTEGER, id TEXT)"]],
+])("refuses a database of a development version %s, and says what to do", (_what, steps, others) => {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
     await storage.deleteAll();
-    storage.sql.exec("CREATE TABLE migrations (step INTEGER PRIMARY KEY)");
-    storage.sql.exec("INSERT INTO migrations VALUES (1)");
-    expect(() => new Ledger(storage)).toThrow(/has a table "migrations".*erase its state \(/);
-    const tables = "SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'steps_taken', 'records')";
-    expect(storage.sql.exec(tables).toArray()).toEqual([{ name: "migrations" }]);
+    storage.sql.exec(`CREATE TABLE ${steps} (step INTEGER PRIMARY KEY)`);
+    storage.sql.exec(`INSERT INTO ${steps} VALUES (1)`);
+    for (const other of others) storage.sql.exec(other);
+    const tables = (): unknown =>
+      storage.sql
+        .exec(
+          "SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'schema_steps', 'steps_taken', 'records', 'chunks') ORDER BY name",
+        )
+        .toArray();
+    const before = tables();
+    expect(() => new Ledger(storage)).toThrow(new RegExp(`has a table "${steps}".*erase its state \\(`));
+    expect(tables()).toEqual(before);
   });
 });

@@ -102,9 +102,11 @@ function fill(file: string, count: number, bodyBytes: number, place: Measured["p
         };
         ledger.save(id, null, record, { response, label });
         if (place === "apart") continue;
-        const place = ledger.find(id)?.place;
+        const found = ledger.find(id);
+        if (found === null) throw new Error(`${id} is gone`);
+        const { expiryBucket, slot } = found.place;
         const put = `UPDATE records SET body = ?, body_bytes = ? WHERE number = ${NUMBER} AND id = ?`;
-        const { rowsWritten } = sql.exec(put, body.buffer, bodyBytes, place?.expiryBucket, place?.slot, id);
+        const { rowsWritten } = sql.exec(put, body.buffer, bodyBytes, expiryBucket, slot, id);
         if (rowsWritten !== 1) throw new Error(`no row of ${id}`);
       }
     });
