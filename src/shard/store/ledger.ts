@@ -16,23 +16,12 @@ import {
   type HomeOf,
   IS_FINISHED,
   IS_IN_FLIGHT,
-  NUMBER,
   type Place,
   placeIn,
   RecordNumbers,
   recordsIn,
 } from "./record-numbers.ts";
-import {
-  FOUND_COLUMNS,
-  type FoundRow,
-  type Label,
-  insertion,
-  type OnTaken,
-  type RecordContent,
-  readHistory,
-  readRecord,
-  replacement,
-} from "./record-rows.ts";
+import { FOUND_COLUMNS, type FoundRow, type Label, readHistory, readRecord, RecordRows } from "./record-rows.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import {
   type ChunkedBody,
@@ -88,6 +77,7 @@ export class Ledger {
   readonly addresses: Addresses;
   readonly expiryBuckets: ExpiryBuckets;
   readonly numbers: RecordNumbers;
+  readonly #rows: RecordRows;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
   readonly seal: Seal;
@@ -113,6 +103,7 @@ export class Ledger {
     this.questions = new WaitingQuestions(sql);
     const exists = laterTables(sql);
     this.numbers = new RecordNumbers(sql, exists.reach, home);
+    this.#rows = new RecordRows(sql, this.numbers);
     this.seal = new Seal(sql, this.#transaction, exists.transition);
     this.elders = new KnownElders(sql, exists.transition);
     this.aliases = new Aliases(sql, exists.transition);
@@ -184,8 +175,7 @@ export class Ledger {
     if (record === null) {
       if (entry !== null) {
         this.aliases.erase(id);
-        const { expiryBucket, slot } = entry.place;
-        this.#sql.exec(`DELETE FROM records WHERE number = ${NUMBER} AND id = ?`, expiryBucket, slot, id);
+        this.#rows.erase(id, entry.place);
       }
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
@@ -197,28 +187,10 @@ export class Ledger {
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
     const row = { record, response, body, verification: asked, history, label };
-    const place = this.#put(id, entry?.place ?? null, expiryBucket, row);
+    const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
     if (record.state === "started") this.#inFlight.set(id, { record, place, history, response: null, body });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
-  }
-
-  /** Writes a row, mostly with one statement. A record that stays in its bucket keeps its place. */
-  #put(id: RecordId, before: Place | null, expiryBucket: number, row: RecordContent): Place {
-    const put = (place: Place, or: OnTaken): boolean => {
-      const { query, values } =
-        before === null ? insertion(id, place, row, or) : replacement(id, before, place, row, or);
-      return this.#sql.exec(query, ...values).rowsWritten > 0;
-    };
-    if (before?.expiryBucket === expiryBucket) {
-      put(before, "ABORT");
-      return before;
-    }
-    const home = this.numbers.home(expiryBucket, id);
-    if (put(home, "IGNORE")) return home;
-    const free = this.numbers.free(expiryBucket, id);
-    put(free, "ABORT");
-    return free;
   }
 
   /** The body that an attempt may write, or has begun to write. */
@@ -236,19 +208,12 @@ export class Ledger {
 
   /** The key and route of a record. */
   label(id: RecordId, entry: Entry | null): Label {
-    return this.#one<{ key: string; route: string }>("key, route", id, entry) ?? UNLABELLED;
+    return (entry === null ? null : this.#rows.label(id, entry.place)) ?? UNLABELLED;
   }
 
   /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
   verification(id: RecordId, entry: Entry | null): string | null {
-    return this.#one<{ verification: string | null }>("verification", id, entry)?.verification ?? null;
-  }
-
-  #one<Row extends Record<string, SqlStorageValue>>(columns: string, id: RecordId, entry: Entry | null): Row | null {
-    if (entry === null) return null;
-    const { expiryBucket, slot } = entry.place;
-    const query = `SELECT ${columns} FROM records WHERE number = ${NUMBER} AND id = ?`;
-    return this.#sql.exec<Row>(query, expiryBucket, slot, id).toArray()[0] ?? null;
+    return entry === null ? null : this.#rows.verification(id, entry.place);
   }
 
   /** All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. */

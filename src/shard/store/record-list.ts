@@ -292,5 +292,5 @@ export function resumeAfter(ranges: readonly KeyRange[], after: string | null): 
   const isHere = (range: KeyRange): boolean =>
     range.name === name && (name !== "bucket" || range.from.expiryBucket === expiryBucket);
   const from = placeAfter(place);
-  return ranges.filter(isAfter).map((range) => (isHere(range) ? { ...range, from } : range));
+  return ranges.filter(isAfter).map((range) => (isHere(range) ? { name: range.name, from, read: range.read } : range));
 }

@@ -3,7 +3,7 @@
 import type { IdempotencyRecord, Policy } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, type BodyNumber, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
-import { NUMBER, type Place, PLACE_COLUMNS, type PlaceRow } from "./record-numbers.ts";
+import { NUMBER, type Place, PLACE_COLUMNS, type PlaceRow, type RecordNumbers } from "./record-numbers.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
   type StoredResponse,
@@ -11,6 +11,7 @@ import {
   type ResponseRow,
   writeResponse,
 } from "./response-rows.ts";
+import type { Sql } from "./schema.ts";
 
 /** The columns that `readRecord` reads. */
 export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history`;
@@ -63,10 +64,13 @@ export interface RecordContent {
 }
 
 /** A statement and its values. Fewer values are faster (measured: 0.2 µs each, for reads and writes). */
-export interface Statement {
+interface Statement {
   readonly query: string;
   readonly values: readonly SqlStorageValue[];
 }
+
+/** SQL: the row of a place that has this id. */
+const AT_PLACE = `number = ${NUMBER} AND id = ?`;
 
 const LABEL = ["key", "route"];
 const ATTEMPT = [
@@ -83,8 +87,8 @@ const ATTEMPT = [
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
 
-/** What a statement does when the place is taken: changes nothing, or fails. Whatever else is wrong with a row fails at the latest then. */
-export type OnTaken = "IGNORE" | "ABORT";
+/** What a statement does when the place is taken: nothing, or it fails. */
+type OnTaken = "IGNORE" | "ABORT";
 type Texts = Readonly<Record<OnTaken, string>>;
 
 const CLAIM = insert(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
@@ -105,12 +109,71 @@ function insert(columns: readonly string[]): Texts {
 function update(columns: readonly string[], emptied: readonly string[] = []): Texts {
   const settings = [...columns.map((column) => `${column} = ?`), ...emptied.map((column) => `${column} = NULL`)];
   const text = (or: OnTaken): string =>
-    `UPDATE OR ${or} records SET number = ${NUMBER}, ${settings.join(", ")} WHERE number = ${NUMBER} AND id = ?`;
+    `UPDATE OR ${or} records SET number = ${NUMBER}, ${settings.join(", ")} WHERE ${AT_PLACE}`;
   return { IGNORE: text("IGNORE"), ABORT: text("ABORT") };
 }
 
+/** The rows of records, each read and written by its place. The id is compared too, so that no other record is ever changed. */
+export class RecordRows {
+  readonly #sql: Sql;
+  readonly #numbers: RecordNumbers;
+
+  constructor(sql: Sql, numbers: RecordNumbers) {
+    this.#sql = sql;
+    this.#numbers = numbers;
+  }
+
+  /** Writes a row, mostly with one statement. A record that stays in its bucket keeps its place. Returns where it is now. */
+  put(id: RecordId, before: Place | null, expiryBucket: number, row: RecordContent): Place {
+    const write = (place: Place, or: OnTaken): boolean => {
+      const { query, values } =
+        before === null ? insertion(id, place, row, or) : replacement(id, before, place, row, or);
+      return this.#sql.exec(query, ...values).rowsWritten > 0;
+    };
+    if (before?.expiryBucket === expiryBucket) {
+      write(before, "ABORT");
+      return before;
+    }
+    const home = this.#numbers.home(expiryBucket, id);
+    if (write(home, "IGNORE")) return home;
+    // A row that was ignored for another reason fails here.
+    const free = this.#numbers.free(expiryBucket, id);
+    write(free, "ABORT");
+    return free;
+  }
+
+  erase(id: RecordId, { expiryBucket, slot }: Place): void {
+    this.#sql.exec(`DELETE FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id);
+  }
+
+  label(id: RecordId, { expiryBucket, slot }: Place): Label | null {
+    return (
+      this.#sql
+        .exec<{ key: string; route: string }>(
+          `SELECT key, route FROM records WHERE ${AT_PLACE}`,
+          expiryBucket,
+          slot,
+          id,
+        )
+        .toArray()[0] ?? null
+    );
+  }
+
+  verification(id: RecordId, { expiryBucket, slot }: Place): string | null {
+    const [row] = this.#sql
+      .exec<{ verification: string | null }>(
+        `SELECT verification FROM records WHERE ${AT_PLACE}`,
+        expiryBucket,
+        slot,
+        id,
+      )
+      .toArray();
+    return row?.verification ?? null;
+  }
+}
+
 /** Inserts a new row. */
-export function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
+function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
   const { record, verification, body, label } = row;
   const claimed = [...valuesOf(place), id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
   if (record.state === "started") return { query: CLAIM[or], values: [...claimed, verification, body] };
@@ -118,7 +181,7 @@ export function insertion(id: RecordId, place: Place, row: RecordContent, or: On
 }
 
 /** Replaces the row with this id in the place `before`. A completed record must have the attempt of that row. */
-export function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
+function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
   const { record, label } = row;
   const end = [...endOf(row), ...(record.state === "completed" ? [] : waitOf(row)), ...valuesOf(before), id];
   if (record.state === "completed") {
