@@ -191,7 +191,7 @@ it("each older scope costs a row for each key, and its erasure", async () => {
   await shard.send(fresh());
   expect(shard.take()).toMatchObject({ rowsWritten: first.rowsWritten + 1, objectCalls: 1, syncs: first.syncs });
   await shard.within((_ledger, { sql }) => {
-    sql.exec("UPDATE records SET number = 1 << 31 | number & 2147483647, expires_at = 1");
+    sql.exec("UPDATE records SET number = (1 << 31) | (number & 2147483647), expires_at = 1");
   });
   const held = await shard.within((_ledger, { sql }) => sql.exec("SELECT id FROM records").toArray().length);
   await shard.restart();
