@@ -6,6 +6,7 @@
 // body that no record needs is discarded, and the alarm erases it in slices.
 
 import { type BodyNumber, bodyNumber } from "../../core/units.ts";
+import { IS_FINISHED, IS_IN_FLIGHT, NUMBER, type Place } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /**
@@ -32,11 +33,11 @@ const NEXT_BODY_KEY = `((?1 + 1) << ${KEY_BITS})`;
 const FIRST = 0;
 
 /**
- * What the alarm erases in one turn of bodies that are discarded, and again of records that expired: SQLite reads every page that
- * it frees, and requests wait meanwhile (measured: test/bench/README.md, "Erasing").
+ * What the alarm erases in one turn of records that have expired, and again of bodies that are discarded: SQLite changes a page for
+ * each row and reads every page that it frees, and requests wait meanwhile (measured: test/bench/README.md, "Erasing").
  */
 export const ERASE_BYTES = 1 << 20;
-export const ERASE_ROWS = 500;
+export const ERASE_ROWS = 100;
 
 /** What is left of one slice. It ends with the row that spends it, so that each slice erases something. */
 export class EraseSlice {
@@ -101,7 +102,7 @@ export class Bodies {
       .exec<{ last: number }>(
         `SELECT max(
            ifnull((SELECT max(number) >> ${KEY_BITS} FROM chunks), 0),
-           ifnull((SELECT max(body_number) FROM records WHERE bucket = 0), 0),
+           ifnull((SELECT max(body_number) FROM records WHERE ${IS_IN_FLIGHT}), 0),
            ifnull((SELECT max(body) FROM discarded), 0)) AS last`,
       )
       .one().last;
@@ -215,6 +216,15 @@ export class Bodies {
   /** Erases a body at once, without discarding it. To be called in one transaction with the end of its record. */
   erase(body: BodyNumber): void {
     this.#sql.exec(`DELETE FROM chunks WHERE number >= ?1 << ${KEY_BITS} AND number < ${NEXT_BODY_KEY}`, body);
+  }
+
+  /** The same for all expired records up to this one, as far as their bodies have one chunk. */
+  eraseSingleChunks({ expiryBucket, slot }: Place): void {
+    this.#sql.exec(
+      `DELETE FROM chunks WHERE number IN (SELECT ${FIRST_CHUNK_KEY} FROM records WHERE ${IS_FINISHED} AND number <= ${NUMBER} AND chunks = 1)`,
+      expiryBucket,
+      slot,
+    );
   }
 
   /** Erases a slice of the discarded bodies that are not held. */

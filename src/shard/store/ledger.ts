@@ -5,35 +5,37 @@
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
-import { Bodies, type Wake } from "./bodies.ts";
+import { Bodies, CHUNK_BYTES, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
 import { ExpiredRecords } from "./expired-records.ts";
-import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
+import { ExpiryBuckets, endOf, expiryBucketOf } from "./expiry-buckets.ts";
 import {
-  FOUND_COLUMNS,
-  type FoundRow,
-  type Label,
-  insertion,
-  readHistory,
-  readRecord,
-  replacement,
-} from "./record-rows.ts";
+  bucketOf,
+  type HomeOf,
+  IS_FINISHED,
+  IS_IN_FLIGHT,
+  type Place,
+  placeIn,
+  RecordNumbers,
+  recordsIn,
+} from "./record-numbers.ts";
+import { FOUND_COLUMNS, type FoundRow, type Label, readHistory, readRecord, RecordRows } from "./record-rows.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import {
   type ChunkedBody,
-  FOUND_TABLES,
+  FIRST_CHUNKS,
   fitsRow,
   headText,
   readResponse,
   type StoredResponse,
 } from "./response-rows.ts";
-import { type Sql, migrate } from "./schema.ts";
+import { laterTables, type Sql, migrate } from "./schema.ts";
 import { storeSql } from "./store-error.ts";
 
-/** A record, its expiry bucket, and the part of its history that the record itself does not hold. */
+/** A record, its place, and the part of its history that the record itself does not hold. */
 export interface Entry {
   readonly record: IdempotencyRecord;
-  readonly expiryBucket: number;
+  readonly place: Place;
   readonly history: readonly TimelineEvent[];
   /** The stored response of a completed record; `null` if none is kept. */
   readonly response: StoredResponse | null;
@@ -69,6 +71,8 @@ export class Ledger {
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
   readonly expiryBuckets: ExpiryBuckets;
+  readonly numbers: RecordNumbers;
+  readonly #rows: RecordRows;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
   readonly expired: ExpiredRecords;
@@ -77,7 +81,8 @@ export class Ledger {
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
-  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined) {
+  /** `home`: for tests, in which many records collide. */
+  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, home?: HomeOf) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.#transaction = (run) => storage.transactionSync(run);
@@ -88,6 +93,9 @@ export class Ledger {
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
+    const exists = laterTables(sql);
+    this.numbers = new RecordNumbers(sql, exists.reach, home);
+    this.#rows = new RecordRows(sql, this.numbers);
     this.expired = new ExpiredRecords(sql, this.#transaction, this);
   }
 
@@ -98,8 +106,9 @@ export class Ledger {
     if (this.#find.lists !== lists) {
       this.#find = { lists, queries: lists.map(findIn) };
     }
+    const { from, through } = this.numbers.window(id);
     for (const query of this.#find.queries) {
-      const [row] = this.#sql.exec<FoundRow>(query, id).toArray();
+      const [row] = this.#sql.exec<FoundRow>(query, from, through, id).toArray();
       if (row !== undefined) return entryOf(row);
     }
     return null;
@@ -130,11 +139,17 @@ export class Ledger {
     this.remote.discard(record.attempt.id);
   }
 
-  /** Stores a whole body in a chunk. Its record, written in the same transaction, names it. */
+  /** Stores a whole body in chunks. Its record, written in the same transaction, names it. */
   #putApart({ response, bytes }: LargeBody): StoredResponse {
     const body = this.bodies.allot();
-    this.bodies.append(body, 0, bytes, headText(response));
-    return { ...response, body: { kind: "chunks", body, count: 1, size: bytes.byteLength } };
+    const size = bytes.byteLength;
+    // A response that has large headers and no body needs a chunk too.
+    const count = Math.max(1, Math.ceil(size / CHUNK_BYTES));
+    for (let number = 0; number < count; number += 1) {
+      const chunk = bytes.subarray(number * CHUNK_BYTES, (number + 1) * CHUNK_BYTES);
+      this.bodies.append(body, number, chunk, number === 0 ? headText(response) : null);
+    }
+    return { ...response, body: { kind: "chunks", body, count, size } };
   }
 
   #write(
@@ -144,7 +159,9 @@ export class Ledger {
     { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
   ): void {
     if (record === null) {
-      if (entry !== null) this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.expiryBucket, id);
+      if (entry !== null) {
+        this.#rows.erase(id, entry.place);
+      }
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
       return;
@@ -154,17 +171,16 @@ export class Ledger {
     const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
-    const row = { expiryBucket, record, response, body, verification: asked, history, label };
-    const { query, values } = entry === null ? insertion(id, row) : replacement(id, entry.expiryBucket, row);
-    this.#sql.exec(query, ...values);
-    if (expiryBucket === IN_FLIGHT) this.#inFlight.set(id, { record, expiryBucket, history, response: null, body });
+    const row = { record, response, body, verification: asked, history, label };
+    const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
+    if (record.state === "started") this.#inFlight.set(id, { record, place, history, response: null, body });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
   }
 
   /** The body that an attempt may write, or has begun to write. */
   #claimBody({ attempt }: IdempotencyRecord, entry: Entry | null): BodyNumber {
-    const isSame = entry?.record.attempt.id === attempt.id;
+    const isSame = entry?.record.state === "started" && entry.record.attempt.id === attempt.id;
     return (isSame ? entry.body : null) ?? this.bodies.allot();
   }
 
@@ -176,33 +192,19 @@ export class Ledger {
   }
 
   /** The key and route of a record. */
-  label(id: RecordId, expiryBucket: number): Label {
-    const [row] = this.#sql
-      .exec<{ key: string; route: string }>(
-        "SELECT key, route FROM records WHERE bucket = ? AND id = ?",
-        expiryBucket,
-        id,
-      )
-      .toArray();
-    return row ?? UNLABELLED;
+  label(id: RecordId, entry: Entry | null): Label {
+    return (entry === null ? null : this.#rows.label(id, entry.place)) ?? UNLABELLED;
   }
 
   /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
   verification(id: RecordId, entry: Entry | null): string | null {
-    const [row] = this.#sql
-      .exec<{ verification: string | null }>(
-        "SELECT verification FROM records WHERE bucket = ? AND id = ?",
-        entry?.expiryBucket ?? IN_FLIGHT,
-        id,
-      )
-      .toArray();
-    return row?.verification ?? null;
+    return entry === null ? null : this.#rows.verification(id, entry.place);
   }
 
   /** All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
     return this.#sql
-      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE bucket = ?`, IN_FLIGHT)
+      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`)
       .toArray()
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
@@ -210,9 +212,10 @@ export class Ledger {
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
   nextDeadline(): EpochMs | null {
     const { bucket } = this.#sql
-      .exec<{ bucket: number | null }>("SELECT min(bucket) AS bucket FROM records WHERE bucket > ?", IN_FLIGHT)
+      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
       .one();
-    const deadlines = [this.lockEnds.next(), bucket, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
+    const expiry = bucket === null ? null : endOf(bucket);
+    const deadlines = [this.lockEnds.next(), expiry, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
       (value) => value !== null,
     );
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
@@ -220,13 +223,14 @@ export class Ledger {
 }
 
 function findIn(buckets: string): string {
-  return `SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE id = ? AND bucket IN (${buckets})`;
+  // The `+` keeps SQLite from making an index of the whole table for `id`.
+  return `SELECT ${FOUND_COLUMNS} FROM ${recordsIn(buckets)} ${FIRST_CHUNKS} WHERE +id = ?3 LIMIT 1`;
 }
 
 function entryOf(row: FoundRow): Entry {
   return {
     record: readRecord(row),
-    expiryBucket: row.bucket,
+    place: placeIn(row),
     history: readHistory(row.history),
     response: readResponse(row),
     body: row.body_number === null ? null : bodyNumber(row.body_number),
@@ -252,7 +256,9 @@ function chunksOf(response: StoredResponse | null): ChunkedBody | null {
 /** Whether the chunks of `before`, if any, still belong to `after`. */
 function needsBody(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   if (after === null || after.attempt.id !== before.attempt.id) return false;
-  return after.state === "started" || (after.state === "completed" && after.kept);
+  // A request that is delivered again after its record has expired starts an attempt with the same id.
+  if (after.state === "started") return before.state === "started";
+  return after.state === "completed" && after.kept;
 }
 
 /**
