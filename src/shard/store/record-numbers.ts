@@ -81,7 +81,7 @@ function digest(text: string): number {
   return sum >>> 0;
 }
 
-/** The slot at which the window of a record begins. */
+/** The slot at which the window of a record begins. What is stored depends on it and on MIN_REACH: neither may ever change. */
 export type HomeOf = (id: string) => number;
 
 export function homeOf(id: string): number {
@@ -144,7 +144,9 @@ export class RecordNumbers {
       for (let turn = 0; turn < TRIES; turn += 1) {
         // An odd step, so that all tries differ.
         const place = { expiryBucket, slot: from + ((start + Math.imul(turn, start | 1)) & reach) };
-        if (this.#isTaken(place)) continue;
+        const occupant = this.#occupant(place);
+        if (occupant === id) throw new Error("the record is there already");
+        if (occupant !== null) continue;
         if (reach > MIN_REACH) this.#keep(reach);
         return place;
       }
@@ -152,8 +154,11 @@ export class RecordNumbers {
     throw new Error("the shard has no place for another record");
   }
 
-  #isTaken({ expiryBucket, slot }: Place): boolean {
-    return this.#sql.exec(`SELECT 1 FROM records WHERE number = ${NUMBER}`, expiryBucket, slot).toArray().length > 0;
+  #occupant({ expiryBucket, slot }: Place): string | null {
+    const [row] = this.#sql
+      .exec<{ id: string }>(`SELECT id FROM records WHERE number = ${NUMBER}`, expiryBucket, slot)
+      .toArray();
+    return row?.id ?? null;
   }
 
   /** Writes it each time, as far as it grows: a transaction may have undone what is remembered here. */

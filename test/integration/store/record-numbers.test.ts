@@ -108,8 +108,8 @@ interface Change {
 
 const COUNT = 48;
 /** Half of them claims, so that one bucket is crowded more than the others. */
-const kind = fc.oneof(fc.constant("started" as const), fc.constantFrom(...KINDS));
-const change = fc.record({ number: fc.nat(COUNT - 1), kind, hours: fc.nat(2) });
+const kinds = fc.oneof(fc.constant("started" as const), fc.constantFrom(...KINDS));
+const change = fc.record({ number: fc.nat(COUNT - 1), kind: kinds, hours: fc.nat(2) });
 
 function make({ ledger }: Shard, { number, kind, hours }: Change): IdempotencyRecord | null {
   const id = idOf(number);
@@ -274,7 +274,28 @@ it("a row that cannot be written fails, and does not pass for a collision", () =
     expect(shard.ledger.find(idOf(0))).toBeNull();
   }));
 
+it("no record is written twice", () =>
+  inShard((shard) => {
+    const claim = started();
+    shard.ledger.save(idOf(0), null, claim);
+    expect(() => shard.ledger.save(idOf(0), null, claim)).toThrow("the record is there already");
+    expect(shard.list({ section: "open" })).toEqual([idOf(0)]);
+  }));
+
+it("a record that expires after the last second that a bucket can name is in the last bucket", () =>
+  inShard((shard) => {
+    const claim = started(epochMs(2 ** 33 * 1000));
+    shard.ledger.save(idOf(0), null, claim);
+    shard.ledger.save(idOf(0), shard.ledger.find(idOf(0)), completed(claim, claim.attempt.startedAt), { response });
+    expect(shard.reopen().find(idOf(0))?.place).toEqual({ expiryBucket: 2 ** 32 - 1, slot: 0 });
+  }));
+
 describe("the home of an id", () => {
+  it("is always the same, because stored records depend on it", () => {
+    const ids = ["0", "8b760544e5f4", "fff"].map((begin) => begin.padEnd(64, "0123456789abcdef"));
+    expect(ids.map(homeOf)).toEqual([889603, 1169732765, 2147340836]);
+  });
+
   const hex = (digits: number): fc.Arbitrary<string> =>
     fc.string({ unit: fc.constantFrom(...Array.from("0123456789abcdef")), minLength: digits, maxLength: digits });
 

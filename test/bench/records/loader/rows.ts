@@ -30,7 +30,7 @@ const { values: options } = parseArgs({
 
 const records = Number(options.records);
 /** Headers and body. */
-const sizes = (options.bytes ?? "300,512,640,1024,2048,4096,8192,200000").split(",").map(Number);
+const sizes = (options.bytes ?? "300,1024,2048,4096,8192,16384,65536,200000").split(",").map(Number);
 /** Larger rows are fewer, so that a file stays below this. */
 const MAX_FILE_BYTES = 4e9;
 
