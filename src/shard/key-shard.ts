@@ -216,7 +216,11 @@ export class KeyShard extends ittyDurable() {
   numbers(): ShardNumbers {
     const { count: callsInFlight, queued } = this.#exchanges.attempts;
     const routes = this.#traffic.takeNew();
-    const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
+    const held = {
+      ...this.#operator.counts(),
+      oldestMs: this.#operator.oldestMs(),
+      oldestUnknownMs: this.#operator.oldestUnknownMs(),
+    };
     return { routes, callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 

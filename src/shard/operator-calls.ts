@@ -170,6 +170,12 @@ export class OperatorCalls {
     return Math.max(0, ...ages);
   }
 
+  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
+  oldestUnknownMs(): number {
+    const now = epochMs(Date.now());
+    return Math.max(0, now - (this.#ports.list.oldestUnknown(now) ?? now));
+  }
+
   async change(request: Request): Promise<Response> {
     const { head, body: bytes } = decodeMessage<ChangeHead>(new Uint8Array(await request.arrayBuffer()));
     const { id, event, headers } = head;
@@ -212,6 +218,8 @@ export interface ShardNumbers extends Counts {
   readonly routes: readonly RouteNumbers[];
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   readonly oldestMs: number;
+  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
+  readonly oldestUnknownMs: number;
   readonly callsInFlight: number;
   /** Attempts begun while as many others ran as the platform allows to call at once. */
   readonly queued: number;

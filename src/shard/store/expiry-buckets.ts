@@ -71,7 +71,9 @@ export class ExpiryBuckets {
  */
 export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
-  const width = Math.max(1, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION / SECOND_MS));
+  const { retentionMs, unknownRetentionMs } = record.policy;
+  const keptMs = record.state === "unknown" ? unknownRetentionMs : retentionMs;
+  const width = Math.max(1, Math.floor(keptMs / BUCKETS_PER_RETENTION / SECOND_MS));
   return Math.min(LAST_BUCKET, Math.ceil(record.expiresAt / SECOND_MS / width) * width);
 }
 

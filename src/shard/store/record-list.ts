@@ -3,7 +3,7 @@
 // behind it. Every statement uses a key.
 
 import { type IdempotencyRecord, OPEN_STATES, type OpenState } from "../../core/record.ts";
-import { type EpochMs, type RecordId, recordId } from "../../core/units.ts";
+import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
 import {
   bucketOf,
@@ -104,6 +104,18 @@ export class RecordList {
       }
     }
     return { records, next: null };
+  }
+
+  /** When the attempt of the longest undecided record began; `null` when no outcome is unknown. Reads at most MAX_COUNTED rows. */
+  oldestUnknown(now: EpochMs): EpochMs | null {
+    const { oldest } = this.#sql
+      .exec<{ oldest: number | null }>(
+        "SELECT min(started_at) AS oldest FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ? LIMIT ?)",
+        now,
+        MAX_COUNTED,
+      )
+      .one();
+    return oldest === null ? null : epochMs(oldest);
   }
 
   /** How many records are failed and how many unknown, without the bucket of records in flight. */

@@ -14,7 +14,7 @@ import {
 import type { Sql } from "./schema.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history`;
+export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
 export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
 
@@ -30,6 +30,7 @@ export interface RecordRow extends PlaceRow {
   readonly unknown: string;
   readonly lock_ms: number;
   readonly retention_ms: number;
+  readonly unknown_retention_ms: number;
   readonly retry_from: number | null;
   readonly completed_at: number | null;
   readonly expires_at: number | null;
@@ -83,6 +84,7 @@ const ATTEMPT = [
   "unknown",
   "lock_ms",
   "retention_ms",
+  "unknown_retention_ms",
 ];
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
@@ -199,7 +201,8 @@ function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
   const { id, number, startedAt, lockedUntil } = attempt;
-  return [state, print, id, number, startedAt, lockedUntil, policy.unknown, policy.lockMs, policy.retentionMs];
+  const { unknown, lockMs, retentionMs, unknownRetentionMs } = policy;
+  return [state, print, id, number, startedAt, lockedUntil, unknown, lockMs, retentionMs, unknownRetentionMs];
 }
 
 function endOf({ record, response, body, history }: RecordContent): readonly SqlStorageValue[] {
@@ -243,6 +246,7 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
     unknown: readUnknown(row.unknown),
     lockMs: durationMs(row.lock_ms),
     retentionMs: durationMs(row.retention_ms),
+    unknownRetentionMs: durationMs(row.unknown_retention_ms),
   };
   const common = {
     fingerprint: fingerprint(row.fingerprint),

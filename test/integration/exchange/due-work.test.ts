@@ -77,7 +77,7 @@ const verifying = { ...policy, unknown: "verify" } as const;
 /** Not yet to be asked about. */
 function waiting(at = Date.now() + 600_000): Unknown {
   const { fingerprint, attempt } = started(epochMs(Date.now() - 60_000));
-  const expiresAt = epochMs(Date.now() + 24 * 3_600_000);
+  const expiresAt = epochMs(Date.now() + policy.unknownRetentionMs);
   return {
     state: "unknown",
     fingerprint,

@@ -84,6 +84,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.label(id, ledger.find(id));
   const list = new RecordList(sql, ledger.numbers);
   list.countOpen(NOW);
+  list.oldestUnknown(NOW);
   list.lastExpiry();
   for (const section of ["open", "completed", "key"] as const) {
     const query = { section, keyHash: null, states: [], route: null, startedBefore: null, after: null, limit: 10 };

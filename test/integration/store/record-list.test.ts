@@ -136,8 +136,8 @@ it("shows records in their present state: locks that have ended as ended, and no
     expect(states(lockedUntil)).toEqual(["unknown", "completed"]);
     expect(read(list, { states: ["started"] }, lockedUntil)).toEqual([]);
     // The bucket still holds it.
-    expect(states(later(NOW, policy.retentionMs))).toEqual(["unknown"]);
-    expect(states(later(lockedUntil, policy.retentionMs))).toEqual([]);
+    expect(states(later(NOW, policy.unknownRetentionMs))).toEqual(["unknown"]);
+    expect(states(later(lockedUntil, policy.unknownRetentionMs))).toEqual([]);
   }));
 
 it("reads a bounded number of rows in one call, and continues from there in the next", () =>

@@ -36,7 +36,7 @@ const detail: RecordDetail = {
     changes: ["resolve", "release", "forget"],
   },
   fingerprint: "ab".repeat(32),
-  policy: { unknown: "hold", lockMs: 40_000, retentionMs: 86_400_000 },
+  policy: { unknown: "hold", lockMs: 40_000, retentionMs: 86_400_000, unknownRetentionMs: 31_536_000_000 },
   timeline: [
     {
       type: "attempt",
@@ -126,7 +126,9 @@ describe("recordText", () => {
         "  2026-11-21 08:34:00.000Z  release by admin: not in\\u{a}the books",
       ].join("\n"),
     );
-    expect(text).toContain('route         /v1/payments/* (unknown = "hold", lock 40s, retention 24h)');
+    expect(text).toContain(
+      'route         /v1/payments/* (unknown = "hold", lock 40s, retention 24h, 365d while the outcome is unknown)',
+    );
     expect(text).toContain("expires       2026-11-22 08:30:40.000Z (in 23h)");
     expect(text).toContain(`npx onceway release ${ID} --reason`);
     expect(text).toContain(`npx onceway resolve ${ID} --status 201`);
