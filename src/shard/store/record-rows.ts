@@ -83,6 +83,7 @@ const ATTEMPT = [
   "unknown",
   "lock_ms",
   "retention_ms",
+  "unknown_retention_ms",
 ];
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
@@ -199,7 +200,7 @@ function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
   const { id, number, startedAt, lockedUntil } = attempt;
-  return [state, print, id, number, startedAt, lockedUntil, policy.unknown, policy.lockMs, policy.retentionMs];
+  return [state, print, id, number, startedAt, lockedUntil, policy.unknown, policy.lockMs, policy.retentionMs, policy.retentionMs];
 }
 
 function endOf({ record, response, body, history }: RecordContent): readonly SqlStorageValue[] {

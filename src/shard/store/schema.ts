@@ -28,6 +28,7 @@ const FIRST: Step = [
     unknown TEXT NOT NULL,
     lock_ms INTEGER NOT NULL,
     retention_ms INTEGER NOT NULL,
+    unknown_retention_ms INTEGER NOT NULL,
     retry_from INTEGER,
     completed_at INTEGER,
     expires_at INTEGER,
