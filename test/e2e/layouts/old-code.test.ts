@@ -11,7 +11,7 @@ import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { clientOf } from "../support/scene.ts";
 
 /** The code from before `previous_shards`, with today's tables. It can run only where the clone has the history. */
-const BEFORE = "09b6f4a";
+const BEFORE = "eb18da5";
 const isThere = hasCommit(BEFORE);
 const NEW_KEYS = isLong ? 10_000 : 200;
 const OLDER_KEYS = isLong ? 1_000 : 50;
