@@ -11,7 +11,7 @@ export interface HeadersView {
   [Symbol.iterator](): Iterator<[name: string, value: string]>;
 }
 
-/** A request's headers, read once: to ask the runtime for one costs as much as to read all of them from here. */
+/** The headers of a message, read once: to ask the runtime for one costs as much as to read all of them from here. */
 export class HeaderSnapshot implements HeadersView {
   readonly #pairs: readonly [string, string][];
   /** By lower-case name. */
@@ -85,9 +85,11 @@ function endToEnd(headers: HeadersView, isDropped: (name: string) => boolean): H
   return pairs;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 function namedByConnection(headers: HeadersView): ReadonlySet<string> {
   const value = headers.get("connection");
-  return new Set(value === null ? [] : value.split(",").map((name) => name.trim().toLowerCase()));
+  return value === null ? NONE : new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
 /**
@@ -114,6 +116,9 @@ function dashed(name: string): string {
   return name.replaceAll(/[^a-z0-9]/g, "-");
 }
 
+/** Names that such a server takes for others. */
+const IS_ODD = /[^a-z0-9-]/;
+
 /**
  * The request headers that go to the origin. The names in `drop` and `own` are in lower case. Headers in `drop` do not go. Headers
  * in `own` go even if `Connection` names them, because the gateway's decisions depend on them. Imitations of any of these, of
@@ -133,8 +138,8 @@ export function requestHeaders(headers: HeadersView, drop: ReadonlySet<string>, 
  * proxies set, or a real header of the request. `name` is in lower case.
  */
 export function isImitation(name: string, headers: HeadersView, isKnown: (name: string) => boolean): boolean {
+  if (!IS_ODD.test(name)) return false;
   const meant = dashed(name);
-  if (meant === name) return false;
   if (meant === ATTEMPT_HEADER || HOP_BY_HOP.has(meant) || isKnown(meant)) return true;
   return headers.has(meant) || /^(?:x-forwarded-|x-real-|cf-|cdn-loop$|true-client-ip$)/.test(meant);
 }
@@ -153,7 +158,7 @@ export function isOriginsHeader(name: string): boolean {
 }
 
 /** The response headers that are sent to the client and stored. */
-export function responseHeaders(headers: Headers): HeaderPairs {
+export function responseHeaders(headers: HeadersView): HeaderPairs {
   const named = namedByConnection(headers);
   return endToEnd(headers, (name) => named.has(name) || GATEWAY_HEADERS.has(name));
 }

@@ -65,7 +65,7 @@ async function answer(
   if (known !== null) return reporter.finish(span, known, "replay");
   const isCached = asked !== null && replays.isAskedAgain(recordId);
   const response = await callShard(route, isCached ? toCache(request) : request);
-  if (response !== null) return asked === null ? response : replays.keep(response, asked, Date.now());
+  if (response !== null) return isCached ? replays.keep(response, asked, Date.now()) : response;
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
 }

@@ -39,13 +39,15 @@ export interface ResponseHead {
 export interface ExchangeAnswer {
   readonly response: Response;
   readonly outcome: Outcome;
+  /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
+  readonly isStreamed: boolean;
 }
 
 /** Makes the answer for each request that shares it, with that request's own echo. */
 export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
 
 export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code) };
+  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code), isStreamed: false };
 }
 
 /** How soon a client may ask again while an attempt is in flight; most calls are over by then. */
@@ -57,13 +59,19 @@ export type Body = Uint8Array | ReadableStream<Uint8Array>;
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** The first answer, as the origin sent it. `expiresAt` is set when the record keeps the response. */
-export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): Response {
-  return answer(head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
+export function firstAnswer(
+  head: ResponseHead,
+  body: Body,
+  echo: string,
+  expiresAt: EpochMs | null,
+  outcome: Outcome = "first",
+): ExchangeAnswer {
+  return answer(outcome, head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
 }
 
 /** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */
-export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): Response {
-  return answer(response, replayable(response, head), body, [
+export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): ExchangeAnswer {
+  return answer("attached", response, replayedHeaders(response, head), body, [
     [ECHO_HEADER, head.request.echo],
     [REPLAYED_HEADER, "true"],
   ]);
@@ -81,22 +89,35 @@ export interface ReplayPorts {
   readonly offsets: EventOffsets;
 }
 
-/** The first answer from the record, without the headers that the route omits in replays; `null` when its body is gone. */
+/**
+ * The first answer from the record, without the headers that the route omits in replays, if its body has been read with the record
+ * and the client wants all of it; otherwise `null`. Most replays are such ones: nothing has to be waited for.
+ */
+export function replayAtOnce(first: Replayable, head: ExchangeHead): ExchangeAnswer | null {
+  const { body } = first.stored;
+  return body.kind === "inline" && head.request.lastEventId === null ? replayWith(body.bytes, first, head) : null;
+}
+
+/** Any replay; `null` when its body is gone. */
 export async function replay(
-  { record, stored }: Replayable,
+  first: Replayable,
   head: ExchangeHead,
   caller: AbortSignal | null,
   { ledger, timers, offsets }: ReplayPorts,
-): Promise<Response | null> {
+): Promise<ExchangeAnswer | null> {
+  const { stored } = first;
   const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
   const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.rules.idleTimeoutMs });
-  if (body === null) return null;
+  return body === null ? null : replayWith(body, first, head);
+}
+
+function replayWith(body: Body, { record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer {
   const added: HeaderPairs = [
     [ECHO_HEADER, head.request.echo],
     ...expires(record.expiresAt),
     [REPLAYED_HEADER, "true"],
   ];
-  return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
+  return answer("replay", stored, replayedHeaders(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
@@ -218,7 +239,7 @@ export async function wholeBody(
   return bytePipe({ next, cancel: () => undefined }, bytes.byteLength, patience).readable;
 }
 
-function replayable({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
+function replayedHeaders({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
   return headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
 }
 
@@ -226,13 +247,21 @@ function expires(at: EpochMs | null): HeaderPairs {
   return at === null ? [] : [[EXPIRES_HEADER, new Date(at).toUTCString()]];
 }
 
-function answer({ status, statusText }: ResponseHead, headers: HeaderPairs, body: Body, added: HeaderPairs): Response {
+function answer(
+  outcome: Outcome,
+  { status, statusText }: ResponseHead,
+  headers: HeaderPairs,
+  body: Body,
+  added: HeaderPairs,
+): ExchangeAnswer {
   const hasNoBody = NULL_BODY_STATUSES.has(status);
-  if (hasNoBody && body instanceof ReadableStream) void body.cancel();
-  return new Response(hasNoBody ? null : body, {
+  const isStreamed = body instanceof ReadableStream;
+  if (hasNoBody && isStreamed) void body.cancel();
+  const response = new Response(hasNoBody ? null : body, {
     status,
     statusText,
     headers: headersOf([...headers, ...added]),
     encodeBody: "manual",
   });
+  return { response, outcome, isStreamed };
 }

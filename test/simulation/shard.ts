@@ -4,7 +4,7 @@
 import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
-import type { ExchangePorts } from "../../src/shard/exchange.ts";
+import type { Caller, ExchangePorts } from "../../src/shard/exchange.ts";
 import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
@@ -71,7 +71,7 @@ export class Shard {
     });
   }
 
-  run(head: ExchangeHead, body: RequestBody, caller: AbortSignal): Promise<Response> {
+  run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {
     return this.exchanges.run(head, body, caller);
   }
 

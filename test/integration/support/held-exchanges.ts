@@ -99,7 +99,7 @@ export async function withExchanges(
       elders: exchanges.elders,
       ledger,
       traffic,
-      run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller?.signal ?? null),
+      run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller ?? null),
     });
   });
 }
