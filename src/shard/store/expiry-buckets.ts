@@ -84,7 +84,7 @@ export function endOf(expiryBucket: number): EpochMs {
 
 /** The last bucket whose records have all expired, whether or not it holds any. */
 export function lastExpired(now: EpochMs): number {
-  return Math.floor(now / SECOND_MS);
+  return Math.min(LAST_BUCKET, Math.floor(now / SECOND_MS));
 }
 
 /** Goes from each bucket to the next by key: one seek for each bucket. */

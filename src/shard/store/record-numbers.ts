@@ -13,8 +13,8 @@ import { makeReachTable, type Sql } from "./schema.ts";
 
 const SLOT_BITS = 31;
 const LAST_SLOT = 2 ** SLOT_BITS - 1;
-/** The last second that a bucket can name. */
-export const LAST_BUCKET = 2 ** 32 - 1;
+/** The last bucket: the one after it would overflow the 63 bits of a number. */
+export const LAST_BUCKET = 2 ** 32 - 2;
 
 const BEGIN_DIGITS = 3;
 const DIGEST_BITS = 19;
@@ -138,15 +138,15 @@ export class RecordNumbers {
    * writes the record.
    */
   free(expiryBucket: number, id: RecordId): Place {
+    const home = this.home(expiryBucket, id);
+    if (this.#occupant(home) === id) throw new Error("the record is there already");
     const start = digest(id);
     for (let reach = MIN_REACH; reach <= LAST_SLOT; reach = 2 * reach + 1) {
-      const { from } = windowFrom(this.#homeOf(id), reach);
+      const { from } = windowFrom(home.slot, reach);
       for (let turn = 0; turn < TRIES; turn += 1) {
         // An odd step, so that all tries differ.
         const place = { expiryBucket, slot: from + ((start + Math.imul(turn, start | 1)) & reach) };
-        const occupant = this.#occupant(place);
-        if (occupant === id) throw new Error("the record is there already");
-        if (occupant !== null) continue;
+        if (this.#occupant(place) !== null) continue;
         if (reach > MIN_REACH) this.#keep(reach);
         return place;
       }
