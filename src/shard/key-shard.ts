@@ -101,7 +101,7 @@ export class KeyShard extends ittyDurable() {
     this.#operator = new OperatorCalls({
       kept: storage.kv,
       ledger: this.#ledger,
-      list: new RecordList(storage.sql),
+      list: new RecordList(storage.sql, this.#ledger.numbers),
       steps: this.#exchanges.steps,
       elders: this.#exchanges.elders,
       databaseBytes: () => storage.sql.databaseSize,

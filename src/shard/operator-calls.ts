@@ -126,7 +126,7 @@ export class OperatorCalls {
     const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, now);
     const isKept = record.state === "completed" && response !== null;
     const summary = isKept ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
-    return { id, ...ledger.label(id, entry.expiryBucket), record, timeline, response: summary };
+    return { id, ...ledger.label(id, entry), record, timeline, response: summary };
   }
 
   counts(): Counts {

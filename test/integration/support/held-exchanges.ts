@@ -66,7 +66,7 @@ export async function withExchanges(
       refused: () => undefined,
     };
     const exec: SqlStorage["exec"] = (query, ...values) => {
-      if (world.isFull && query.startsWith("UPDATE records")) {
+      if (world.isFull && /^UPDATE OR \w+ records/.test(query)) {
         world.refused();
         throw new Error("database or disk is full");
       }

@@ -8,7 +8,7 @@ import { readPage } from "../../support/docs.ts";
 it.each([
   ["first requests, 10 a second over 64 shards", "first, shared shards, 10 a second"],
   ["first requests, 1000 a second", "first, shared shards, 1000 a second"],
-  ["first requests, 100 a second, responses of 4 kB", "first, 100 a second, responses of 4 kB"],
+  ["first requests, 100 a second, responses of 20 kB", "first, 100 a second, responses of 20 kB"],
   ["first requests, one object per key", "first, one object per key"],
   ["replays", "replay"],
   ["a Worker that only forwards", "a Worker that only forwards"],

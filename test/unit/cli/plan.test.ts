@@ -55,10 +55,10 @@ describe("the shards", () => {
   });
 
   it("hold the records of a whole retention at the average load, 8 GB each", () => {
-    // 1,000 × 0.9 × 86,400 × 30 = 2,332.8 million records of 800 + 4,608 bytes = 12,616 GB.
+    // 1,000 × 0.9 × 86,400 × 30 = 2,332.8 million records of 683 + 4,096 bytes = 11,148 GB.
     const long = plan({ requestsPerSecond: 1000, replays: 0.1, originMs: 10, retentionMs: 30 * 24 * HOUR_MS });
     expect(long.records).toBeCloseTo(2_332_800_000, 0);
-    expect([long.neededShards, names(long)[0]]).toEqual([1577, "storage"]);
+    expect([long.neededShards, names(long)[0]]).toEqual([1394, "storage"]);
   });
 
   it("are 64 for a small load, and judged as they are if a number is given", () => {
@@ -92,7 +92,7 @@ describe("a month", () => {
   it("has the price of every operation beyond what is included, and of the plan", () => {
     const load = { requestsPerSecond: 100, replays: 0.5, spike: 1, originMs: 600, responseBytes: 100 };
     const { month, dollars, records, bytesPerRecord: size } = plan({ ...load, retentionMs: 1_000_000 }, 10);
-    expect([records, size]).toEqual([50_000, 900]);
+    expect([records, size]).toEqual([50_000, 4096 / (0.75 * 7)]);
     const seconds = 2_592_000;
     const firsts = 50 * seconds;
     // An alarm for each 40 s of a shard with five first requests a second, and one.
@@ -104,9 +104,9 @@ describe("a month", () => {
       ["objectRequest", firsts * (1 + alarms + 1 / 100) + firsts, 1e6, 0.15e-6],
       // Claim and answer, two for each alarm, the erasure with its share of an alarm.
       ["rowWritten", firsts * (2 + 2 * alarms + 1 + 1 / 100), 50e6, 1e-6],
-      ["rowRead", firsts * (11 + 2.1) + firsts * 11, 25e9, 0.001e-6],
+      ["rowRead", firsts * (14 + 2.1) + firsts * 2, 25e9, 0.001e-6],
       ["gigabyteSecond", active * 0.128 * seconds, 400_000, 12.5e-6],
-      ["gigabyteMonth", 0.045, 5, 0.2],
+      ["gigabyteMonth", (50_000 * 4096) / (0.75 * 7) / 1e9, 5, 0.2],
     ] as const;
     let sum = 5;
     for (const [at, [what, amount, included, price]] of expected.entries()) {
@@ -132,15 +132,18 @@ describe("one key", () => {
     const rows = (responseBytes: number): number => firstUsage({ ...busy, responseBytes }).rowsWritten;
     const { first, firstLarge, erasedLarge, firstMebibyte, erasedMebibyte } = COUNTS;
     expect(rows(100)).toBeCloseTo(first.rowsWritten + 1 + 1 / 100, 6);
-    expect(rows(4000)).toBeCloseTo(firstLarge.rowsWritten + erasedLarge.rowsWritten + 2 / 100, 6);
+    expect(rows(4000)).toBeCloseTo(first.rowsWritten + 1 + 1 / 100, 6);
+    expect(rows(20_000)).toBeCloseTo(firstLarge.rowsWritten + erasedLarge.rowsWritten + 2 / 100, 6);
     expect(rows(1 << 20)).toBeCloseTo(firstMebibyte.rowsWritten + erasedMebibyte.rowsWritten + 1, 6);
   });
 
   it("takes the bytes that SQLite's pages give its rows", () => {
-    expect([0, 400].map(bytesPerRecord)).toEqual([800, 1200]);
-    // Three to a page; eight heads of 489 bytes to a page, and a page for the rest of each.
-    expect(bytesPerRecord(1000)).toBeCloseTo(800 + 4096 / 3, 6);
-    expect(bytesPerRecord(4000)).toBe(800 + 4096 / 8 + 4096);
+    // Eight and four to a page that is three quarters full.
+    expect([0, 400].map(bytesPerRecord)).toEqual([4096 / (0.75 * 8), 4096 / (0.75 * 4)]);
+    // A page of its own; 489 bytes of it, eight of which share a page, and pages for the rest.
+    expect(bytesPerRecord(3000)).toBe(4096);
+    expect(bytesPerRecord(4000)).toBeCloseTo(4096 / (0.75 * 8) + 4096, 6);
+    expect(bytesPerRecord(16_000)).toBeCloseTo(4096 / (0.75 * 8) + 4 * 4096, 6);
     // A whole chunk (64 pages) and another (9 pages), each with a share of a leaf.
     expect(bytesPerRecord(300_000)).toBeCloseTo(800 + 73 * 4096 + 4096 / 8 + 4096 / 3, 6);
   });
