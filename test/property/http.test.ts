@@ -177,7 +177,12 @@ describe("message", () => {
                 lastEventId: null,
               },
               rules: {
-                policy: { unknown: "hold" as const, lockMs: durationMs(1), retentionMs: durationMs(2) },
+                policy: {
+                  unknown: "hold" as const,
+                  lockMs: durationMs(1),
+                  retentionMs: durationMs(2),
+                  unknownRetentionMs: durationMs(3),
+                },
                 lists: { refused: [503], ambiguous: [] },
                 duplicate: "reject" as const,
                 waitMs: 0,
