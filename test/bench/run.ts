@@ -41,7 +41,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   runtime: {
     measures: "what the runtime's own objects and calls cost, each alone",
-    options: "[--rounds N]",
+    options: "[--only NAME,NAME] [--rounds N]",
     run: () => import("./runtime-calls.ts"),
   },
   profile: {

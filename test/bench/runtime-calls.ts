@@ -1,6 +1,6 @@
 // What the runtime's own objects and calls cost in processor time, each alone: with the budget's counts (budget.test.ts) it says how
 // much of a request they are. The least of some rounds, since whatever else the machine does only adds.
-// `npm run bench -- runtime [--rounds 6]`.
+// `npm run bench -- runtime [--only NAME,NAME] [--rounds 6]`.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { parseArgs } from "node:util";
@@ -10,7 +10,9 @@ import { startWorkerd } from "../support/gateway.ts";
 import { findProcess } from "./process-memory.ts";
 import { processorMicroseconds } from "./processes.ts";
 
-const { values: options } = parseArgs({ options: { rounds: { type: "string", default: "6" } } });
+const { values: options } = parseArgs({
+  options: { only: { type: "string" }, rounds: { type: "string", default: "6" } },
+});
 
 const MAIN = fileURLToPath(new URL("runtime-calls/index.ts", import.meta.url));
 
@@ -21,7 +23,8 @@ const stateDir = await mkdtemp("/dev/shm/onceway-runtime-");
 const worker = await startWorkerd({ stateDir, vars: { IDEMPOTENCY: {}, ROUTES: [] }, main: MAIN });
 try {
   const pids = [findProcess(worker.pid, "workerd")];
-  const names = v.parse(v.array(v.string()), await (await fetch(`${worker.url}/names`)).json());
+  const all = v.parse(v.array(v.string()), await (await fetch(`${worker.url}/names`)).json());
+  const names = options.only?.split(",") ?? all;
   const least = new Map<string, number>();
   for (let round = 0; round < Number(options.rounds); round += 1) {
     for (const name of names) {
