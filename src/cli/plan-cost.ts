@@ -2,7 +2,7 @@
 // assumptions in, dollars out.
 
 import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "./operation-counts.ts";
-import { CALLS_AT_ONCE, OBJECT_GIGABYTES, type Price, PRICES } from "./prices.ts";
+import { OBJECT_GIGABYTES, type Price, PRICES } from "./prices.ts";
 
 /** What the gateway itself adds to an exchange: two commits for a first request, none for a replay. */
 export const FIRST_OVERHEAD_SECONDS = 0.02;
@@ -15,13 +15,13 @@ export const LOCK_SECONDS = 40;
 const ERASE_ROWS = 100;
 
 /** The largest response, head included, in its record's row: IN_ROW_BYTES of src/shard/store/response-rows.ts. */
-const IN_ROW_BYTES = 512;
+const IN_ROW_BYTES = 16 * 1024;
 /** A larger one is in rows of this size beside it: CHUNK_BYTES of src/shard/store/bodies.ts. */
 const CHUNK_BYTES = 256 * 1024;
-/** What an alarm erases of bodies in chunks: ERASE_BYTES of the same file. */
+/** What an alarm erases of responses: ERASE_BYTES of the same file. */
 const ERASE_BYTES = 1 << 20;
-/** A response's status and headers, as they are stored. */
-const HEAD_BYTES = 112;
+/** The status and headers, as they are stored, that the sums below count for each response. */
+export const HEAD_BYTES = 112;
 
 /** What one request costs in operations and in time. */
 export interface Usage {
@@ -108,12 +108,6 @@ export function alarmsPerFirst(perSecond: number, shards: number, lockSeconds: n
   return 1 / ((perSecond / shards) * lockSeconds + 1);
 }
 
-/** The fewest shards whose calls to the origin are not queued at this peak of first requests per second. */
-export function shardsNeeded(peakPerSecond: number, originSeconds: number): number {
-  // A hair below, so that what is whole but for rounding is not rounded up.
-  return Math.max(1, Math.ceil((peakPerSecond * originSeconds) / CALLS_AT_ONCE - 1e-9));
-}
-
 export interface Shared {
   /** First requests in a second, over all shards. */
   readonly perSecond: number;
@@ -139,7 +133,7 @@ export function replayUsage(): Usage {
 /** Per record: its rows, and its share of alarms that erase whole slices. */
 function erasure(responseBytes: number): Usage {
   const chunks = chunksOf(responseBytes);
-  const alarms = Math.max((1 + chunks) / ERASE_ROWS, chunks === 0 ? 0 : responseBytes / ERASE_BYTES);
+  const alarms = Math.max((1 + chunks) / ERASE_ROWS, responseBytes / ERASE_BYTES);
   return {
     ...NO_USAGE,
     objectRequests: alarms,
@@ -156,25 +150,33 @@ export function chunksOf(responseBytes: number): number {
 
 /** A record's row without its response, with its share of half-empty pages. */
 const RECORD_BYTES = 800;
+/** The same without these pages. */
+const COLUMN_BYTES = 330;
+
+/** How full SQLite leaves the pages of rows that come in any order; those in order fill theirs. */
+const FULLNESS = 0.75;
 
 /** What a record takes of its object's storage (measured: test/integration/store/plan-size.test.ts). */
 export function bytesPerRecord(responseBytes: number): number {
-  if (chunksOf(responseBytes) === 0) return RECORD_BYTES + responseBytes;
+  if (chunksOf(responseBytes) === 0) return bytesOfRow(COLUMN_BYTES + HEAD_BYTES + responseBytes, FULLNESS);
   const whole = Math.floor(responseBytes / CHUNK_BYTES);
   const rest = responseBytes % CHUNK_BYTES;
-  return RECORD_BYTES + whole * bytesOfRow(CHUNK_BYTES) + (rest === 0 ? 0 : bytesOfRow(rest));
+  return RECORD_BYTES + whole * bytesOfChunk(CHUNK_BYTES) + (rest === 0 ? 0 : bytesOfChunk(rest));
+}
+
+function bytesOfChunk(bodyBytes: number): number {
+  return bytesOfRow(HEAD_BYTES + bodyBytes, 1);
 }
 
 /**
  * Pages of a row in a table with an integer key, by SQLite's rules for what of a row lies in its leaf and what in overflow pages
  * (https://www.sqlite.org/fileformat2.html, section 1.6): U = 4096, X = 4061, M = 489.
  */
-function bytesOfRow(bodyBytes: number): number {
-  const payload = HEAD_BYTES + bodyBytes;
+function bytesOfRow(payload: number, fullness: number): number {
   const remainder = 489 + ((payload - 489) % 4092);
   const inLeaf = payload <= 4061 ? payload : remainder <= 4061 ? remainder : 489;
   const overflowPages = Math.ceil((payload - inLeaf) / 4092);
   // Each cell has a header; cells do not go over the end of their page.
-  const cellsInLeaf = Math.max(1, Math.floor(4080 / (inLeaf + 16)));
+  const cellsInLeaf = Math.max(1, fullness * Math.floor(4080 / (inLeaf + 16)));
   return 4096 / cellsInLeaf + overflowPages * 4096;
 }

@@ -9,7 +9,9 @@ import { fromNow, readableTime, roughDuration } from "./times.ts";
 export function recordText(record: RecordDetail, now: number, look: Look): string {
   const { policy } = record;
   const when = (iso: string): string => `${readableTime(iso)} (${fromNow(iso, now)})`;
-  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}`;
+  const doubt =
+    policy.unknown === "retry" ? "" : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`;
+  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}`;
   const facts: readonly (readonly [string, string])[] = [
     ["key", record.key],
     ["route", `${record.route} (${rules})`],

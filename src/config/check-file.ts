@@ -103,7 +103,17 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
 export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
-  return routes.flatMap(sharedVerification);
+  return routes.flatMap((route) => [...sharedVerification(route), ...failingOpen(route)]);
+}
+
+/** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */
+function failingOpen({ name, rules, onStoreFailure }: Route): readonly ConfigProblem[] {
+  const { unknown } = rules.policy;
+  if (onStoreFailure !== "open" || unknown === "retry") return [];
+  const message =
+    'is "open", so a request whose record cannot be reached is forwarded unprotected and may take effect twice, ' +
+    `although unknown = "${unknown}" (the default) repeats nothing in doubt: write unknown = "retry" if that is meant, or "closed" here`;
+  return [{ path: `${name}.on_store_failure`, message }];
 }
 
 /**

@@ -19,7 +19,7 @@ import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import { findShadows } from "./shadowing.ts";
-import { formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
+import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
 type Layer = Pick<SettingsReading, "settings" | "faulty">;
 
@@ -31,6 +31,7 @@ export interface RouteDraft extends Layer {
 }
 
 type SettingName = keyof Settings;
+type TimeSetting = "lock" | "retention" | "unknown_retention" | "wait";
 
 /** The settings in force for one route, and where each was written. */
 interface InForce {
@@ -89,7 +90,7 @@ function settingsInForce(defaults: Layer, route: RouteDraft): InForce {
 /** `request ─ timeout ─┤ lock ─┤ retention ─┤`; a duplicate's wait ends within the lock. */
 function timeProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const report = (member: "lock" | "retention" | "wait", other: SettingName, relation: string, advisedMs: number) => {
+  const report = (member: TimeSetting, other: SettingName, relation: string, advisedMs: number) => {
     const where = place(member, other);
     // The value to change may be written elsewhere or nowhere, so the message names it.
     const from = source(member) === null ? "the default" : `from ${source(member)}`;
@@ -104,6 +105,10 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
   if (isKnown("retention", "lock") && all.retention <= all.lock) {
     const advisedMs = Math.min(Math.max(24 * HOUR_MS, 2 * all.lock), MAX_RETENTION_MS);
     report("retention", "lock", `must exceed lock (${formatDuration(all.lock)})`, advisedMs);
+  }
+  if (isKnown("unknown_retention", "retention") && all.unknown_retention < all.retention) {
+    const relation = `must not be shorter than retention (${formatDuration(all.retention)})`;
+    report("unknown_retention", "retention", relation, Math.max(365 * DAY_MS, all.retention));
   }
   if (isKnown("wait", "lock", "duplicate") && all.duplicate !== "reject" && all.wait >= all.lock) {
     const advisedMs = Math.max(1, Math.min(Math.floor(all.lock / 2), MAX_WAIT_MS));
@@ -164,10 +169,13 @@ function verifyProblems({ all, source, isKnown, place }: InForce): readonly Conf
   return [{ path: `${place("forward_key", "unknown")}.forward_key`, message: `${message}: write "client"` }];
 }
 
-/** Failing open risks a second effect, which `hold` and `verify` exist to prevent. */
-function openProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+/**
+ * Failing open risks a second effect, which `hold` and `verify` exist to prevent. Whoever has written neither has only chosen to
+ * fail open, and is warned (check-file.ts).
+ */
+function openProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("unknown", "on_store_failure")) return [];
-  if (all.on_store_failure !== "open" || all.unknown === "retry") return [];
+  if (all.on_store_failure !== "open" || all.unknown === "retry" || source("unknown") === null) return [];
   const message = `must not be "open" with unknown = "${all.unknown}", because a request that is forwarded unprotected may take effect twice`;
   return [{ path: `${place("on_store_failure", "unknown")}.on_store_failure`, message: `${message}: write "closed"` }];
 }

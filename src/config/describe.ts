@@ -23,6 +23,7 @@ export function describeConfig(config: Config): string {
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
+    .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
 }
@@ -44,6 +45,22 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
     duplicate === "reject" ? duplicate : `${duplicate} ${formatDuration(waitMs)}`,
     formatDuration(policy.retentionMs),
   ];
+}
+
+/** What the route's rule for unknown outcomes means for whoever retries. */
+function promiseOf({ rules: { policy }, onStoreFailure }: Route): string {
+  const open =
+    onStoreFailure === "open"
+      ? '; a request whose record cannot be reached is unprotected (on_store_failure = "open")'
+      : "";
+  switch (policy.unknown) {
+    case "hold":
+      return `no second effect: after an unknown outcome, retries get 409 until an operator decides (unknown = "hold")${open}`;
+    case "verify":
+      return `no second effect: after an unknown outcome, a retry runs only if the origin, asked, knows nothing of the first try (unknown = "verify")${open}`;
+    case "retry":
+      return `a second effect is possible: after an unknown outcome, a retry runs when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe${open}`;
+  }
 }
 
 function describeOrigin(origin: Origin): string {

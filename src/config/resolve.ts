@@ -87,6 +87,7 @@ function rulesOf(settings: FullSettings): RouteRules {
       unknown: settings.unknown,
       lockMs: durationMs(settings.lock),
       retentionMs: durationMs(settings.retention),
+      unknownRetentionMs: durationMs(settings.unknown_retention),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,

@@ -15,6 +15,8 @@ const MAX_TIMEOUT_MS = 15 * MINUTE_MS;
 export const MAX_LOCK_MS = HOUR_MS;
 /** Records cost storage; a client that retries after a year is not retrying. */
 export const MAX_RETENTION_MS = 365 * DAY_MS;
+/** Ten years. */
+export const MAX_UNKNOWN_RETENTION_MS = 3650 * DAY_MS;
 
 export const attemptSettings = {
   timeout: setting(duration(MAX_TIMEOUT_MS), {
@@ -41,9 +43,17 @@ export const attemptSettings = {
   }),
   unknown: setting(choice(UNKNOWN_RULES), {
     description:
-      'What follows an attempt whose outcome is unknown: `"retry"` allows another attempt when its lock has ended, ' +
-      '`"hold"` allows none, `"verify"` asks the origin whether it took effect.',
-    default: "retry",
+      'What follows an attempt whose outcome is unknown: `"hold"` allows no other until an operator decides, ' +
+      '`"verify"` asks the origin whether it took effect, `"retry"` allows another when its lock has ended, ' +
+      "**which may take effect a second time** unless the origin itself knows keys.",
+    default: "hold",
+    onChange: "applies to new attempts",
+  }),
+  unknown_retention: setting(duration(MAX_UNKNOWN_RETENTION_MS), {
+    description:
+      'How long a record whose outcome is unknown waits for a decision (`unknown = "hold"` or `"verify"`). Until then no ' +
+      "retry starts another attempt. Must not be shorter than `retention`.",
+    default: "365d",
     onChange: "applies to new attempts",
   }),
   verify: setting(

@@ -114,18 +114,20 @@ function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyR
   return ended.expiresAt > now ? ended : null;
 }
 
-/** The record after an attempt that may have taken effect. Its retention counts from `since`. */
+/** The record after an attempt that may have taken effect. The time that it is kept counts from `since`. */
 function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Failed | Unknown {
   const { fingerprint, attempt, policy } = record;
-  const expiresAt = later(since, policy.retentionMs);
   switch (policy.unknown) {
-    case "retry":
+    case "retry": {
+      const expiresAt = later(since, policy.retentionMs);
       // The attempt may still be running at the origin. Attempts never overlap, so the next one waits until the lock ends.
       return { state: "failed", fingerprint, attempt, policy, retryFrom: attempt.lockedUntil, expiresAt };
+    }
     case "hold":
-      return { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt: null, verifications: 0 };
     case "verify": {
-      const verifyAt = attempt.lockedUntil;
+      // Doubt does not expire with the retention: a retry after that could be a second effect.
+      const expiresAt = later(since, policy.unknownRetentionMs);
+      const verifyAt = policy.unknown === "verify" ? attempt.lockedUntil : null;
       return { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt, verifications: 0 };
     }
   }
@@ -237,9 +239,9 @@ export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unk
   return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil: later(now, policy.lockMs) }, policy };
 }
 
-/** The pause between two verifications starts at 2 s, doubles each time, and is at most 10 min. */
+/** The pause between two verifications starts at 2 s, doubles each time, and is at most an hour: a record may wait for a year. */
 const MIN_PAUSE_MS = 2000;
-const MAX_PAUSE_MS = 600_000;
+const MAX_PAUSE_MS = 3_600_000;
 
 /**
  * The record after one question to the origin. It is written before the origin is asked, so that a crash does not lose the

@@ -5,15 +5,16 @@
 //     │  lock (≤ lockMs)  │            retention            │
 //     ├───────────────────┼─────────────────────────────────┤
 //   started          completed                            (none)
-//   started ── lockedUntil passes, no verdict ── failed | unknown ── lockedUntil + retention ── (none)
+//   started ── lockedUntil passes, no verdict ── failed ── lockedUntil + retention ── (none)
+//                                              unknown ── lockedUntil + unknownRetention ── (none)
 
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
 /**
- * What follows an attempt whose outcome is unknown. `retry`: another attempt, once the lock has ended. `hold`: none, until an
- * operator decides. `verify`: a question to the origin whether the attempt took effect.
+ * What follows an attempt whose outcome is unknown. `hold`: no other attempt, until an operator decides. `verify`: a question to
+ * the origin whether the attempt took effect. `retry`: another attempt, once the lock has ended.
  */
-export const UNKNOWN_RULES = ["retry", "hold", "verify"] as const;
+export const UNKNOWN_RULES = ["hold", "verify", "retry"] as const;
 export type UnknownRule = (typeof UNKNOWN_RULES)[number];
 
 /** A route's rules for the life cycle. A record keeps the policy under which its attempt was claimed. */
@@ -21,6 +22,8 @@ export interface Policy {
   readonly unknown: UnknownRule;
   readonly lockMs: DurationMs;
   readonly retentionMs: DurationMs;
+  /** How long an `unknown` record waits for a decision: far longer than clients retry, because its expiry would let a retry run. */
+  readonly unknownRetentionMs: DurationMs;
 }
 
 /** One call to the origin. */

@@ -26,11 +26,12 @@ const READ_MS = 10_000;
 
 /** Reads a body whose length is known and small. Rejects when it is incomplete. */
 export async function readSmall(request: Request): Promise<BoundedBody> {
-  return { kind: "whole", body: heldBody(new Uint8Array(await request.arrayBuffer())) };
+  return { kind: "whole", body: smallBody(new Uint8Array(await request.arrayBuffer())) };
 }
 
-function heldBody(bytes: Uint8Array): HeldBody {
-  return { bytes, free: () => freeBytes(bytes) };
+/** To free a buffer of this size at once costs more than it saves. */
+function smallBody(bytes: Uint8Array): HeldBody {
+  return { bytes, free: () => undefined };
 }
 
 /**
@@ -42,7 +43,7 @@ export async function readBounded(
   limitBytes: number,
   budget: ByteBudget,
 ): Promise<BoundedBody> {
-  if (stream === null) return { kind: "whole", body: heldBody(EMPTY) };
+  if (stream === null) return { kind: "whole", body: smallBody(EMPTY) };
   return readHeld(new ByteReader(stream), limitBytes, budget);
 }
 

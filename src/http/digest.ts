@@ -8,9 +8,15 @@ export async function digest(parts: readonly (string | Uint8Array | null)[]): Pr
   return hex(await sha256(joinParts(parts)));
 }
 
+/** Room for short parts, used again for each digest: the runtime copies its input when it is called. */
+const ROOM = new Uint8Array(4096);
+const ROOM_VIEW = new DataView(ROOM.buffer);
+
 function joinParts(parts: readonly (string | Uint8Array | null)[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + LENGTH_BYTES + mostBytes(part), 0));
-  const view = new DataView(bytes.buffer);
+  let mostLength = 0;
+  for (const part of parts) mostLength += LENGTH_BYTES + mostBytes(part);
+  const bytes = mostLength <= ROOM.byteLength ? ROOM : new Uint8Array(mostLength);
+  const view = bytes === ROOM ? ROOM_VIEW : new DataView(bytes.buffer);
   let at = 0;
   for (const part of parts) {
     const begin = at + LENGTH_BYTES;

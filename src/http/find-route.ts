@@ -27,6 +27,9 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
     if (!methods.has(method)) return null;
     const asWritten = pathForms(path);
     if (asWritten === null) return "too-long";
+    // Most paths have one form and one spelling.
+    const isPlain = asWritten.length === 1 && !hasTrailingSlash;
+    if (isPlain && recasings.every((recase) => recase(path) === path)) return first(method, path);
     const spellings = [...asWritten, ...recasings.flatMap((recase) => asWritten.map(recase))];
     // Routers that ignore a trailing slash run the handler of `/orders/` for `/orders` too.
     const forms = new Set(hasTrailingSlash ? spellings.flatMap((form) => [form, `${form}/`]) : spellings);

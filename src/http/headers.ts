@@ -11,7 +11,7 @@ export interface HeadersView {
   [Symbol.iterator](): Iterator<[name: string, value: string]>;
 }
 
-/** A request's headers, read once: to ask the runtime for one costs as much as to read all of them from here. */
+/** The headers of a message, read once: to ask the runtime for one costs as much as to read all of them from here. */
 export class HeaderSnapshot implements HeadersView {
   readonly #pairs: readonly [string, string][];
   /** By lower-case name. */
@@ -46,6 +46,11 @@ export const ATTEMPT_HEADER = "idempotency-attempt";
 export const ECHO_HEADER = "Idempotency-Key";
 export const EXPIRES_HEADER = "Idempotency-Expires";
 export const REPLAYED_HEADER = "Idempotent-Replayed";
+/**
+ * On the response to a request that carries a key: what became of it. `first`, `replayed`, `attached` (the answer of an attempt that
+ * another request had started), `ignored` (no route protects it), `unprotected`, or the code of the gateway's problem.
+ */
+export const STATUS_HEADER = "Idempotency-Status";
 /** On the response to a request that was forwarded without its record (`on_store_failure = "open"`). */
 export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
 /** From a shard to the Worker: the replay is small enough to be cached there. No client ever sees it. */
@@ -53,8 +58,8 @@ export const SMALL_HEADER = "Idempotency-Small";
 /** From a shard to the Worker: the exchange belongs to another object (message.ts). No client ever sees it. */
 export const MOVED_HEADER = "Onceway-Moved";
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER, SMALL_HEADER, MOVED_HEADER].map((name) =>
-    name.toLowerCase(),
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER, SMALL_HEADER, MOVED_HEADER].map(
+    (name) => name.toLowerCase(),
   ),
 );
 
@@ -85,9 +90,11 @@ function endToEnd(headers: HeadersView, isDropped: (name: string) => boolean): H
   return pairs;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 function namedByConnection(headers: HeadersView): ReadonlySet<string> {
   const value = headers.get("connection");
-  return new Set(value === null ? [] : value.split(",").map((name) => name.trim().toLowerCase()));
+  return value === null ? NONE : new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
 /**
@@ -114,6 +121,9 @@ function dashed(name: string): string {
   return name.replaceAll(/[^a-z0-9]/g, "-");
 }
 
+/** Names that such a server takes for others. */
+const IS_ODD = /[^a-z0-9-]/;
+
 /**
  * The request headers that go to the origin. The names in `drop` and `own` are in lower case. Headers in `drop` do not go. Headers
  * in `own` go even if `Connection` names them, because the gateway's decisions depend on them. Imitations of any of these, of
@@ -133,8 +143,8 @@ export function requestHeaders(headers: HeadersView, drop: ReadonlySet<string>, 
  * proxies set, or a real header of the request. `name` is in lower case.
  */
 export function isImitation(name: string, headers: HeadersView, isKnown: (name: string) => boolean): boolean {
+  if (!IS_ODD.test(name)) return false;
   const meant = dashed(name);
-  if (meant === name) return false;
   if (meant === ATTEMPT_HEADER || HOP_BY_HOP.has(meant) || isKnown(meant)) return true;
   return headers.has(meant) || /^(?:x-forwarded-|x-real-|cf-|cdn-loop$|true-client-ip$)/.test(meant);
 }
@@ -153,7 +163,7 @@ export function isOriginsHeader(name: string): boolean {
 }
 
 /** The response headers that are sent to the client and stored. */
-export function responseHeaders(headers: Headers): HeaderPairs {
+export function responseHeaders(headers: HeadersView): HeaderPairs {
   const named = namedByConnection(headers);
   return endToEnd(headers, (name) => named.has(name) || GATEWAY_HEADERS.has(name));
 }

@@ -13,7 +13,10 @@ export interface NamedElder {
   readonly isVisited?: true;
 }
 
-/** The object of this layout has said that it has no record of the key, and that it is sealed for `next`. Never becomes untrue. */
+/**
+ * The object of this layout has said that it has no record of the key, and that it is sealed for `next`. This stays true, because a
+ * sealed object takes no new keys.
+ */
 export interface AbsentWord {
   readonly layout: Layout;
   readonly next: Layout;
@@ -73,8 +76,9 @@ export function hopResponse(hop: Hop): Response {
 }
 
 /** `null`: the response is an answer to the client, which always echoes the key, and a hop never does. */
-export function hopIn({ status, headers }: Response): Hop | null {
-  if (status !== 204) return null;
+export function hopIn(response: Response): Hop | null {
+  if (response.status !== 204) return null;
+  const { headers } = response;
   const text = headers.get(MOVED_HEADER);
   if (text === null || headers.has(ECHO_HEADER)) return null;
   const hop: Hop = JSON.parse(text);

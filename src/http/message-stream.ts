@@ -3,7 +3,7 @@
 import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "./body-reader.ts";
 import { freeBytes } from "./byte-budget.ts";
 import { drain } from "./drain.ts";
-import { encodeMessage, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES } from "./message.ts";
+import { encodeExchange, type ExchangeHead, type ExchangeMessage, LENGTH_BYTES, readHead } from "./message.ts";
 
 /**
  * A message as a stream: the encoded beginning, then the rest of the body in frames. A frame is its length (32 bits,
@@ -14,7 +14,7 @@ export function streamMessage({ head, body }: ExchangeMessage, rest: BodyReader)
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const send = async (): Promise<void> => {
-    await writer.write(encodeMessage({ head, body: NONE }));
+    await writer.write(encodeExchange({ head, body: NONE }));
     if (body.byteLength > 0) await sendFrame(writer, body);
     for (;;) {
       const piece = await rest.next();
@@ -41,7 +41,7 @@ export function offerMessage({ head, body }: ExchangeMessage): StreamedMessage {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const send = async (): Promise<void> => {
-    await writer.write(encodeMessage({ head, body: NONE }));
+    await writer.write(encodeExchange({ head, body: NONE }));
     for (let at = 0; at < body.byteLength; at += FRAME_BYTES) {
       await sendFrame(writer, body.subarray(at, at + FRAME_BYTES));
     }
@@ -81,8 +81,7 @@ export class MessageReader implements BodyReader {
   }
 
   async head(): Promise<ExchangeHead> {
-    const head: ExchangeHead = JSON.parse(new TextDecoder().decode(await this.#exactly(await this.#length())));
-    return head;
+    return readHead(new TextDecoder().decode(await this.#exactly(await this.#length())));
   }
 
   /** Rejects when the body has broken off. */

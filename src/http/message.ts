@@ -137,7 +137,16 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
-  const json = encoder.encode(JSON.stringify(head));
+  return encodeText(JSON.stringify(head), body);
+}
+
+/** The same for an exchange. */
+export function encodeExchange({ head, body }: ExchangeMessage): Uint8Array {
+  return encodeText(headText(head), body);
+}
+
+function encodeText(head: string, body: Uint8Array): Uint8Array {
+  const json = encoder.encode(head);
   const bytes = new Uint8Array(LENGTH_BYTES + json.byteLength + body.byteLength);
   new DataView(bytes.buffer).setUint32(0, json.byteLength);
   bytes.set(json, LENGTH_BYTES);
@@ -147,8 +156,61 @@ export function encodeMessage<Head>({ head, body }: Message<Head>): Uint8Array {
 
 /** Reads only what `encodeMessage` wrote, in the same deployment or the one before. */
 export function decodeMessage<Head>(bytes: Uint8Array): Message<Head> {
-  const headBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
-  const bodyAt = LENGTH_BYTES + headBytes;
-  const head: Head = JSON.parse(decoder.decode(bytes.subarray(LENGTH_BYTES, bodyAt)));
-  return { head, body: bytes.subarray(bodyAt) };
+  const { text, body } = decodeText(bytes);
+  const head: Head = JSON.parse(text);
+  return { head, body };
+}
+
+/** The same for an exchange. */
+export function decodeExchange(bytes: Uint8Array): ExchangeMessage {
+  const { text, body } = decodeText(bytes);
+  return { head: readHead(text), body };
+}
+
+function decodeText(bytes: Uint8Array): { readonly text: string; readonly body: Uint8Array } {
+  const bodyAt = LENGTH_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  return { text: decoder.decode(bytes.subarray(LENGTH_BYTES, bodyAt)), body: bytes.subarray(bodyAt) };
+}
+
+/** How the text of an exchange's head begins. A head that begins in another way is from a Worker with older code. */
+const BEGIN = '{"rules":';
+
+/** The texts of rules that have been written. A route's rules are one object as long as the isolate lives. */
+const written = new WeakMap<RouteRules, string>();
+
+/**
+ * An exchange's head as JSON. The rules, half of it, come first: they are the same in all messages of a route, so neither side
+ * writes or reads their JSON twice.
+ */
+export function headText(head: ExchangeHead): string {
+  let rules = written.get(head.rules);
+  if (rules === undefined) {
+    rules = JSON.stringify(head.rules);
+    written.set(head.rules, rules);
+  }
+  return `${BEGIN}${rules},${JSON.stringify({ ...head, rules: undefined }).slice(1)}`;
+}
+
+interface KnownRules {
+  readonly text: string;
+  readonly rules: RouteRules;
+}
+
+/** Enough for the routes of most configurations. */
+const MAX_KNOWN = 64;
+
+/** Rules that have been read, by their texts. */
+const known: KnownRules[] = [];
+
+/** Reads what `headText` wrote. */
+export function readHead(text: string): ExchangeHead {
+  const begins = text.startsWith(BEGIN) ? known.find((one) => text.startsWith(one.text, BEGIN.length)) : undefined;
+  if (begins !== undefined) {
+    const rest: Omit<ExchangeHead, "rules"> = JSON.parse(`{${text.slice(BEGIN.length + begins.text.length + 1)}`);
+    return { ...rest, rules: begins.rules };
+  }
+  const head: ExchangeHead = JSON.parse(text);
+  const rules = JSON.stringify(head.rules);
+  if (known.length < MAX_KNOWN && text.startsWith(rules, BEGIN.length)) known.push({ text: rules, rules: head.rules });
+  return head;
 }

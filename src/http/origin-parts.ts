@@ -54,18 +54,38 @@ export function verificationOf(intent: ExchangeIntent): Verification | null {
 function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: Trace | null): HeaderPairs {
   const { forwardKey, origin } = route;
   const forwarded = forwardedFor(url, headers, route.trustForwarded);
-  const keyNames = new Set(route.headers.map((name) => name.toLowerCase()));
   const mark = loopMark(origin, headers);
-  const replaced = forwarded.set.map(([name]) => name);
-  const unforwarded = forwardKey.kind === "client" ? [] : keyNames;
-  const drop = new Set([TRACEPARENT_HEADER, ...forwarded.drop, ...replaced, ...unforwarded]);
+  const { own, unforwarded } = namesOf(route);
+  const drop = new Set([TRACEPARENT_HEADER, ...forwarded.drop, ...unforwarded]);
+  for (const [name] of forwarded.set) drop.add(name);
   if (trace === null) drop.add(TRACESTATE_HEADER);
   if (mark !== null) drop.add(LOOP_HEADER);
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
-  const own = new Set([...keyNames, ...route.fingerprint.headers, ...scopeHeaders(route)]);
   return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
+}
+
+/** The names of headers that a route decides about, in lower case. */
+interface RouteNames {
+  /** Those that its decisions depend on. */
+  readonly own: ReadonlySet<string>;
+  /** Those of the key, if the origin does not get it as it came. */
+  readonly unforwarded: ReadonlySet<string>;
+}
+
+const namesOfRoutes = new WeakMap<Route, RouteNames>();
+
+function namesOf(route: Route): RouteNames {
+  const known = namesOfRoutes.get(route);
+  if (known !== undefined) return known;
+  const keyNames = route.headers.map((name) => name.toLowerCase());
+  const names = {
+    own: new Set([...keyNames, ...route.fingerprint.headers, ...scopeHeaders(route)]),
+    unforwarded: new Set(route.forwardKey.kind === "client" ? [] : keyNames),
+  };
+  namesOfRoutes.set(route, names);
+  return names;
 }
 
 /** In lower case. Cookies are omitted: no server could mistake the name of their header. */

@@ -70,7 +70,7 @@ async function answer(
   const response = await callShard(route, isCached ? toCache(request) : request);
   // Nothing is down, so failing open is not meant: a retry would act again.
   if (response === "homeless") return null;
-  if (response !== null) return asked === null ? response : replays.keep(response, asked, Date.now());
+  if (response !== null) return isCached ? replays.keep(response, asked, Date.now()) : response;
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
 }

@@ -93,7 +93,7 @@ function writeCursor({ section, place }: ShardSection, after: string): string {
   return `${section}~${shardTitle(place)}~${after}`;
 }
 
-const CURSOR = /^(open|completed|key)~([a-z0-9-]{1,64})~((?:bucket|failed|unknown)\.\d{1,16}\.[0-9a-f~-]{1,64})?$/;
+const CURSOR = /^(open|completed|key)~([a-z0-9-]{1,64})~((?:bucket|failed|unknown)\.\d{1,10}\.\d{1,10})?$/;
 
 function readCursor(
   cursor: string,

@@ -136,6 +136,12 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
       "Age of the oldest attempt in flight; 0 without one.",
       ({ oldestMs }) => oldestMs / 1000,
     ),
+    ofShards(
+      "oldest_unknown_seconds",
+      "gauge",
+      "Age of the oldest attempt whose outcome is unknown; 0 without one.",
+      ({ oldestUnknownMs }) => oldestUnknownMs / 1000,
+    ),
     ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
     ofShards("alarms_total", "counter", "Alarms received.", ({ alarm }) => alarm.count),
     ofShards("alarm_lag_seconds", "gauge", "Delay of the last alarm.", ({ alarm }) => alarm.lagMs / 1000),

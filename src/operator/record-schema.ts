@@ -106,6 +106,11 @@ const policySchema = v.object({
   unknown: about(words(UNKNOWN_RULES), "What follows an attempt with an unknown outcome.", "hold"),
   lockMs: about(count, "How long an attempt owns its key, in milliseconds.", 40_000),
   retentionMs: about(count, "How long a finished record is kept, in milliseconds.", 86_400_000),
+  unknownRetentionMs: about(
+    count,
+    "How long a record whose outcome is unknown waits for a decision, in milliseconds.",
+    31_536_000_000,
+  ),
 });
 
 export const responseSchema = v.object({

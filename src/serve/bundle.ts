@@ -47,7 +47,9 @@ export async function bundleWorker(main: string, compatibility: Compatibility): 
 /** Contains only what affects the bundle, so neither variables nor routes. */
 async function writeToml(dir: string, main: string, { date, flags }: Compatibility): Promise<string> {
   const path = join(dir, "wrangler.toml");
-  const config = { name: "onceway", main, compatibility_date: date, compatibility_flags: [...flags] };
+  // As the project's own wrangler.toml: to keep the names, each closure would get its own by a call when it is made.
+  const names = { keep_names: false };
+  const config = { name: "onceway", main, compatibility_date: date, compatibility_flags: [...flags], ...names };
   await writeFile(path, stringify(config));
   return path;
 }

@@ -4,6 +4,7 @@
 import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Completed } from "../core/record.ts";
+import type { NoResult } from "../core/verdict.ts";
 import type { EpochMs } from "../core/units.ts";
 import { freeBytes } from "../http/byte-budget.ts";
 import { ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
@@ -15,6 +16,7 @@ import {
   headersOf,
   REPLAYED_HEADER,
   SMALL_HEADER,
+  STATUS_HEADER,
 } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
@@ -39,13 +41,15 @@ export interface ResponseHead {
 export interface ExchangeAnswer {
   readonly response: Response;
   readonly outcome: Outcome;
+  /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
+  readonly isStreamed: boolean;
 }
 
 /** Makes the answer for each request that shares it, with that request's own echo. */
 export type AnswerFor = (head: ExchangeHead) => ExchangeAnswer;
 
 export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code) };
+  return { response: problemResponse(problem, request.echo), outcome: outcomeOf(problem.code), isStreamed: false };
 }
 
 /** How soon a client may ask again while an attempt is in flight; most calls are over by then. */
@@ -57,14 +61,39 @@ export type Body = Uint8Array | ReadableStream<Uint8Array>;
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** The first answer, as the origin sent it. `expiresAt` is set when the record keeps the response. */
-export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): Response {
-  return answer(head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
+export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): ExchangeAnswer {
+  return answer("first", head, head.headers, body, [
+    [ECHO_HEADER, echo],
+    [STATUS_HEADER, "first"],
+    ...expires(expiresAt),
+  ]);
+}
+
+/** The origin's answer that is no result, for the request whose attempt it ends and for those that have waited for it. */
+export function passedAnswer(
+  response: ResponseHead,
+  body: Body,
+  of: NoResult,
+  { echo, isFirst }: Asker,
+): ExchangeAnswer {
+  return answer(of, response, response.headers, body, [
+    [ECHO_HEADER, echo],
+    [STATUS_HEADER, isFirst ? "first" : "attached"],
+  ]);
+}
+
+/** Who gets an answer that is shared. */
+interface Asker {
+  readonly echo: string;
+  /** Whether this request has started the attempt. */
+  readonly isFirst: boolean;
 }
 
 /** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */
-export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): Response {
-  return answer(response, replayable(response, head), body, [
+export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): ExchangeAnswer {
+  return answer("attached", response, replayedHeaders(response, head), body, [
     [ECHO_HEADER, head.request.echo],
+    [STATUS_HEADER, "attached"],
     [REPLAYED_HEADER, "true"],
   ]);
 }
@@ -81,22 +110,36 @@ export interface ReplayPorts {
   readonly offsets: EventOffsets;
 }
 
-/** The first answer from the record, without the headers that the route omits in replays; `null` when its body is gone. */
+/**
+ * The first answer from the record, without the headers that the route omits in replays, if its body has been read with the record
+ * and the client wants all of it; otherwise `null`. Most replays are such ones: nothing has to be waited for.
+ */
+export function replayAtOnce(first: Replayable, head: ExchangeHead): ExchangeAnswer | null {
+  const { body } = first.stored;
+  return body.kind === "inline" && head.request.lastEventId === null ? replayWith(body.bytes, first, head) : null;
+}
+
+/** Any replay; `null` when its body is gone. */
 export async function replay(
-  { record, stored }: Replayable,
+  first: Replayable,
   head: ExchangeHead,
   caller: AbortSignal | null,
   { ledger, timers, offsets }: ReplayPorts,
-): Promise<Response | null> {
+): Promise<ExchangeAnswer | null> {
+  const { stored } = first;
   const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
   const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.rules.idleTimeoutMs });
-  if (body === null) return null;
+  return body === null ? null : replayWith(body, first, head);
+}
+
+function replayWith(body: Body, { record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer {
   const added: HeaderPairs = [
     [ECHO_HEADER, head.request.echo],
+    [STATUS_HEADER, "replayed"],
     ...expires(record.expiresAt),
     [REPLAYED_HEADER, "true"],
   ];
-  return answer(stored, replayable(stored, head), body, [...added, ...small(stored.body, head)]);
+  return answer("replay", stored, replayedHeaders(stored, head), body, [...added, ...small(stored.body, head)]);
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
@@ -218,7 +261,7 @@ export async function wholeBody(
   return bytePipe({ next, cancel: () => undefined }, bytes.byteLength, patience).readable;
 }
 
-function replayable({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
+function replayedHeaders({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
   return headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
 }
 
@@ -226,13 +269,21 @@ function expires(at: EpochMs | null): HeaderPairs {
   return at === null ? [] : [[EXPIRES_HEADER, new Date(at).toUTCString()]];
 }
 
-function answer({ status, statusText }: ResponseHead, headers: HeaderPairs, body: Body, added: HeaderPairs): Response {
+function answer(
+  outcome: Outcome,
+  { status, statusText }: ResponseHead,
+  headers: HeaderPairs,
+  body: Body,
+  added: HeaderPairs,
+): ExchangeAnswer {
   const hasNoBody = NULL_BODY_STATUSES.has(status);
-  if (hasNoBody && body instanceof ReadableStream) void body.cancel();
-  return new Response(hasNoBody ? null : body, {
+  const isStreamed = body instanceof ReadableStream;
+  if (hasNoBody && isStreamed) void body.cancel();
+  const response = new Response(hasNoBody ? null : body, {
     status,
     statusText,
     headers: headersOf([...headers, ...added]),
     encodeBody: "manual",
   });
+  return { response, outcome, isStreamed };
 }

@@ -13,6 +13,7 @@ import {
   type ExchangeAnswer,
   findInChunks,
   firstAnswer,
+  passedAnswer,
   seenUpTo,
   wholeBody,
 } from "./answers.ts";
@@ -152,10 +153,10 @@ export class Attempt {
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
     await passed.ready(timers, HEAD_WAIT_MS);
-    const answerFor: AnswerFor = ({ request }) => ({
-      response: firstAnswer(response, passed.reader(), request.echo, null),
-      outcome: type,
-    });
+    const answerFor: AnswerFor = ({ request }) => {
+      const isFirst = request === this.#head.request;
+      return passedAnswer(response, passed.reader(), type, { echo: request.echo, isFirst });
+    };
     this.#settlement.give(answerFor(this.#head));
     settled(type === "refused" ? answerFor : null);
     await passed.rest();
@@ -252,10 +253,7 @@ export class Attempt {
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
     const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
-    this.#settlement.give({
-      response: firstAnswer(response, body, this.#head.request.echo, expiresAt),
-      outcome: "first",
-    });
+    this.#settlement.give(firstAnswer(response, body, this.#head.request.echo, expiresAt));
   }
 
   #giveUp(response: OriginResponse): void {
@@ -275,7 +273,7 @@ export class Attempt {
     this.#hasBegun = true;
     try {
       const body = spool.reader(response.length);
-      this.#settlement.give({ response: firstAnswer(response, body, this.#head.request.echo, null), outcome: "first" });
+      this.#settlement.give(firstAnswer(response, body, this.#head.request.echo, null));
     } catch (error) {
       // The client gets no answer, but the response is still kept.
       this.#settlement.fail(error);
@@ -284,7 +282,7 @@ export class Attempt {
   }
 
   /** The stream from its first byte, or from where the client of `head` left off; `null` when it cannot be followed. */
-  async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<Response | null> {
+  async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<ExchangeAnswer | null> {
     const attachable = this.#attachable();
     if (attachable === null) return null;
     const { bodies, offsets } = this.#ports;

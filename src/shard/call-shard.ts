@@ -13,9 +13,10 @@ import { offerMessage, streamMessage } from "../http/message-stream.ts";
 import {
   type ExchangeHead,
   type ExchangeRequest,
-  encodeMessage,
+  encodeExchange,
   EXCHANGE_2_URL,
   EXCHANGE_URL,
+  headText,
   LOCATE_URL,
   OFFER_2_URL,
   OFFER_URL,
@@ -109,7 +110,7 @@ function withHead(exchange: ExchangeRequest, changes: Partial<ExchangeHead>): Ex
 
 /** Finds out whether this object is the key's home, before a body is sent that can be sent only once. */
 async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise<Addressed | Hop> {
-  const message = JSON.stringify(at.exchange.head);
+  const message = headText(at.exchange.head);
   const response = await withRetries(() => post(namespace, at, LOCATE_URL, message));
   const hop = hopIn(response);
   if (hop !== null) return hop;
@@ -129,7 +130,7 @@ async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<R
     const url = hasElders ? OFFER_2_URL : OFFER_URL;
     return withRetries(() => offer(exchange, (stream) => post(namespace, at, url, stream)));
   }
-  const message = encodeMessage(exchange);
+  const message = encodeExchange(exchange);
   return withRetries(() => post(namespace, at, hasElders ? EXCHANGE_2_URL : EXCHANGE_URL, message));
 }
 

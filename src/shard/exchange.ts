@@ -11,7 +11,7 @@ import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import { type ExchangeReporter, type ExchangeSpan, timed, waited } from "../traffic/exchange-reporter.ts";
 import type { Alarm } from "./alarm.ts";
-import { type Body, type ExchangeAnswer, problemAnswer, replay, storedBytes } from "./answers.ts";
+import { type Body, type ExchangeAnswer, problemAnswer, replay, replayAtOnce, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
 import type { AttemptInFlight, AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { Patience } from "./body/byte-pipe.ts";
@@ -55,15 +55,18 @@ export interface Shared extends ExchangePorts {
   readonly room: WaitingRoom;
 }
 
+/**
+ * Whoever sent a request to the shard. The signal aborts when its client disconnects; it is read only where something is waited
+ * for, because the runtime makes an object for it.
+ */
+export type Caller = Pick<Request, "signal">;
+
 /** One request, as it reaches the shard. */
 export interface Incoming {
   readonly head: ExchangeHead;
   readonly body: RequestBody;
-  /**
-   * Aborts when the client disconnects; `null` when that cannot be known. It never ends an attempt (G5), only work for this client
-   * alone.
-   */
-  readonly caller: AbortSignal | null;
+  /** `null` when it cannot be known whether the client has disconnected. It never ends an attempt (G5), only work for this client. */
+  readonly caller: Caller | null;
   readonly span: ExchangeSpan;
 }
 
@@ -89,15 +92,30 @@ export class Exchange {
     this.#words = wordsIn(incoming.head);
   }
 
+  /** The answer, at once if it is a replay for which nothing has to be waited for. Throws when the store fails. */
+  answer(): ExchangeAnswer | Promise<ExchangeAnswer | Hop> {
+    const { head, body } = this.#incoming;
+    let isOver = true;
+    try {
+      const action = this.#decide();
+      const given = action.kind === "replay" ? replayAtOnce(action, head) : null;
+      if (given !== null) return given;
+      isOver = false;
+      return action.kind === "start" ? this.#start(action.record) : this.#perform(action);
+    } finally {
+      // Otherwise the body is released at its end.
+      if (isOver) bookkeep("releasing a body", () => body.release());
+    }
+  }
+
   /**
    * Performs actions until one gives the answer. There is no `await` between a decision and its action: a claim and the start of
    * its attempt are one turn, so that no other request ever finds a claim without its attempt.
    */
-  async answer(): Promise<ExchangeAnswer | Hop> {
-    const { head, body, caller } = this.#incoming;
-    let action: Action | null = null;
+  async #perform(first: Action): Promise<ExchangeAnswer | Hop> {
+    const { head, body } = this.#incoming;
+    let action = first;
     try {
-      action = this.#decide();
       for (;;) {
         switch (action.kind) {
           case "take-body":
@@ -107,8 +125,8 @@ export class Exchange {
           case "start":
             return await this.#start(action.record);
           case "replay": {
-            const response = await replay(action, head, caller, this.#shared);
-            if (response !== null) return { response, outcome: "replay" };
+            const given: ExchangeAnswer | null = await replay(action, head, this.#signal, this.#shared);
+            if (given !== null) return given;
             action = notKept(action.record);
             break;
           }
@@ -116,8 +134,8 @@ export class Exchange {
             const duplicate: Duplicate = action.duplicate;
             // If its own attempt fails, the next one needs a new id.
             if (duplicate.isOwn) this.#attemptId = attemptId(crypto.randomUUID());
-            const response = await duplicate.inFlight.attempt.attach(head, caller);
-            if (response !== null) return { response, outcome: "attached" };
+            const given = await duplicate.inFlight.attempt.attach(head, this.#signal);
+            if (given !== null) return given;
             // The attempt may have ended during the search for the client's last event.
             action = this.#inFlight === duplicate.inFlight ? waitFor(this.#later(duplicate)) : this.#decide();
             break;
@@ -153,7 +171,7 @@ export class Exchange {
       }
     } finally {
       // An attempt releases the body itself, at its end.
-      if (action?.kind !== "start") bookkeep("releasing a body", () => body.release());
+      if (action.kind !== "start") bookkeep("releasing a body", () => body.release());
     }
   }
 
@@ -188,6 +206,10 @@ export class Exchange {
     });
   }
 
+  get #signal(): AbortSignal | null {
+    return this.#incoming.caller?.signal ?? null;
+  }
+
   get #inFlight(): AttemptInFlight | undefined {
     return this.#shared.attempts.get(this.#id);
   }
@@ -198,13 +220,12 @@ export class Exchange {
   }
 
   #wait(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
-    const { head, caller } = this.#incoming;
-    return { head, ms, caller, ...how };
+    return { head: this.#incoming.head, ms, caller: this.#signal, ...how };
   }
 
   /** Whether to continue after a wait. Nothing is started for a client that has disconnected. */
   #mayContinue({ kind }: Woken): boolean {
-    return kind === "recheck" && this.#incoming.caller?.aborted !== true;
+    return kind === "recheck" && this.#signal?.aborted !== true;
   }
 
   /** Never rejects: the origin may have been called, and a rejection would look as if the shard had done nothing. */

@@ -10,7 +10,7 @@ import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import { Elders } from "./elders.ts";
-import { Exchange, type ExchangePorts, type Shared } from "./exchange.ts";
+import { type Caller, Exchange, type ExchangePorts, type Shared } from "./exchange.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
@@ -44,12 +44,17 @@ export class Exchanges {
     this.#shared = { ...ports, attempts, steps, elders, questions, room, offsets: new EventOffsets() };
   }
 
-  /** Answers one request. `caller` aborts when its client disconnects. */
-  async run(head: ExchangeHead, body: RequestBody, caller: AbortSignal | null): Promise<Response> {
+  /** Answers one request. */
+  async run(head: ExchangeHead, body: RequestBody, caller: Caller | null): Promise<Response> {
     const span = this.#begin(head);
-    const answer = await new Exchange({ head, body, caller, span }, this.#shared).answer();
+    const given = new Exchange({ head, body, caller, span }, this.#shared).answer();
+    const answer = given instanceof Promise ? await given : given;
     // Not the end of the exchange, which another object reports.
-    return "kind" in answer ? hopResponse(answer) : this.#finish(span, answer);
+    if ("kind" in answer) return hopResponse(answer);
+    const response = this.#finish(span, answer);
+    // When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here.
+    if (answer.isStreamed && caller?.signal.aborted === true) void response.body?.cancel().catch(() => undefined);
+    return response;
   }
 
   /** Tells a Worker whether this object is the home of a key, before it sends a large body. */

@@ -8,13 +8,13 @@ import { firstOf } from "../http/first-of.ts";
 import { answerIn, type ElderAnswer, type ElderQuestion, type ElderReply } from "../http/hops.ts";
 import {
   ASK_URL,
-  decodeMessage,
+  decodeExchange,
   EXCHANGE_2_URL,
   EXCHANGE_URL,
-  type ExchangeHead,
   LOCATE_URL,
   OFFER_2_URL,
   OFFER_URL,
+  readHead,
   UPLOAD_2_URL,
   UPLOAD_URL,
 } from "../http/message.ts";
@@ -101,7 +101,7 @@ export class KeyShard extends ittyDurable() {
     this.#operator = new OperatorCalls({
       kept: storage.kv,
       ledger: this.#ledger,
-      list: new RecordList(storage.sql),
+      list: new RecordList(storage.sql, this.#ledger.numbers),
       steps: this.#exchanges.steps,
       elders: this.#exchanges.elders,
       databaseBytes: () => storage.sql.databaseSize,
@@ -111,19 +111,11 @@ export class KeyShard extends ittyDurable() {
 
   override async fetch(request: Request): Promise<Response> {
     const { url } = request;
-    if (OPERATOR_CALLS.has(url)) return super.fetch(request);
-    const response = await this.#exchange(url, request);
-    // When the client has disconnected, the runtime drops the response without cancelling its body, so it is cancelled here.
-    if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
-    return response;
-  }
-
-  async #exchange(url: string, request: Request): Promise<Response> {
     switch (url) {
       case EXCHANGE_URL:
       case EXCHANGE_2_URL: {
-        const { head, body } = decodeMessage<ExchangeHead>(new Uint8Array(await request.arrayBuffer()));
-        return this.#exchanges.run(head, bytesBody(body), request.signal);
+        const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
+        return this.#exchanges.run(head, bytesBody(body), request);
       }
       case OFFER_URL:
       case OFFER_2_URL:
@@ -131,18 +123,20 @@ export class KeyShard extends ittyDurable() {
       case UPLOAD_URL:
       case UPLOAD_2_URL:
         return this.#upload(request);
-      case LOCATE_URL: {
-        const head: ExchangeHead = await request.json();
-        return this.#exchanges.locate(head);
-      }
+      case LOCATE_URL:
+        return this.#exchanges.locate(readHead(await request.text()));
       case ASK_URL: {
         const question: ElderQuestion = await request.json();
         return Response.json(this.#exchanges.elders.reply(question));
       }
       case CHANGE_URL:
         return this.#operator.change(request);
-      case BODY_URL:
-        return this.#operator.body(request);
+      case BODY_URL: {
+        const response = await this.#operator.body(request);
+        // As in `Exchanges.run`.
+        if (request.signal.aborted) void response.body?.cancel().catch(() => undefined);
+        return response;
+      }
       case TRAFFIC_URL: {
         const batch: TrafficBatch = await request.json();
         this.#traffic.add(batch, Date.now());
@@ -156,22 +150,25 @@ export class KeyShard extends ittyDurable() {
       case ALIVE_URL:
         return new Response(null, { status: 204 });
       default:
+        if (OPERATOR_CALLS.has(url)) return super.fetch(request);
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
   }
 
-  async #offer({ body, signal }: Request): Promise<Response> {
+  async #offer(request: Request): Promise<Response> {
+    const { body } = request;
     if (body === null) throw new TypeError("an offer without a body");
     const message = new MessageReader(body);
     const head = await message.head();
-    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), signal);
+    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), request);
   }
 
-  async #upload({ body, signal }: Request): Promise<Response> {
+  async #upload(request: Request): Promise<Response> {
+    const { body } = request;
     if (body === null) throw new TypeError("an upload without a body");
     const reception = await receive(body, this.#ledger.bodies);
     if ("problem" in reception) return this.#exchanges.refuse(reception.head, reception.problem);
-    return this.#exchanges.run(reception.head, reception.body, signal);
+    return this.#exchanges.run(reception.head, reception.body, request);
   }
 
   alarm(info?: AlarmInvocationInfo): void {
@@ -216,7 +213,11 @@ export class KeyShard extends ittyDurable() {
   numbers(): ShardNumbers {
     const { count: callsInFlight, queued } = this.#exchanges.attempts;
     const routes = this.#traffic.takeNew();
-    const held = { ...this.#operator.counts(), oldestMs: this.#operator.oldestMs() };
+    const held = {
+      ...this.#operator.counts(),
+      oldestMs: this.#operator.oldestMs(),
+      oldestUnknownMs: this.#operator.oldestUnknownMs(),
+    };
     return { routes, callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 

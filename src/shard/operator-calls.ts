@@ -126,7 +126,7 @@ export class OperatorCalls {
     const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, now);
     const isKept = record.state === "completed" && response !== null;
     const summary = isKept ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
-    return { id, ...ledger.label(id, entry.expiryBucket), record, timeline, response: summary };
+    return { id, ...ledger.label(id, entry), record, timeline, response: summary };
   }
 
   counts(): Counts {
@@ -168,6 +168,12 @@ export class OperatorCalls {
       .filter(({ id, entry }) => steps.see(id, entry.record, now)?.state === "started")
       .map(({ entry }) => now - entry.record.attempt.startedAt);
     return Math.max(0, ...ages);
+  }
+
+  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
+  oldestUnknownMs(): number {
+    const now = epochMs(Date.now());
+    return Math.max(0, now - (this.#ports.list.oldestUnknown(now) ?? now));
   }
 
   async change(request: Request): Promise<Response> {
@@ -212,6 +218,8 @@ export interface ShardNumbers extends Counts {
   readonly routes: readonly RouteNumbers[];
   /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
   readonly oldestMs: number;
+  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
+  readonly oldestUnknownMs: number;
   readonly callsInFlight: number;
   /** Attempts begun while as many others ran as the platform allows to call at once. */
   readonly queued: number;

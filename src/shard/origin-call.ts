@@ -6,7 +6,15 @@ import type { Attempt } from "../core/record.ts";
 import { type AttemptEnd, type BrokenOff, finalStatus } from "../core/verdict.ts";
 import { joinBytes } from "../http/body.ts";
 import { type BodyReader, ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
-import { ATTEMPT_HEADER, declaredLength, type HeaderPairs, headersOf, responseHeaders } from "../http/headers.ts";
+import {
+  ATTEMPT_HEADER,
+  declaredLength,
+  type HeaderPairs,
+  HeaderSnapshot,
+  headersOf,
+  type HeadersView,
+  responseHeaders,
+} from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
@@ -109,7 +117,8 @@ function originResponse(
 ): OriginResponse {
   const status = finalStatus(response.status);
   const statusText = status === response.status ? response.statusText : "";
-  const length = origin.kind === "url" ? lengthOf(response.headers) : null;
+  const headers = new HeaderSnapshot(response.headers);
+  const length = origin.kind === "url" ? lengthOf(headers) : null;
   const reader = response.body === null ? null : new ByteReader(response.body, length ?? undefined);
   let left = length;
   const next = async (): Promise<BodyPiece> => {
@@ -137,7 +146,7 @@ function originResponse(
   return {
     status,
     statusText,
-    headers: responseHeaders(response.headers),
+    headers: responseHeaders(headers),
     length,
     next,
     cancel: () => {
@@ -163,7 +172,7 @@ function partsOf({ method, headers, body }: OriginRequest, deadline: Deadline): 
 }
 
 /** `Transfer-Encoding` overrides the declared length (RFC 9112, section 6.3), and more than 2^53 bytes cannot be counted. */
-function lengthOf(headers: Headers): number | null {
+function lengthOf(headers: HeadersView): number | null {
   const length = headers.has("transfer-encoding") ? null : declaredLength(headers);
   return Number.isSafeInteger(length) ? length : null;
 }

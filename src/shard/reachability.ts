@@ -116,13 +116,20 @@ const addresses = new Map<string, string>();
 /** Also ends before a query that directly follows the authority: a query differs by record and must not make another origin. */
 const ORIGIN = /^[^:]+:\/\/[^/?]+/;
 
+/** The origin that was called last, which is mostly the next one too. */
+let latest = { origin: " ", address: "" };
+
 /** A URL is parsed once for each origin, not for each call. */
 function addressOf(url: string): string {
+  if (url.startsWith(latest.origin) && ["/", "?", ""].includes(url.charAt(latest.origin.length))) return latest.address;
   const [origin = url] = ORIGIN.exec(url) ?? [];
-  const known = addresses.get(origin);
-  if (known !== undefined) return known;
-  const { protocol, hostname, port } = new URL(url);
-  const address = `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+  const address = addresses.get(origin) ?? parseAddress(url);
   addresses.set(origin, address);
+  latest = { origin, address };
   return address;
+}
+
+function parseAddress(url: string): string {
+  const { protocol, hostname, port } = new URL(url);
+  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
 }

@@ -10,7 +10,6 @@ import type { ExchangeHead } from "../http/message.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
-import { IN_FLIGHT } from "./store/expiry-buckets.ts";
 import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
@@ -141,7 +140,7 @@ export class RecordSteps {
   }
 
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {
-    return label?.route ?? this.#ports.ledger.label(id, entry?.expiryBucket ?? IN_FLIGHT).route;
+    return label?.route ?? this.#ports.ledger.label(id, entry).route;
   }
 
   /** The entry as it stands. A lock never ends while its attempt runs, however late its renewal comes. */

@@ -13,6 +13,7 @@ export interface RoutePolicy {
   readonly idleTimeoutMs: number;
   readonly lockMs: number;
   readonly retentionMs: number;
+  readonly unknownRetentionMs: number;
   /** Larger bodies are kept only in a bucket, if there is one. */
   readonly maxResponseBodyBytes: number;
   /** Whether larger bodies go into a bucket. */

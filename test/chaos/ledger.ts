@@ -16,7 +16,7 @@ const count = v.object({ n: v.number() });
 const remote = v.object({ name: v.string() });
 
 const OVERDUE = `SELECT id AS name,
-  CASE bucket WHEN 0 THEN locked_until ELSE bucket END < ? AS overdue FROM records`;
+  CASE number >> 31 WHEN 0 THEN locked_until ELSE (number >> 31) * 1000 END < ? AS overdue FROM records`;
 
 /** A chunk's key begins with its body's number. */
 const ORPHANS = `SELECT count(DISTINCT number >> 26) AS n FROM chunks

@@ -7,7 +7,7 @@ import type { GatewayVars } from "../support/gateway.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "./history.ts";
 
-const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, waitMs: 600 } as const;
+const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, unknownRetentionMs: 30_000, waitMs: 600 } as const;
 
 /** Smaller than the largest body that the origin generates. */
 const SMALL_BYTES = 100_000;
@@ -76,8 +76,14 @@ export const AMBIGUOUS = BUILT_IN.ambiguous;
 
 export function gatewayVars(originUrl: string, shards: number | "per-key", dimensions: Dimensions): GatewayVars {
   const ms = (value: number): string => `${value}ms`;
-  const { timeoutMs, idleTimeoutMs, lockMs, waitMs } = TIMES;
-  const times = { timeout: ms(timeoutMs), idle_timeout: ms(idleTimeoutMs), lock: ms(lockMs), wait: ms(waitMs) };
+  const { timeoutMs, idleTimeoutMs, lockMs, unknownRetentionMs, waitMs } = TIMES;
+  const times = {
+    timeout: ms(timeoutMs),
+    idle_timeout: ms(idleTimeoutMs),
+    lock: ms(lockMs),
+    unknown_retention: ms(unknownRetentionMs),
+    wait: ms(waitMs),
+  };
   return {
     IDEMPOTENCY: { origin: originUrl, shards, ...times },
     ROUTES: routesOf(dimensions).map(routeSettings),

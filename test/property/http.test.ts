@@ -8,7 +8,7 @@ import { canonicalJson } from "../../src/http/canonical-json.ts";
 import { type FingerprintParts, fingerprintRequest } from "../../src/http/fingerprint.ts";
 import { HeaderSnapshot } from "../../src/http/headers.ts";
 import { parseKey } from "../../src/http/key.ts";
-import { decodeMessage, encodeMessage } from "../../src/http/message.ts";
+import { decodeExchange, decodeMessage, encodeExchange, encodeMessage } from "../../src/http/message.ts";
 import { pathForms, plainestPath } from "../../src/http/path.ts";
 import { finish } from "../support/slices.ts";
 
@@ -87,6 +87,17 @@ const parts: fc.Arbitrary<FingerprintParts & { readonly body: Uint8Array }> = fc
   body: fc.uint8Array({ maxLength: 20 }),
 });
 
+describe("digests at once", () => {
+  it("are those of one after the other", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(part, { maxLength: 5 }), { maxLength: 8 }), async (lists) => {
+        const atOnce = await Promise.all(lists.map((list) => digest(list)));
+        for (const [at, list] of lists.entries()) expect(await digest(list)).toBe(atOnce[at]);
+      }),
+    );
+  });
+});
+
 describe("fingerprint", () => {
   it("changes with any part", async () => {
     await fc.assert(
@@ -151,7 +162,8 @@ describe("message", () => {
         fc.uint8Array({ maxLength: 500 }),
         fc.string({ unit: "binary" }),
         fc.array(fc.tuple(fc.string(), fc.string())),
-        (body, text, headers) => {
+        fc.array(fc.string({ unit: fc.constantFrom("a", '"', "\\", "}", ","), maxLength: 3 }), { maxLength: 2 }),
+        (body, text, headers, omitHeaders) => {
           const message = {
             head: {
               record: { id: recordId(text), key: text, route: text },
@@ -161,10 +173,16 @@ describe("message", () => {
                 fingerprint: fingerprint("f"),
                 sameBytes: true,
                 upload: null,
+                isCached: false,
                 lastEventId: null,
               },
               rules: {
-                policy: { unknown: "hold" as const, lockMs: durationMs(1), retentionMs: durationMs(2) },
+                policy: {
+                  unknown: "hold" as const,
+                  lockMs: durationMs(1),
+                  retentionMs: durationMs(2),
+                  unknownRetentionMs: durationMs(3),
+                },
                 lists: { refused: [503], ambiguous: [] },
                 duplicate: "reject" as const,
                 waitMs: 0,
@@ -172,7 +190,7 @@ describe("message", () => {
                 idleTimeoutMs: 1,
                 maxResponseBodyBytes: 1,
                 mismatchStatus: 422,
-                omitHeaders: [],
+                omitHeaders,
               },
               call: { origin: { kind: "zone" as const }, method: "POST", url: text, headers, hasBody: true },
               telemetry: { log: "none" as const, serverTiming: false, trace: null },
@@ -180,7 +198,11 @@ describe("message", () => {
             },
             body,
           };
-          expect(decodeMessage(encodeMessage(message))).toEqual(message);
+          // The second time its rules are known.
+          for (let time = 0; time < 2; time += 1) expect(decodeExchange(encodeExchange(message))).toEqual(message);
+          // Between code of before and after.
+          expect(decodeMessage(encodeExchange(message))).toEqual(message);
+          expect(decodeExchange(encodeMessage(message))).toEqual(message);
         },
       ),
     );

@@ -12,6 +12,7 @@ import {
   play,
   policyFor,
   RETENTION_MS,
+  UNKNOWN_RETENTION_MS,
   type Taken,
 } from "../support/life-cycle-history.ts";
 
@@ -97,7 +98,7 @@ describe("life cycle over any history", () => {
         for (const { event, reply, before, now } of taken) {
           const hasExpired = before === null || (before.state !== "started" && before.expiresAt <= now);
           if (reply.type === "start") {
-            const lostUntil = (before?.attempt.lockedUntil ?? 0) + RETENTION_MS;
+            const lostUntil = (before?.attempt.lockedUntil ?? 0) + UNKNOWN_RETENTION_MS;
             expect(isForbidden && !hasExpired && now < lostUntil).toBe(false);
             isForbidden = true;
           }
@@ -121,7 +122,7 @@ describe("life cycle over any history", () => {
         if (reply.type === "settled" && event.type === "refused") forbiddenUntil = 0;
         if (record === null) forbiddenUntil = 0;
         else if (record.state !== "started") forbiddenUntil = Math.min(forbiddenUntil, record.expiresAt);
-        else forbiddenUntil = record.attempt.lockedUntil + record.policy.retentionMs;
+        else forbiddenUntil = record.attempt.lockedUntil + record.policy.unknownRetentionMs;
       }
     }, "hold");
   });
@@ -140,7 +141,7 @@ describe("life cycle over any history", () => {
         if (record === null) forbiddenUntil = 0;
         else if (record.state === "completed" || record.state === "unknown") {
           forbiddenUntil = Math.min(forbiddenUntil, record.expiresAt);
-        } else if (record.state === "started") forbiddenUntil = record.attempt.lockedUntil + RETENTION_MS;
+        } else if (record.state === "started") forbiddenUntil = record.attempt.lockedUntil + UNKNOWN_RETENTION_MS;
       }
     }, "verify");
   });
@@ -319,7 +320,8 @@ describe("life cycle for the alarm", () => {
   // All events of one attempt, in every order, at every time around its lock's end and its expiry.
   it.each(policies)("stays consistent for every three events of one attempt: %s", (unknown) => {
     const words = ["result", "refused", "ambiguous", "renew", "absent"] as const;
-    const moments = [0, 1, LOCK_MS - 1, LOCK_MS, LOCK_MS + RETENTION_MS - 1, LOCK_MS + RETENTION_MS].map(
+    const keptMs = unknown === "retry" ? RETENTION_MS : UNKNOWN_RETENTION_MS;
+    const moments = [0, 1, LOCK_MS - 1, LOCK_MS, LOCK_MS + keptMs - 1, LOCK_MS + keptMs].map(
       (by): Moment["passing"] => ({ by }),
     );
     const said = words.flatMap((type) =>

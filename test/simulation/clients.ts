@@ -4,7 +4,7 @@
 import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import type { Asked, AnswerRules } from "./answers.ts";
-import { LOCK_MS, type Plan, RETENTION_MS, TIMEOUT_MS, WAIT_MS } from "./plan.ts";
+import { LOCK_MS, type Plan, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./plan.ts";
 import { PlainResponse } from "./platform.ts";
 
 export interface ClientRequest extends Asked {
@@ -51,7 +51,12 @@ export function headFor(
       lastEventId: null,
     },
     rules: {
-      policy: { unknown: plan.unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+      policy: {
+        unknown: plan.unknown,
+        lockMs: durationMs(LOCK_MS),
+        retentionMs: durationMs(RETENTION_MS),
+        unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
+      },
       lists: LISTS,
       duplicate,
       waitMs: WAIT_MS,

@@ -96,6 +96,7 @@ export class Disk {
     this.crash();
     this.refusedAtMs = 0;
     for (const table of ["records", "chunks", "discarded", "remote"]) this.statement(`DELETE FROM ${table}`).run();
+    this.#database.exec("DROP TABLE IF EXISTS reach");
     this.#endTransition();
     this.setAlarm(null);
     this.commit();

@@ -17,18 +17,18 @@ export interface DurableRow {
 }
 
 /** The body: in the row, or its only chunk. */
-const TEXT = `CAST(CASE WHEN chunks = 1 THEN (SELECT bytes FROM chunks WHERE number = body_number << 26) ELSE body END AS TEXT)`;
-const ROWS = `SELECT id, bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, ${TEXT} AS text FROM records`;
+const TEXT = `CAST(CASE WHEN chunks = 1 THEN (SELECT bytes FROM chunks AS one WHERE one.number = body_number << 26) ELSE body END AS TEXT)`;
+const ROWS = `SELECT id, (number >> 31) * 1000 AS bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, ${TEXT} AS text FROM records`;
 /** By the attempt whose claim names the body: a chunk's key begins with its body's number. */
 const BODY_BYTES =
-  "SELECT attempt_id, sum(length(bytes)) AS size FROM chunks JOIN records ON body_number = number >> 26 GROUP BY attempt_id";
+  "SELECT attempt_id, sum(length(bytes)) AS size FROM chunks JOIN records ON body_number = chunks.number >> 26 GROUP BY attempt_id";
 const TABLES = ["records", "chunks", "discarded", "remote"];
 
 export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
   const rows = new Map<string, DurableRow>();
   for (const row of disk.statement(ROWS).all()) {
-    const { bucket, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
-    const expiry = verify_at === null ? Number(bucket) : Math.min(Number(verify_at), Number(expires_at));
+    const { bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
+    const expiry = verify_at === null ? Number(bucket_end) : Math.min(Number(verify_at), Number(expires_at));
     const id = String(row["id"]);
     rows.set(id, {
       id,
@@ -53,7 +53,7 @@ export function claimedBy(disk: Disk, record: string): string | null {
 /** The attempt that holds a record of this key now: its record's name begins with the key. */
 export function claimedIn(disk: Disk, key: string): string | null {
   const query =
-    "SELECT attempt_id FROM records WHERE bucket = 0 AND substr(id, 1, length(?1)) = ?1 AND state = 'started'";
+    "SELECT attempt_id FROM records WHERE number >> 31 = 0 AND substr(id, 1, length(?1)) = ?1 AND state = 'started'";
   const [row] = disk.statement(query).all(key);
   return row === undefined ? null : String(row["attempt_id"]);
 }

@@ -43,6 +43,8 @@ export interface AttemptFacts {
   readonly wholes: string[];
   /** Until when it is durably the record's answer; `null` if it is not. */
   completedUntilMs: number | null;
+  /** Whether its record says durably that nobody knows its outcome, or that it is still in flight. */
+  isUndecided: boolean;
 }
 
 /** An attempt of `head`'s record that `object` starts, after `sent` requests have been sent. */
@@ -76,6 +78,7 @@ export function startedAttempt(
     declaredBytes: null,
     wholes: [],
     completedUntilMs: null,
+    isUndecided: false,
   };
 }
 

@@ -11,6 +11,8 @@ export const LOCK_MS = 40;
 export const RETENTION_MS = 200;
 /** How long a record lives at least, since the clock may have gone back when it was settled. */
 export const LEAST_RETENTION_MS = RETENTION_MS - 20;
+export const UNKNOWN_RETENTION_MS = 500;
+export const LEAST_UNKNOWN_RETENTION_MS = UNKNOWN_RETENTION_MS - 20;
 export const WAIT_MS = 25;
 
 export const KINDS = [

@@ -97,7 +97,12 @@ describe("an operator's decision", () => {
       response,
     ) {
       const now = epochMs(Date.now());
-      const policy = { unknown: "hold", lockMs: durationMs(1), retentionMs: durationMs(1) } as const;
+      const policy = {
+        unknown: "hold",
+        lockMs: durationMs(1),
+        retentionMs: durationMs(1),
+        unknownRetentionMs: durationMs(1),
+      } as const;
       const { reply } = this.take(id, event, policy, now, { response });
       return reply.type === "unchangeable" ? reply.why : null;
     });

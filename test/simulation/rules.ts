@@ -5,7 +5,7 @@ import type { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
 import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts } from "./facts.ts";
-import { LEAST_RETENTION_MS, LOCK_MS, type Plan, RETENTION_MS } from "./plan.ts";
+import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS, LOCK_MS, type Plan, RETENTION_MS } from "./plan.ts";
 
 /** By then the alarm checks a question to which no answer has come. */
 const LOOK_AFTER_MS = 35_000;
@@ -72,7 +72,8 @@ export class Rules {
         this.broken("G1", `${pair}, before the end of its lock at ${earlier.lockedUntilMs} (now ${latestMs})`);
       if (earlier.isReleased || earlier.isForgotten) continue;
       const settledMs = Math.min(earlier.lockedUntilMs, earlier.answeredAtMs ?? Number.POSITIVE_INFINITY);
-      const forbiddenUntil = settledMs + LEAST_RETENTION_MS;
+      const isInDoubt = earlier.isUndecided && earlier.resultAtMs === null && !earlier.isResolved;
+      const forbiddenUntil = settledMs + (isInDoubt ? LEAST_UNKNOWN_RETENTION_MS : LEAST_RETENTION_MS);
       if (this.#plan.unknown !== "retry" && !earlier.isAbsent && latestMs < forbiddenUntil) {
         this.broken("G6", `${pair}, whose outcome is unknown, with unknown = "${this.#plan.unknown}"`);
       }
@@ -179,6 +180,7 @@ export class Rules {
     }
     attempt.isDurable = true;
     attempt.lockedUntilMs = Math.max(attempt.startedAtMs + LOCK_MS, lockedUntilMs);
+    attempt.isUndecided = state === "unknown" || state === "started";
     attempt.completedUntilMs = state === "completed" ? (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS : null;
   }
 

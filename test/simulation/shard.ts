@@ -4,13 +4,14 @@
 import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
-import type { ExchangePorts } from "../../src/shard/exchange.ts";
+import type { Caller, ExchangePorts } from "../../src/shard/exchange.ts";
 import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
+import { homeOf } from "../../src/shard/store/record-numbers.ts";
 import { makeTransitionTables } from "../../src/shard/store/schema.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { Traffic } from "../../src/traffic/traffic.ts";
@@ -31,6 +32,11 @@ export interface ShardWorld {
 /** How long the alarm waits after its work failed. */
 const ALARM_RETRY_MS = 5000;
 
+/** The first or the last slot, so that many records find their home taken. */
+function crowdedHome(id: string): number {
+  return homeOf(id) % 2 === 0 ? 0 : 2 ** 31 - 1;
+}
+
 export class Shard {
   readonly exchanges: Exchanges;
   readonly #disk: Disk;
@@ -47,9 +53,8 @@ export class Shard {
       if (this.#handledMs === null || ms > this.#handledMs) disk.setAlarm(ms);
     };
     const storage = storageOn(disk, () => this.#isAlive, setAlarm);
-    this.#ledger = new Ledger(storage, bucketOf(bucket), (afterMs) =>
-      this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
-    );
+    const wake = (afterMs: number): void => this.#alarm.moveTo(epochMs(Date.now() + afterMs));
+    this.#ledger = new Ledger(storage, bucketOf(bucket), wake, crowdedHome);
     this.#alarm = new Alarm(storage, () => this.exchanges.nextDeadline());
     const timers = new Timers();
     this.exchanges = new Exchanges({
@@ -66,7 +71,7 @@ export class Shard {
     });
   }
 
-  run(head: ExchangeHead, body: RequestBody, caller: AbortSignal): Promise<Response> {
+  run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {
     return this.exchanges.run(head, body, caller);
   }
 

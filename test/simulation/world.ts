@@ -112,7 +112,7 @@ export class World {
     };
     const body = new RequestBody({ open, users: 1, free: () => undefined });
     this.#arriving = id;
-    const exchange = this.#host.shard.run(head, body, request.caller.signal);
+    const exchange = this.#host.shard.run(head, body, request.caller);
     this.#arriving = null;
     this.clients.expect(
       request,

@@ -10,11 +10,13 @@ import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../..
 
 export const LOCK_MS = 40;
 export const RETENTION_MS = 100;
+export const UNKNOWN_RETENTION_MS = 250;
 
 export const policyFor = (unknown: Policy["unknown"]): Policy => ({
   unknown,
   lockMs: durationMs(LOCK_MS),
   retentionMs: durationMs(RETENTION_MS),
+  unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
 });
 
 export const FINGERPRINT = fingerprint("f");
@@ -47,7 +49,7 @@ const passing: fc.Arbitrary<PassThroughRequest> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ by: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 4, arbitrary: fc.record({ toDeadline: fc.integer({ min: -1, max: 1 }) }) },
   { weight: 2, arbitrary: fc.record({ toRetryFrom: fc.integer({ min: -1, max: 1 }) }) },
-  { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: 0, max: 3 * RETENTION_MS }) }) },
+  { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: 0, max: 2 * UNKNOWN_RETENTION_MS }) }) },
 );
 
 const event: fc.Arbitrary<TimelineEvent> = fc.oneof(

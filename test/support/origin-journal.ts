@@ -9,7 +9,7 @@ import * as v from "valibot";
 const KEPT_BODY_BYTES = 64 * 1024;
 
 const recordedRequest = v.object({
-  /** 1, 2, 3 … over all requests since the start or the last reset. */
+  /** 1, 2, 3 … over all requests since the start, or since the journal last forgot them. */
   seq: v.number(),
   /** The `Idempotency-Key`, without the quotes of a structured-field string. */
   key: v.nullable(v.string()),
@@ -59,6 +59,8 @@ export interface Journal {
   /** Counts an effect and returns its number for this path and key. */
   countEffect(entry: RecordedRequest): number;
   requests(filter: Filter): RecordedRequest[];
+  /** The requests since the last time. It forgets them. */
+  take(): RecordedRequest[];
   effects(filter: Filter): RecordedEffect[];
   /** Resolves with the number that arrived: at least `n`, or fewer once `timeoutMs` has passed. */
   arrived(filter: Filter, n: number, timeoutMs: number): Promise<number>;
@@ -94,6 +96,11 @@ export function createJournal(): Journal {
       return entry.effect;
     },
     requests: (filter) => requests.filter((entry) => matches(entry, filter)),
+    take() {
+      const taken = requests;
+      requests = [];
+      return taken;
+    },
     effects: (filter) => effects.filter((effect) => matches(effect, filter)),
     arrived(filter, n, timeoutMs) {
       return new Promise((resolve) => {

@@ -37,6 +37,8 @@ async function route(parts: OriginParts, origin: OriginServer, request: Incoming
   switch (`${request.method} ${url.pathname}`) {
     case "GET /requests":
       return { requests: parts.journal.requests(filter) };
+    case "POST /take":
+      return { requests: parts.journal.take() };
     case "GET /effects": {
       const effects = parts.journal.effects(filter);
       return { count: effects.length, effects };

@@ -22,6 +22,8 @@ export interface OriginClient {
   readonly controlUrl: string;
   /** All requests, or those with this key, in the order of their arrival. */
   requests(key?: string): Promise<RecordedRequest[]>;
+  /** All requests since the last time, each once: also those that arrive after their client has left. */
+  take(): Promise<RecordedRequest[]>;
   /** The number of effects, in all or with this key. */
   effects(key?: string): Promise<number>;
   effectLog(key?: string): Promise<RecordedEffect[]>;
@@ -57,6 +59,7 @@ export function connectOrigin(url: string, controlUrl: string): OriginClient {
     url,
     controlUrl,
     requests: async (key) => v.parse(requestsAnswer, await call("GET", `/requests${query(key)}`)).requests,
+    take: async () => v.parse(requestsAnswer, await call("POST", "/take")).requests,
     effects: async (key) => v.parse(effectsAnswer, await call("GET", `/effects${query(key)}`)).count,
     effectLog: async (key) => v.parse(effectsAnswer, await call("GET", `/effects${query(key)}`)).effects,
     async arrived(key, n = 1, timeoutMs = 10_000) {

@@ -147,6 +147,9 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
       <dd>
         unknown = "{policy.unknown}", lock {formatDuration(policy.lockMs)}, retention{" "}
         {formatDuration(policy.retentionMs)}
+        {policy.unknown === "retry"
+          ? ""
+          : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
       </dd>
       <dt>Shard</dt>
       <dd class="mono">{shard}</dd>

@@ -6,6 +6,7 @@
 // body that no record needs is discarded, and the alarm erases it in slices.
 
 import { type BodyNumber, bodyNumber } from "../../core/units.ts";
+import { IS_FINISHED, IS_IN_FLIGHT, NUMBER, type Place } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /**
@@ -101,7 +102,7 @@ export class Bodies {
       .exec<{ last: number }>(
         `SELECT max(
            ifnull((SELECT max(number) >> ${KEY_BITS} FROM chunks), 0),
-           ifnull((SELECT max(body_number) FROM records WHERE bucket = 0), 0),
+           ifnull((SELECT max(body_number) FROM records WHERE ${IS_IN_FLIGHT}), 0),
            ifnull((SELECT max(body) FROM discarded), 0)) AS last`,
       )
       .one().last;
@@ -218,11 +219,11 @@ export class Bodies {
   }
 
   /** The same for all expired records up to this one, as far as their bodies have one chunk. */
-  eraseSingleChunks(expiryBucket: number, id: string): void {
+  eraseSingleChunks({ expiryBucket, slot }: Place): void {
     this.#sql.exec(
-      `DELETE FROM chunks WHERE number IN (SELECT ${FIRST_CHUNK_KEY} FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?) AND chunks = 1)`,
+      `DELETE FROM chunks WHERE number IN (SELECT ${FIRST_CHUNK_KEY} FROM records WHERE ${IS_FINISHED} AND number <= ${NUMBER} AND chunks = 1)`,
       expiryBucket,
-      id,
+      slot,
     );
   }
 
@@ -244,7 +245,7 @@ export class Bodies {
   #eraseFirst(body: BodyNumber, slice: EraseSlice): boolean {
     const rows = this.#sql
       .exec<{ number: number; bytes: number }>(
-        `SELECT number & ${MAX_CHUNKS - 1} AS number, length(bytes) AS bytes FROM chunks WHERE number >= ${KEY} AND number < ${NEXT_BODY_KEY} ORDER BY chunks.number LIMIT ${ERASE_ROWS}`,
+        `SELECT number & ${MAX_CHUNKS - 1} AS number, length(bytes) + ifnull(octet_length(head), 0) AS bytes FROM chunks WHERE number >= ${KEY} AND number < ${NEXT_BODY_KEY} ORDER BY chunks.number LIMIT ${ERASE_ROWS}`,
         body,
         FIRST,
       )

@@ -4,7 +4,7 @@
 import { type DueEntry, DueHeap } from "../../core/due-heap.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
-import { IN_FLIGHT } from "./expiry-buckets.ts";
+import { IS_IN_FLIGHT } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /** When the lock of a record ends. */
@@ -73,8 +73,7 @@ export class LockEnds {
     const ends = new Map<RecordId, LockEnd>();
     const rows = this.#sql
       .exec<{ id: string; locked_until: number }>(
-        "SELECT id, locked_until FROM records WHERE bucket = ? AND state = 'started'",
-        IN_FLIGHT,
+        `SELECT id, locked_until FROM records WHERE ${IS_IN_FLIGHT} AND state = 'started'`,
       )
       .toArray();
     for (const row of rows) this.#move(ends, recordId(row.id), row.locked_until);

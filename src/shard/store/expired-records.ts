@@ -3,20 +3,21 @@
 import { bodyNumber, type EpochMs, recordId } from "../../core/units.ts";
 import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
-import type { ExpiryBuckets } from "./expiry-buckets.ts";
+import { type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
+import { IS_FINISHED, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import type { Sql } from "./schema.ts";
 
 /** How fast slices grow again when records are small. */
 const GROWTH = 4;
 
-interface ErasableRow extends Record<string, SqlStorageValue> {
-  readonly bucket: number;
+interface ErasableRow extends PlaceRow {
   readonly id: string;
   readonly name: string;
   /** The body in chunks, if it has one. */
   readonly body: number | null;
   readonly chunks: number;
+  /** Of the response, in the row or in chunks. */
   readonly bytes: number;
   /** 1: the body is in R2. */
   readonly remote: number;
@@ -51,8 +52,8 @@ export class ExpiredRecords {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        "SELECT bucket, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(kept = 1 AND body IS NULL AND chunks = 0, 0) AS remote FROM records WHERE bucket > 0 AND bucket <= ? ORDER BY bucket, id LIMIT ?",
-        now,
+        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) + ifnull(octet_length(headers), 0) AS bytes, ifnull(kept = 1 AND body IS NULL AND chunks = 0, 0) AS remote FROM records WHERE ${IS_FINISHED} AND number < ${numberAfter("?")} ORDER BY number LIMIT ?`,
+        lastExpired(now),
         most,
       )
       .toArray();
@@ -72,7 +73,7 @@ export class ExpiredRecords {
     const { aliases, bodies, remote } = this.#stores;
     const isRead = rows.some(({ body }) => body !== null && bodies.isHeld(bodyNumber(body)));
     // Mostly each body has one chunk and nobody reads any: then one statement erases them all.
-    if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(last.bucket, last.id);
+    if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(placeIn(last));
     for (const row of rows) {
       aliases.erase(recordId(row.id));
       if (row.remote === 1) remote.discard(row.name);
@@ -82,7 +83,7 @@ export class ExpiredRecords {
       else bodies.discard(body);
     }
     // The rows were read in key order from the first key on, so this range holds exactly these rows.
-    this.#sql.exec("DELETE FROM records WHERE bucket > 0 AND (bucket, id) <= (?, ?)", last.bucket, last.id);
+    this.#sql.exec(`DELETE FROM records WHERE ${IS_FINISHED} AND number <= ${NUMBER}`, last.bucket, last.slot);
   }
 }
 

@@ -1,7 +1,8 @@
 // The expiry buckets of a shard: records that expire at about the same time lie together, so that erasing needs no index.
 
 import type { IdempotencyRecord } from "../../core/record.ts";
-import type { EpochMs } from "../../core/units.ts";
+import { type EpochMs, epochMs } from "../../core/units.ts";
+import { bucketOf, bucketValues, IS_FINISHED, LAST_BUCKET, numberAfter } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /** The expiry bucket of records with an attempt in flight. */
@@ -13,11 +14,11 @@ export const IN_FLIGHT = 0;
  */
 const BUCKETS_PER_RETENTION = 8;
 
-/** The smallest width, so that an alarm that is an hour late finds at most 3,600 buckets, however short the retention is. */
-const MIN_WIDTH_MS = 1000;
+/** Buckets are whole seconds, so an alarm that is an hour late finds at most 3,600 of them, however short the retention is. */
+const SECOND_MS = 1000;
 
-/** The most buckets in one look-up statement: a statement has at most 100 KB (platform limit), and a bucket takes 14 bytes. */
-const MAX_IN_LIST = 1000;
+/** The most buckets in one look-up statement: a statement has at most 100 KB (platform limit), and a bucket takes 22 bytes. */
+const MAX_IN_LIST = 800;
 
 /** The expiry buckets that may hold a record. They are few, and kept in memory so that a look-up need not read them. */
 export class ExpiryBuckets {
@@ -34,15 +35,18 @@ export class ExpiryBuckets {
   }
 
   /**
-   * For the text of a statement: the platform allows 100 parameters, and there can be more buckets. One list, unless the alarm is
-   * very late.
+   * For the text of a statement (`recordsIn`): the platform allows 100 parameters, and there can be more buckets. One list, unless
+   * the alarm is very late. The newest come first after those in flight: most retries come soon.
    */
   get lists(): readonly string[] {
     if (this.#lists === null) {
-      const all = [...this.#all];
+      const all = [
+        IN_FLIGHT,
+        ...[...this.#all].filter((one) => one !== IN_FLIGHT).toSorted((one, other) => other - one),
+      ];
       const lists = Math.ceil(all.length / MAX_IN_LIST);
       this.#lists = Array.from({ length: lists }, (_, at) =>
-        all.slice(at * MAX_IN_LIST, (at + 1) * MAX_IN_LIST).join(),
+        bucketValues(all.slice(at * MAX_IN_LIST, (at + 1) * MAX_IN_LIST)),
       );
     }
     return this.#lists;
@@ -56,16 +60,31 @@ export class ExpiryBuckets {
 
   /** To be called when all expired buckets are empty. */
   forgetExpired(now: EpochMs): void {
-    for (const one of this.#all) if (one !== IN_FLIGHT && one <= now) this.#all.delete(one);
+    for (const one of this.#all) if (one !== IN_FLIGHT && endOf(one) <= now) this.#all.delete(one);
     this.#lists = null;
   }
 }
 
-/** The end of the bucket in which a record expires. Longer retentions have wider buckets, so the number of buckets is bounded. */
+/**
+ * The bucket in which a record expires: its end, in seconds. Longer retentions have wider buckets, so the number of buckets is
+ * bounded.
+ */
 export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
-  const widthMs = Math.max(MIN_WIDTH_MS, Math.floor(record.policy.retentionMs / BUCKETS_PER_RETENTION));
-  return Math.ceil(record.expiresAt / widthMs) * widthMs;
+  const { retentionMs, unknownRetentionMs } = record.policy;
+  const keptMs = record.state === "unknown" ? unknownRetentionMs : retentionMs;
+  const width = Math.max(1, Math.floor(keptMs / BUCKETS_PER_RETENTION / SECOND_MS));
+  return Math.min(LAST_BUCKET, Math.ceil(record.expiresAt / SECOND_MS / width) * width);
+}
+
+/** From when on every record of the bucket has expired. */
+export function endOf(expiryBucket: number): EpochMs {
+  return epochMs(expiryBucket * SECOND_MS);
+}
+
+/** The last bucket whose records have all expired, whether or not it holds any. */
+export function lastExpired(now: EpochMs): number {
+  return Math.min(LAST_BUCKET, Math.floor(now / SECOND_MS));
 }
 
 /** Goes from each bucket to the next by key: one seek for each bucket. */
@@ -73,10 +92,9 @@ export function listExpiryBuckets(sql: Sql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(
       `WITH RECURSIVE found(bucket) AS (
-         SELECT min(bucket) FROM records WHERE bucket > ?1
-         UNION ALL SELECT (SELECT min(bucket) FROM records WHERE bucket > found.bucket) FROM found WHERE found.bucket IS NOT NULL
+         SELECT ${bucketOf("min(number)")} FROM records WHERE ${IS_FINISHED}
+         UNION ALL SELECT (SELECT ${bucketOf("min(number)")} FROM records WHERE number >= ${numberAfter("found.bucket")}) FROM found WHERE found.bucket IS NOT NULL
        ) SELECT bucket FROM found WHERE bucket IS NOT NULL`,
-      IN_FLIGHT,
     )
     .toArray()
     .map(({ bucket }) => bucket);

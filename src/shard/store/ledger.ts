@@ -10,33 +10,35 @@ import { Bodies, CHUNK_BYTES, type Wake } from "./bodies.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
 import { ExpiredRecords } from "./expired-records.ts";
-import { ExpiryBuckets, IN_FLIGHT, expiryBucketOf } from "./expiry-buckets.ts";
+import { ExpiryBuckets, endOf, expiryBucketOf } from "./expiry-buckets.ts";
 import {
-  FOUND_COLUMNS,
-  type FoundRow,
-  type Label,
-  insertion,
-  readHistory,
-  readRecord,
-  replacement,
-} from "./record-rows.ts";
+  bucketOf,
+  type HomeOf,
+  IS_FINISHED,
+  IS_IN_FLIGHT,
+  type Place,
+  placeIn,
+  RecordNumbers,
+  recordsIn,
+} from "./record-numbers.ts";
+import { FOUND_COLUMNS, type FoundRow, type Label, readHistory, readRecord, RecordRows } from "./record-rows.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import {
   type ChunkedBody,
-  FOUND_TABLES,
+  FIRST_CHUNKS,
   fitsRow,
   headText,
   readResponse,
   type StoredResponse,
 } from "./response-rows.ts";
-import { hasTransitionTables, type Sql, migrate } from "./schema.ts";
+import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
 import { storeSql } from "./store-error.ts";
 
-/** A record, its expiry bucket, and the part of its history that the record itself does not hold. */
+/** A record, its place, and the part of its history that the record itself does not hold. */
 export interface Entry {
   readonly record: IdempotencyRecord;
-  readonly expiryBucket: number;
+  readonly place: Place;
   readonly history: readonly TimelineEvent[];
   /** The stored response of a completed record; `null` if none is kept. */
   readonly response: StoredResponse | null;
@@ -74,6 +76,8 @@ export class Ledger {
   readonly remote: RemoteBodies;
   readonly addresses: Addresses;
   readonly expiryBuckets: ExpiryBuckets;
+  readonly numbers: RecordNumbers;
+  readonly #rows: RecordRows;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
   readonly seal: Seal;
@@ -85,7 +89,8 @@ export class Ledger {
   /** Records in flight that this instance has written: each is read once more when its attempt ends. */
   readonly #inFlight = new Map<RecordId, Entry>();
 
-  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined) {
+  /** `home`: for tests, in which many records collide. */
+  constructor(storage: LedgerStorage, r2: R2Bucket | null = null, wake: Wake = () => undefined, home?: HomeOf) {
     const sql = storeSql(storage.sql);
     this.#sql = sql;
     this.#transaction = (run) => storage.transactionSync(run);
@@ -96,10 +101,12 @@ export class Ledger {
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
-    const isInTransition = hasTransitionTables(sql);
-    this.seal = new Seal(sql, this.#transaction, isInTransition);
-    this.elders = new KnownElders(sql, isInTransition);
-    this.aliases = new Aliases(sql, isInTransition);
+    const exists = laterTables(sql);
+    this.numbers = new RecordNumbers(sql, exists.reach, home);
+    this.#rows = new RecordRows(sql, this.numbers);
+    this.seal = new Seal(sql, this.#transaction, exists.transition);
+    this.elders = new KnownElders(sql, exists.transition);
+    this.aliases = new Aliases(sql, exists.transition);
     this.expired = new ExpiredRecords(sql, this.#transaction, this);
   }
 
@@ -110,8 +117,9 @@ export class Ledger {
     if (this.#find.lists !== lists) {
       this.#find = { lists, queries: lists.map(findIn) };
     }
+    const { from, through } = this.numbers.window(id);
     for (const query of this.#find.queries) {
-      const [row] = this.#sql.exec<FoundRow>(query, id).toArray();
+      const [row] = this.#sql.exec<FoundRow>(query, from, through, id).toArray();
       if (row !== undefined) return entryOf(row);
     }
     return null;
@@ -167,7 +175,7 @@ export class Ledger {
     if (record === null) {
       if (entry !== null) {
         this.aliases.erase(id);
-        this.#sql.exec("DELETE FROM records WHERE bucket = ? AND id = ?", entry.expiryBucket, id);
+        this.#rows.erase(id, entry.place);
       }
       this.#inFlight.delete(id);
       this.lockEnds.note(id, null);
@@ -178,10 +186,9 @@ export class Ledger {
     const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
-    const row = { expiryBucket, record, response, body, verification: asked, history, label };
-    const { query, values } = entry === null ? insertion(id, row) : replacement(id, entry.expiryBucket, row);
-    this.#sql.exec(query, ...values);
-    if (expiryBucket === IN_FLIGHT) this.#inFlight.set(id, { record, expiryBucket, history, response: null, body });
+    const row = { record, response, body, verification: asked, history, label };
+    const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
+    if (record.state === "started") this.#inFlight.set(id, { record, place, history, response: null, body });
     else this.#inFlight.delete(id);
     this.lockEnds.note(id, record);
   }
@@ -200,33 +207,19 @@ export class Ledger {
   }
 
   /** The key and route of a record. */
-  label(id: RecordId, expiryBucket: number): Label {
-    const [row] = this.#sql
-      .exec<{ key: string; route: string }>(
-        "SELECT key, route FROM records WHERE bucket = ? AND id = ?",
-        expiryBucket,
-        id,
-      )
-      .toArray();
-    return row ?? UNLABELLED;
+  label(id: RecordId, entry: Entry | null): Label {
+    return (entry === null ? null : this.#rows.label(id, entry.place)) ?? UNLABELLED;
   }
 
   /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
   verification(id: RecordId, entry: Entry | null): string | null {
-    const [row] = this.#sql
-      .exec<{ verification: string | null }>(
-        "SELECT verification FROM records WHERE bucket = ? AND id = ?",
-        entry?.expiryBucket ?? IN_FLIGHT,
-        id,
-      )
-      .toArray();
-    return row?.verification ?? null;
+    return entry === null ? null : this.#rows.verification(id, entry.place);
   }
 
   /** All records in flight, including those whose attempt was lost and whose lock the alarm has not ended yet. */
   inFlight(): readonly { readonly id: RecordId; readonly entry: Entry }[] {
     return this.#sql
-      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE bucket = ?`, IN_FLIGHT)
+      .exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`)
       .toArray()
       .map((row) => ({ id: recordId(row.id), entry: entryOf(row) }));
   }
@@ -234,9 +227,10 @@ export class Ledger {
   /** When the next lock ends, the next bucket expires, or a discarded body can be erased; `null` when there is none. */
   nextDeadline(): EpochMs | null {
     const { bucket } = this.#sql
-      .exec<{ bucket: number | null }>("SELECT min(bucket) AS bucket FROM records WHERE bucket > ?", IN_FLIGHT)
+      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
       .one();
-    const deadlines = [this.lockEnds.next(), bucket, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
+    const expiry = bucket === null ? null : endOf(bucket);
+    const deadlines = [this.lockEnds.next(), expiry, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
       (value) => value !== null,
     );
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
@@ -244,13 +238,14 @@ export class Ledger {
 }
 
 function findIn(buckets: string): string {
-  return `SELECT ${FOUND_COLUMNS} FROM ${FOUND_TABLES} WHERE id = ? AND bucket IN (${buckets})`;
+  // The `+` keeps SQLite from making an index of the whole table for `id`.
+  return `SELECT ${FOUND_COLUMNS} FROM ${recordsIn(buckets)} ${FIRST_CHUNKS} WHERE +id = ?3 LIMIT 1`;
 }
 
 function entryOf(row: FoundRow): Entry {
   return {
     record: readRecord(row),
-    expiryBucket: row.bucket,
+    place: placeIn(row),
     history: readHistory(row.history),
     response: readResponse(row),
     body: row.body_number === null ? null : bodyNumber(row.body_number),

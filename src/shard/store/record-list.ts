@@ -4,7 +4,20 @@
 
 import { type IdempotencyRecord, OPEN_STATES, type OpenState } from "../../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
-import { IN_FLIGHT, listExpiryBuckets } from "./expiry-buckets.ts";
+import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
+import {
+  bucketOf,
+  NUMBER,
+  numberAfter,
+  numberOf,
+  type Place,
+  placeAfter,
+  placeIn,
+  type RecordNumbers,
+  slotOf,
+  type SlotRange,
+  WHOLE_BUCKET,
+} from "./record-numbers.ts";
 import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
 import type { Sql } from "./schema.ts";
 
@@ -53,17 +66,20 @@ export const MAX_COUNTED = 10_000;
 const MAX_ROWS = 4000;
 const ROWS_AT_ONCE = 1000;
 
-/** Ids are hexadecimal, so these sort before and after all of them. */
-const BEFORE_IDS = "";
-const AFTER_IDS = "~";
+/** Ids are hexadecimal, so this sorts after what follows any beginning of them. */
+const AFTER_DIGITS = "~";
 
 const COLUMNS = `${RECORD_COLUMNS}, key, route`;
+/** SQL: the numbers of slots ?2 through ?3 of bucket ?1. */
+const SLOTS = `${numberOf("?1", "?2")} AND ${numberOf("?1", "?3")}`;
 
 export class RecordList {
   readonly #sql: Sql;
+  readonly #numbers: Pick<RecordNumbers, "windows">;
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, numbers: Pick<RecordNumbers, "windows">) {
     this.#sql = sql;
+    this.#numbers = numbers;
   }
 
   page(query: ListQuery, see: See, now: EpochMs): ListPage {
@@ -71,23 +87,35 @@ export class RecordList {
     const records: (SeenRecord & { at: string })[] = [];
     let scanned = 0;
     for (const range of resumeAfter(this.#ranges(query, now), query.after)) {
-      let { bucket, id } = range;
+      let { from } = range;
       for (;;) {
-        const { rows, end, scanned: more } = range.read(bucket, id, query.limit - records.length);
+        const { rows, end, scanned: more } = range.read(from, query.limit - records.length);
         for (const row of rows) {
           const record = see(recordId(row.id), readRecord(row));
           if (record === null || !matches(row, record)) continue;
-          const at = `${range.name}.${row.bucket}.${row.id}`;
+          const at = cursorOf(range, placeIn(row));
           records.push({ id: recordId(row.id), key: row.key, route: row.route, record, at });
           if (records.length === query.limit) return { records, next: at };
         }
         if (end === null) break;
-        ({ bucket, id } = end);
+        from = placeAfter(end);
         scanned += more;
-        if (scanned >= MAX_ROWS) return { records, next: `${range.name}.${bucket}.${id}` };
+        if (scanned >= MAX_ROWS) return { records, next: cursorOf(range, end) };
       }
     }
     return { records, next: null };
+  }
+
+  /** When the attempt of the longest undecided record began; `null` when no outcome is unknown. Reads at most MAX_COUNTED rows. */
+  oldestUnknown(now: EpochMs): EpochMs | null {
+    const { oldest } = this.#sql
+      .exec<{ oldest: number | null }>(
+        "SELECT min(started_at) AS oldest FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ? LIMIT ?)",
+        now,
+        MAX_COUNTED,
+      )
+      .one();
+    return oldest === null ? null : epochMs(oldest);
   }
 
   /** How many records are failed and how many unknown, without the bucket of records in flight. */
@@ -96,11 +124,10 @@ export class RecordList {
       this.#sql
         // Newest first, so that expired records are read last.
         .exec<{ n: number; looked: number }>(
-          "SELECT count(*) AS looked, count(*) FILTER (WHERE expires_at > ?) AS n FROM (SELECT expires_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND bucket > ? ORDER BY bucket DESC LIMIT ?)",
+          `SELECT count(*) AS looked, count(*) FILTER (WHERE expires_at > ?) AS n FROM (SELECT expires_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND number >= ${numberAfter("?")} ORDER BY number DESC LIMIT ?)`,
           now,
           state,
-          // Every record of an earlier bucket has expired.
-          Math.max(IN_FLIGHT, now),
+          lastExpired(now),
           MAX_COUNTED,
         )
         .one();
@@ -111,8 +138,10 @@ export class RecordList {
 
   /** The end of the last expiry bucket: by then every finished record has expired. `null` without finished records. */
   lastExpiry(): EpochMs | null {
-    const { bucket } = this.#sql.exec<{ bucket: number | null }>("SELECT max(bucket) AS bucket FROM records").one();
-    return bucket === null || bucket === IN_FLIGHT ? null : epochMs(bucket);
+    const { bucket } = this.#sql
+      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("max(number)")} AS bucket FROM records`)
+      .one();
+    return bucket === null || bucket === IN_FLIGHT ? null : endOf(bucket);
   }
 
   #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {
@@ -133,83 +162,85 @@ export class RecordList {
   /** Newest first, without buckets whose records have all expired. */
   #buckets(now: EpochMs): readonly number[] {
     return listExpiryBuckets(this.#sql)
-      .filter((bucket) => bucket > now)
+      .filter((bucket) => bucket > lastExpired(now))
       .toSorted((one, other) => other - one);
   }
 
   #bucket(of: number, { keyHash, route, startedBefore }: ListQuery): KeyRange {
-    const [first, end] = [keyHash === null ? BEFORE_IDS : justBefore(keyHash), (keyHash ?? "") + AFTER_IDS];
-    const isFiltered = route !== null || startedBefore !== null;
-    const read = (bucket: number, id: string, limit: number): Slice =>
+    const { from: first, through } = keyHash === null ? WHOLE_BUCKET : this.#numbers.windows(keyHash);
+    const isFiltered = keyHash !== null || route !== null || startedBefore !== null;
+    const read = (slots: SlotRange, limit: number): Slice =>
       sliceOf(
         this.#sql
           .exec<ListRow>(
-            `SELECT ${COLUMNS} FROM records WHERE bucket = ? AND id > ? AND id < ? ORDER BY id LIMIT ?`,
-            bucket,
-            id,
-            end,
+            `SELECT ${COLUMNS} FROM records WHERE number BETWEEN ${SLOTS} ORDER BY number LIMIT ?4`,
+            of,
+            slots.from,
+            slots.through,
             limit,
           )
           .toArray(),
         limit,
       );
-    const filter = (bucket: number, id: string): Slice => {
-      const last = this.#idAfter(bucket, id, end);
+    const filter = (slots: SlotRange): Slice => {
+      const last = this.#lastAtOnce(of, slots);
       const rows = this.#sql
         .exec<ListRow>(
-          `SELECT ${COLUMNS} FROM records WHERE bucket = ?1 AND id > ?2 AND id <= ?3 AND (?4 IS NULL OR route = ?4) AND (?5 IS NULL OR started_at <= ?5) ORDER BY id`,
-          bucket,
-          id,
-          last ?? end,
+          `SELECT ${COLUMNS} FROM records WHERE number BETWEEN ${SLOTS} AND (?4 IS NULL OR route = ?4) AND (?5 IS NULL OR started_at <= ?5) AND (?6 IS NULL OR (id >= ?6 AND id < ?7)) ORDER BY number`,
+          of,
+          slots.from,
+          last ?? slots.through,
           route === null ? null : decodeURIComponent(route),
           startedBefore,
+          keyHash,
+          (keyHash ?? "") + AFTER_DIGITS,
         )
         .toArray();
-      return { rows, scanned: ROWS_AT_ONCE, end: last === null ? null : { bucket, id: last } };
+      return { rows, scanned: ROWS_AT_ONCE, end: last === null ? null : { expiryBucket: of, slot: last } };
     };
-    // A cursor may name any place; records of other keys never belong to this list.
-    const fromFirst: KeyRange["read"] = (bucket, id, limit) =>
-      (isFiltered ? filter : read)(bucket, id < first ? first : id, limit);
-    return { name: "bucket", bucket: of, id: first, read: fromFirst };
+    return {
+      name: "bucket",
+      from: { expiryBucket: of, slot: first },
+      read: ({ expiryBucket, slot }, limit) => {
+        // A cursor may name any place; records of other keys never belong to this list.
+        const slots = { from: Math.max(first, slot), through };
+        if (expiryBucket !== of || slots.from > through) return NOTHING;
+        return isFiltered ? filter(slots) : read(slots, limit);
+      },
+    };
   }
 
-  /** The last id that one filtering statement reads; `null` when fewer than ROWS_AT_ONCE are left. */
-  #idAfter(bucket: number, id: string, end: string): string | null {
+  /** The last slot that one filtering statement reads; `null` when fewer than ROWS_AT_ONCE records are left. */
+  #lastAtOnce(bucket: number, { from, through }: SlotRange): number | null {
     const [row] = this.#sql
-      .exec<{ id: string }>(
-        "SELECT id FROM records WHERE bucket = ? AND id > ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?",
+      .exec<{ slot: number }>(
+        `SELECT ${slotOf("number")} AS slot FROM records WHERE number BETWEEN ${SLOTS} ORDER BY number LIMIT 1 OFFSET ?4`,
         bucket,
-        id,
-        end,
+        from,
+        through,
         ROWS_AT_ONCE - 1,
       )
       .toArray();
-    return row?.id ?? null;
+    return row?.slot ?? null;
   }
 
   /** Failed or unknown records outside the bucket of those in flight. They are few, so rows are filtered one by one. */
   #open(state: OpenState): KeyRange {
-    const read = (bucket: number, id: string, limit: number): Slice =>
+    const read = ({ expiryBucket, slot }: Place, limit: number): Slice =>
       sliceOf(
         this.#sql
           .exec<ListRow>(
-            `SELECT ${COLUMNS} FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND (bucket, id) > (?, ?) ORDER BY bucket, id LIMIT ?`,
+            `SELECT ${COLUMNS} FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND number >= ${NUMBER} ORDER BY number LIMIT ?`,
             state,
-            bucket,
-            id,
+            expiryBucket,
+            slot,
             limit,
           )
           .toArray(),
         limit,
       );
-    return { name: state, bucket: IN_FLIGHT, id: AFTER_IDS, read };
+    return { name: state, from: { expiryBucket: IN_FLIGHT + 1, slot: 0 }, read };
   }
-}
-
-/** A string that sorts directly before `begin`: after all smaller ids, before every id that begins with it. */
-function justBefore(begin: string): string {
-  const last = begin.codePointAt(begin.length - 1) ?? 0;
-  return begin.slice(0, -1) + String.fromCodePoint(last - 1) + AFTER_IDS;
 }
 
 function filterOf({
@@ -229,17 +260,16 @@ function filterOf({
 /** A range of rows in key order: one bucket, or one state in the index of open records. */
 export interface KeyRange {
   readonly name: string;
-  readonly bucket: number;
-  readonly id: string;
-  /** The next rows after a position, at most `limit`. */
-  readonly read: (bucket: number, id: string, limit: number) => Slice;
+  readonly from: Place;
+  /** The next rows, at most `limit` unless they are filtered, from this place on. */
+  readonly read: (from: Place, limit: number) => Slice;
 }
 
 export interface Slice {
   readonly rows: readonly ListRow[];
   readonly scanned: number;
-  /** Where to continue; `null` at the end of the range. */
-  readonly end: { readonly bucket: number; readonly id: string } | null;
+  /** The last place that was read; `null` at the end of the range. */
+  readonly end: Place | null;
 }
 
 export interface ListRow extends RecordRow {
@@ -247,25 +277,32 @@ export interface ListRow extends RecordRow {
   readonly route: string;
 }
 
+const NOTHING: Slice = { rows: [], scanned: 0, end: null };
+
 /** The rows of a statement that reads at most `limit`. */
 export function sliceOf(rows: readonly ListRow[], limit: number): Slice {
-  return { rows, scanned: rows.length, end: rows.length < limit ? null : (rows.at(-1) ?? null) };
+  const last = rows.length < limit ? undefined : rows.at(-1);
+  return { rows, scanned: rows.length, end: last === undefined ? null : placeIn(last) };
+}
+
+function cursorOf({ name }: KeyRange, { expiryBucket, slot }: Place): string {
+  return `${name}.${expiryBucket}.${slot}`;
 }
 
 /** The ranges after a position. Records that have since expired or arrived before it are never revisited. */
 export function resumeAfter(ranges: readonly KeyRange[], after: string | null): readonly KeyRange[] {
   if (after === null) return ranges;
-  const [name = "", bucketText = "", id = ""] = after.split(".");
-  const bucket = Number(bucketText);
+  const [name = "", bucketText, slotText] = after.split(".");
+  const place = { expiryBucket: Number(bucketText), slot: Number(slotText) };
+  const { expiryBucket } = place;
   const isAfter = (range: KeyRange): boolean => {
     if (range.name !== name) return ranges.indexOf(range) > ranges.findIndex((one) => one.name === name);
     // In flight first, then the newest.
-    return name !== "bucket" || bucket === IN_FLIGHT || (range.bucket !== IN_FLIGHT && range.bucket <= bucket);
+    const of = range.from.expiryBucket;
+    return name !== "bucket" || expiryBucket === IN_FLIGHT || (of !== IN_FLIGHT && of <= expiryBucket);
   };
-  const isHere = (range: KeyRange): boolean => range.name === name && (name !== "bucket" || range.bucket === bucket);
-  return ranges.filter(isAfter).map((range) => (isHere(range) ? from(range, bucket, id) : range));
-}
-
-function from({ name, read }: KeyRange, bucket: number, id: string): KeyRange {
-  return { name, bucket, id, read };
+  const isHere = (range: KeyRange): boolean =>
+    range.name === name && (name !== "bucket" || range.from.expiryBucket === expiryBucket);
+  const from = placeAfter(place);
+  return ranges.filter(isAfter).map((range) => (isHere(range) ? { name: range.name, from, read: range.read } : range));
 }

@@ -3,6 +3,7 @@
 import type { IdempotencyRecord, Policy } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, type BodyNumber, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
+import { NUMBER, type Place, PLACE_COLUMNS, type PlaceRow, type RecordNumbers } from "./record-numbers.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
   type StoredResponse,
@@ -10,16 +11,15 @@ import {
   type ResponseRow,
   writeResponse,
 } from "./response-rows.ts";
+import type { Sql } from "./schema.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS =
-  "bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history";
+export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
 export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
 
 /** A row of `records`, without the response. */
-export interface RecordRow extends Record<string, SqlStorageValue> {
-  readonly bucket: number;
+export interface RecordRow extends PlaceRow {
   readonly id: string;
   readonly state: string;
   readonly fingerprint: string;
@@ -30,6 +30,7 @@ export interface RecordRow extends Record<string, SqlStorageValue> {
   readonly unknown: string;
   readonly lock_ms: number;
   readonly retention_ms: number;
+  readonly unknown_retention_ms: number;
   readonly retry_from: number | null;
   readonly completed_at: number | null;
   readonly expires_at: number | null;
@@ -53,7 +54,6 @@ export interface Label {
 
 /** All that is written to a record's row. */
 export interface RecordContent {
-  readonly expiryBucket: number;
   readonly record: IdempotencyRecord;
   readonly response: StoredResponse | null;
   /** The body in chunks that the record may have. */
@@ -65,10 +65,13 @@ export interface RecordContent {
 }
 
 /** A statement and its values. Fewer values are faster (measured: 0.2 µs each, for reads and writes). */
-export interface Statement {
+interface Statement {
   readonly query: string;
   readonly values: readonly SqlStorageValue[];
 }
+
+/** SQL: the row of a place that has this id. */
+const AT_PLACE = `number = ${NUMBER} AND id = ?`;
 
 const LABEL = ["key", "route"];
 const ATTEMPT = [
@@ -81,51 +84,125 @@ const ATTEMPT = [
   "unknown",
   "lock_ms",
   "retention_ms",
+  "unknown_retention_ms",
 ];
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
 
-const CLAIM = insert(["bucket", "id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
-const INSERT = insert(["bucket", "id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
-/** Keeps the attempt's columns except its lock, and clears the waiting times. */
-const COMPLETE = update(["bucket", "state", "locked_until", ...END], WAIT);
-const REPLACE = update(["bucket", ...ATTEMPT, ...END, ...WAIT]);
-/** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
-const CLAIM_AGAIN = update(["bucket", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+/** What a statement does when the place is taken: nothing, or it fails. */
+type OnTaken = "IGNORE" | "ABORT";
+type Texts = Readonly<Record<OnTaken, string>>;
 
-function insert(columns: readonly string[]): string {
-  return `INSERT INTO records (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+const CLAIM = insert(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
+const INSERT = insert(["id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+/** Keeps the attempt's columns except its lock, and clears the waiting times. */
+const COMPLETE = update(["state", "locked_until", ...END], WAIT);
+const REPLACE = update([...ATTEMPT, ...END, ...WAIT]);
+/** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
+const CLAIM_AGAIN = update([...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+
+function insert(columns: readonly string[]): Texts {
+  const values = [NUMBER, ...columns.map(() => "?")].join(", ");
+  const text = (or: OnTaken): string =>
+    `INSERT OR ${or} INTO records (number, ${columns.join(", ")}) VALUES (${values})`;
+  return { IGNORE: text("IGNORE"), ABORT: text("ABORT") };
 }
 
-function update(columns: readonly string[], emptied: readonly string[] = []): string {
+function update(columns: readonly string[], emptied: readonly string[] = []): Texts {
   const settings = [...columns.map((column) => `${column} = ?`), ...emptied.map((column) => `${column} = NULL`)];
-  return `UPDATE records SET ${settings.join(", ")} WHERE bucket = ? AND id = ?`;
+  const text = (or: OnTaken): string =>
+    `UPDATE OR ${or} records SET number = ${NUMBER}, ${settings.join(", ")} WHERE ${AT_PLACE}`;
+  return { IGNORE: text("IGNORE"), ABORT: text("ABORT") };
+}
+
+/** The rows of records, each read and written by its place. The id is compared too, so that no other record is ever changed. */
+export class RecordRows {
+  readonly #sql: Sql;
+  readonly #numbers: RecordNumbers;
+
+  constructor(sql: Sql, numbers: RecordNumbers) {
+    this.#sql = sql;
+    this.#numbers = numbers;
+  }
+
+  /** Writes a row, mostly with one statement. A record that stays in its bucket keeps its place. Returns where it is now. */
+  put(id: RecordId, before: Place | null, expiryBucket: number, row: RecordContent): Place {
+    const write = (place: Place, or: OnTaken): boolean => {
+      const { query, values } =
+        before === null ? insertion(id, place, row, or) : replacement(id, before, place, row, or);
+      return this.#sql.exec(query, ...values).rowsWritten > 0;
+    };
+    if (before?.expiryBucket === expiryBucket) {
+      write(before, "ABORT");
+      return before;
+    }
+    const home = this.#numbers.home(expiryBucket, id);
+    if (write(home, "IGNORE")) return home;
+    // A row that was ignored for another reason fails here.
+    const free = this.#numbers.free(expiryBucket, id);
+    write(free, "ABORT");
+    return free;
+  }
+
+  erase(id: RecordId, { expiryBucket, slot }: Place): void {
+    this.#sql.exec(`DELETE FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id);
+  }
+
+  label(id: RecordId, { expiryBucket, slot }: Place): Label | null {
+    return (
+      this.#sql
+        .exec<{ key: string; route: string }>(
+          `SELECT key, route FROM records WHERE ${AT_PLACE}`,
+          expiryBucket,
+          slot,
+          id,
+        )
+        .toArray()[0] ?? null
+    );
+  }
+
+  verification(id: RecordId, { expiryBucket, slot }: Place): string | null {
+    const [row] = this.#sql
+      .exec<{ verification: string | null }>(
+        `SELECT verification FROM records WHERE ${AT_PLACE}`,
+        expiryBucket,
+        slot,
+        id,
+      )
+      .toArray();
+    return row?.verification ?? null;
+  }
 }
 
 /** Inserts a new row. */
-export function insertion(id: RecordId, row: RecordContent): Statement {
-  const { expiryBucket, record, verification, body, label } = row;
-  const claimed = [expiryBucket, id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
-  if (record.state === "started") return { query: CLAIM, values: [...claimed, verification, body] };
-  return { query: INSERT, values: [...claimed, ...endOf(row), ...waitOf(row)] };
+function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
+  const { record, verification, body, label } = row;
+  const claimed = [...valuesOf(place), id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
+  if (record.state === "started") return { query: CLAIM[or], values: [...claimed, verification, body] };
+  return { query: INSERT[or], values: [...claimed, ...endOf(row), ...waitOf(row)] };
 }
 
-/** Replaces the row with this id in the bucket `before`. A completed record must have the attempt of that row. */
-export function replacement(id: RecordId, before: number, row: RecordContent): Statement {
-  const { expiryBucket, record, label } = row;
+/** Replaces the row with this id in the place `before`. A completed record must have the attempt of that row. */
+function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
+  const { record, label } = row;
+  const end = [...endOf(row), ...(record.state === "completed" ? [] : waitOf(row)), ...valuesOf(before), id];
   if (record.state === "completed") {
-    const { lockedUntil } = record.attempt;
-    return { query: COMPLETE, values: [expiryBucket, record.state, lockedUntil, ...endOf(row), before, id] };
+    return { query: COMPLETE[or], values: [...valuesOf(place), record.state, record.attempt.lockedUntil, ...end] };
   }
-  const rest = [...attemptOf(record), ...endOf(row), ...waitOf(row), before, id];
+  const rest = [...attemptOf(record), ...end];
   return record.state === "started" && label !== null
-    ? { query: CLAIM_AGAIN, values: [expiryBucket, label.key, label.route, ...rest] }
-    : { query: REPLACE, values: [expiryBucket, ...rest] };
+    ? { query: CLAIM_AGAIN[or], values: [...valuesOf(place), label.key, label.route, ...rest] }
+    : { query: REPLACE[or], values: [...valuesOf(place), ...rest] };
+}
+
+function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
+  return [expiryBucket, slot];
 }
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
   const { id, number, startedAt, lockedUntil } = attempt;
-  return [state, print, id, number, startedAt, lockedUntil, policy.unknown, policy.lockMs, policy.retentionMs];
+  const { unknown, lockMs, retentionMs, unknownRetentionMs } = policy;
+  return [state, print, id, number, startedAt, lockedUntil, unknown, lockMs, retentionMs, unknownRetentionMs];
 }
 
 function endOf({ record, response, body, history }: RecordContent): readonly SqlStorageValue[] {
@@ -169,6 +246,7 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
     unknown: readUnknown(row.unknown),
     lockMs: durationMs(row.lock_ms),
     retentionMs: durationMs(row.retention_ms),
+    unknownRetentionMs: durationMs(row.unknown_retention_ms),
   };
   const common = {
     fingerprint: fingerprint(row.fingerprint),

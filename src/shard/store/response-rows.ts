@@ -44,14 +44,11 @@ interface RemoteBody {
 }
 
 /**
- * The most bytes of headers and body in a record's row. SQLite keeps a row of this table on its page up to 1,002 bytes (a quarter
- * of the page), and reads all of a larger one each time it compares its key: look-ups among such rows take four times as long
- * (`npm run bench -- rows`). The other columns need about 400.
+ * The most bytes of headers and body in a record's row. To look up a record costs the same whatever lies in the rows (`npm run
+ * bench -- rows`), but a row that is found is read whole, and hundreds of duplicates may wait for the same body. So a larger body
+ * is in chunks, and read when it is sent.
  */
-export const IN_ROW_BYTES = 512;
-
-/** Larger bodies are read when they are sent: hundreds of duplicates may wait for the same body. */
-const READ_WITH_ROW_BYTES = 16 * 1024;
+export const IN_ROW_BYTES = 16 * 1024;
 
 /** Headers as they are stored. */
 export function headText({ headers }: Pick<StoredResponse, "headers">): string {
@@ -73,9 +70,9 @@ export function sizeOf(body: StoredBody): number {
 /** The columns for the values of `writeResponse`, in the same order. */
 export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
 
-/** The columns that `readResponse` reads besides the record's own, and the tables that they come from. */
-export const FOUND_RESPONSE_COLUMNS = `status_text, ifnull(headers, head) AS headers, CASE WHEN chunks = 1 AND body_bytes <= ${READ_WITH_ROW_BYTES} THEN bytes ELSE body END AS body, body_bytes, chunks, body_number`;
-export const FOUND_TABLES = `records LEFT JOIN chunks AS first ON first.number = CASE WHEN chunks > 0 THEN ${FIRST_CHUNK_KEY} END`;
+/** The columns that `readResponse` reads besides the record's own, and what they are joined with. */
+export const FOUND_RESPONSE_COLUMNS = `status_text, ifnull(headers, head) AS headers, CASE WHEN chunks = 1 AND body_bytes <= ${IN_ROW_BYTES} THEN bytes ELSE body END AS body, body_bytes, chunks, body_number`;
+export const FIRST_CHUNKS = `LEFT JOIN chunks AS first ON first.number = CASE WHEN chunks > 0 THEN ${FIRST_CHUNK_KEY} END`;
 
 export function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
   if (response === null) return [null, null, null, null, null];

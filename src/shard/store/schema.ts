@@ -9,14 +9,15 @@ export type Sql = Pick<SqlStorage, "exec">;
 type Step = readonly string[];
 
 const FIRST: Step = [
-  // `bucket` comes first in the key, so that records in flight and expired records lie together and need no index. It is 0 while
-  // an attempt is in flight, otherwise the time (ms) from which every record of the bucket has expired. Moving a record to
-  // another bucket writes one row, like any update (measured: README, design notes).
+  // `number` begins with the record's expiry bucket (record-numbers.ts), so that records in flight and expired records lie together
+  // and need no index. The bucket is 0 while an attempt is in flight, otherwise the time (s) from which every record of the bucket
+  // has expired. Moving a record to another bucket writes one row, like any update (test/integration/store/ledger.test.ts).
+  // What can be large comes last: SQLite reads a row from its beginning, and only as far as it must.
   // `body_number` names the chunks that may belong to the record: from the claim on, and no longer than they do.
   // `key`, `route` and `history` are only for operators. `verify_at` says when the origin is asked next whether a lost attempt
   // took effect, `verifications` how often it has been asked, and `verification` how to ask it.
   `CREATE TABLE records (
-    bucket INTEGER NOT NULL,
+    number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
     state TEXT NOT NULL,
     fingerprint TEXT NOT NULL,
@@ -27,8 +28,7 @@ const FIRST: Step = [
     unknown TEXT NOT NULL,
     lock_ms INTEGER NOT NULL,
     retention_ms INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    route TEXT NOT NULL,
+    unknown_retention_ms INTEGER NOT NULL,
     retry_from INTEGER,
     completed_at INTEGER,
     expires_at INTEGER,
@@ -36,23 +36,23 @@ const FIRST: Step = [
     kept INTEGER,
     verify_at INTEGER,
     verifications INTEGER,
-    verification TEXT,
-    history TEXT,
-    status_text TEXT,
-    headers TEXT,
     body_bytes INTEGER,
     chunks INTEGER,
     body_number INTEGER,
-    body BLOB,
-    PRIMARY KEY (bucket, id)
-  ) WITHOUT ROWID`,
+    key TEXT NOT NULL,
+    route TEXT NOT NULL,
+    status_text TEXT,
+    history TEXT,
+    verification TEXT,
+    headers TEXT,
+    body BLOB
+  )`,
   // Records that wait for an operator's decision or for another attempt. They are few, and this index finds them without reading
   // the others. An attempt that ends failed or unknown writes one more row; other attempts write none.
   `CREATE INDEX records_open ON records (state) WHERE state IN ('failed', 'unknown')`,
   // Records that the origin has to be asked about, by route, longest waiting first. Claims and answers never write to it.
   `CREATE INDEX records_to_ask ON records (route, verify_at) WHERE verify_at IS NOT NULL`,
-  // Bodies in chunks, and the numbers of those that are no longer needed. An integer key, because SQLite reads a row of any other
-  // table whole, however large, each time it compares its key. `head` is the response's headers, with the first chunk.
+  // Bodies in chunks, and the numbers of those that are no longer needed. `head` is the response's headers, with the first chunk.
   `CREATE TABLE chunks (number INTEGER PRIMARY KEY, head TEXT, bytes BLOB NOT NULL)`,
   `CREATE TABLE discarded (body INTEGER PRIMARY KEY)`,
   // Bodies in R2. The index finds those to erase without reading the others.
@@ -82,31 +82,47 @@ export function makeTransitionTables(sql: Sql): void {
   for (const statement of TRANSITION_TABLES) sql.exec(statement);
 }
 
-export function hasTransitionTables(sql: Sql): boolean {
-  return sql.exec("SELECT 1 FROM sqlite_schema WHERE name = 'aliases'").toArray().length > 0;
+/** How far from its home a record may lie at most (record-numbers.ts), once that is more than usual. */
+const REACH_TABLE =
+  "CREATE TABLE IF NOT EXISTS reach (one INTEGER PRIMARY KEY CHECK (one = 1), slots INTEGER NOT NULL)";
+
+export function makeReachTable(sql: Sql): void {
+  sql.exec(REACH_TABLE);
 }
 
-/** What versions before the first release called their table of steps. Its numbers mean other steps than these. */
-const UNRELEASED_STEPS = "migrations";
+/** Which of the tables exist that are made when they are needed. */
+export interface LaterTables {
+  readonly transition: boolean;
+  readonly reach: boolean;
+}
+
+export function laterTables(sql: Sql): LaterTables {
+  const found = sql.exec("SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach')").toArray();
+  const has = (name: string): boolean => found.some((row) => row["name"] === name);
+  return { transition: has("aliases"), reach: has("reach") };
+}
 
 /**
  * Brings the schema up to date; writes nothing if it already is. The caller makes it one transaction. Throws on a database of a
  * version before the first release, because a step of this version could be taken for done there.
  */
 export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
-  sql.exec("CREATE TABLE IF NOT EXISTS schema_steps (step INTEGER PRIMARY KEY)");
-  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM schema_steps").toArray();
+  sql.exec("CREATE TABLE IF NOT EXISTS steps_taken (step INTEGER PRIMARY KEY)");
+  const [row] = sql.exec<{ done: number | null }>("SELECT max(step) AS done FROM steps_taken").toArray();
   const done = row?.done ?? 0;
   if (done >= steps.length) return;
   if (done === 0) refuseUnreleased(sql);
   for (const statement of steps.slice(done).flat()) sql.exec(statement);
-  sql.exec("INSERT INTO schema_steps VALUES (?)", steps.length);
+  sql.exec("INSERT INTO steps_taken VALUES (?)", steps.length);
 }
 
+/** By what versions before the first release called their tables of steps. Their numbers mean other steps than these. */
 function refuseUnreleased(sql: Sql): void {
-  const found = sql.exec("SELECT 1 FROM sqlite_schema WHERE name = ?", UNRELEASED_STEPS).toArray();
-  if (found.length === 0) return;
+  const [found] = sql
+    .exec<{ name: string }>("SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'schema_steps')")
+    .toArray();
+  if (found === undefined) return;
   throw new Error(
-    `this database was written by a development version from before the first release: it has a table "${UNRELEASED_STEPS}". This version cannot read it. Stop the gateway, erase its state (the folder of --state, by default .onceway/state; .wrangler/state under wrangler dev), and start it again.`,
+    `this database was written by a development version from before the first release: it has a table "${found.name}". This version cannot read it. Stop the gateway, erase its state (the folder of --state, by default .onceway/state; .wrangler/state under wrangler dev), and start it again.`,
   );
 }

@@ -11,10 +11,11 @@ import {
   NO_USAGE,
   REPLAY_SECONDS,
   replayUsage,
-  shardsNeeded,
   type Usage,
   usageOf,
 } from "../../../src/cli/plan-cost.ts";
+import { ENOUGH, shardsNeeded } from "../../../src/cli/plan-queue.ts";
+import { CALLS_AT_ONCE } from "../../../src/cli/prices.ts";
 
 const SHARDS = 64;
 const ORIGINS_MS = [100, 300, 2000] as const;
@@ -42,7 +43,7 @@ function cell(usage: Usage): string {
 }
 
 export function assumptionsText(): string {
-  return `Assumed: responses of 512 bytes or less, headers included, where no other size is given; first requests come at random, at the
+  return `Assumed: responses of 16 KiB or less, headers included, where no other size is given; first requests come at random, at the
 rate given, over ${SHARDS} shards
 (or as many as the formula below asks for), and those that overlap in a
 shard share its duration (nothing is billed for an idle object); an exchange lasts as long as the origin takes, and
@@ -63,7 +64,7 @@ export function costTable(): string {
     ...RATES.map((perSecond) =>
       row(`first, shared shards, ${perSecond} a second`, (originMs) => cell(sharedUsage(originMs, perSecond))),
     ),
-    row("first, 100 a second, responses of 4 kB", (originMs) => cell(sharedUsage(originMs, 100, 4000))),
+    row("first, 100 a second, responses of 20 kB", (originMs) => cell(sharedUsage(originMs, 100, 20_000))),
     row("first, one object per key", (originMs) => cell(perKeyUsage(originMs))),
     row("replay", () => cell(replayed)),
     row("first or replay, a Worker and a Redis", () => `${cell(forwarded)} and 2,000,000 commands`),
@@ -74,7 +75,7 @@ export function costTable(): string {
 
 export function shardsTable(): string {
   return [
-    "`shards` ≥ peak first requests per second × seconds until the origin's headers ÷ 6:",
+    `\`shards\` ≥ peak first requests per second × seconds until the origin's headers ÷ ${(CALLS_AT_ONCE * ENOUGH.calls).toFixed(1)}:`,
     "",
     `| peak first requests per second | ${ORIGINS_MS.map((ms) => `origin ${ms} ms`).join(" | ")} |`,
     "| --- | --- | --- | --- |",

@@ -34,7 +34,12 @@ interface Head {
 }
 
 const TIMEOUT_MS = 30_000;
-const POLICY: Policy = { unknown: "retry", lockMs: durationMs(40_000), retentionMs: durationMs(86_400_000) };
+const POLICY: Policy = {
+  unknown: "retry",
+  lockMs: durationMs(40_000),
+  retentionMs: durationMs(86_400_000),
+  unknownRetentionMs: durationMs(86_400_000),
+};
 const NONE: ReadonlySet<string> = new Set();
 
 export default {

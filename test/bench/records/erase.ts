@@ -76,7 +76,7 @@ async function eraseInOne(folder: string, origin: string, count: number, bodyByt
       probeWhile(gateway.url, key, async () => {
         await post(gateway.url, freshKey());
         const left =
-          "SELECT EXISTS (SELECT 1 FROM records WHERE bucket > 0 AND bucket <= ?) OR EXISTS (SELECT 1 FROM discarded) AS n";
+          "SELECT EXISTS (SELECT 1 FROM records WHERE number > 2147483647 AND number < ((? / 1000 + 1) << 31)) OR EXISTS (SELECT 1 FROM discarded) AS n";
         while (ask(file, left, Date.now()) !== 0) await pause(20);
       }),
     );

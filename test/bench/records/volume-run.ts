@@ -19,7 +19,7 @@ export const SHARDS = 64;
 /** Older than the retention of a day and the width of a bucket: expired when it is loaded. */
 export const EXPIRED_AGE_MS = 30 * 3_600_000;
 
-const EXPIRED = "FROM records WHERE bucket > 0 AND bucket <= ?";
+const EXPIRED = "FROM records WHERE number > 2147483647 AND number < ((? / 1000 + 1) << 31)";
 
 const progressSchema = v.object({
   records: v.number(),
@@ -88,12 +88,12 @@ export class VolumeRun {
     this.#save({ isLoaded: true });
   }
 
-  /** The records that have expired and are still there, about: ids are digests, and erased in their order. */
+  /** The records that have expired and are still there, about: they are erased in the order of their slots, which are digests. */
   #left(): number {
     const now = Date.now();
     return this.progress.shards.reduce((sum, { file }) => {
-      const first = ask(file, `SELECT substr(id, 1, 8) AS n ${EXPIRED} ORDER BY bucket, id LIMIT 1`, now);
-      const share = typeof first === "string" ? 1 - Number.parseInt(first, 16) / 2 ** 32 : 0;
+      const first = ask(file, `SELECT number & 2147483647 AS n ${EXPIRED} ORDER BY number LIMIT 1`, now);
+      const share = typeof first === "number" ? 1 - first / 2 ** 31 : 0;
       return sum + share * (this.progress.records / SHARDS);
     }, 0);
   }

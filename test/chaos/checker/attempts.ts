@@ -156,23 +156,30 @@ export function oneEffect(world: World, record: RecordHistory): readonly Violati
   });
 }
 
-/** With `hold`, no attempt starts after the gateway has answered outcome-unknown, as long as the record lives. */
+/**
+ * With `hold`, no attempt starts after the gateway has answered outcome-unknown, as long as the record lives: that is longer than
+ * its retention, unless the attempt has been settled since.
+ */
 export function unknownStays(_world: World, record: RecordHistory): readonly Violation[] {
-  const { unknown: policy, lockMs, retentionMs } = record.policy;
+  const { unknown: policy, lockMs, retentionMs, unknownRetentionMs } = record.policy;
   const [first] = record.exchanges;
-  const unknown = record.exchanges.find(({ ending }) => ending.kind === "answer" && ending.code === "outcome-unknown");
-  if (first === undefined || unknown === undefined || policy !== "hold") return [];
+  if (first === undefined || policy !== "hold") return [];
   // No record of this key is older than its first request.
-  const livesTo = first.sentAt + lockMs + retentionMs;
+  const livesTo = first.sentAt + lockMs + unknownRetentionMs;
   const changed = record.decisions.filter((one) => one.action !== "resolve" && mayHaveChanged(one));
   const changedFrom = Math.min(Infinity, ...changed.map(({ sentAt }) => sentAt));
-  return record.arrivals
-    .filter((arrival) => arrival.at > unknown.endAt && arrival.at < Math.min(livesTo, changedFrom))
-    .map((arrival) => ({
-      rule: "G6 never two by guess",
-      what: `hold: an attempt started after ${unknown.id} was answered outcome-unknown`,
-      evidence: naming(unknown, arrival),
-    }));
+  return record.exchanges
+    .filter(({ ending }) => ending.kind === "answer" && ending.code === "outcome-unknown")
+    .flatMap((unknown) => {
+      const until = Math.min(livesTo, changedFrom, unknown.sentAt + retentionMs);
+      return record.arrivals
+        .filter((arrival) => arrival.at > unknown.endAt && arrival.at < until)
+        .map((arrival) => ({
+          rule: "G6 never two by guess",
+          what: `hold: an attempt started after ${unknown.id} was answered outcome-unknown`,
+          evidence: naming(unknown, arrival),
+        }));
+    });
 }
 
 /** A record belongs to one request: no different request is forwarded under its key. */

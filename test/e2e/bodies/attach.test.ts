@@ -276,7 +276,7 @@ describe("An attached reader never gets", () => {
     expect(complete).toBe(false);
     expect(size).toBeLessThanOrEqual(load.size);
     const later = await scene.read({ path: PATH, key });
-    expect(problemCode(later)).toBe("in-flight");
+    expect(problemCode(later)).toBe("outcome-unknown");
     expect(scene.origin.effects(key)).toBe(1);
   });
 

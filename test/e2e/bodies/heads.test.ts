@@ -20,7 +20,7 @@ const TIMES = { timeout: "700ms", idle_timeout: "20s", lock: "2s" };
 let scene: StreamScene;
 beforeAll(async () => {
   scene = await startStreamScene([
-    { path: "/retry", ...TIMES },
+    { path: "/retry", unknown: "retry", ...TIMES },
     { path: "/hold", unknown: "hold", ...TIMES },
     { path: "/attach", duplicate: "attach", wait: "500ms", ...TIMES },
   ]);

@@ -22,7 +22,7 @@ const LARGE = { max_response_body: "40MiB" };
 const ROUTES = [
   { path: "/reject", ...LARGE },
   { path: "/wait", duplicate: "wait", wait: "20s", ...LARGE },
-  { path: "/brief/retry", ...BRIEF },
+  { path: "/brief/retry", unknown: "retry", ...BRIEF },
   { path: "/brief/hold", unknown: "hold", ...BRIEF },
   { path: "/small", max_response_body: "1MiB" },
 ];

@@ -14,7 +14,7 @@ let gateway: Gateway;
 beforeEach(async () => {
   origin = await startOrigin();
   gateway = await startGateway(origin.url, { shards: 1, timeout: "1s", lock: "2s" }, [
-    { path: "/retry/*" },
+    { path: "/retry/*", unknown: "retry" },
     { path: "/hold/*", unknown: "hold" },
     { path: "/brief/*", timeout: "400ms", lock: "500ms", retention: "1s" },
     { path: "/renewed/*", lock: "4s" },

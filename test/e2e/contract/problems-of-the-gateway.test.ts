@@ -19,7 +19,7 @@ import { openShardDatabase, type ShardDatabase, shardFile } from "../support/sha
 let scene: Scene;
 beforeAll(async () => {
   scene = await startScene({ shards: 1, timeout: "1s", lock: "2s" }, [
-    { path: "/retry/*" },
+    { path: "/retry/*", unknown: "retry" },
     { path: "/hold/*", unknown: "hold" },
   ]);
 });
@@ -121,7 +121,7 @@ describe("store-unavailable", () => {
 });
 
 it("store-unavailable: sends nothing when the shard cannot even be opened", async () => {
-  const gateway = await startGateway(scene.origin.url, { shards: 1 }, [{ path: "/retry/*" }]);
+  const gateway = await startGateway(scene.origin.url, { shards: 1 }, [{ path: "/retry/*", unknown: "retry" }]);
   await clientOf(gateway.url).send({ path: "/retry/before", key: freshKey() });
   const file = shardFile(gateway);
   await gateway.stop();

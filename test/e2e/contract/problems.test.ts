@@ -20,12 +20,12 @@ beforeAll(async () => {
     { path: "/named/*", headers: ["X-Request-Key"] },
     { path: "/wait/*", duplicate: "wait", wait: "300ms" },
     { path: "/hold/*", unknown: "hold", timeout: "300ms", lock: "1s" },
-    { path: "/retry/*", timeout: "300ms", lock: "1s" },
+    { path: "/retry/*", unknown: "retry", timeout: "300ms", lock: "1s" },
     { path: "/idle/hold/*", unknown: "hold", idle_timeout: "300ms" },
     { path: "/small/silent", max_response_body: LIMIT_BYTES, idle_timeout: "300ms" },
     { path: "/small/*", max_request_body: LIMIT_BYTES, max_response_body: LIMIT_BYTES },
     { path: "/down/hold/*", unknown: "hold", origin: mortal.url },
-    { path: "/down/retry/*", origin: mortal.url, timeout: "800ms", lock: "1s" },
+    { path: "/down/retry/*", unknown: "retry", origin: mortal.url, timeout: "800ms", lock: "1s" },
   ]);
 });
 afterAll(async () => {

@@ -15,7 +15,7 @@ let scene: StreamScene;
 let store: StoreFaults;
 beforeAll(async () => {
   scene = await startStreamScene([
-    { path: "/retry", ...TIMES },
+    { path: "/retry", unknown: "retry", ...TIMES },
     { path: "/hold", unknown: "hold", ...TIMES },
   ]);
   // The database does not exist before the first record.

@@ -10,8 +10,8 @@ import { isLong } from "../../support/long.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { clientOf } from "../support/scene.ts";
 
-/** The last commit before `previous_shards`, with today's tables. Its code can run only where the clone has the history. */
-const BEFORE = "1ab6e59";
+/** The code from before `previous_shards`, with today's tables. It can run only where the clone has the history. */
+const BEFORE = "eb18da5";
 const isThere = hasCommit(BEFORE);
 const NEW_KEYS = isLong ? 10_000 : 200;
 const OLDER_KEYS = isLong ? 1_000 : 50;

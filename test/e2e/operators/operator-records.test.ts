@@ -12,7 +12,7 @@ let scene: OperatorScene;
 beforeAll(async () => {
   scene = await startOperatorScene({ shards: 4, timeout: "1s", lock: "2s", scope: ["none"] }, [
     { path: "/hold/*", unknown: "hold" },
-    { path: "/retry/*" },
+    { path: "/retry/*", unknown: "retry" },
     { path: "/other/*", shards: 3 },
     { path: "/large/*", max_response_body: 1000 },
   ]);

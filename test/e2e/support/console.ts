@@ -22,7 +22,7 @@ export function startConsoleScene(
   const timeout = lock === "6s" ? "5s" : "9m";
   return startOperatorScene({ shards: 4, scope: ["none"], timeout, lock, ...settings }, [
     { path: HOLD, unknown: "hold" },
-    { path: "/retry" },
+    { path: "/retry", unknown: "retry" },
   ]);
 }
 

@@ -44,7 +44,7 @@ describe("the alarm of a shard", () => {
     expect(await runDurableObjectAlarm(stub)).toBe(true);
     expect(await stored(stub, held)).toMatchObject({
       state: "unknown",
-      expiresAt: lost.attempt.lockedUntil + policy.retentionMs,
+      expiresAt: lost.attempt.lockedUntil + policy.unknownRetentionMs,
     });
     expect(await stored(stub, retried)).toMatchObject({ state: "failed", retryFrom: lost.attempt.lockedUntil });
     expect(await stored(stub, running)).toMatchObject({ state: "started" });

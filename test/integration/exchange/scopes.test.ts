@@ -22,8 +22,8 @@ const as = (caller: string, tenant = "t"): Readonly<Record<string, string>> => (
 });
 
 /** A statement that code without aliases would make for a claim under the name of the only record's alias. */
-const CLAIM_UNDER_ALIAS = `INSERT INTO records (bucket, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, key, route)
-  SELECT bucket, (SELECT id FROM aliases), state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, key, route FROM records`;
+const CLAIM_UNDER_ALIAS = `INSERT INTO records (id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, key, route)
+  SELECT (SELECT id FROM aliases), state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, key, route FROM records`;
 
 describe.each([
   ["narrowing", NONE, CREDENTIAL],
@@ -285,7 +285,7 @@ it("each older scope costs two rows for each key, and one when it is erased", as
   await shard.send(fresh());
   expect(shard.take()).toMatchObject({ rowsWritten: first.rowsWritten + 2, objectCalls: 1, syncs: first.syncs });
   await shard.within((_ledger, { sql }) => {
-    sql.exec("UPDATE records SET bucket = 1, expires_at = 1");
+    sql.exec("UPDATE records SET number = (1 << 31) | (number & 2147483647), expires_at = 1");
   });
   const held = await shard.within((_ledger, { sql }) => sql.exec("SELECT id FROM records").toArray().length);
   await shard.restart();

@@ -86,6 +86,7 @@ function inStore<T>(run: (store: Store) => T): Promise<T> {
 describe("a key's whole life", () => {
   it.each([
     ["no body", 0, 3],
+    ["a body of 4 kB", 4_000, 3],
     ["a body that fits its record's row", IN_ROW_BYTES - 100, 3],
     ["a body that does not", IN_ROW_BYTES + 1, 5],
     ["a body of 200 kB", 200_000, 5],
@@ -260,7 +261,7 @@ it("erases no body whose discarding was undone", async () => {
 
 it("keeps the chunks of expired records whose erasing fails", async () => {
   await inStore((store) => {
-    store.complete(5000);
+    store.complete(IN_ROW_BYTES + 1);
     store.failErasing();
     expect(() => store.ledger.expired.erase(LATER, 10)).toThrow("the disk fails");
     expect([store.count("records"), store.count("chunks")]).toEqual([1, 1]);

@@ -133,7 +133,7 @@ describe("the operations of", () => {
     expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: true, bytes }, COUNTS.replayLarge]);
     await shard.within((_ledger, { sql }) => {
       // Simulates that a day has passed.
-      sql.exec("UPDATE records SET bucket = 1, expires_at = 1 WHERE chunks > 0");
+      sql.exec("UPDATE records SET number = (1 << 31) | (number & 2147483647), expires_at = 1 WHERE chunks > 0");
     });
     expect((await erased(shard)).rowsWritten).toBe(COUNTS.erasedLarge.rowsWritten);
     expect(await chunksIn(shard)).toEqual([]);
@@ -147,7 +147,7 @@ describe("the operations of", () => {
     expect(await cost(shard, key)).toEqual([{ status: 200, isReplay: true, bytes: MIB }, COUNTS.replayMebibyte]);
     await shard.within((_ledger, { sql }) => {
       // Simulates that a day has passed.
-      sql.exec("UPDATE records SET bucket = 1, expires_at = 1 WHERE chunks > 0");
+      sql.exec("UPDATE records SET number = (1 << 31) | (number & 2147483647), expires_at = 1 WHERE chunks > 0");
     });
     shard.take();
     await shard.alarm();
@@ -165,7 +165,7 @@ describe("the operations of", () => {
     );
     expect(await erased(shard)).toEqual(COUNTS.erased);
     expect(
-      await shard.within((_ledger, { sql }) => sql.exec("SELECT id FROM records WHERE bucket = ?", 0).toArray()),
+      await shard.within((_ledger, { sql }) => sql.exec("SELECT id FROM records WHERE started_at = 0").toArray()),
     ).toEqual([]);
   });
 });

@@ -231,7 +231,7 @@ describe("ledger", () => {
         },
       };
       const ledger = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });
-      for (let second = 0; second < 10_000; second += 1) ledger.expiryBuckets.add(NOW + second * 1000);
+      for (let second = 0; second < 10_000; second += 1) ledger.expiryBuckets.add(NOW / 1000 + second);
       const brief: Started = { ...started(), policy: { ...policy, retentionMs: durationMs(9_999_000) } };
       const id = freshId();
       ledger.save(id, null, completed(brief), { response });

@@ -48,7 +48,12 @@ function storedLocks(ends: readonly number[]): { readonly locks: LockEnds; reado
 }
 
 function started(lockedUntil: EpochMs): Started {
-  const policy = { unknown: "hold", lockMs: durationMs(40_000), retentionMs: durationMs(86_400_000) } as const;
+  const policy = {
+    unknown: "hold",
+    lockMs: durationMs(40_000),
+    retentionMs: durationMs(86_400_000),
+    unknownRetentionMs: durationMs(86_400_000),
+  } as const;
   const attempt = { id: attemptId("attempt"), number: 1, startedAt: NOW, lockedUntil };
   return { state: "started", fingerprint: fingerprint("print"), attempt, policy };
 }

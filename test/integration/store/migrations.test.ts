@@ -15,11 +15,11 @@ function afterLaterCode<T>(run: (reopen: () => Ledger, sql: SqlStorage) => T): P
     const { sql } = storage;
     const before = new Ledger(storage);
     before.save(freshId(), null, started());
-    const steps = sql.exec<{ n: number }>("SELECT max(step) AS n FROM schema_steps").one().n;
+    const steps = sql.exec<{ n: number }>("SELECT max(step) AS n FROM steps_taken").one().n;
     sql.exec("ALTER TABLE records ADD COLUMN later TEXT");
     sql.exec("CREATE TABLE later (id TEXT PRIMARY KEY) WITHOUT ROWID");
     sql.exec("CREATE INDEX later_records ON records (later) WHERE later IS NOT NULL");
-    for (const step of [1, 2, 3]) sql.exec("INSERT INTO schema_steps VALUES (?)", steps + step);
+    for (const step of [1, 2, 3]) sql.exec("INSERT INTO steps_taken VALUES (?)", steps + step);
     return run(() => new Ledger(storage), sql);
   });
 }
@@ -27,7 +27,7 @@ function afterLaterCode<T>(run: (reopen: () => Ledger, sql: SqlStorage) => T): P
 it("keeps, finds and erases records on the schema of a later version, and does not change that schema", async () => {
   await afterLaterCode((reopen, sql) => {
     const schema = (): unknown => sql.exec("SELECT name, sql FROM sqlite_schema ORDER BY name").toArray();
-    const steps = (): unknown => sql.exec("SELECT step FROM schema_steps").toArray();
+    const steps = (): unknown => sql.exec("SELECT step FROM steps_taken").toArray();
     const before = [schema(), steps()];
     const ledger = reopen();
     const id = freshId();
@@ -74,7 +74,7 @@ it.each([0, 1, 2])(
       const id = freshId();
       const claim = started();
       new Ledger(storage).save(id, null, claim);
-      const done = (): number | null => sql.exec<{ n: number }>("SELECT max(step) AS n FROM schema_steps").one().n;
+      const done = (): number | null => sql.exec<{ n: number }>("SELECT max(step) AS n FROM steps_taken").one().n;
       migrate(sql, [...STEPS, ...LATER.slice(0, taken)]);
       expect(done()).toBe(STEPS.length + taken);
       migrate(sql, [...STEPS, ...LATER]);
@@ -89,14 +89,24 @@ it.each([0, 1, 2])(
   },
 );
 
-it("refuses a database of a development version, whose steps were others, and says what to do", () => {
+it.each([
+  ["whose steps were others", "migrations", []],
+  ["whose records had another key", "schema_steps", ["CREATE TABLE records (bucket INTEGER, id TEXT)"]],
+])("refuses a database of a development version %s, and says what to do", (_what, steps, others) => {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   return runInDurableObject(stub, async (_instance, { storage }) => {
     await storage.deleteAll();
-    storage.sql.exec("CREATE TABLE migrations (step INTEGER PRIMARY KEY)");
-    storage.sql.exec("INSERT INTO migrations VALUES (1)");
-    expect(() => new Ledger(storage)).toThrow(/has a table "migrations".*erase its state \(/);
-    const tables = "SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'schema_steps', 'records')";
-    expect(storage.sql.exec(tables).toArray()).toEqual([{ name: "migrations" }]);
+    storage.sql.exec(`CREATE TABLE ${steps} (step INTEGER PRIMARY KEY)`);
+    storage.sql.exec(`INSERT INTO ${steps} VALUES (1)`);
+    for (const other of others) storage.sql.exec(other);
+    const tables = (): unknown =>
+      storage.sql
+        .exec(
+          "SELECT name FROM sqlite_schema WHERE name IN ('migrations', 'schema_steps', 'steps_taken', 'records', 'chunks') ORDER BY name",
+        )
+        .toArray();
+    const before = tables();
+    expect(() => new Ledger(storage)).toThrow(new RegExp(`has a table "${steps}".*erase its state \\(`));
+    expect(tables()).toEqual(before);
   });
 });

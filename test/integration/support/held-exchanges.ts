@@ -66,7 +66,7 @@ export async function withExchanges(
       refused: () => undefined,
     };
     const exec: SqlStorage["exec"] = (query, ...values) => {
-      if (world.isFull && query.startsWith("UPDATE records")) {
+      if (world.isFull && /^UPDATE OR \w+ records/.test(query)) {
         world.refused();
         throw new Error("database or disk is full");
       }
@@ -99,7 +99,7 @@ export async function withExchanges(
       elders: exchanges.elders,
       ledger,
       traffic,
-      run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller?.signal ?? null),
+      run: (head, caller) => exchanges.run(head, bytesBody(new Uint8Array()), caller ?? null),
     });
   });
 }

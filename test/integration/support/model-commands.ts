@@ -6,17 +6,17 @@ import { expect, vi } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { OWN } from "../../../src/core/home.ts";
 import { deadlineOf, step } from "../../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
-import { type AttemptId, durationMs, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
+import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import { type AttemptId, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
 import { judge } from "../../../src/core/verdict.ts";
 import {
   type Ask,
   type Behaviour,
   freshAttempt,
   LISTS,
-  LOCK_MS,
   type ModelShard,
-  RETENTION_MS,
+  policyOf,
+  UNKNOWN_RETENTION_MS,
 } from "./model-shard.ts";
 
 /** The model's state of one record: the record itself, and the content of a replay. */
@@ -33,10 +33,6 @@ type ShardCommand = fc.AsyncCommand<Model, ModelShard>;
 
 const RECORDS = ["one", "two"].map(recordId);
 const NONE: Remembered = { record: null, text: "" };
-
-function policyOf(unknown: Policy["unknown"]): Policy {
-  return { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) };
-}
 
 const now = (): ReturnType<typeof epochMs> => epochMs(Date.now());
 
@@ -99,8 +95,8 @@ async function checkRecords(model: Model, shard: ModelShard): Promise<void> {
     if (stored !== null) deadlines.push(deadlineOf(stored));
   }
   if (deadlines.length === 0) return;
-  // Erasing may be late by an eighth of the retention; an overdue alarm comes as soon as it can.
-  const latest = Math.max(Math.min(...deadlines) + RETENTION_MS / 8, Date.now() + 1);
+  // Erasing may be late by an eighth of the time that a record is kept; an overdue alarm comes as soon as it can.
+  const latest = Math.max(Math.min(...deadlines) + UNKNOWN_RETENTION_MS / 8, Date.now() + 1);
   expect(await shard.alarmAt()).toBeLessThanOrEqual(latest);
 }
 
@@ -262,7 +258,7 @@ const behaviour = fc.constantFrom<Behaviour>(201, 201, 404, 500, 503, 429, 502, 
 const lastBehaviour = behaviour.filter((what) => what !== 503 && what !== 429);
 const passing: fc.Arbitrary<PassThroughRequest> = fc.oneof(
   fc.record({ by: fc.integer({ min: 0, max: 3 }) }),
-  fc.record({ by: fc.integer({ min: 0, max: 2 * RETENTION_MS }) }),
+  fc.record({ by: fc.integer({ min: 0, max: 2 * UNKNOWN_RETENTION_MS }) }),
   fc.record({ toDeadline: fc.integer({ min: -1, max: 1 }) }),
   fc.record({ toRetryFrom: fc.integer({ min: -1, max: 1 }) }),
 );

@@ -10,6 +10,16 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 
 export const LOCK_MS = 40_000;
 export const RETENTION_MS = 200_000;
+export const UNKNOWN_RETENTION_MS = 600_000;
+
+export function policyOf(unknown: Policy["unknown"]): Policy {
+  return {
+    unknown,
+    lockMs: durationMs(LOCK_MS),
+    retentionMs: durationMs(RETENTION_MS),
+    unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
+  };
+}
 
 /** What the origin does with a call. */
 export type Behaviour = 201 | 404 | 500 | 503 | 429 | 502 | 504 | "drops" | "is cut short";
@@ -93,7 +103,7 @@ export class ModelShard {
         lastEventId: null,
       },
       rules: {
-        policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+        policy: policyOf(unknown),
         lists: LISTS,
         duplicate,
         waitMs: 5000,

@@ -7,7 +7,12 @@ import type { StoredResponse } from "../../../src/shard/store/response-rows.ts";
 
 export const HOUR_MS = 3_600_000;
 export const NOW = epochMs(1_800_000_000_000);
-export const policy: Policy = { unknown: "hold", lockMs: durationMs(40_000), retentionMs: durationMs(24 * HOUR_MS) };
+export const policy: Policy = {
+  unknown: "hold",
+  lockMs: durationMs(40_000),
+  retentionMs: durationMs(24 * HOUR_MS),
+  unknownRetentionMs: durationMs(48 * HOUR_MS),
+};
 export const response: StoredResponse = {
   status: 201,
   statusText: "Créé",

@@ -11,6 +11,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 
 export const LOCK_MS = 40_000;
 export const RETENTION_MS = 24 * 3_600_000;
+export const UNKNOWN_RETENTION_MS = 365 * RETENTION_MS;
 
 /** What the test's origin does with a call; it may take its time. */
 export type Origin = (request: Request, number: number) => Response | Promise<Response>;
@@ -132,7 +133,12 @@ export function headOf(changes: HeadChanges = {}, unknown: RouteRules["policy"][
       ...changes.request,
     },
     rules: {
-      policy: { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) },
+      policy: {
+        unknown,
+        lockMs: durationMs(LOCK_MS),
+        retentionMs: durationMs(RETENTION_MS),
+        unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
+      },
       lists: { refused: [503], ambiguous: [504] },
       duplicate: "reject",
       waitMs: 5000,

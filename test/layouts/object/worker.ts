@@ -78,8 +78,8 @@ function watchState(state: DurableObjectState): DurableObjectState {
 function watchSql(storage: DurableObjectStorage): SqlStorage {
   const exec: SqlStorage["exec"] = (query, ...values) => {
     const cursor = storage.sql.exec<never>(query, ...values);
-    if (query.startsWith("INSERT INTO records")) striker?.passWithin("claim-written");
-    if (query.startsWith("UPDATE records")) striker?.passWithin("end-written");
+    if (/^INSERT OR \w+ INTO records/.test(query)) striker?.passWithin("claim-written");
+    if (/^UPDATE OR \w+ records/.test(query)) striker?.passWithin("end-written");
     if (query.startsWith("INSERT INTO seal")) striker?.passWithin("seal-written");
     return cursor;
   };

@@ -215,7 +215,7 @@ export class World {
     }
     if ((url === EXCHANGE_URL || (url === EXCHANGE_2_URL && !isOlder)) && body instanceof Uint8Array) {
       const { head } = decodeMessage<ExchangeHead>(body);
-      const response: unknown = await exchanges.run(head, bytesBody(EMPTY), caller.signal);
+      const response: unknown = await exchanges.run(head, bytesBody(EMPTY), caller);
       if (response instanceof PlainResponse) return response;
     }
     throw new TypeError("this object does not know the URL");

@@ -1,13 +1,14 @@
 // The cost page's figures are what `npm run bench -- cost` prints today.
 
 import { expect, it } from "vitest";
+import { dollarsPerMillion, replayUsage } from "../../../src/cli/plan-cost.ts";
 import { costTable } from "../../bench/cost/tables.ts";
 import { readPage } from "../../support/docs.ts";
 
 it.each([
   ["first requests, 10 a second over 64 shards", "first, shared shards, 10 a second"],
   ["first requests, 1000 a second", "first, shared shards, 1000 a second"],
-  ["first requests, 100 a second, responses of 4 kB", "first, 100 a second, responses of 4 kB"],
+  ["first requests, 100 a second, responses of 20 kB", "first, 100 a second, responses of 20 kB"],
   ["first requests, one object per key", "first, one object per key"],
   ["replays", "replay"],
   ["a Worker that only forwards", "a Worker that only forwards"],
@@ -18,4 +19,9 @@ it.each([
   const totals = [...(row ?? "").matchAll(/\*\*([\d.]+)\*\*/g)].map(([, total = ""]) => total);
   expect(totals).toHaveLength(3);
   expect(readPage("test/bench/README.md").text).toContain(`| ${onPage} | ${totals.join(" | ")} |\n`);
+});
+
+it("a replay, as the page about logs compares it", () => {
+  const dollars = dollarsPerMillion(replayUsage()).total.toFixed(2);
+  expect(readPage("src/traffic/README.md").text).toContain(`more than a replay itself costs (${dollars})`);
 });

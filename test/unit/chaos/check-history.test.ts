@@ -229,6 +229,17 @@ describe("G6 never two by guess", () => {
     const second = came(2, "q3", 5_000);
     expectBad(story(doubt, told409, asked("q3", 4_990, 5_030, told(second)), second), RULE);
   });
+
+  it("finds one that starts because the retention is over, and accepts it after unknown_retention", () => {
+    const told409 = asked("q2", 20_000, 20_010, problem("outcome-unknown"), CALM);
+    const restarted = (at: number): History => {
+      const second = came(2, "q3", at, { attempt: 1 });
+      const last = asked("q9", at + 1_000, at + 1_010, replayed(second), CALM);
+      return story(doubt, told409, asked("q3", at - 10, at + 30, told(second)), second, last);
+    };
+    expectBad(restarted(25_000), RULE);
+    expectGood(restarted(32_000));
+  });
 });
 
 describe("G7 nobody else's answer", () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import { configWarnings } from "../../../src/config/check-file.ts";
-import { configOf, PAYMENTS } from "./support.ts";
+import { describeConfig } from "../../../src/config/describe.ts";
+import { configOf, PAYMENTS, problemOf } from "./support.ts";
 
 const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };
 
@@ -30,5 +31,26 @@ describe("a route that asks the origin with its client's credential", () => {
   it("gets no warning by default, or if the origin is not asked", () => {
     expect(pathsOf(VERIFY)).toEqual([]);
     expect(pathsOf({ unknown: "hold", scope: ["header:x-tenant"] })).toEqual([]);
+  });
+});
+
+describe("a route that fails open", () => {
+  it("gets a warning if it repeats nothing in doubt only by default, and a problem if that is written", () => {
+    expect(pathsOf({ on_store_failure: "open" })).toEqual(["ROUTES[0].on_store_failure"]);
+    expect(pathsOf({ on_store_failure: "open", unknown: "retry" })).toEqual([]);
+    expect(problemOf({ on_store_failure: "open", unknown: "hold" })).toContain(
+      'must not be "open" with unknown = "hold"',
+    );
+  });
+});
+
+describe("what check says of a route", () => {
+  it.each([
+    [{}, "/v1/payments: no second effect: after an unknown outcome, retries get 409 until an operator decides"],
+    [{ unknown: "retry" }, "/v1/payments: a second effect is possible"],
+    [VERIFY, "/v1/payments: no second effect: after an unknown outcome, a retry runs only if the origin"],
+    [{ on_store_failure: "open" }, 'is unprotected (on_store_failure = "open")'],
+  ])("%j", (settings, promise) => {
+    expect(describeConfig(configOf({ ROUTES: [{ ...PAYMENTS, ...settings }] }))).toContain(promise);
   });
 });

@@ -9,7 +9,7 @@ function base(id: string, print: string): Pick<Candidate["record"], "fingerprint
   return {
     fingerprint: fingerprint(print),
     attempt: { id: attemptId(id), number: 1, startedAt: NOW, lockedUntil: NOW },
-    policy: { unknown: "retry", lockMs: durationMs(1), retentionMs: durationMs(1) },
+    policy: { unknown: "retry", lockMs: durationMs(1), retentionMs: durationMs(1), unknownRetentionMs: durationMs(1) },
   };
 }
 

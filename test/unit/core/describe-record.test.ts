@@ -12,7 +12,11 @@ import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/u
 import type { EndReason } from "../../../src/core/verdict.ts";
 
 const LOCK_MS = 40;
-const POLICY = { lockMs: durationMs(LOCK_MS), retentionMs: durationMs(100_000) };
+const POLICY = {
+  lockMs: durationMs(LOCK_MS),
+  retentionMs: durationMs(100_000),
+  unknownRetentionMs: durationMs(400_000),
+};
 
 type Events = readonly (readonly [at: number, event: LifeCycleEvent])[];
 

@@ -4,7 +4,14 @@ import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { attemptId, epochMs } from "../../../src/core/units.ts";
-import { FINGERPRINT, LOCK_MS, OTHER_FINGERPRINT, policyFor, RETENTION_MS } from "../../support/life-cycle-history.ts";
+import {
+  FINGERPRINT,
+  LOCK_MS,
+  OTHER_FINGERPRINT,
+  policyFor,
+  RETENTION_MS,
+  UNKNOWN_RETENTION_MS,
+} from "../../support/life-cycle-history.ts";
 
 const T0 = 1_000_000;
 
@@ -76,18 +83,28 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
     ).toEqual(["start → started", "settled → failed", "in-flight → failed", "start → started"]);
   });
 
-  it("holds after an ambiguous end, until the record expires, counted from the lock's end", () => {
-    const end = LOCK_MS + RETENTION_MS;
-    expect(
-      tell("hold", [0, request("a")], [5, ambiguous], [6, request("b")], [end - 1, request("b")], [end, request("b")]),
-    ).toEqual([
-      "start → started",
-      "settled → unknown",
-      "outcome-unknown → unknown",
-      "outcome-unknown → unknown",
-      "start → started",
-    ]);
-  });
+  it.each(["hold", "verify"] as const)(
+    "%s: doubt outlasts the retention, up to unknown_retention after the lock",
+    (unknown) => {
+      const end = LOCK_MS + UNKNOWN_RETENTION_MS;
+      expect(
+        tell(
+          unknown,
+          [0, request("a")],
+          [5, ambiguous],
+          [LOCK_MS + RETENTION_MS, request("b")],
+          [end - 1, request("b")],
+          [end, request("b")],
+        ),
+      ).toEqual([
+        "start → started",
+        "settled → unknown",
+        "outcome-unknown → unknown",
+        "outcome-unknown → unknown",
+        "start → started",
+      ]);
+    },
+  );
 
   it.each([
     ["retry", "failed", "start → started"],

@@ -7,7 +7,11 @@ import { type TimelineEvent, timelineOf, updateHistory } from "../../../src/core
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../src/core/units.ts";
 
 const LOCK_MS = 40;
-const RETENTION_MS = 1000;
+const TIMES = {
+  lockMs: durationMs(LOCK_MS),
+  retentionMs: durationMs(1000),
+  unknownRetentionMs: durationMs(4000),
+};
 
 /** The timeline after these events, one line each; `at` counts from 0. */
 function tell(
@@ -15,7 +19,7 @@ function tell(
   upTo: number,
   ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]
 ): readonly string[] {
-  const policy = { unknown, lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) };
+  const policy = { unknown, ...TIMES };
   let record: IdempotencyRecord | null = null;
   let history: readonly TimelineEvent[] = [];
   for (const [at, event] of events) {
@@ -150,7 +154,7 @@ describe("the timeline of a record", () => {
 });
 
 describe("an operator's change", () => {
-  const policy = { unknown: "hold", lockMs: durationMs(LOCK_MS), retentionMs: durationMs(RETENTION_MS) } as const;
+  const policy = { unknown: "hold", ...TIMES } as const;
   const changes: readonly LifeCycleEvent[] = [
     { type: "release", ...by },
     { type: "resolve", status: 200, ...by },

@@ -35,7 +35,12 @@ const HOUR_MS = 3_600_000;
 const idOf = (name: string): RecordId => recordId(hash("sha256", name));
 
 function claim(lockedUntil: EpochMs): Started {
-  const policy = { unknown: "hold", lockMs: durationMs(40_000), retentionMs: durationMs(24 * HOUR_MS) } as const;
+  const policy = {
+    unknown: "hold",
+    lockMs: durationMs(40_000),
+    retentionMs: durationMs(24 * HOUR_MS),
+    unknownRetentionMs: durationMs(24 * HOUR_MS),
+  } as const;
   const attempt = { id: attemptId(randomUUID()), number: 1, startedAt: epochMs(lockedUntil - 40_000), lockedUntil };
   return { state: "started", fingerprint: fingerprint(hash("sha256", "print")), attempt, policy };
 }

@@ -47,7 +47,7 @@ function load(
     if (stored === null) throw new Error(`${file} has no response to copy`);
     if (stored.body.kind !== "inline") throw new Error(`the body in ${file} is too large to copy`);
     const own = stored.body;
-    const { route } = ledger.label(recordId(template), entry.expiryBucket);
+    const { route } = ledger.label(recordId(template), entry);
     /** A body that fits no chunk lies in several, as if it had been streamed. */
     const bodyOf = (size: number): StoredBody => {
       if (size <= CHUNK_BYTES) return { kind: "inline", bytes: new Uint8Array(size).fill(1) };

@@ -17,8 +17,8 @@ import {
   type RecordId,
   recordId,
 } from "../../../../src/core/units.ts";
-import { expiryBucketOf } from "../../../../src/shard/store/expiry-buckets.ts";
 import { Ledger } from "../../../../src/shard/store/ledger.ts";
+import { NUMBER } from "../../../../src/shard/store/record-numbers.ts";
 import { headText, IN_ROW_BYTES, type StoredResponse } from "../../../../src/shard/store/response-rows.ts";
 import { grouped, Progress } from "../../../support/progress.ts";
 import { FileStorage } from "./file-storage.ts";
@@ -30,7 +30,7 @@ const { values: options } = parseArgs({
 
 const records = Number(options.records);
 /** Headers and body. */
-const sizes = (options.bytes ?? "300,512,640,1024,2048,4096,8192,200000").split(",").map(Number);
+const sizes = (options.bytes ?? "300,1024,2048,4096,8192,16384,65536,200000").split(",").map(Number);
 /** Larger rows are fewer, so that a file stays below this. */
 const MAX_FILE_BYTES = 4e9;
 
@@ -71,7 +71,12 @@ function recordAt(number: number): Completed {
   const expiresAt = epochMs((BUCKETS[number % BUCKETS.length] ?? 0) - 1);
   const completedAt = epochMs(expiresAt - RETENTION_MS);
   const attempt = { id: attemptId(randomUUID()), number: 1, startedAt: completedAt, lockedUntil: completedAt };
-  const policy = { unknown: "hold", lockMs: durationMs(40_000), retentionMs: RETENTION_MS } as const;
+  const policy = {
+    unknown: "hold",
+    lockMs: durationMs(40_000),
+    retentionMs: RETENTION_MS,
+    unknownRetentionMs: RETENTION_MS,
+  } as const;
   const print = fingerprint(hash("sha256", `print-${number}`));
   return { state: "completed", fingerprint: print, attempt, policy, status: 201, kept: true, completedAt, expiresAt };
 }
@@ -102,8 +107,11 @@ function fill(file: string, count: number, bodyBytes: number, place: Measured["p
         };
         ledger.save(id, null, record, { response, label });
         if (place === "apart") continue;
-        const put = "UPDATE records SET body = ?, body_bytes = ? WHERE bucket = ? AND id = ?";
-        const { rowsWritten } = sql.exec(put, body.buffer, bodyBytes, expiryBucketOf(record), id);
+        const found = ledger.find(id);
+        if (found === null) throw new Error(`${id} is gone`);
+        const { expiryBucket, slot } = found.place;
+        const put = `UPDATE records SET body = ?, body_bytes = ? WHERE number = ${NUMBER} AND id = ?`;
+        const { rowsWritten } = sql.exec(put, body.buffer, bodyBytes, expiryBucket, slot, id);
         if (rowsWritten !== 1) throw new Error(`no row of ${id}`);
       }
     });

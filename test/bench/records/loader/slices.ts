@@ -22,6 +22,7 @@ const { values: options } = parseArgs({
 const SIZES = [
   [100, 1],
   [2_000, 5],
+  [15_000, 20],
   [20_000, 20],
   [200_000, 50],
   [5_000_000, 1000],
@@ -35,7 +36,12 @@ function expired(number: number): Completed {
   const expiresAt = epochMs(1_700_000_000_000);
   const completedAt = epochMs(expiresAt - RETENTION_MS);
   const attempt = { id: attemptId(randomUUID()), number: 1, startedAt: completedAt, lockedUntil: completedAt };
-  const policy = { unknown: "hold", lockMs: durationMs(40_000), retentionMs: RETENTION_MS } as const;
+  const policy = {
+    unknown: "hold",
+    lockMs: durationMs(40_000),
+    retentionMs: RETENTION_MS,
+    unknownRetentionMs: RETENTION_MS,
+  } as const;
   const print = fingerprint(hash("sha256", `print-${number}`));
   return { state: "completed", fingerprint: print, attempt, policy, status: 201, kept: true, completedAt, expiresAt };
 }

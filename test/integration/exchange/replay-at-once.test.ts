@@ -1,0 +1,45 @@
+// A replay of which all has been read with its record is given in the turn of its decision, every other one later. A client that
+// names an event in an answer that has none gets the same replay the longer way, so both can be compared.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
+import { again, headOf, messageOf, ShardBench } from "../support/shard-bench.ts";
+
+const text = fc.string({ unit: fc.constantFrom("a", "Z", "0", "-"), minLength: 1, maxLength: 8 });
+const answers = fc.record({
+  status: fc.constantFrom(200, 201, 204, 304, 404, 500),
+  statusText: fc.oneof(fc.constant(""), text),
+  headers: fc.array(fc.tuple(fc.constantFrom("X-One", "x-two", "Set-Cookie", "Content-Type"), text), { maxLength: 5 }),
+  // Also more than a row holds, and more than is read with it.
+  bytes: fc.constantFrom(0, 1, 300, 600, 17_000),
+  omitHeaders: fc.subarray(["x-one", "set-cookie"]),
+});
+
+async function shown(response: Response): Promise<unknown> {
+  const { status, statusText, headers } = response;
+  return { status, statusText, headers: [...headers], body: [...new Uint8Array(await response.arrayBuffer())] };
+}
+
+it("a replay at once is the same as one that is not, and neither changes the record or calls the origin", async () => {
+  const bench = new ShardBench();
+  const send = async (head: ExchangeHead): Promise<unknown> =>
+    shown(await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body: messageOf(head) }));
+  await fc.assert(
+    fc.asyncProperty(answers, async ({ status, statusText, headers, bytes, omitHeaders }) => {
+      const hasNoBody = status === 204 || status === 304;
+      bench.origin = () =>
+        new Response(hasNoBody ? null : new Uint8Array(bytes).fill(bytes), { status, statusText, headers });
+      const head = headOf({ rules: { omitHeaders } });
+      await send(head);
+      const record = await bench.stored(head.record.id);
+      const calls = bench.calls.length;
+      const later = again(head);
+      const resumed = { ...later, request: { ...later.request, lastEventId: "1" } };
+      expect(await send(again(head))).toEqual(await send(resumed));
+      expect(await bench.stored(head.record.id)).toEqual(record);
+      expect(bench.calls).toHaveLength(calls);
+    }),
+    { numRuns: 60 },
+  );
+});
