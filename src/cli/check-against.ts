@@ -58,11 +58,11 @@ function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgett
   return [...strange.values()].map((scope) => {
     const isNarrower =
       asList(scope) === asList(["none"]) || scope.every((part) => scopeNames(route.scope).includes(part));
-    const wanted = `previous_scope = [${[...route.previousScopes.map(scopeNames), scope].map(asList).join(", ")}]`;
+    const remedy = `previous_scope = [${[...route.previousScopes.map(scopeNames), scope].map(asList).join(", ")}]`;
     const unless = isNarrower ? ", unless the older scope showed one caller's answers to another" : "";
     return {
       path: `${route.name}.previous_scope`,
-      message: `forgets the keys of scope = ${asList(scope)}, which is in force: write ${wanted}${unless}`,
+      message: `forgets the keys of scope = ${asList(scope)}, which is in force: write ${remedy}${unless}`,
       isCertain: !isNarrower,
     };
   });
@@ -76,10 +76,8 @@ function asProblem({ path, message }: ConfigProblem): ConfigProblem {
   return { path, message };
 }
 
-function enteredAgain(
-  { name, layouts: { own, elders } }: Route,
-  running: readonly RunningLayout[],
-): readonly ConfigProblem[] {
+function enteredAgain({ name, layouts }: Route, running: readonly RunningLayout[]): readonly ConfigProblem[] {
+  const { own } = layouts;
   const title = layoutTitle(own);
   const itself = running.find(({ layout }) => layout === title);
   const followers = running.filter(({ elders }) => elders.includes(title)).map(({ layout }) => layout);
@@ -91,7 +89,7 @@ function enteredAgain(
   if (next === undefined) return [];
   const message =
     `enters layout ${title} again, which was left for ${next}, and objects that were left take no new keys: ` +
-    adviseAfresh(own, usedIn(elders, running));
+    adviseAfresh(own, usedIn(layouts.elders, running));
   return [{ path: `${name}.shards`, message }];
 }
 
@@ -151,13 +149,13 @@ function forgetting(
 /** What the route should list, oldest first: what it lists, and what must not be forgotten. */
 function wanted(route: Route, running: readonly RunningLayout[], inherited: InheritedRoutes): string {
   const { own, elders } = route.layouts;
-  const before = inherited.of(route).map(routeText);
+  const before = new Set(inherited.of(route).map(routeText));
   const listed = new Set(elders.map(layoutTitle));
   const [inForce, older] = [running.filter(({ left }) => left === null), running.filter(({ left }) => left !== null)];
   const known = [...older, ...inForce].filter(
     ({ layout, left, routes, mayGo }) =>
       (layout !== layoutTitle(own) || left !== null) &&
-      (listed.has(layout) || (!mayGo && routes.some((one) => before.includes(one)))),
+      (listed.has(layout) || (!mayGo && routes.some((one) => before.has(one)))),
   );
   const others = elders.filter((elder) => !known.some(({ layout }) => layout === layoutTitle(elder)));
   return writePreviousShards([...known, ...others], own);

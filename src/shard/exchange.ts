@@ -19,8 +19,7 @@ import { type EventOffsets, START } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import { type Action, decide, type Duplicate, notKept, refuse, TAKE_BODY, waitFor } from "./decide.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import type { AskElder } from "./elder-questions.ts";
-import { type Elders, type Words, wordsIn } from "./elders.ts";
+import { type ElderPorts, type Elders, type Words, wordsIn } from "./elders.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
@@ -42,7 +41,7 @@ export interface ExchangePorts {
   readonly heartbeat: Heartbeat;
   readonly timers: Timers;
   readonly reporter: ExchangeReporter;
-  readonly askElder: AskElder;
+  readonly askElder: ElderPorts["askElder"];
 }
 
 /** What all exchanges of a shard share. */
@@ -250,7 +249,6 @@ export class Exchange {
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
     bookkeep("counting an attempt", () => reporter.traffic.attempt(route, record.attempt.number));
-    const label = { key, route };
     const attempt = new Attempt(head, record, {
       reopen: (patience) => this.#reopen(record, patience),
       bodies: ledger.bodies,
@@ -260,7 +258,7 @@ export class Exchange {
       timers,
       offsets,
       step: (event, attachments) =>
-        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
+        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label: { key, route } }),
       begun: () => inFlight.waiters.wakeFollowers(),
       settled: (answerFor) => attempts.settled(recordId, inFlight, answerFor),
     });
@@ -296,14 +294,13 @@ export class Exchange {
   #renewLock(attempt: Attempt, { policy }: Started): () => void {
     const id = this.#id;
     const { heartbeat, steps } = this.#shared;
-    const renewal = { type: "renew", attemptId: attempt.id } as const;
     const stops: (() => void)[] = [];
     bookkeep("beginning a heartbeat", () => {
-      const stop = heartbeat.begin(policy.lockMs / 2, () => {
+      const renew = (): void => {
         // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
-        if (!attempt.hasEnded) steps.take(id, renewal, policy, epochMs(Date.now()));
-      });
-      stops.push(stop);
+        if (!attempt.hasEnded) steps.take(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
+      };
+      stops.push(heartbeat.begin(policy.lockMs / 2, renew));
     });
     return () => stops.forEach((stop) => stop());
   }

@@ -12,6 +12,9 @@ import { makeTransitionTables, type Sql } from "./schema.ts";
 const TRIGGER =
   "CREATE TRIGGER IF NOT EXISTS aliased BEFORE INSERT ON records WHEN EXISTS (SELECT 1 FROM aliases WHERE id = NEW.id) BEGIN SELECT RAISE(ABORT, 'aliased'); END";
 
+/** Finds the names of a record that is erased. A change of the layout alone does not need it. */
+const INDEX = "CREATE INDEX IF NOT EXISTS aliases_by_target ON aliases (target)";
+
 /** The most records that one look-up returns. */
 export const MAX_TARGETS = 8;
 
@@ -55,6 +58,7 @@ export class Aliases {
   add(names: readonly RecordId[], target: RecordId, fingerprint: Fingerprint): void {
     if (!this.#isReady) {
       makeTransitionTables(this.#sql);
+      this.#sql.exec(INDEX);
       this.#sql.exec(TRIGGER);
     }
     for (const name of names) {

@@ -6,6 +6,7 @@ import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
 import { IS_FINISHED, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
+import { FIRST_CHUNKS } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
 
 /** How fast slices grow again when records are small. */
@@ -17,8 +18,9 @@ interface ErasableRow extends PlaceRow {
   /** The body in chunks, if it has one. */
   readonly body: number | null;
   readonly chunks: number;
-  /** Of the response, in the row or in chunks. */
+  /** Of the response's body and of its headers, in the row or in chunks. */
   readonly bytes: number;
+  readonly head_bytes: number;
   /** 1: the body is in R2. */
   readonly remote: number;
 }
@@ -52,7 +54,7 @@ export class ExpiredRecords {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) + ifnull(octet_length(headers), 0) AS bytes, ifnull(kept = 1 AND body IS NULL AND chunks = 0, 0) AS remote FROM records WHERE ${IS_FINISHED} AND number < ${numberAfter("?")} ORDER BY number LIMIT ?`,
+        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept = 1 AND body IS NULL AND chunks = 0, 0) AS remote FROM records ${FIRST_CHUNKS} WHERE ${IS_FINISHED} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
         lastExpired(now),
         most,
       )
@@ -98,7 +100,7 @@ function countInSlice(rows: readonly ErasableRow[]): number {
   let count = 0;
   for (const row of rows) {
     if (slice.isSpent) break;
-    slice.take(1 + (fitsSlice(row) ? row.chunks : 0), fitsSlice(row) ? row.bytes : 0);
+    slice.take(1 + (fitsSlice(row) ? row.chunks : 0), row.head_bytes + (fitsSlice(row) ? row.bytes : 0));
     count += 1;
   }
   return count;

@@ -31,13 +31,13 @@ interface Bench {
   readonly waits: Promise<unknown>[];
 }
 
-function place(layout = "3"): LaidPlace {
+function aPlace(layout = "3"): LaidPlace {
   return { name: crypto.randomUUID(), jurisdiction: null, locationHint: null, layout };
 }
 
 function bench(): Bench {
-  const totals = place();
-  const places = [place(), place(), place()] as const;
+  const totals = aPlace();
+  const places = [aPlace(), aPlace(), aPlace()] as const;
   const waits: Promise<unknown>[] = [];
   const reader = new TrafficReader({
     namespace: env.KEY_SHARD,
@@ -130,7 +130,7 @@ describe("the counters of all shards", () => {
   });
 
   it("only rise while deployments of two layouts answer the scrapes in turn", async () => {
-    const [older, newer] = [place("64"), place("128")];
+    const [older, newer] = [aPlace("64"), aPlace("128")];
     const { totals } = bench();
     const reader = (shards: readonly [LaidPlace, ...LaidPlace[]]): Pick<Bench, "reader"> => ({
       reader: new TrafficReader({

@@ -4,19 +4,19 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { epochMs } from "../../../src/core/units.ts";
 import { MAX_TARGETS } from "../../../src/shard/store/aliases.ts";
-import { Ledger, type LedgerStorage } from "../../../src/shard/store/ledger.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 
 /** A ledger whose writes of records fail while `fails` says so. */
-function failingLedger({ sql, transactionSync }: LedgerStorage, fails: () => boolean): Ledger {
+function failingLedger(storage: DurableObjectStorage, fails: () => boolean): Ledger {
   return new Ledger({
     sql: {
       exec: (query, ...values) => {
         if (fails() && query.includes("INTO records")) throw new Error("database or disk is full: SQLITE_FULL");
-        return sql.exec(query, ...values);
+        return storage.sql.exec(query, ...values);
       },
     },
-    transactionSync,
+    transactionSync: (run) => storage.transactionSync(run),
   });
 }
 
@@ -28,10 +28,7 @@ function within(run: (storage: DurableObjectStorage) => void): Promise<void> {
 it("after the first claim with an alias has failed, every later look-up and write works", () =>
   within((storage) => {
     let fails = false;
-    const ledger = failingLedger(
-      { sql: storage.sql, transactionSync: (run) => storage.transactionSync(run) },
-      () => fails,
-    );
+    const ledger = failingLedger(storage, () => fails);
     const [other, id, alias] = [freshId(), freshId(), freshId()];
     ledger.save(other, null, completed(started()), { response });
     fails = true;

@@ -2,7 +2,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
-import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
+import { CHUNK_BYTES, ERASE_BYTES } from "../../../src/shard/store/bodies.ts";
 import { expiryBucketOf } from "../../../src/shard/store/expiry-buckets.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import type { Sql } from "../../../src/shard/store/schema.ts";
@@ -281,6 +281,22 @@ describe("ledger", () => {
       expect(ledger.inFlight().map(({ id }) => id)).toEqual([one]);
     });
   });
+
+  it("erases about a mebibyte in a slice, also where the headers are what is large", () =>
+    inLedger((ledger, sql) => {
+      const headers = [["x-large", "h".repeat(60_000)]] as const;
+      for (let more = 0; more < 60; more += 1) {
+        ledger.save(freshId(), null, completed(started()), { response: { ...response, headers } });
+      }
+      const slices: number[] = [];
+      const late = epochMs(NOW + 1000 * HOUR_MS);
+      for (let erased = ledger.expired.erase(late, 100); erased > 0; erased = ledger.expired.erase(late, 100)) {
+        slices.push(erased);
+      }
+      expect(Math.max(...slices) * 60_000).toBeLessThan(2 * ERASE_BYTES);
+      expect(slices.reduce((sum, erased) => sum + erased, 0)).toBe(60);
+      expect(chunksIn(sql)).toBe(0);
+    }));
 
   it("erases in slices, oldest expiry buckets first, and never before a record has expired", async () => {
     await inLedger((ledger) => {

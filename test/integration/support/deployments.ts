@@ -123,11 +123,12 @@ export class Deployments {
     const queries: string[] = [];
     // On the prototype: the `sql` that an object got at its start may be another one than what a test gets.
     const prototype = await this.within(count, key, (_ledger, { sql }): SqlStorage => Object.getPrototypeOf(sql));
-    const { exec } = prototype;
+    const exec: unknown = Reflect.get(prototype, "exec");
+    if (typeof exec !== "function") throw new TypeError("no exec");
     const spy = vi.spyOn(prototype, "exec").mockImplementation(function watched(this: SqlStorage, query, ...values) {
       queries.push(query);
       if (refuse(query)) throw new Error("database or disk is full: SQLITE_FULL");
-      return exec.call(this, query, ...values);
+      return Reflect.apply(exec, this, [query, ...values]);
     });
     await run();
     spy.mockRestore();
