@@ -1,9 +1,11 @@
-// Compares a configuration with the layouts of the gateway that runs: a configuration that forgets where records are, or that enters
+// Compares a configuration with the gateway that runs: one that forgets where records are or what they are called, or that enters
 // objects that were left, is refused before it is deployed. Pure.
 
 import { layoutTitle } from "../config/layout.ts";
-import { afresh, writePreviousShards } from "../config/layout-checks.ts";
+import { adviseAfresh, type NamedLayout, writePreviousShards } from "../config/layout-checks.ts";
 import type { ConfigProblem, Route } from "../config/resolved.ts";
+import { scopeNames } from "../config/scope-part.ts";
+import { InheritedRoutes, routeText, type RunningRoute } from "./inherited-routes.ts";
 import type { LayoutState } from "./operator-client.ts";
 
 export interface Comparison {
@@ -16,21 +18,68 @@ type RunningLayout = Pick<
   "layout" | "shards" | "jurisdiction" | "left" | "next" | "elders" | "routes" | "objects" | "mayGo" | "reason"
 >;
 
-/** `running`: as the operator API gives them. */
-export function compareLayouts(routes: readonly Route[], running: readonly RunningLayout[]): Comparison {
+/** `running`: as the operator API gives them. `published`: the routes, in order. */
+export function compareLayouts(
+  routes: readonly Route[],
+  running: readonly RunningLayout[],
+  published: readonly RunningRoute[],
+): Comparison {
+  const inherited = new InheritedRoutes(routes, published);
   const entered = routes.flatMap((route) => [...enteredAgain(route, running), ...leftOut(route, running)]);
-  const forgotten = running.filter(({ mayGo }) => !mayGo).flatMap((layout) => forgetting(layout, routes, running));
+  const forgotten = running
+    .filter(({ mayGo }) => !mayGo)
+    .flatMap((layout) => forgetting(layout, routes, running, inherited));
+  const renamed = routes.flatMap((route) => otherScopes(route, inherited));
+  const found = [...forgotten, ...renamed];
   return {
-    problems: [...entered, ...forgotten.filter(({ isCountable }) => isCountable)].map(asProblem),
-    warnings: forgotten.filter(({ isCountable }) => !isCountable).map(asProblem),
+    problems: [...entered, ...found.filter(({ isCertain }) => isCertain)].map(asProblem),
+    warnings: [...found.filter(({ isCertain }) => !isCertain), ...unprotected(inherited)].map(asProblem),
   };
+}
+
+/** Of a route whose layout others share, nothing else says that its keys are forgotten. */
+function unprotected(inherited: InheritedRoutes): readonly ConfigProblem[] {
+  return inherited.left.map((route) => ({
+    path: "ROUTES",
+    message: `leaves ${routeText(route)} without protection: a retry of a request of before acts again`,
+  }));
+}
+
+/** Another scope gives records other names. A narrower one may be meant to forget: see `previous_scope`. */
+function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const known = [...route.previousScopes, route.scope].map(scopeNames);
+  const texts = new Set(known.map(asList));
+  const strange = new Map(
+    inherited
+      .of(route)
+      .filter(({ scope }) => !texts.has(asList(scope)))
+      .map(({ scope }) => [asList(scope), scope]),
+  );
+  return [...strange.values()].map((scope) => {
+    const isNarrower =
+      asList(scope) === asList(["none"]) || scope.every((part) => scopeNames(route.scope).includes(part));
+    const wanted = `previous_scope = [${[...route.previousScopes.map(scopeNames), scope].map(asList).join(", ")}]`;
+    const unless = isNarrower ? ", unless the older scope showed one caller's answers to another" : "";
+    return {
+      path: `${route.name}.previous_scope`,
+      message: `forgets the keys of scope = ${asList(scope)}, which is in force: write ${wanted}${unless}`,
+      isCertain: !isNarrower,
+    };
+  });
+}
+
+function asList(names: readonly string[]): string {
+  return `[${names.map((name) => JSON.stringify(name)).join(", ")}]`;
 }
 
 function asProblem({ path, message }: ConfigProblem): ConfigProblem {
   return { path, message };
 }
 
-function enteredAgain({ name, layouts: { own } }: Route, running: readonly RunningLayout[]): readonly ConfigProblem[] {
+function enteredAgain(
+  { name, layouts: { own, elders } }: Route,
+  running: readonly RunningLayout[],
+): readonly ConfigProblem[] {
   const title = layoutTitle(own);
   const itself = running.find(({ layout }) => layout === title);
   const followers = running.filter(({ elders }) => elders.includes(title)).map(({ layout }) => layout);
@@ -42,8 +91,16 @@ function enteredAgain({ name, layouts: { own } }: Route, running: readonly Runni
   if (next === undefined) return [];
   const message =
     `enters layout ${title} again, which was left for ${next}, and objects that were left take no new keys: ` +
-    `write shards = ${JSON.stringify(afresh(own))} for as many objects with other names`;
+    adviseAfresh(own, usedIn(elders, running));
   return [{ path: `${name}.shards`, message }];
+}
+
+/** All layouts whose names may be taken; of those that only objects know, the titles. */
+function usedIn(elders: Route["layouts"]["elders"], running: readonly RunningLayout[]): readonly NamedLayout[] {
+  const known = running.flatMap((layout) =>
+    [...layout.next, ...layout.elders].map((shards) => ({ shards, jurisdiction: null })),
+  );
+  return [...elders, ...running, ...known];
 }
 
 /** Objects of an older layout may have sent their keys on to a layout that the route does not list. */
@@ -60,8 +117,11 @@ function leftOut(route: Route, running: readonly RunningLayout[]): readonly Conf
 }
 
 interface Forgetting extends ConfigProblem {
-  /** Whether the gateway can say when a layout is empty. One that has an object for each key may be, so that is a warning. */
-  readonly isCountable: boolean;
+  /**
+   * Otherwise it is a warning: a layout with an object for each key may be empty, because nobody can count it, and a narrower scope
+   * may be meant to forget.
+   */
+  readonly isCertain: boolean;
 }
 
 /** A layout that may still hold records has to be listed by each route that used it, or by any if none of them is there. */
@@ -69,32 +129,35 @@ function forgetting(
   one: RunningLayout,
   routes: readonly Route[],
   running: readonly RunningLayout[],
+  inherited: InheritedRoutes,
 ): readonly Forgetting[] {
   const lists = (route: Route): boolean => titlesOf(route).includes(one.layout);
-  const users = routes.filter(({ methods, path }) => one.routes.includes(`${methods.join(" ")} ${path}`));
+  const users = routes.filter((route) => inherited.of(route).some((other) => one.routes.includes(routeText(other))));
   const state = one.left === null ? "which is in force" : `which may still hold records (${one.reason})`;
-  const isCountable = one.left === null || one.objects !== null;
+  const isCertain = one.left === null || one.objects !== null;
   if (users.length === 0 && !routes.some(lists)) {
     const used = one.routes.join(", ");
     const message = `forget layout ${one.layout}, ${state}: write previous_shards in the routes that replace ${used}`;
-    return [{ path: "ROUTES", message, isCountable }];
+    return [{ path: "ROUTES", message, isCertain }];
   }
   return users
     .filter((route) => !lists(route))
     .map((route) => {
-      const message = `forgets layout ${one.layout}, ${state}: write previous_shards = ${wanted(route, running)}`;
-      return { path: `${route.name}.previous_shards`, message, isCountable };
+      const message = `forgets layout ${one.layout}, ${state}: write previous_shards = ${wanted(route, running, inherited)}`;
+      return { path: `${route.name}.previous_shards`, message, isCertain };
     });
 }
 
 /** What the route should list, oldest first: what it lists, and what must not be forgotten. */
-function wanted({ methods, path, layouts: { own, elders } }: Route, running: readonly RunningLayout[]): string {
-  const route = `${methods.join(" ")} ${path}`;
+function wanted(route: Route, running: readonly RunningLayout[], inherited: InheritedRoutes): string {
+  const { own, elders } = route.layouts;
+  const before = inherited.of(route).map(routeText);
   const listed = new Set(elders.map(layoutTitle));
   const [inForce, older] = [running.filter(({ left }) => left === null), running.filter(({ left }) => left !== null)];
   const known = [...older, ...inForce].filter(
     ({ layout, left, routes, mayGo }) =>
-      (layout !== layoutTitle(own) || left !== null) && (listed.has(layout) || (!mayGo && routes.includes(route))),
+      (layout !== layoutTitle(own) || left !== null) &&
+      (listed.has(layout) || (!mayGo && routes.some((one) => before.includes(one)))),
   );
   const others = elders.filter((elder) => !known.some(({ layout }) => layout === layoutTitle(elder)));
   return writePreviousShards([...known, ...others], own);

@@ -65,11 +65,11 @@ async function compare(
   { env = null, tokenFile }: Pick<CheckOptions, "tokenFile"> & { readonly env?: string | null },
 ): Promise<readonly CheckedEnvironment[]> {
   const client = connect({ url, ...(tokenFile === undefined ? {} : { tokenFile }) });
-  const running = await client.layouts();
+  const { layouts, routes } = await client.layouts();
   return checked.map((environment) => {
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
-    const { problems, warnings } = compareLayouts(config.routes, running);
+    const { problems, warnings } = compareLayouts(config.routes, layouts, routes);
     const placed = ({ path, message }: ConfigProblem): ConfigProblem => ({
       path: `${name === null ? "" : `env.${name}.`}${path}`,
       message,

@@ -83,7 +83,7 @@ async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions
 type Answered = readonly [readonly LayoutState[], object];
 
 async function showAll(client: OperatorClient): Promise<Answered> {
-  const all = await client.layouts();
+  const { layouts: all } = await client.layouts();
   return [all, { layouts: all }];
 }
 

@@ -16,6 +16,7 @@ export type RecordDetail = v.InferOutput<typeof recordSchema>;
 export type TimelineEvent = RecordDetail["timeline"][number];
 export type RecentExchanges = v.InferOutput<typeof recentSchema>;
 export type Exchange = RecentExchanges["exchanges"][number];
+export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 
@@ -64,7 +65,7 @@ export interface OperatorClient {
   preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
-  layouts(): Promise<readonly LayoutState[]>;
+  layouts(): Promise<LayoutList>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
   /** Ends every session of the console. */
@@ -127,7 +128,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     resolve: (id, reason, response) =>
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
-    layouts: async () => (await read(layoutsSchema, "/layouts")).layouts,
+    layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>

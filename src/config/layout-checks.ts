@@ -2,7 +2,7 @@
 // one newer layout and never opens again (src/shard/README.md), so all routes that share a layout have to leave it together,
 // and no route enters it again.
 
-import { type Layout, layoutName, type Layouts } from "./layout.ts";
+import { type Layout, layoutName, type Layouts, shardCount } from "./layout.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import { type ScopePart, scopePartName } from "./scope-part.ts";
 
@@ -28,7 +28,7 @@ export function previousShardsProblem(
   if (!names.includes(layoutName(own))) return null;
   return (
     `lists ${asWritten(own, own)}, which is in force, and objects that were left take no new keys: ` +
-    `write shards = "${afresh(own)}" for as many objects with other names`
+    adviseAfresh(own, elders)
   );
 }
 
@@ -93,7 +93,7 @@ export function previousScopeProblem(
 }
 
 /** A layout as a configuration or the operator API names it. */
-interface NamedLayout {
+export interface NamedLayout {
   readonly shards: number | string;
   readonly jurisdiction: string | null;
 }
@@ -116,7 +116,25 @@ function quoted({ shards, jurisdiction }: Layout): string {
   return `shards = ${JSON.stringify(shards)}${jurisdiction === null ? "" : ` in "${jurisdiction}"`}`;
 }
 
-/** Another name for as many objects. */
-export function afresh({ shards }: Layout): string {
-  return shards === "per-key" ? "64" : `${shards}b`;
+/** For an object for each key, which has no other name. */
+const DEFAULT_COUNT = 64;
+
+/** Each gives as many objects other names. */
+const LETTERS = "bcdefghijklmnopqrstuvwxyz";
+
+/** A value of `shards` for a layout that was left: as many objects, with names that none of `used` has had. */
+export function afresh({ shards }: Layout, used: readonly NamedLayout[]): number | string {
+  const count = shardCount(shards) ?? DEFAULT_COUNT;
+  const taken = new Set([shards, ...used.map((one) => one.shards)].map(String));
+  return (
+    [count, ...Array.from(LETTERS, (letter) => `${count}${letter}`)].find((name) => !taken.has(String(name))) ?? count
+  );
+}
+
+/** The same as advice. */
+export function adviseAfresh(own: Layout, used: readonly NamedLayout[]): string {
+  const value = JSON.stringify(afresh(own, used));
+  return own.shards === "per-key"
+    ? `write shards = ${value}, because an object for each key has no other name`
+    : `write shards = ${value} for as many objects with other names`;
 }

@@ -60,6 +60,11 @@ export function parseScope(entries: readonly (ScopePart | null)[]): Parsed<reado
   return twice === null ? { ok: true, value: parts } : refuse(`"${twice}" is listed twice: write it once`);
 }
 
+/** The names of a scope's parts, as the configuration writes them. */
+export function scopeNames(scope: readonly ScopePart[]): readonly string[] {
+  return scope.length === 0 ? ["none"] : scope.map(scopePartName);
+}
+
 /** A part of a scope as the configuration writes it: `header:authorization`. */
 export function scopePartName(part: ScopePart): string {
   return "name" in part ? `${part.kind}:${part.name}` : part.kind;

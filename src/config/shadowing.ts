@@ -44,6 +44,33 @@ export function coversPattern(wide: PathPattern, narrow: PathPattern): boolean {
   return same || wide.segments.every((segment, index) => coversSegment(segment, narrow.segments[index]));
 }
 
+/** Whether some path may match both patterns; `false` only where that is certain. */
+export function mayOverlap(one: PathPattern, other: PathPattern): boolean {
+  const shared = Math.min(one.segments.length, other.segments.length);
+  for (let at = 0; at < shared; at += 1) {
+    const [segment, rival] = [one.segments[at], other.segments[at]];
+    // An expression that may match a slash shifts the segments after it.
+    if (reaches(segment) || reaches(rival)) return true;
+    if (!mayBeSame(segment, rival)) return false;
+  }
+  // `/a/*` matches `/a` too.
+  return (
+    one.segments.length === other.segments.length || (one.segments.length < other.segments.length ? one : other).tail
+  );
+}
+
+function reaches(segment: Segment | undefined): boolean {
+  return segment?.kind === "expression" && !segment.plain;
+}
+
+function mayBeSame(one: Segment | undefined, other: Segment | undefined): boolean {
+  if (one === undefined || other === undefined) return true;
+  if (one.kind === "literal" && other.kind === "literal") return one.text === other.text;
+  const [literal, rest] = one.kind === "literal" ? [one, other] : [other, one];
+  if (literal.kind !== "literal" || rest.kind !== "expression") return true;
+  return new RegExp(`^(?:${rest.source})$`).test(literal.text);
+}
+
 function coversSegment(wide: Segment, narrow: Segment | undefined): boolean {
   // An expression that may match a slash shifts the segments after it: then only the same pattern is certain.
   if (narrow === undefined || (narrow.kind === "expression" && !narrow.plain)) return false;

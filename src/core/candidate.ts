@@ -20,6 +20,10 @@ export function chooseCandidate(
   now: EpochMs,
 ): Candidate | null {
   const same = candidates.filter(({ record }) => record.fingerprint === fingerprint);
-  const mayNotStart = same.find(({ record }) => record.state !== "failed" || record.retryFrom > now);
-  return mayNotStart ?? same[0] ?? candidates[0] ?? null;
+  return same.find(({ record }) => !mayStart(record, now)) ?? same[0] ?? candidates[0] ?? null;
+}
+
+/** Whether another attempt of the record may start now. */
+export function mayStart(record: IdempotencyRecord, now: EpochMs): boolean {
+  return record.state === "failed" && record.retryFrom <= now;
 }

@@ -11,6 +11,8 @@ export interface Elder {
   readonly isAbsent: boolean;
   /** Whether the request says which names its record would have there. */
   readonly isNamed: boolean;
+  /** Whether the request has only come from there, while it was open. It is an elder if another one is sealed for it. */
+  readonly isVisited: boolean;
 }
 
 export interface HomeFacts {
@@ -37,12 +39,14 @@ export const OWN: Home = { kind: "own" };
 
 export function homeOf({ layout, seal, elders }: HomeFacts): Home {
   if (seal !== null) return { kind: "moved", to: seal };
-  const heard = new Set([layout, ...elders.map((elder) => elder.layout)]);
-  for (const { next } of elders) {
+  const successors = new Set(elders.map(({ next }) => next));
+  const counted = elders.filter(({ isVisited, next, layout: at }) => !isVisited || next !== null || successors.has(at));
+  const heard = new Set([layout, ...counted.map((elder) => elder.layout)]);
+  for (const { next } of counted) {
     // The first layout that sealed an elder owns its keys. If it is none of those heard here, nothing begins here.
     if (next !== null && !heard.has(next)) return { kind: "moved", to: next };
   }
-  const unheard = elders.find(({ isAbsent, next }) => !isAbsent || next === null);
+  const unheard = counted.find(({ isAbsent, next }) => !isAbsent || next === null);
   if (unheard === undefined) return OWN;
   return unheard.isNamed ? { kind: "ask", elder: unheard.layout } : { kind: "unnamed" };
 }

@@ -9,6 +9,8 @@ import { ECHO_HEADER, MOVED_HEADER } from "./headers.ts";
 export interface NamedElder {
   readonly layout: Layout;
   readonly recordIds: readonly RecordId[];
+  /** The request comes from its object, which is open and keeps no record of the key. It is no elder unless another one says so. */
+  readonly isVisited?: true;
 }
 
 /**
@@ -31,7 +33,9 @@ export type Hop =
   /** Come again, with the record's names in these layouts. */
   | { readonly kind: "again"; readonly elders: readonly Layout[]; readonly absent: readonly AbsentWord[] }
   /** An elder did not answer. Nothing was sent to the origin. */
-  | { readonly kind: "unreachable" };
+  | { readonly kind: "unreachable" }
+  /** An elder answered that it follows this layout itself. Nothing was sent to the origin. */
+  | { readonly kind: "contradiction" };
 
 /** What an object asks its elder. The elder first seals itself for the layout `next`. */
 export interface ElderQuestion {
@@ -48,6 +52,18 @@ export interface ElderAnswer {
   readonly elders: readonly Layout[];
   /** The hashes of all keys that it still holds; `null`: they are many. */
   readonly held: readonly string[] | null;
+}
+
+/** The elder is not sealed for the layout that asks, because it follows that layout itself. */
+export class Contradiction extends Error {}
+
+/** What an elder sends: its answer, or why it gives none. */
+export type ElderReply = ElderAnswer | { readonly contradiction: string };
+
+/** Throws a `Contradiction` if the elder gave no answer. */
+export function answerIn(reply: ElderReply): ElderAnswer {
+  if ("contradiction" in reply) throw new Contradiction(reply.contradiction);
+  return reply;
 }
 
 /** The answer to a request for the home of a key, if that is the object that was asked. */

@@ -14,8 +14,11 @@ import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 
-/** Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write. */
-export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | null>;
+/**
+ * Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write; `homeless` when
+ * every shard answers and none keeps the key, because deployments contradict each other.
+ */
+export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "homeless" | null>;
 
 /** The ways out of the Worker. */
 export interface Ports {
@@ -65,6 +68,8 @@ async function answer(
   if (known !== null) return reporter.finish(span, known, "replay");
   const isCached = asked !== null && replays.isAskedAgain(recordId);
   const response = await callShard(route, isCached ? toCache(request) : request);
+  // Nothing is down, so failing open is not meant: a retry would act again.
+  if (response === "homeless") return null;
   if (response !== null) return isCached ? replays.keep(response, asked, Date.now()) : response;
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");

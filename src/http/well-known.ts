@@ -5,7 +5,7 @@ import { type Config, type Route } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
-import { scopePartName } from "../config/scope-part.ts";
+import { scopeNames } from "../config/scope-part.ts";
 
 export function wellKnownResponse(config: Config): Response {
   return Response.json(
@@ -39,7 +39,7 @@ function publishedRoute(route: Route): object {
       maxLength: max,
       ...(pattern === null ? {} : { pattern }),
     },
-    scope: route.scope.length === 0 ? ["none"] : route.scope.map(scopePartName),
+    scope: scopeNames(route.scope),
     fingerprint: { of: ["method", "path", "query"], body: route.fingerprint.body, headers: route.fingerprint.headers },
     duplicate: duplicate === "reject" ? { while: "reject" } : { while: duplicate, upToSeconds: waitMs / 1000 },
     unknownOutcome: policy.unknown,

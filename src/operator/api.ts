@@ -73,7 +73,7 @@ export function operatorApp(
   app.get("/layouts", async (context) => {
     const { shards, layouts, unreachable } = await operator.counts();
     if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });
-    return context.json<LayoutsView>({ layouts: layouts.map(viewLayout) });
+    return context.json<LayoutsView>({ layouts: layouts.map(viewLayout), routes: operator.routes });
   });
   app.post("/layouts/:layout/close", async (context) => {
     if (context.get("role") !== "admin") return refuse(auth.forbid());

@@ -83,9 +83,16 @@ export const layoutSchema = v.object({
   unreachable,
 });
 
+const runningRouteSchema = v.object({
+  path: about(v.string(), "Its path pattern.", "/v1/payments/*"),
+  methods: about(v.array(v.string()), "Its methods.", ["POST", "PATCH"]),
+  scope: about(v.array(v.string()), "What tells callers apart.", ["header:authorization"]),
+});
+
 /** All layouts that the configuration lists. */
 export const layoutsSchema = v.object({
   layouts: about(v.array(layoutSchema), "Those in force first, then the older ones."),
+  routes: about(v.array(runningRouteSchema), "The protected routes, in the order of matching."),
 });
 
 export const healthSchema = v.object({

@@ -5,7 +5,7 @@ import { type IdempotencyRecord, OPEN_STATES } from "../core/record.ts";
 import type { Change, TimelineEvent } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
-import type { ShardCountsView, TotalsView } from "./gateway-schema.ts";
+import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 
@@ -99,6 +99,8 @@ export interface Operator {
   readonly isPerKey: boolean;
   /** Whether the configuration lists older layouts. */
   readonly isChangingLayout: boolean;
+  /** In the order of matching. */
+  readonly routes: LayoutsView["routes"];
   /**
    * `null` when the cursor is invalid. Continues without unreachable shards, and does not ask those in `unreachable`, which are already
    * known. Rejects when no shard answers; with a key, when a shard that may hold its records does not.

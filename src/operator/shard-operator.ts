@@ -2,6 +2,8 @@
 
 import { layoutTitle } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
+import { scopeNames } from "../config/scope-part.ts";
+import type { LayoutsView } from "./gateway-schema.ts";
 import type { OperatorEvent } from "../core/events.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import { encodeMessage } from "../http/message.ts";
@@ -46,6 +48,10 @@ export class ShardOperator implements Operator {
 
   get isChangingLayout(): boolean {
     return this.#places.layouts.some(({ left }) => left !== null);
+  }
+
+  get routes(): LayoutsView["routes"] {
+    return this.#routes.map(({ path, methods, scope }) => ({ path, methods, scope: scopeNames(scope) }));
   }
 
   async list(

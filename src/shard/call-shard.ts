@@ -1,13 +1,14 @@
 // The Worker's calls to a shard. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
 // once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin. While the
-// layout changes, an object may send the Worker on to another one (http/hops.ts), with the same request and attempt id.
+// layout changes, an object may send the Worker on to another one (http/hops.ts), with the same request and attempt id. If that
+// leads nowhere, every object was reached, so that is told apart from a failure.
 
-import type { Layout } from "../config/layout.ts";
+import { type Layout, layoutName } from "../config/layout.ts";
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
 import { named, namedElders } from "../http/exchange-request.ts";
 import { firstOf } from "../http/first-of.ts";
-import { type Hop, hopIn, type Located } from "../http/hops.ts";
+import { Contradiction, type Hop, hopIn, type Located } from "../http/hops.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
 import {
   type ExchangeHead,
@@ -29,7 +30,10 @@ import { placeOf, type ShardPlace } from "./shard-place.ts";
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
 
-/** The most objects that one request goes to. More are needed only where two deployments each follow the other. */
+/**
+ * The most calls for one request. Each object that it is sent to is of a layout that it has not been to, unless two deployments
+ * each follow the other.
+ */
 const MAX_HOPS = 8;
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
@@ -54,10 +58,10 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
         if (exchange.rest !== null) throw new Error("the key has moved while its body was sent");
         at = await follow(hop, at);
       }
-      throw new Error("the key's home was not found");
+      throw new Contradiction("the key's home was not found");
     } catch (error) {
       console.error({ message: "shard unavailable", reason: String(error) });
-      return null;
+      return error instanceof Contradiction ? "homeless" : null;
     }
   };
 }
@@ -70,10 +74,34 @@ interface Addressed {
 
 async function follow(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
   if (hop.kind === "unreachable") throw new Error("an object of an older layout did not answer");
+  if (hop.kind === "contradiction") throw new Contradiction("two layouts each follow the other");
   const to = hop.kind === "moved" ? hop.to : layout;
-  const [names, elders] = await Promise.all([exchange.namesIn(to), namedElders(hop.elders, exchange.namesIn)]);
+  const visited = visitedBefore({ layout, exchange }, [to, ...hop.elders]);
+  const [names, elders, others] = await Promise.all([
+    exchange.namesIn(to),
+    namedElders(hop.elders, exchange.namesIn),
+    namedElders(visited, exchange.namesIn),
+  ]);
   const record = { ...exchange.head.record, ...named(names) };
-  return { layout: to, exchange: withHead(exchange, { record, layout: to, elders, absent: hop.absent }) };
+  return {
+    layout: to,
+    exchange: withHead(exchange, {
+      record,
+      layout: to,
+      elders: [
+        ...elders,
+        ...others.map((one) => ({ layout: one.layout, recordIds: one.recordIds, isVisited: true }) as const),
+      ],
+      absent: hop.absent,
+    }),
+  };
+}
+
+/** Layouts whose objects have sent the request on, without those that the next object hears of anyway. */
+function visitedBefore({ layout, exchange: { head } }: Addressed, others: readonly Layout[]): readonly Layout[] {
+  const before = (head.elders ?? []).flatMap((elder) => (elder.isVisited === true ? [elder.layout] : []));
+  const heard = new Set(others.map(layoutName));
+  return [...before, layout].filter((one) => !heard.has(layoutName(one)));
 }
 
 function withHead(exchange: ExchangeRequest, changes: Partial<ExchangeHead>): ExchangeRequest {

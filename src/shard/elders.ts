@@ -5,19 +5,25 @@
 import { type Layout, layoutName } from "../config/layout.ts";
 import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
 import { type EpochMs, epochMs, keyHashOf, type RecordId } from "../core/units.ts";
-import type { AbsentWord, ElderAnswer, ElderQuestion, Hop, Located } from "../http/hops.ts";
+import {
+  type AbsentWord,
+  Contradiction,
+  type ElderAnswer,
+  type ElderQuestion,
+  type ElderReply,
+  type Hop,
+  type Located,
+} from "../http/hops.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import type { AskAnswer } from "../traffic/route-counters.ts";
+import { type AskElder, ElderQuestions } from "./elder-questions.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import { placeOf, type ShardPlace, shardTitle } from "./shard-place.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { StoreError } from "./store/store-error.ts";
-
-/** Asks the object at a place. Rejects when it does not answer in time. */
-export type AskElder = (place: ShardPlace, question: ElderQuestion) => Promise<ElderAnswer>;
 
 /** How long a list of the keys that are left may be used: it stays true, but grows longer than it need be. */
 const LIST_MS = 1000;
@@ -52,7 +58,7 @@ export class Elders {
   readonly #ledger: Ledger;
   readonly #steps: RecordSteps;
   readonly #attempts: AttemptsInFlight;
-  readonly #ask: AskElder;
+  readonly #questions: ElderQuestions;
   readonly #reporter: ExchangeReporter;
   /** Layouts by their stored texts. */
   readonly #read = new Map<string, Layout>();
@@ -64,7 +70,7 @@ export class Elders {
     this.#ledger = ledger;
     this.#steps = steps;
     this.#attempts = attempts;
-    this.#ask = askElder;
+    this.#questions = new ElderQuestions(askElder);
     this.#reporter = reporter;
   }
 
@@ -86,7 +92,7 @@ export class Elders {
     return {
       home,
       other: otherIn(home, next, elders),
-      elders: [...elders.map(({ at }) => at), ...(isSealed ? [head.layout] : [])],
+      elders: [...elders.filter(({ isVisited }) => !isVisited).map(({ at }) => at), ...(isSealed ? [head.layout] : [])],
       absent: [...absent, ...(isSealed ? [{ layout: head.layout, next }] : [])],
     };
   }
@@ -130,7 +136,7 @@ export class Elders {
       if (error instanceof StoreError) throw error;
       this.#count(head, "failed");
       console.error({ message: "an object of an older layout did not answer", reason: String(error) });
-      return { kind: "unreachable" };
+      return { kind: error instanceof Contradiction ? "contradiction" : "unreachable" };
     }
   }
 
@@ -153,7 +159,7 @@ export class Elders {
     const place = placeOf(head.record.id, elder);
     this.#asking.set(name, (this.#asking.get(name) ?? 0) + 1);
     try {
-      const answer = await this.#ask(place, { recordIds, next: own });
+      const answer = await this.#questions.ask(place, { recordIds, next: own });
       this.#note(place, elder, head.record.id, layoutName(own), answer);
       if (!answer.here) words.set(name, { layout: elder, next: answer.next });
       return answer.here;
@@ -173,7 +179,7 @@ export class Elders {
     const now = epochMs(Date.now());
     const asker = layoutName(next);
     if (seal.next === null && (this.#asking.has(asker) || this.#knownLayouts().has(asker))) {
-      throw new Error(
+      throw new Contradiction(
         `this object follows ${asker}, which follows this object: the configurations contradict each other`,
       );
     }
@@ -183,10 +189,20 @@ export class Elders {
     return { here, next: sealedFor, elders, held: this.#held(now) };
   }
 
+  /** The same for a message. */
+  reply(question: ElderQuestion): ElderReply {
+    try {
+      return this.answer(question);
+    } catch (error) {
+      if (error instanceof Contradiction) return { contradiction: error.message };
+      throw error;
+    }
+  }
+
   #eldersOf(head: ExchangeHead, words: Words): readonly KeyElder[] {
-    const named = (head.elders ?? []).map(({ layout }) => [layoutName(layout), layout] as const);
-    const isNamed = new Set(named.map(([name]) => name));
-    const all = new Map([...named, ...this.#knownLayouts()]);
+    const named = new Map((head.elders ?? []).map((elder) => [layoutName(elder.layout), elder]));
+    const known = this.#knownLayouts();
+    const all = new Map([...[...named].map(([name, { layout }]) => [name, layout] as const), ...known]);
     if (head.layout !== undefined) all.delete(layoutName(head.layout));
     return [...all].map(([layout, at]) => {
       const row = this.#ledger.elders.get(shardTitle(placeOf(head.record.id, at)));
@@ -200,7 +216,8 @@ export class Elders {
         next: nextLayout === null ? null : layoutName(nextLayout),
         nextLayout,
         isAbsent: word !== undefined || !isListed,
-        isNamed: isNamed.has(layout),
+        isNamed: named.has(layout),
+        isVisited: named.get(layout)?.isVisited === true && !known.has(layout),
       };
     });
   }

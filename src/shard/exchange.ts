@@ -19,7 +19,8 @@ import { type EventOffsets, START } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import { type Action, decide, type Duplicate, notKept, refuse, TAKE_BODY, waitFor } from "./decide.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import { type AskElder, type Elders, type Words, wordsIn } from "./elders.ts";
+import type { AskElder } from "./elder-questions.ts";
+import { type Elders, type Words, wordsIn } from "./elders.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
@@ -183,7 +184,10 @@ export class Exchange {
     const { home } = this.#shared.elders.homing(head, this.#words);
     const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId, home } as const;
     // The record is claimed only once the body is here, because the body may break off.
-    this.#id = steps.nameOf(head, now);
+    const id = steps.nameOf(head, now);
+    // An answer, not a failure: the request must not go on without protection.
+    if (id === null) return refuse({ code: "store-unavailable" });
+    this.#id = id;
     if (!body.isHere && steps.wouldStart(this.#id, event, rules.policy, now)) return TAKE_BODY;
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),

@@ -5,7 +5,7 @@
 import type { Layout } from "../config/layout.ts";
 import { epochMs, recordId } from "../core/units.ts";
 import { firstOf } from "../http/first-of.ts";
-import type { ElderAnswer, ElderQuestion } from "../http/hops.ts";
+import { answerIn, type ElderAnswer, type ElderQuestion, type ElderReply } from "../http/hops.ts";
 import {
   ASK_URL,
   decodeExchange,
@@ -127,7 +127,7 @@ export class KeyShard extends ittyDurable() {
         return this.#exchanges.locate(readHead(await request.text()));
       case ASK_URL: {
         const question: ElderQuestion = await request.json();
-        return Response.json(this.#exchanges.elders.answer(question));
+        return Response.json(this.#exchanges.elders.reply(question));
       }
       case CHANGE_URL:
         return this.#operator.change(request);
@@ -244,8 +244,8 @@ async function askElder(
   const call = shardStub(namespace, place).fetch(ASK_URL, { method: "POST", body: JSON.stringify(question) });
   const response = await firstOf(call, ELDER_MS);
   if (response === null) throw new Error(`no answer within ${ELDER_MS} ms`);
-  const answer: ElderAnswer = await response.json();
-  return answer;
+  const reply: ElderReply = await response.json();
+  return answerIn(reply);
 }
 
 /** A request of the object to itself. Does nothing when its namespace is bound under another name. */

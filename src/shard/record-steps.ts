@@ -1,7 +1,7 @@
 // One step of one record: load, step, save. Every change goes through here, from a request, an attempt, the alarm or an operator.
 
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
-import { type Candidate, chooseCandidate } from "../core/candidate.ts";
+import { type Candidate, chooseCandidate, mayStart } from "../core/candidate.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
 import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
@@ -54,29 +54,47 @@ export class RecordSteps {
 
   /**
    * The name of the record that a request means. Outside a change of the scope it is its own name. Expired records under its other
-   * names are erased, so that none of them is found again if the clock goes back, beside the one that starts now.
+   * names are erased, so that none of them is found again if the clock goes back, beside the one that starts now. `null`: more
+   * records may be meant than one request looks at, and none of those that it has looked at decides.
    */
-  nameOf({ record, request }: ExchangeHead, now: EpochMs): RecordId {
-    const { ledger } = this.#ports;
+  nameOf({ record, request }: ExchangeHead, now: EpochMs): RecordId | null {
+    const { aliases } = this.#ports.ledger;
     const { id, olderIds = [] } = record;
-    if (olderIds.length === 0 && !ledger.aliases.exist) return id;
-    const candidates: Candidate[] = [];
-    for (const name of this.#namesOf(id, olderIds)) {
-      const found = ledger.find(name)?.record ?? null;
-      const current = found === null ? null : this.see(name, found, now);
-      if (current !== null) candidates.push({ id: name, record: current });
-      else if (found !== null && name !== id) this.take(name, { type: "tick" }, found.policy, now);
+    if (olderIds.length === 0 && !aliases.exist) return id;
+    const { fingerprint } = request;
+    const same = aliases.targets(id, fingerprint);
+    const candidates = this.#current([id, ...olderIds, ...same.ids], id, now);
+    const chosen = chooseCandidate(candidates, fingerprint, now);
+    if (chosen?.record.fingerprint === fingerprint) {
+      return same.isCut && mayStart(chosen.record, now) ? null : chosen.id;
     }
-    return chooseCandidate(candidates, request.fingerprint, now)?.id ?? id;
+    if (same.isCut) return null;
+    if (chosen !== null) return chosen.id;
+    // Of the other requests under this name, one that lives is enough: its key is in use.
+    const others = aliases.targets(id);
+    const [other] = this.#current(others.ids, id, now);
+    return other?.id ?? (others.isCut ? null : id);
   }
 
-  /** Whether there is a record under one of these names, its own first. Those that have expired are erased: see `holds`. */
+  /** The records of these names that live. The others are erased, except that of the request's own name, which a claim replaces. */
+  #current(names: readonly RecordId[], own: RecordId, now: EpochMs): readonly Candidate[] {
+    return [...new Set(names)].flatMap((name) => {
+      const found = this.#ports.ledger.find(name)?.record ?? null;
+      const record = found === null ? null : this.see(name, found, now);
+      if (record !== null) return [{ id: name, record }];
+      if (found !== null && name !== own) this.take(name, { type: "tick" }, found.policy, now);
+      return [];
+    });
+  }
+
+  /**
+   * Whether there is a record under one of these names, its own first. Those that have expired are erased: see `holds`. Also `true`
+   * if there are more than one request looks at: then this object decides about it, and `nameOf` erases some more.
+   */
   holdsAny([id, ...olderIds]: readonly RecordId[], now: EpochMs): boolean {
-    return id !== undefined && this.#namesOf(id, olderIds).some((name) => this.holds(name, now));
-  }
-
-  #namesOf(id: RecordId, olderIds: readonly RecordId[]): readonly RecordId[] {
-    return [...new Set([id, ...olderIds, ...this.#ports.ledger.aliases.targets(id)])];
+    if (id === undefined) return false;
+    const { ids, isCut } = this.#ports.ledger.aliases.targets(id);
+    return [...new Set([id, ...olderIds, ...ids])].some((name) => this.holds(name, now)) || isCut;
   }
 
   /** Whether there is a record. One that has expired is erased in this turn, because its absence has to last (store/seal.ts). */
@@ -99,7 +117,7 @@ export class RecordSteps {
   /** One step of one record, without an `await`: all reads, decisions and writes here are one commit. */
   take(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs, attachments: Attachments = {}): Stepped {
     this.#ports.attempts.cutOff(id, now);
-    const entry = this.#current(id, now);
+    const entry = this.#entry(id, now);
     const before = entry?.record ?? null;
     const result = step(before, event, policy, now);
     if (result.record !== before) {
@@ -125,8 +143,8 @@ export class RecordSteps {
     return label?.route ?? this.#ports.ledger.label(id, entry).route;
   }
 
-  /** The record as it stands. A lock never ends while its attempt runs, however late its renewal comes. */
-  #current(id: RecordId, now: EpochMs): Entry | null {
+  /** The entry as it stands. A lock never ends while its attempt runs, however late its renewal comes. */
+  #entry(id: RecordId, now: EpochMs): Entry | null {
     const entry = this.#ports.ledger.find(id);
     if (entry === null || !this.#outlives(id, entry.record, now)) return entry;
     this.#ports.ledger.save(id, entry, renewed(entry.record, now));

@@ -16,6 +16,7 @@ const elder: fc.Arbitrary<Elder> = fc.record({
   next: fc.constantFrom(null, ...NAMES),
   isAbsent: fc.boolean(),
   isNamed: fc.boolean(),
+  isVisited: fc.boolean(),
 });
 
 const facts: fc.Arbitrary<HomeFacts> = fc.record({
@@ -37,10 +38,33 @@ function checkFacts(check: (facts: HomeFacts, home: Home) => void): void {
   );
 }
 
+/** Whether a layout is one that may own the key, by its own seal or by that of another, or that the request names as such. */
+function isCounted({ layout, isVisited, next }: Elder, elders: readonly Elder[]): boolean {
+  return !isVisited || next !== null || elders.some((other) => other.next === layout);
+}
+
+it("a request is never sent back to a layout that it has visited: that one is asked instead", () => {
+  checkFacts(({ seal, elders }, home) => {
+    if (seal !== null || home.kind !== "moved") return;
+    expect(elders.map((one) => one.layout)).not.toContain(home.to);
+  });
+});
+
+it("a layout that was only visited is asked if an elder is sealed for it, and otherwise counts for nothing", () => {
+  checkFacts(({ elders, ...known }, home) => {
+    if (home.kind === "ask") {
+      const asked = elders.find(({ layout }) => layout === home.elder);
+      expect(asked !== undefined && isCounted(asked, elders)).toBe(true);
+    }
+    expect(homeOf({ ...known, elders: elders.filter((one) => isCounted(one, elders)) })).toEqual(home);
+  });
+});
+
 it("a new key begins here only if this object is open, and every elder is sealed for a layout known here and lacks the key", () => {
   checkFacts(({ layout, seal, elders }, home) => {
-    const heard = new Set([layout, ...elders.map((one) => one.layout)]);
-    const isFree = elders.every(({ isAbsent, next }) => isAbsent && next !== null && heard.has(next));
+    const counted = elders.filter((one) => isCounted(one, elders));
+    const heard = new Set([layout, ...counted.map((one) => one.layout)]);
+    const isFree = counted.every(({ isAbsent, next }) => isAbsent && next !== null && heard.has(next));
     expect(home.kind === "own").toBe(seal === null && isFree);
   });
 });

@@ -1,8 +1,8 @@
 // Other names of records: those that they would have in older scopes. Deployments that still use such a scope find the record by
-// them. An alias goes with its record. A name and its records belong to the same key, so they begin alike, and the aliases of a
-// record are found by a range of names.
+// them. An alias goes with its record. One name may be that of many records, one for each caller whom the older scope does not tell
+// apart, so they are found by what they ask as well, and no look-up reads them all.
 
-import { keyHashOf, type RecordId, recordId } from "../../core/units.ts";
+import { type Fingerprint, type RecordId, recordId } from "../../core/units.ts";
 import { makeTransitionTables, type Sql } from "./schema.ts";
 
 /**
@@ -11,6 +11,17 @@ import { makeTransitionTables, type Sql } from "./schema.ts";
  */
 const TRIGGER =
   "CREATE TRIGGER IF NOT EXISTS aliased BEFORE INSERT ON records WHEN EXISTS (SELECT 1 FROM aliases WHERE id = NEW.id) BEGIN SELECT RAISE(ABORT, 'aliased'); END";
+
+/** The most records that one look-up returns. */
+export const MAX_TARGETS = 8;
+
+/** Some records that have a name as an alias. `isCut`: there are more. */
+export interface Targets {
+  readonly ids: readonly RecordId[];
+  readonly isCut: boolean;
+}
+
+const NONE: Targets = { ids: [], isCut: false };
 
 export class Aliases {
   readonly #sql: Sql;
@@ -29,38 +40,42 @@ export class Aliases {
     return this.#exist;
   }
 
-  /** The records that have this name as an alias. */
-  targets(name: RecordId): readonly RecordId[] {
-    if (!this.#exist) return [];
-    return this.#sql
-      .exec<{ target: string }>("SELECT target FROM aliases WHERE id = ?", name)
+  /** The records that have this name as an alias; with a fingerprint, those of this request. */
+  targets(name: RecordId, fingerprint: Fingerprint | null = null): Targets {
+    if (!this.#exist) return NONE;
+    const [and, values] = fingerprint === null ? ["", [name]] : [" AND fingerprint = ?", [name, fingerprint]];
+    const ids = this.#sql
+      .exec<{ target: string }>(`SELECT target FROM aliases WHERE id = ?${and} LIMIT ${MAX_TARGETS + 1}`, ...values)
       .toArray()
       .map(({ target }) => recordId(target));
+    return { ids: ids.slice(0, MAX_TARGETS), isCut: ids.length > MAX_TARGETS };
   }
 
-  /** To be called in the transaction that writes the record. */
-  add(names: readonly RecordId[], target: RecordId): void {
+  /** To be called in the transaction that writes the record. What is in memory changes only when that has succeeded. */
+  add(names: readonly RecordId[], target: RecordId, fingerprint: Fingerprint): void {
+    if (!this.#isReady) {
+      makeTransitionTables(this.#sql);
+      this.#sql.exec(TRIGGER);
+    }
     for (const name of names) {
-      if (name === target) continue;
-      if (!this.#isReady) {
-        makeTransitionTables(this.#sql);
-        this.#sql.exec(TRIGGER);
-      }
-      this.#sql.exec("INSERT OR IGNORE INTO aliases (id, target) VALUES (?, ?)", name, target);
-      this.#exist = true;
+      this.#sql.exec(
+        "INSERT OR IGNORE INTO aliases (id, fingerprint, target) VALUES (?, ?, ?)",
+        name,
+        fingerprint,
+        target,
+      );
     }
   }
 
   /** The transaction of `add` has succeeded. */
   added(): void {
-    this.#isReady = this.#exist;
+    this.#isReady = true;
+    this.#exist = true;
   }
 
   /** To be called when the record is erased. */
   erase(target: RecordId): void {
-    if (!this.#exist) return;
-    const hash = keyHashOf(target);
-    this.#sql.exec("DELETE FROM aliases WHERE id >= ? AND id < ? AND target = ?", hash, `${hash}~`, target);
+    if (this.#exist) this.#sql.exec("DELETE FROM aliases WHERE target = ?", target);
   }
 
   /** To be called after many have been erased: without aliases, a request costs nothing more. */

@@ -62,6 +62,7 @@ export class ExpiredRecords {
     const last = rows.at(-1);
     // Until the rows are gone, they name the bodies.
     if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows));
+    this.#stores.aliases.recount();
     const isCut = count < found.length;
     this.#atOnce = isCut ? count : GROWTH * most;
     if (count < most && !isCut) this.#stores.expiryBuckets.forgetExpired(now);
@@ -83,7 +84,6 @@ export class ExpiredRecords {
     }
     // The rows were read in key order from the first key on, so this range holds exactly these rows.
     this.#sql.exec(`DELETE FROM records WHERE ${IS_FINISHED} AND number <= ${NUMBER}`, last.bucket, last.slot);
-    this.#stores.aliases.recount();
   }
 }
 

@@ -129,7 +129,7 @@ export class Ledger {
   save(id: RecordId, entry: Entry | null, record: IdempotencyRecord | null, attachments: Attachments = {}): void {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
-    const aliases = record === null ? [] : (attachments.aliases ?? []);
+    const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
     if (left === null && large === null && aliases.length === 0) {
       this.#write(id, entry, record, attachments);
       return;
@@ -137,7 +137,7 @@ export class Ledger {
     // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
     this.#transaction(() => {
       if (left !== null) this.#discard(left);
-      this.aliases.add(aliases, id);
+      if (record !== null && aliases.length > 0) this.aliases.add(aliases, id, record.fingerprint);
       this.#write(
         id,
         entry,
@@ -145,7 +145,7 @@ export class Ledger {
         large === null ? attachments : { ...attachments, response: this.#putApart(large) },
       );
     });
-    this.aliases.added();
+    if (aliases.length > 0) this.aliases.added();
   }
 
   #discard({ record, body }: Entry): void {

@@ -73,8 +73,9 @@ const TRANSITION_TABLES: Step = [
   `CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), next TEXT NOT NULL, at INTEGER NOT NULL)`,
   // Objects of older layouts. `next` is NULL until the object has been asked, and `held` until it holds few keys.
   `CREATE TABLE IF NOT EXISTS elders (name TEXT PRIMARY KEY, layout TEXT NOT NULL, next TEXT, held TEXT) WITHOUT ROWID`,
-  // Other names of records: those that they would have in older scopes.
-  `CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, target)) WITHOUT ROWID`,
+  // Other names of records: those that they would have in older scopes. The index finds those of a record that is erased.
+  `CREATE TABLE IF NOT EXISTS aliases (id TEXT NOT NULL, fingerprint TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (id, fingerprint, target)) WITHOUT ROWID`,
+  `CREATE INDEX IF NOT EXISTS aliases_by_target ON aliases (target)`,
 ];
 
 export function makeTransitionTables(sql: Sql): void {

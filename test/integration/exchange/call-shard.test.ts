@@ -7,6 +7,7 @@ import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Route } from "../../../src/config/resolved.ts";
 import { decodeMessage, type ExchangeRequest, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
+import type { CallShard } from "../../../src/http/protect.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { lentPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
@@ -92,6 +93,12 @@ const exchange = (): ExchangeRequest => ({
   free: () => undefined,
 });
 
+async function call(namespace: DurableObjectNamespace, ...sent: Parameters<CallShard>): Promise<Response | null> {
+  const response = await shardCaller(namespace)(...sent);
+  if (response === "homeless") throw new Error("no object keeps the key");
+  return response;
+}
+
 describe("a call to a shard that fails", () => {
   it.each([1, 2])(
     "%i times and then works gives one answer, with a new stub and the same message each time",
@@ -99,7 +106,7 @@ describe("a call to a shard that fails", () => {
       const { namespace, calls, stubs } = standIn(...Array.from({ length: times }, lost), answer());
       const sent = exchange();
       const route = routeOf({ location_hint: "weur" });
-      const response = await shardCaller(namespace)(route, sent);
+      const response = await call(namespace, route, sent);
       expect([response?.status, await response?.text()]).toEqual([201, "answered"]);
       expect(calls.map(({ stub }) => stub)).toEqual(Array.from({ length: times + 1 }, (_, index) => index + 1));
       const name = shardName(sent.head.record.id, route.layouts.own.shards);
@@ -114,7 +121,7 @@ describe("a call to a shard that fails", () => {
 
   it("three times gives no answer, and is not tried a fourth time", async () => {
     const { namespace, calls } = standIn(lost(), lost(), failure({ remote: true }));
-    expect(await shardCaller(namespace)(routeOf(), exchange())).toBeNull();
+    expect(await call(namespace, routeOf(), exchange())).toBeNull();
     expect(calls.map(({ stub }) => stub)).toEqual([1, 2, 3]);
   });
 
@@ -122,17 +129,17 @@ describe("a call to a shard that fails", () => {
     const overloaded = failure({ overloaded: true, retryable: true });
     for (const before of [[], [lost()], [lost(), lost()]]) {
       const { namespace, calls } = standIn(...before, overloaded, answer());
-      expect(await shardCaller(namespace)(routeOf(), exchange())).toBeNull();
+      expect(await call(namespace, routeOf(), exchange())).toBeNull();
       expect(calls).toHaveLength(before.length + 1);
     }
     const { namespace, calls } = standIn(failure({ overloaded: false }), answer());
-    expect((await shardCaller(namespace)(routeOf(), exchange()))?.status).toBe(201);
+    expect((await call(namespace, routeOf(), exchange()))?.status).toBe(201);
     expect(calls).toHaveLength(2);
   });
 
   it.each([409, 500, 503])("is not repeated for an answer of %i", async (status) => {
     const { namespace, calls } = standIn(new Response("told", { status }));
-    expect((await shardCaller(namespace)(routeOf(), exchange()))?.status).toBe(status);
+    expect((await call(namespace, routeOf(), exchange()))?.status).toBe(status);
     expect(calls).toHaveLength(1);
   });
 
@@ -144,7 +151,7 @@ describe("a call to a shard that fails", () => {
         next: () => Promise.resolve(reads++ < 3 ? lentPiece(new Uint8Array(10)) : WHOLE),
         cancel: () => undefined,
       };
-      expect(await shardCaller(namespace)(routeOf(), { ...exchange(), rest })).toBeNull();
+      expect(await call(namespace, routeOf(), { ...exchange(), rest })).toBeNull();
       expect(calls.map(({ url }) => url)).toEqual([UPLOAD_URL]);
     }
   });
@@ -156,7 +163,7 @@ it.each([null, "eu", "fedramp-high"] as const)(
     const { namespace, stubs } = standIn(answer());
     const route = routeOf(jurisdiction === null ? {} : { jurisdiction });
     const sent = exchange();
-    expect((await shardCaller(namespace)(route, sent))?.status).toBe(201);
+    expect((await call(namespace, route, sent))?.status).toBe(201);
     const name = shardName(sent.head.record.id, route.layouts.own.shards);
     expect(stubs.map((stub) => stub.name)).toEqual([jurisdiction === null ? name : `${jurisdiction}/${name}`]);
   },
@@ -167,7 +174,7 @@ it("a client whose object is lost during the call is told that the attempt may s
   const head = headOf({ record: { id: await nameRecord(crypto.randomUUID(), [], "") } });
   const bench = new ShardBench(shardName(head.record.id, "per-key"));
   bench.origin = () => new Promise(() => undefined);
-  const response = shardCaller(env.KEY_SHARD)(route, {
+  const response = call(env.KEY_SHARD, route, {
     head,
     body: new Uint8Array(),
     rest: null,

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Layout } from "../../../src/config/layout.ts";
 import type { RecordId } from "../../../src/core/units.ts";
-import { type ElderAnswer, type Hop, hopIn } from "../../../src/http/hops.ts";
+import { answerIn, type ElderAnswer, type ElderReply, type Hop, hopIn, type Located } from "../../../src/http/hops.ts";
 import {
   ASK_URL,
   EXCHANGE_2_URL,
@@ -31,8 +31,8 @@ function post(bench: ShardBench, url: string, body: BodyInit): Promise<Response>
 }
 
 async function ask(bench: ShardBench, recordIds: readonly RecordId[], next: Layout): Promise<ElderAnswer> {
-  const answer: ElderAnswer = await (await post(bench, ASK_URL, JSON.stringify({ recordIds, next }))).json();
-  return answer;
+  const reply: ElderReply = await (await post(bench, ASK_URL, JSON.stringify({ recordIds, next }))).json();
+  return answerIn(reply);
 }
 
 async function hopOf(bench: ShardBench, head: ExchangeHead, url = EXCHANGE_URL): Promise<Hop | null> {
@@ -190,6 +190,20 @@ describe("an open object", () => {
       elders: [ONE],
       absent,
     });
+  });
+
+  it("asks a layout that the request has only visited if an elder is sealed for it, and otherwise not", async () => {
+    const visited = { layout: THREE, recordIds: [freshId()], isVisited: true } as const;
+    const elders = [{ layout: ONE, recordIds: [freshId()] }, visited];
+    const locate = (next: Layout): Promise<Response> =>
+      post(new ShardBench(), LOCATE_URL, JSON.stringify(headIn(TWO, { elders, absent: [{ layout: ONE, next }] })));
+    expect(await (await locate(TWO)).json()).toEqual({ absent: [{ layout: ONE, next: TWO }] });
+    expect(hopIn(await locate(TWO))).toBeNull();
+    const { absent }: Located = await (await locate(THREE)).json();
+    expect(absent).toEqual([
+      { layout: ONE, next: THREE },
+      { layout: THREE, next: TWO },
+    ]);
   });
 
   it("answers that it is the home of a key with all that it knows, and claims nothing", async () => {

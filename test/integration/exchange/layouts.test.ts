@@ -3,6 +3,7 @@
 
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { PAUSE_MS } from "../../../src/shard/elder-questions.ts";
 import { Deployments, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
@@ -134,6 +135,11 @@ describe("a third layout", () => {
     expect(await three.send(key)).toMatchObject(FIRST);
     expect(await all.records(3, key)).toBe(0);
     expect(await two.send(key)).toMatchObject(REPLAY);
+    // It stays open, for the day when it lists the second too.
+    expect(await all.sealed(3, key)).toBeNull();
+    const later = fresh();
+    expect(await all.deploy(3, [1, 2]).send(later)).toMatchObject(FIRST);
+    expect(await all.records(3, later)).toBe(1);
   });
 
   it("that lists the second alone learns of the first from it", async () => {
@@ -145,6 +151,35 @@ describe("a third layout", () => {
     for (let sent = 0; sent < 12; sent += 1) await two.send(fresh());
     expect(await three.send(key)).toMatchObject(REPLAY);
     expect(await three.send(fresh())).toMatchObject(FIRST);
+  });
+});
+
+describe("a fourth layout", () => {
+  it("that seals the second leaves the third, still open, a way to begin new keys", async () => {
+    const all = new Deployments();
+    const [three, four] = [all.deploy(3, [1, 2]), all.deploy(4, [1, 2, 3])];
+    // The first is left for the third, the second for the fourth, and no object of these two has been asked.
+    await all.close(1, 3);
+    await all.close(2, 4);
+    const keys = Array.from({ length: 5 }, fresh);
+    for (const key of keys) expect(await three.send(key)).toMatchObject(FIRST);
+    for (const key of keys) expect(await four.send(key)).toMatchObject(REPLAY);
+    for (const key of keys) expect(await three.send(key)).toMatchObject(REPLAY);
+    expect(all.calls).toHaveLength(keys.length);
+  });
+
+  it("does so too where one retry has sealed the second", async () => {
+    const all = new Deployments();
+    const [two, three, four] = [all.deploy(2, [1]), all.deploy(3, [1, 2]), all.deploy(4, [1, 2, 3])];
+    const key = fresh();
+    await all.close(1, 3);
+    all.origin = () => new Response("not now", { status: 503 });
+    await two.send(key);
+    expect(await four.send(key)).toMatchObject({ status: 503, code: null });
+    all.origin = () => new Response("done", { status: 201 });
+    const keys = Array.from({ length: 12 }, fresh);
+    for (const one of [key, ...keys]) expect(await three.send(one)).toMatchObject(FIRST);
+    for (const one of [key, ...keys]) expect(await four.send(one)).toMatchObject(REPLAY);
   });
 });
 
@@ -285,7 +320,46 @@ describe("an elder", () => {
     await runInDurableObject(stub, (instance) => {
       vi.spyOn(instance, "fetch").mockRestore();
     });
+    // It is not asked again at once.
+    expect(await closed.send(key)).toMatchObject({ status: 503 });
+    const later = Date.now() + PAUSE_MS;
+    vi.spyOn(Date, "now").mockImplementation(() => later);
     expect(await closed.send(key)).toMatchObject(FIRST);
+    vi.spyOn(Date, "now").mockRestore();
+  });
+
+  it("that is slow is asked once for all duplicates of a key, and about no more than a hundred keys at a time", async () => {
+    const all = new Deployments();
+    const next = all.deploy(2, [1], { duplicate: "wait", wait: "20s" });
+    const keys: string[] = [fresh()];
+    const [key = ""] = keys;
+    const { id } = await all.stub(2, key);
+    while (keys.length < 120) {
+      const other = fresh();
+      if ((await all.stub(2, other)).id.equals(id)) keys.push(other);
+    }
+    let asks = 0;
+    const open = Promise.withResolvers<null>();
+    await all.within(1, key, (_ledger, _storage, instance) => {
+      const fetch = instance.fetch.bind(instance);
+      vi.spyOn(instance, "fetch").mockImplementation(async (request) => {
+        asks += 1;
+        await open.promise;
+        return fetch(request);
+      });
+    });
+    const duplicates = Array.from({ length: 60 }, () => next.send(key));
+    await vi.waitFor(() => expect(asks).toBe(1));
+    const others = keys.slice(1).map((one) => next.send(one));
+    // Those above the bound are refused while the others wait.
+    const refused = await Promise.race(others.toReversed());
+    expect(refused).toMatchObject({ status: 503, code: "store-unavailable" });
+    await vi.waitFor(() => expect(asks).toBe(100));
+    open.resolve(null);
+    for (const said of await Promise.all(duplicates)) expect(said).toMatchObject({ status: 201, text: "answer 1" });
+    const statuses = (await Promise.all(others)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(20);
+    expect(asks).toBe(100);
   });
 
   it("refuses a newer object that it follows itself, so that two deployments that contradict each other lose nothing", async () => {
@@ -297,6 +371,36 @@ describe("an elder", () => {
     // A further layout mends it.
     const three = all.deploy(3, [1, 2]);
     expect((await three.send(key)).status).toBe(201);
+    expect(all.calls).toHaveLength(1);
+  });
+});
+
+describe("two deployments that contradict each other", () => {
+  it("send nothing without protection, although they find no home for a key: nothing is down", async () => {
+    const all = new Deployments();
+    const open = { on_store_failure: "open", unknown: "retry" };
+    const [one, two] = [all.deploy(1, [2], open), all.deploy(2, [1], open)];
+    const key = fresh();
+    await all.close(1, 2);
+    await all.close(2, 1);
+    for (const deployment of [one, two, one]) {
+      expect(await deployment.send(key)).toMatchObject({ status: 503, code: "store-unavailable" });
+    }
+    expect(all.calls).toEqual([]);
+  });
+
+  it("send nothing without protection either when an elder refuses to be left for the layout that it follows", async () => {
+    const all = new Deployments();
+    const two = all.deploy(2, [3]);
+    const three = all.deploy(3, [2], { on_store_failure: "open", unknown: "retry" });
+    const asked = fresh();
+    const [younger, elder] = await Promise.all([all.stub(2, asked), all.stub(3, asked)]);
+    expect(await two.send(asked)).toMatchObject(FIRST);
+    // A key of the same object of the second layout, whose object of the third has not been asked.
+    let key = "";
+    do key = fresh();
+    while (!(await all.stub(2, key)).id.equals(younger.id) || (await all.stub(3, key)).id.equals(elder.id));
+    expect(await three.send(key)).toMatchObject({ status: 503, code: "store-unavailable" });
     expect(all.calls).toHaveLength(1);
   });
 });

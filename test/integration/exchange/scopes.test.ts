@@ -3,6 +3,7 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
+import { MAX_TARGETS } from "../../../src/shard/store/aliases.ts";
 import { CountedShard } from "../support/counted-shard.ts";
 import { Deployments, FIRST, REPLAY } from "../support/deployments.ts";
 import { heldAnswer } from "../support/shard-bench.ts";
@@ -182,14 +183,107 @@ it("aliases go with their record, whether it expires, is replaced or is forgotte
   expect(await old.send(key)).toMatchObject({ ...REPLAY, text: "answer 2" });
 });
 
-it("each older scope costs a row for each key, and its erasure", async () => {
+describe("a key that many callers have used under a narrower scope", () => {
+  const OTHERS = 300;
+
+  async function usedByMany(
+    all: Deployments,
+    key: string,
+    body: (caller: number) => string,
+    settings: object = {},
+  ): Promise<void> {
+    const next = all.deploy(1, [], { scope: CREDENTIAL, previous_scope: [NONE], ...settings });
+    for (let caller = 0; caller < OTHERS; caller += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, at) => next.send(key, body(caller + at), as(`${caller + at}`))));
+    }
+  }
+
+  it("costs an older deployment no more than one that one caller has used", async () => {
+    const all = new Deployments();
+    const old = all.deploy(1, [], { scope: NONE });
+    const next = all.deploy(1, [], { scope: CREDENTIAL, previous_scope: [NONE] });
+    const [few, many] = [fresh(), fresh()];
+    await next.send(few, "of 0", as("0"));
+    await usedByMany(all, many, (caller) => `of ${caller}`);
+    for (const [body, expected] of [
+      ["of another", { status: 422, code: "key-reused" }],
+      ["of 0", REPLAY],
+    ] as const) {
+      const send = (key: string) => async (): Promise<void> => {
+        expect(await old.send(key, body)).toMatchObject(expected);
+      };
+      const least = (await all.watched(1, few, send(few))).length;
+      expect(least).toBeGreaterThan(2);
+      expect((await all.watched(1, many, send(many))).length).toBeLessThanOrEqual(least + MAX_TARGETS);
+    }
+    expect(await old.send(many, `of ${OTHERS - 1}`)).toMatchObject(REPLAY);
+    expect(all.calls).toHaveLength(OTHERS + 1);
+  });
+
+  it("gets 503 where more records of one request may start again than are looked at, also on a route that fails open", async () => {
+    const all = new Deployments();
+    const open = { on_store_failure: "open", unknown: "retry" };
+    const old = all.deploy(1, [], { scope: NONE, ...open });
+    const key = fresh();
+    all.origin = () => new Response("not now", { status: 503 });
+    await usedByMany(all, key, () => "same", open);
+    const calls = all.calls.length;
+    expect(await old.send(key, "same")).toMatchObject({ status: 503, code: "store-unavailable" });
+    expect(all.calls).toHaveLength(calls);
+    // Each caller's own record is found as before.
+    all.origin = () => new Response("done", { status: 201 });
+    const next = all.deploy(1, [], { scope: CREDENTIAL, previous_scope: [NONE], ...open });
+    expect(await next.send(key, "same", as("7"))).toMatchObject(FIRST);
+  });
+
+  it("begins again when all its records have expired, a few of them at a time", async () => {
+    const all = new Deployments();
+    const old = all.deploy(1, [], { scope: NONE });
+    const key = fresh();
+    await usedByMany(all, key, (caller) => `of ${caller}`);
+    const late = Date.now() + 30 * 3_600_000;
+    vi.spyOn(Date, "now").mockImplementation(() => late);
+    const before = await all.records(1, key);
+    let said = await old.send(key, "new");
+    for (let tries = 0; said.status === 503 && tries < OTHERS; tries += 1) {
+      said = await old.send(key, "new");
+    }
+    expect(said).toMatchObject(FIRST);
+    expect(await all.records(1, key)).toBeLessThan(before);
+    expect(all.calls).toHaveLength(OTHERS + 1);
+    vi.spyOn(Date, "now").mockRestore();
+    expect(await old.send(key, "new")).toMatchObject(REPLAY);
+  });
+});
+
+it("a claim that SQLite refuses leaves the shard working for all others", async () => {
+  const all = new Deployments();
+  const old = all.deploy(1, [], { scope: NONE });
+  const next = all.deploy(1, [], { scope: CREDENTIAL, previous_scope: [NONE] });
+  const before = fresh();
+  await old.send(before);
+  const refused = (query: string): boolean => query.includes("INTO records");
+  const statements = await all.watched(
+    1,
+    before,
+    async () => {
+      expect(await next.send(fresh())).toMatchObject({ status: 503, code: "store-unavailable" });
+    },
+    refused,
+  );
+  expect(statements.some(refused)).toBe(true);
+  expect(await old.send(before)).toMatchObject(REPLAY);
+  for (const deployment of [old, next]) expect(await deployment.send(fresh())).toMatchObject(FIRST);
+});
+
+it("each older scope costs two rows for each key, and one when it is erased", async () => {
   const shard = new CountedShard({ previous_scope: [NONE] });
   await shard.begin();
   await shard.send(fresh());
   const { first } = COUNTS;
   shard.take();
   await shard.send(fresh());
-  expect(shard.take()).toMatchObject({ rowsWritten: first.rowsWritten + 1, objectCalls: 1, syncs: first.syncs });
+  expect(shard.take()).toMatchObject({ rowsWritten: first.rowsWritten + 2, objectCalls: 1, syncs: first.syncs });
   await shard.within((_ledger, { sql }) => {
     sql.exec("UPDATE records SET number = (1 << 31) | (number & 2147483647), expires_at = 1");
   });

@@ -38,7 +38,7 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // A few rows for each older layout.
   [/^SELECT name, layout, next, held FROM elders$/, "SCAN elders"],
   // One row at most.
-  [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases"],
+  [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
   // As many rows as are listed at most.
   [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
 ];

@@ -7,6 +7,7 @@ import { createApp } from "../../../src/app.ts";
 import type { Layout } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { keyHash } from "../../../src/http/record-name.ts";
+import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { placeOf } from "../../../src/shard/shard-place.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
@@ -84,6 +85,15 @@ export class Deployments {
     };
   }
 
+  /** An operator closes `layout(count)`, in a deployment of `layout(next)` that lists it. */
+  async close(count: number, next: number): Promise<void> {
+    const shards = { shards: this.layout(next), previous_shards: [this.layout(count)] };
+    const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...shards }, ROUTES: [{ path: "/*" }] });
+    if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    const { kind } = await new ShardOperator(env.KEY_SHARD, read.config.routes).close(this.layout(count), "admin");
+    if (kind !== "closed") throw new Error(`layout ${count} is not closed`);
+  }
+
   /** The object that keeps a key in `layout(count)`. */
   async stub(count: number, key: string): Promise<DurableObjectStub> {
     return this.stubIn({ shards: `${count}${this.#letters}`, jurisdiction: null, locationHint: null }, key);
@@ -101,6 +111,27 @@ export class Deployments {
   ): Promise<T> {
     const stub = await this.stub(count, key);
     return runInDurableObject(stub, (instance, { storage }) => run(new Ledger(storage), storage, instance));
+  }
+
+  /** The statements of objects while something runs. Those that `refuse` names fail as on a full disk. */
+  async watched(
+    count: number,
+    key: string,
+    run: () => Promise<void>,
+    refuse: (query: string) => boolean = () => false,
+  ): Promise<readonly string[]> {
+    const queries: string[] = [];
+    // On the prototype: the `sql` that an object got at its start may be another one than what a test gets.
+    const prototype = await this.within(count, key, (_ledger, { sql }): SqlStorage => Object.getPrototypeOf(sql));
+    const { exec } = prototype;
+    const spy = vi.spyOn(prototype, "exec").mockImplementation(function watched(this: SqlStorage, query, ...values) {
+      queries.push(query);
+      if (refuse(query)) throw new Error("database or disk is full: SQLITE_FULL");
+      return exec.call(this, query, ...values);
+    });
+    await run();
+    spy.mockRestore();
+    return queries;
   }
 
   /** How many records the key's object has in `layout(count)`, of any key. */

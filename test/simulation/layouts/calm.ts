@@ -1,6 +1,7 @@
 // After the faults: everything pending is carried out in order, a request of every deployment is answered, all time passes, and
 // then nothing may be left but the seals (G8).
 
+import { PAUSE_MS } from "../../../src/shard/elder-questions.ts";
 import { leftovers } from "../durable.ts";
 import { complete } from "../origin.ts";
 import type { World } from "./world.ts";
@@ -16,6 +17,8 @@ export async function calm(world: World, trace: (what: string) => void): Promise
     if (world.isOlder(host)) world.changeCode(host, false);
   }
   await settle(world, trace);
+  // An elder that has failed is asked again.
+  world.moveTo(world.clock.latestMs + PAUSE_MS);
   const before = homeless.length;
   const key = plan.keys[0] ?? "";
   for (const deployment of plan.deployments) {

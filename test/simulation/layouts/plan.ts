@@ -40,7 +40,7 @@ function layout(shards: number): Layout {
   return { shards, jurisdiction: null, locationHint: null };
 }
 
-const [L64, L128, L256] = [layout(64), layout(128), layout(256)];
+const [L64, L128, L256, L512] = [layout(64), layout(128), layout(256), layout(512)];
 
 /** Workers of one deployment. `isOlder`: of code from before layouts. */
 export interface Deployment extends Layouts {
@@ -56,16 +56,26 @@ function deployment(own: Layout, ...elders: readonly Layout[]): Deployment {
 const A = deployment(L64);
 const B = deployment(L128, L64);
 const C = deployment(L256, L64, L128);
+const D = deployment(L512, L64, L128, L256);
 const OLDER: Deployment = { ...A, name: "64 of older code", isOlder: true };
 
 /** Deployments that run side by side: rollouts, roll-backs, and what a configuration can get wrong. */
-const SETTINGS: readonly { readonly deployments: readonly Deployment[]; readonly isContradiction: boolean }[] = [
+interface Setting {
+  readonly deployments: readonly Deployment[];
+  /** One that is not in force, because it has been rolled back, but whose operator has closed layouts. */
+  readonly rolledBack?: Deployment;
+  readonly isContradiction: boolean;
+}
+
+const SETTINGS: readonly Setting[] = [
   { deployments: [A, B], isContradiction: false },
   { deployments: [A, B], isContradiction: false },
   { deployments: [A, B, C], isContradiction: false },
   { deployments: [A, B, C], isContradiction: false },
   { deployments: [B, C], isContradiction: false },
   { deployments: [A, C], isContradiction: false },
+  { deployments: [B, C, D], isContradiction: false },
+  { deployments: [B, C], rolledBack: D, isContradiction: false },
   // 128 is forgotten in the list.
   { deployments: [A, B, deployment(L256, L64)], isContradiction: false },
   // Back for real, to other objects.
@@ -88,6 +98,8 @@ export function keyOf(id: string): string {
 export interface Plan {
   readonly unknown: Policy["unknown"];
   readonly deployments: readonly Deployment[];
+  /** Those whose operators may close an older layout's objects. */
+  readonly closers: readonly Deployment[];
   readonly keys: readonly string[];
   /** Two deployments each follow the other: their new keys may get 503 for ever. */
   readonly isContradiction: boolean;
@@ -109,7 +121,10 @@ export interface Plan {
 /** `olderCode`: whether objects run older code in every interleaving or in some. */
 export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): Plan {
   const some = (...of: readonly number[]): number => random.of(of);
-  const { deployments, isContradiction } = random.of(SETTINGS);
+  const { deployments, rolledBack, isContradiction } = random.of(SETTINGS);
+  const closers = rolledBack === undefined ? deployments : [...deployments, rolledBack];
+  // The more layouts are older than one, the more there is to close out of order.
+  const elders = Math.max(...closers.map((one) => one.elders.length));
   const hasOlderCode = random.oneIn(12) || olderCode === "every";
   const hasTriggers = hasOlderCode || random.oneIn(16);
   const first = random.below(KEYS.length);
@@ -117,6 +132,7 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
   return {
     unknown: random.of(["retry", "hold"] as const),
     deployments: hasOlderCode ? [...deployments, OLDER] : deployments,
+    closers: closers.filter((one) => one.elders.length > 0),
     keys,
     isContradiction,
     hasTriggers,
@@ -138,7 +154,7 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
       answer: some(4, 8, 16),
       body: some(4, 16),
       operator: some(1, 4),
-      close: some(0, 0, 0, 1),
+      close: elders > 2 ? some(0, 8, 16) : some(0, 0, 0, 1),
       timer: some(1, 4, 16),
       time: some(1, 2, 4),
       alarm: some(1, 4, 12),

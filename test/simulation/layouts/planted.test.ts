@@ -167,6 +167,12 @@ describe("a newer object", () => {
     await expectFound(TWO_OBJECTS);
   }, 120_000);
 
+  it("that hears nothing of the object from which a request comes sends it back for ever: G8", async () => {
+    planted.homeOf = (actual, { elders, ...facts }) =>
+      actual({ ...facts, elders: elders.filter(({ isVisited }) => !isVisited) });
+    await expectFound(/G8: no object answers/);
+  }, 120_000);
+
   it("that claims although its elder is sealed for another layout breaks G1", async () => {
     planted.homeOf = (actual, { elders, ...facts }) =>
       actual({

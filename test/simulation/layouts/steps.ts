@@ -1,11 +1,12 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
 import type { Choices } from "../choices.ts";
+import { placeOf } from "../../../src/shard/shard-place.ts";
 import type { Host } from "../host.ts";
 import { openCalls } from "../open-calls.ts";
 import { act, type OriginCall } from "../origin.ts";
 import type { Message } from "./network.ts";
-import { FAULTS, type Kind, KINDS } from "./plan.ts";
+import { type Deployment, FAULTS, type Kind, KINDS, nameIn } from "./plan.ts";
 import type { World } from "./world.ts";
 
 const STATUSES = [201, 201, 201, 500, 503, 502];
@@ -85,10 +86,7 @@ export class Steps {
             })
           : null;
       case "close":
-        return this.#some(
-          this.#hosts(() => true),
-          (host) => this.#close(host),
-        );
+        return this.#some(plan.closers, (deployment) => this.#close(deployment));
       case "timer": {
         const timer = clock.next();
         if (timer === null || timer.dueMs > clock.nowMs) return null;
@@ -187,16 +185,12 @@ export class Steps {
     this.#world.send(key, deployment, print, duplicate);
   }
 
-  /** For a layout of a deployment that follows the object's own. */
-  #close(host: Host): void {
-    const { plan } = this.#world;
-    const follows = plan.deployments.filter(({ elders }) =>
-      elders.some(({ shards }) => host.name.endsWith(`-of-${shards}`)),
-    );
-    if (follows.length === 0) return;
-    const { own } = this.#choices.pick(follows);
-    this.#choices.trace(`an operator closes ${host.name} for ${own.shards}`);
-    this.#world.close(host, own);
+  /** The object of one key in one older layout of a deployment, whether anybody has asked it or not. */
+  #close({ own, elders }: Deployment): void {
+    const at = this.#choices.pick(elders);
+    const { name } = placeOf(nameIn(this.#choices.pick(this.#world.plan.keys), at), at);
+    this.#choices.trace(`an operator closes ${name} for ${own.shards}`);
+    this.#world.close(this.#world.host(name), own);
   }
 
   #originStep(kind: "arrive" | "act" | "answer" | "body", call: OriginCall): void {

@@ -2,9 +2,29 @@
 
 import { describe, expect, it } from "vitest";
 import { compareLayouts, type Comparison } from "../../../src/cli/check-against.ts";
+import type { RunningRoute } from "../../../src/cli/inherited-routes.ts";
 import { readConfig } from "../../../src/config/read.ts";
+import type { Route } from "../../../src/config/resolved.ts";
+import { parseShards } from "../../../src/config/layout.ts";
 
 type Running = Parameters<typeof compareLayouts>[1][number];
+
+/** Routes as the gateway publishes them, from their texts, with the default scope. */
+function published(
+  texts: readonly string[],
+  scope: readonly string[] = ["header:authorization"],
+): readonly RunningRoute[] {
+  return texts.map((text) => {
+    const [path = "", ...methods] = text.split(" ").toReversed();
+    return { path, methods: methods.toReversed(), scope };
+  });
+}
+
+function routesOf(...settings: readonly object[]): readonly Route[] {
+  const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example" }, ROUTES: settings });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return read.config.routes;
+}
 
 function running(shards: number | string, changes: Partial<Running> = {}): Running {
   const none = { jurisdiction: null, next: [], elders: [], objects: 64, mayGo: false, reason: "Held." };
@@ -12,10 +32,10 @@ function running(shards: number | string, changes: Partial<Running> = {}): Runni
 }
 
 function compare(settings: object, ...layouts: readonly Running[]): Comparison {
-  const routes = [{ path: "/pay", ...settings }];
-  const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example" }, ROUTES: routes });
-  if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  return compareLayouts(read.config.routes, layouts);
+  const texts = new Set(layouts.flatMap((layout) => layout.routes));
+  // What the configuration no longer has is told by itself: see below.
+  texts.delete("POST /other");
+  return compareLayouts(routesOf({ path: "/pay", ...settings }), layouts, published([...texts]));
 }
 
 function messages({ problems }: Comparison): readonly string[] {
@@ -106,16 +126,9 @@ describe("a configuration is refused", () => {
   });
 
   it("for the route that forgets, although another one lists the layout", () => {
-    const read = readConfig({
-      IDEMPOTENCY: { origin: "https://origin.example" },
-      ROUTES: [
-        { path: "/pay", shards: 128, previous_shards: [64] },
-        { path: "/refund", shards: 32 },
-      ],
-    });
-    if (!read.ok) throw new Error("invalid");
+    const configured = routesOf({ path: "/pay", shards: 128, previous_shards: [64] }, { path: "/refund", shards: 32 });
     const routes = ["POST PATCH /pay", "POST PATCH /refund"];
-    expect(messages(compareLayouts(read.config.routes, [running(64, { routes })]))).toEqual([
+    expect(messages(compareLayouts(configured, [running(64, { routes })], published(routes)))).toEqual([
       "ROUTES[1].previous_shards: forgets layout 64, which is in force: write previous_shards = [64]",
     ]);
   });
@@ -127,4 +140,120 @@ it("warns of an older layout with an object for each key, because nobody can cou
   expect(problems).toEqual([]);
   expect(warnings).toMatchObject([{ path: "ROUTES[0].previous_shards" }]);
   expect(messages(compare({ shards: 64 }, running("per-key", { objects: null })))).toHaveLength(1);
+});
+
+describe("a route that changes takes over the keys of those that it overlaps", () => {
+  const [PAY, REFUND] = ["POST PATCH /pay", "POST PATCH /refund"];
+  const leaves = { path: "/pay", shards: 128, previous_shards: [64] };
+
+  it.each<[what: string, texts: readonly string[], settings: readonly object[], path: string]>([
+    [
+      "with one method more",
+      [PAY, REFUND],
+      [leaves, { path: "/refund", shards: 256, methods: ["POST", "PATCH", "PUT"] }],
+      "ROUTES[1]",
+    ],
+    ["with one method less", [PAY, REFUND], [leaves, { path: "/refund", shards: 256, methods: ["POST"] }], "ROUTES[1]"],
+    [
+      "with its methods in another order",
+      [PAY, REFUND],
+      [leaves, { path: "/refund", shards: 256, methods: ["PATCH", "POST"] }],
+      "ROUTES[1]",
+    ],
+    [
+      "when it splits off from a wildcard",
+      ["POST PATCH /v1/*"],
+      [
+        { path: "/v1/payments/*", shards: 256 },
+        { path: "/v1/*", shards: 64 },
+      ],
+      "ROUTES[0]",
+    ],
+    ["when a wildcard swallows it", ["POST PATCH /v1/payments/:id"], [{ path: "/v1/*", shards: 256 }], "ROUTES[0]"],
+    [
+      "when its path has a parameter",
+      ["POST PATCH /v1/payments/new"],
+      [{ path: "/v1/payments/:id{[a-z]+}", shards: 256 }],
+      "ROUTES[0]",
+    ],
+  ])("%s", (_what, texts, settings, path) => {
+    const found = compareLayouts(routesOf(...settings), [running(64, { routes: [...texts] })], published(texts));
+    const message: unknown = expect.stringContaining(
+      "forgets layout 64, which is in force: write previous_shards = [64]",
+    );
+    expect(found.problems).toContainEqual({ path: `${path}.previous_shards`, message });
+  });
+
+  it("and not those of a route that stays before or after it", () => {
+    const texts = ["POST PATCH /v1/payments/*", "POST PATCH /v1/:kind/items", "POST PATCH /v1/*"];
+    const layouts = [8, 16, 32].map((shards, at) => running(shards, { routes: texts.slice(at, at + 1) }));
+    const same = routesOf(
+      { path: "/v1/payments/*", shards: 8 },
+      { path: "/v1/:kind/items", shards: 16 },
+      { path: "/v1/*", shards: 32 },
+    );
+    expect(compareLayouts(same, layouts, published(texts))).toEqual(FINE);
+  });
+
+  it("and a method that has no route any more is warned of", () => {
+    const found = compareLayouts(routesOf({ path: "/pay", methods: ["POST"] }), [running(64)], published([PAY]));
+    expect(found).toEqual({
+      problems: [],
+      warnings: [
+        {
+          path: "ROUTES",
+          message: "leaves PATCH /pay without protection: a retry of a request of before acts again",
+        },
+      ],
+    });
+  });
+});
+
+describe("another scope", () => {
+  const compared = (settings: object, scope: readonly string[]): Comparison =>
+    compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], published(["POST PATCH /pay"], scope));
+
+  it("that is not a narrower one is refused without previous_scope", () => {
+    expect(messages(compared({ scope: ["header:x-tenant"] }, ["header:authorization"]))).toEqual([
+      'ROUTES[0].previous_scope: forgets the keys of scope = ["header:authorization"], which is in force: write previous_scope = [["header:authorization"]]',
+    ]);
+    const listed = { scope: ["header:x-tenant"], previous_scope: [["none"], ["header:authorization"]] };
+    expect(compared(listed, ["header:authorization"])).toEqual(FINE);
+  });
+
+  it("that is a narrower one is warned of, because it may be meant to forget", () => {
+    for (const [scope, before] of [
+      [["header:authorization"], ["none"]],
+      [["header:authorization", "header:x-tenant"], ["header:authorization"]],
+    ] as const) {
+      const { problems, warnings } = compared({ scope }, before);
+      expect(problems).toEqual([]);
+      const list = `[${before.map((part) => JSON.stringify(part)).join(", ")}]`;
+      expect(warnings).toEqual([
+        {
+          path: "ROUTES[0].previous_scope",
+          message: `forgets the keys of scope = ${list}, which is in force: write previous_scope = [${list}], unless the older scope showed one caller's answers to another`,
+        },
+      ]);
+      expect(compared({ scope, previous_scope: [before] }, before)).toEqual(FINE);
+    }
+  });
+});
+
+it("what it says to write instead of a layout that was left is not refused in turn", () => {
+  for (const [shards, left] of [
+    ["per-key", []],
+    ["per-key", ["64"]],
+    [64, ["64b"]],
+    ["64b", [64]],
+  ] as const) {
+    const layouts = [running(128, { elders: [String(shards), ...left.map(String)], routes: [] })];
+    const [problem = ""] = messages(
+      compareLayouts(routesOf({ path: "/pay", shards, previous_shards: [128] }), layouts, []),
+    );
+    const value: unknown = JSON.parse(/write shards = ("?\w+"?)/.exec(problem)?.[1] ?? "null");
+    if (typeof value !== "number" && typeof value !== "string") throw new Error(problem);
+    expect(parseShards(value)).toMatchObject({ ok: true });
+    expect([shards, ...left].map(String)).not.toContain(String(value));
+  }
 });
