@@ -5,10 +5,11 @@
 export const OK = 0;
 /** Understood, but the answer is no: a refusal, a problem in a file, a request that is not protected. */
 export const REFUSED = 1;
-/** Wrong arguments, or the gateway cannot be reached. */
+/** Wrong arguments, the wrong token, or the gateway cannot be reached. */
 export const UNUSABLE = 2;
 
-export const EXIT_CODES = "Exit codes: 0 done, 1 refused or not found, 2 wrong arguments or gateway not reachable.";
+export const EXIT_CODES =
+  "Exit codes: 0 done, 1 refused or not found, 2 wrong arguments, wrong token or gateway not reachable.";
 
 /** Ends the command. The user sees only the message: it says what is wrong and what to do. */
 export class Failure extends Error {

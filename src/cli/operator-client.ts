@@ -26,13 +26,13 @@ const refusalSchema = v.object({ code: problemSchema.entries.code, detail: probl
 const DEFAULT_PATH = "/_onceway";
 const TIMEOUT_MS = 30_000;
 
-/** The gateway understood and refuses. */
+/** The gateway's own refusal. */
 export class Refusal extends Failure {
   /** Whether the same call may succeed later: throttled, or a shard cannot be reached. */
   readonly isTemporary: boolean;
 
-  constructor(message: string, status: number) {
-    super(REFUSED, message);
+  constructor(exitCode: Failure["exitCode"], message: string, status: number) {
+    super(exitCode, message);
     this.isTemporary = status === 429 || status >= 500;
   }
 }
@@ -168,10 +168,15 @@ async function refusal(response: Response, base: string): Promise<Failure> {
   const retryAfter = response.headers.get("retry-after");
   const wait = retryAfter === null ? "" : ` Try again in ${retryAfter} s.`;
   const advice = ADVICE[code] === undefined ? "" : ` ${ADVICE[code]}`;
-  return new Refusal(printable(`${code}: ${detail}${wait}${advice}`), response.status);
+  // Whatever is asked, it is asked with the wrong token or in the wrong place.
+  const exitCode = code === "operator-unauthorized" || code === "operator-not-found" ? UNUSABLE : REFUSED;
+  return new Refusal(exitCode, printable(`${code}: ${detail}${wait}${advice}`), response.status);
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
   "operator-unauthorized": "Check the token in ONCEWAY_TOKEN or --token-file.",
+  "operator-not-found":
+    'Check --url: operators may have a port of their own (operator_listener = "own"), a host (operator_hostname), ' +
+    "or another path (operator_path, which the URL then has to name).",
   "operator-forbidden": "This needs the gateway's ADMIN_TOKEN.",
 };

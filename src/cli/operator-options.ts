@@ -20,14 +20,17 @@ export const TOKEN_FILE = [
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-export function operatorCommand(command: Command, jsonHelp: string): Command {
+/** `url` for commands that ask several gateways. */
+export function operatorCommand(command: Command, jsonHelp: string, url = oneGateway()): Command {
   return command
-    .addOption(
-      new Option("--url <URL>", "the gateway, https://api.example.com").env("ONCEWAY_URL").argParser(readGateway),
-    )
+    .addOption(url)
     .option(...TOKEN_FILE)
     .option("--json", jsonHelp)
     .addHelpText("after", `\n${EXIT_CODES}`);
+}
+
+function oneGateway(): Option {
+  return new Option("--url <URL>", "the gateway, https://api.example.com").env("ONCEWAY_URL").argParser(readGateway);
 }
 
 /** Throws a Failure that says what is missing. */

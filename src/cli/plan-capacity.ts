@@ -2,11 +2,19 @@
 // storage and dollars follow the average.
 
 import { MAX_SHARDS } from "../config/layout.ts";
-import { add, bytesPerRecord, firstUsage, replayUsage, shardsNeeded, type Usage } from "./plan-cost.ts";
+import { add, bytesPerRecord, firstUsage, HEAD_BYTES, replayUsage, type Usage } from "./plan-cost.ts";
+import { ENOUGH, shardsFor, shardsNeeded, type Waiting, waiting } from "./plan-queue.ts";
 import { CALLS_AT_ONCE, OBJECT_GIGABYTES, PLAN_DOLLARS, PRICES, REQUESTS_PER_SECOND, STORAGE_BYTES } from "./prices.ts";
 
 /** The setting's default: a smaller number gains nothing, because idle shards cost nothing. */
 const DEFAULT_SHARDS = 64;
+
+/**
+ * One request may make 10,000 calls on Workers Paid, and an operator's request calls every shard of all layouts: the console's
+ * overview four times, a list twice, a scrape once (src/traffic/README.md).
+ * https://developers.cloudflare.com/workers/platform/limits/#subrequests
+ */
+export const OPERABLE_SHARDS = 10_000 / 4;
 
 /** Cloudflare counts storage by months of 30 days. */
 const MONTH_SECONDS = 30 * 86_400;
@@ -21,6 +29,10 @@ export interface Load {
   /** Until the headers of the origin's response. */
   readonly originMs: number;
   readonly responseBytes: number;
+  /** Of a response's headers, each with its name. */
+  readonly headerBytes: number;
+  /** The setting: larger bodies are not kept in a shard. */
+  readonly maxResponseBytes: number;
   readonly retentionMs: number;
 }
 
@@ -32,8 +44,10 @@ export interface LimitUse {
   readonly limit: number;
   /** 1: the limit is reached. */
   readonly used: number;
-  /** The average load, with the same spike, at which it is reached. */
-  readonly reachedAtRequestsPerSecond: number;
+  /** The most of `used` with which the shards are enough. */
+  readonly enough: number;
+  /** The average load, with the same spike, at which `used` is `enough`. */
+  readonly enoughUpToRequestsPerSecond: number;
 }
 
 export interface MonthlyCost {
@@ -46,15 +60,19 @@ export interface MonthlyCost {
 export interface Plan {
   readonly load: Load;
   readonly peakRequestsPerSecond: number;
-  /** The fewest shards with which no limit is passed. */
+  /** The fewest shards that leave room in each limit (src/cli/plan-queue.ts). */
   readonly neededShards: number;
   /** The needed ones, rounded up to a power of two, and not below the default; `null` if that is more than the setting takes. */
   readonly recommendedShards: number | null;
   /** Those that the figures below are about: the given ones, else the recommended or the needed ones. */
   readonly shards: number;
-  /** The most used limit first: the one that is met first as the load grows. */
+  /** The limit first that is met first as the load grows. */
   readonly limits: readonly [LimitUse, ...LimitUse[]];
   readonly isEnough: boolean;
+  /** At the peak. */
+  readonly waiting: Waiting;
+  /** Whether shards keep the bodies: larger ones go to R2, or are not kept. */
+  readonly keepsBodies: boolean;
   /** Records that are alive at a time, and what one takes. */
   readonly records: number;
   readonly bytesPerRecord: number;
@@ -67,11 +85,14 @@ export interface Plan {
 
 /** `givenShards` is `null` for the recommended number. */
 export function planCapacity(load: Load, givenShards: number | null): Plan {
-  const { requestsPerSecond, replays, spike, originMs, responseBytes, retentionMs } = load;
+  const { requestsPerSecond, replays, spike, originMs, responseBytes, headerBytes, maxResponseBytes, retentionMs } =
+    load;
   const firstsPerSecond = requestsPerSecond * (1 - replays);
   const originSeconds = originMs / 1000;
   const records = (firstsPerSecond * retentionMs) / 1000;
-  const size = bytesPerRecord(responseBytes);
+  const keepsBodies = responseBytes <= maxResponseBytes;
+  const keptBytes = Math.max(0, (keepsBodies ? responseBytes : 0) + headerBytes - HEAD_BYTES);
+  const size = bytesPerRecord(keptBytes);
   // What all shards together have to bear.
   const totals = {
     calls: firstsPerSecond * spike * originSeconds,
@@ -80,8 +101,8 @@ export function planCapacity(load: Load, givenShards: number | null): Plan {
   };
   const neededShards = Math.max(
     shardsNeeded(firstsPerSecond * spike, originSeconds),
-    Math.ceil(totals.requests / REQUESTS_PER_SECOND),
-    Math.ceil(totals.storage / STORAGE_BYTES),
+    shardsFor(totals.requests, REQUESTS_PER_SECOND * ENOUGH.requests),
+    shardsFor(totals.storage, STORAGE_BYTES * ENOUGH.storage),
   );
   const rounded = Math.max(DEFAULT_SHARDS, 2 ** Math.ceil(Math.log2(neededShards)));
   const recommendedShards = rounded > MAX_SHARDS ? null : rounded;
@@ -90,16 +111,17 @@ export function planCapacity(load: Load, givenShards: number | null): Plan {
   const use = (name: LimitUse["name"], limit: number): LimitUse => {
     const perShard = totals[name] / shards;
     const used = perShard / limit;
-    return { name, perShard, limit, used, reachedAtRequestsPerSecond: requestsPerSecond / used };
+    const enough = ENOUGH[name];
+    return { name, perShard, limit, used, enough, enoughUpToRequestsPerSecond: (requestsPerSecond / used) * enough };
   };
   const calls = use("calls", CALLS_AT_ONCE);
   const [first = calls, ...others] = [
     calls,
     use("requests", REQUESTS_PER_SECOND),
     use("storage", STORAGE_BYTES),
-  ].toSorted((one, other) => other.used - one.used);
+  ].toSorted((one, other) => other.used / other.enough - one.used / one.enough);
 
-  const usage = firstUsage({ perSecond: firstsPerSecond, shards, originSeconds, responseBytes });
+  const usage = firstUsage({ perSecond: firstsPerSecond, shards, originSeconds, responseBytes: keptBytes });
   const perSecond = add(times(usage, firstsPerSecond), times(replayUsage(), requestsPerSecond * replays));
   const month = monthOf(perSecond, totals.storage);
   return {
@@ -110,6 +132,8 @@ export function planCapacity(load: Load, givenShards: number | null): Plan {
     shards,
     limits: [first, ...others],
     isEnough: shards >= neededShards,
+    waiting: waiting(calls.perShard, originMs),
+    keepsBodies,
     records,
     bytesPerRecord: size,
     rowsPerKey: usage.rowsWritten,

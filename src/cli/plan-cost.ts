@@ -2,7 +2,7 @@
 // assumptions in, dollars out.
 
 import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "./operation-counts.ts";
-import { CALLS_AT_ONCE, OBJECT_GIGABYTES, type Price, PRICES } from "./prices.ts";
+import { OBJECT_GIGABYTES, type Price, PRICES } from "./prices.ts";
 
 /** What the gateway itself adds to an exchange: two commits for a first request, none for a replay. */
 export const FIRST_OVERHEAD_SECONDS = 0.02;
@@ -20,8 +20,8 @@ const IN_ROW_BYTES = 16 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 /** What an alarm erases of responses: ERASE_BYTES of the same file. */
 const ERASE_BYTES = 1 << 20;
-/** A response's status and headers, as they are stored. */
-const HEAD_BYTES = 112;
+/** The status and headers, as they are stored, that the sums below count for each response. */
+export const HEAD_BYTES = 112;
 
 /** What one request costs in operations and in time. */
 export interface Usage {
@@ -106,12 +106,6 @@ export function exchangesAtOnce(perSecond: number, shards: number, exchangeSecon
  */
 export function alarmsPerFirst(perSecond: number, shards: number, lockSeconds: number): number {
   return 1 / ((perSecond / shards) * lockSeconds + 1);
-}
-
-/** The fewest shards whose calls to the origin are not queued at this peak of first requests per second. */
-export function shardsNeeded(peakPerSecond: number, originSeconds: number): number {
-  // A hair below, so that what is whole but for rounding is not rounded up.
-  return Math.max(1, Math.ceil((peakPerSecond * originSeconds) / CALLS_AT_ONCE - 1e-9));
 }
 
 export interface Shared {

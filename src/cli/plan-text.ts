@@ -2,22 +2,25 @@
 
 import { formatDuration, formatSize } from "../config/units.ts";
 import { columns, type Look } from "./look.ts";
-import type { LimitUse, MonthlyCost, Plan } from "./plan-capacity.ts";
+import { MAX_SHARDS } from "../config/layout.ts";
+import { type LimitUse, type MonthlyCost, OPERABLE_SHARDS, type Plan } from "./plan-capacity.ts";
+import type { Waiting } from "./plan-queue.ts";
 import { PLAN_DOLLARS } from "./prices.ts";
 
 export function planText(plan: Plan, look: Look): string {
-  const { load, limits, shards, neededShards } = plan;
+  const { load, limits, waiting } = plan;
   const [first] = limits;
   const share = `${rounded(load.replays * 100)}% of them replays`;
-  const size = `responses of ${formatSize(load.responseBytes)}, kept for ${formatDuration(load.retentionMs)}`;
+  const size = `responses of ${formatSize(load.responseBytes)} and ${formatSize(load.headerBytes)} of headers, kept for ${formatDuration(load.retentionMs)}`;
   return [
     `${rounded(load.requestsPerSecond)} requests/s (${share}), ${rounded(plan.peakRequestsPerSecond)}/s at the peak; origin ${rounded(load.originMs)} ms; ${size}`,
     "",
-    `${look.paint("bold", `shards = ${shards}`)}  (${plan.isEnough ? "" : "too few; "}needed: ${rounded(neededShards)} or more)`,
+    shardsLine(plan, look),
     "",
-    ...indented(columns([["in each shard", "", "limit", "used"], ...limits.map(limitRow)])),
+    ...indented(columns([["in each shard", "", "limit", "used", "enough up to"], ...limits.map(limitRow)])),
     "",
-    `The limit met first is that of ${WORDS[first.name]}, at ${rounded(first.reachedAtRequestsPerSecond)} requests/s.`,
+    `The limit met first is that of ${WORDS[first.name]}: these shards are enough up to ${rounded(first.enoughUpToRequestsPerSecond)} requests/s.`,
+    waitingText(waiting),
     `${rounded(plan.records)} records at a time, of ${bytes(plan.bytesPerRecord)} each; ${rounded(plan.rowsPerKey)} rows written for each key.`,
     "",
     ...indented(
@@ -30,7 +33,26 @@ export function planText(plan: Plan, look: Look): string {
     ),
     "",
     "Not included: the Worker's processor time, R2, larger requests, retries that meet an attempt in flight.",
+    ...notes(plan),
   ].join("\n");
+}
+
+function shardsLine({ shards, neededShards, isEnough }: Plan, look: Look): string {
+  const needed = rounded(neededShards);
+  if (shards > MAX_SHARDS)
+    return `No number of shards is enough: ${needed} are needed, and the setting takes ${MAX_SHARDS}.`;
+  return `${look.paint("bold", `shards = ${shards}`)}  (${isEnough ? "" : "too few; "}needed: ${needed} or more)`;
+}
+
+function waitingText({ share, meanMs }: Waiting): string {
+  if (meanMs === null) return "At the peak calls wait for each other longer and longer, until it is over.";
+  return `At the peak ${rounded(share * 100)}% of the calls wait for another one of their shard: all calls ${rounded(meanMs)} ms on average.`;
+}
+
+function notes({ load, shards, keepsBodies }: Plan): readonly string[] {
+  const notKept = `Responses above max_response_body (${formatSize(load.maxResponseBytes)}) are not kept in shards, and not counted as storage: bind an R2 bucket as BODIES, or raise max_response_body and write --max-response-body.`;
+  const many = `With more than ${OPERABLE_SHARDS} shards, counted with those of previous_shards, the console's overview needs more calls than one request may make; lists from 5,000 on, a scrape of the metrics from 10,000 on. Each scrape calls every shard. Split the routes over several gateways (Workers with objects of their own).`;
+  return [...(keepsBodies ? [] : [notKept]), ...(shards > OPERABLE_SHARDS ? [many] : [])].flatMap((note) => ["", note]);
 }
 
 const WORDS: Readonly<Record<LimitUse["name"], string>> = {
@@ -39,9 +61,9 @@ const WORDS: Readonly<Record<LimitUse["name"], string>> = {
   storage: "storage",
 };
 
-function limitRow({ name, perShard, limit, used }: LimitUse): readonly string[] {
+function limitRow({ name, perShard, limit, used, enough }: LimitUse): readonly string[] {
   const text = name === "storage" ? bytes : rounded;
-  return [WORDS[name], text(perShard), text(limit), `${rounded(used * 100)}%`];
+  return [WORDS[name], text(perShard), text(limit), `${rounded(used * 100)}%`, `${rounded(enough * 100)}%`];
 }
 
 const COSTS: Readonly<Record<MonthlyCost["what"], string>> = {

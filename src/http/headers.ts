@@ -46,6 +46,11 @@ export const ATTEMPT_HEADER = "idempotency-attempt";
 export const ECHO_HEADER = "Idempotency-Key";
 export const EXPIRES_HEADER = "Idempotency-Expires";
 export const REPLAYED_HEADER = "Idempotent-Replayed";
+/**
+ * On the response to a request that carries a key: what became of it. `first`, `replayed`, `attached` (the answer of an attempt that
+ * another request had started), `ignored` (no route protects it), `unprotected`, or the code of the gateway's problem.
+ */
+export const STATUS_HEADER = "Idempotency-Status";
 /** On the response to a request that was forwarded without its record (`on_store_failure = "open"`). */
 export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
 /** From a shard to the Worker: the replay is small enough to be cached there. No client ever sees it. */
@@ -53,8 +58,8 @@ export const SMALL_HEADER = "Idempotency-Small";
 /** From a shard to the Worker: the exchange belongs to another object (message.ts). No client ever sees it. */
 export const MOVED_HEADER = "Onceway-Moved";
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER, SMALL_HEADER, MOVED_HEADER].map((name) =>
-    name.toLowerCase(),
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER, SMALL_HEADER, MOVED_HEADER].map(
+    (name) => name.toLowerCase(),
   ),
 );
 

@@ -11,7 +11,10 @@ export interface NamedElder {
   readonly recordIds: readonly RecordId[];
 }
 
-/** The object of this layout has said that it has no record of the key, and that it is sealed for `next`. Never becomes untrue. */
+/**
+ * The object of this layout has said that it has no record of the key, and that it is sealed for `next`. This stays true, because a
+ * sealed object takes no new keys.
+ */
 export interface AbsentWord {
   readonly layout: Layout;
   readonly next: Layout;

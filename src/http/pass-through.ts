@@ -10,6 +10,7 @@ import {
   type HeaderPairs,
   headersOf,
   responseHeaders,
+  STATUS_HEADER,
   UNPROTECTED_HEADER,
 } from "./headers.ts";
 import type { ExchangeMessage } from "./message.ts";
@@ -35,7 +36,13 @@ export interface PassThroughRequest {
   readonly trustForwarded: boolean;
 }
 
+/** Says so in the answer if the request carries a key: its client may believe that it is protected. */
 export async function passThrough(passing: PassThroughRequest, target: Fetcher): Promise<Response> {
+  const response = await forward(passing, target);
+  return passing.request.headers.has(ECHO_HEADER) ? withStatus(response, "ignored") : response;
+}
+
+async function forward(passing: PassThroughRequest, target: Fetcher): Promise<Response> {
   const { request, url, origin } = passing;
   const to = originUrl(origin, url);
   try {
@@ -53,6 +60,16 @@ export async function passThrough(passing: PassThroughRequest, target: Fetcher):
     console.error({ message: "pass-through failed", reason: String(error) });
     return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, null);
   }
+}
+
+/** An upgrade, or an answer with a status that HTTP does not define, cannot be made anew and stays as it is. */
+function withStatus(response: Response, value: string): Response {
+  const { status, statusText, body } = response;
+  if (finalStatus(status) !== status) return response;
+  const headers = new Headers(response.headers);
+  headers.set(STATUS_HEADER, value);
+  const init = { status, statusText, headers, encodeBody: "manual" } as const;
+  return new Response(body, init);
 }
 
 /**
@@ -96,6 +113,7 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
     const status = finalStatus(response.status);
     const own: HeaderPairs = [
       [ECHO_HEADER, head.request.echo],
+      [STATUS_HEADER, "unprotected"],
       [UNPROTECTED_HEADER, "true"],
     ];
     const sent = headersOf([...responseHeaders(response.headers), ...own]);

@@ -1,7 +1,7 @@
 // Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
 
 import { describeProblem, type Problem } from "../core/problem.ts";
-import { ECHO_HEADER } from "./headers.ts";
+import { ECHO_HEADER, STATUS_HEADER } from "./headers.ts";
 
 /** The path of the published policy. Every problem links to it (draft, section 2.7). */
 export const WELL_KNOWN_PATH = "/.well-known/idempotency";
@@ -17,6 +17,7 @@ export function problemResponse(problem: Problem, echo: string | null): Response
   });
   if (retryAfterSeconds !== null) headers.set("Retry-After", String(retryAfterSeconds));
   if (echo !== null) headers.set(ECHO_HEADER, echo);
+  if (echo !== null || problem.code === "key-invalid") headers.set(STATUS_HEADER, problem.code);
   const body = {
     type: problemType(problem.code),
     title,

@@ -3,7 +3,15 @@
 // is cached. A completed record never changes until it expires (G2), so its replay does not change either. A replay whose record an operator
 // erases leaves this cache within `MAX_AGE_MS`.
 
-import { ECHO_HEADER, EXPIRES_HEADER, type HeaderPairs, headersOf, REPLAYED_HEADER, SMALL_HEADER } from "./headers.ts";
+import {
+  ECHO_HEADER,
+  EXPIRES_HEADER,
+  type HeaderPairs,
+  headersOf,
+  REPLAYED_HEADER,
+  SMALL_HEADER,
+  STATUS_HEADER,
+} from "./headers.ts";
 
 /** The request that is answered with a replay. */
 export interface ReplayRequest {
@@ -30,7 +38,9 @@ export const SMALL_BODY_BYTES = 8192;
 
 /** Headers that are not cached: each replay sets them again, as the shard does, or omits them. */
 const OWN = new Set(
-  [SMALL_HEADER, ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, "content-length"].map((name) => name.toLowerCase()),
+  [SMALL_HEADER, ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, "content-length"].map((name) =>
+    name.toLowerCase(),
+  ),
 );
 
 /** About how many bytes of the isolate's 128 MB all replays may take together. */
@@ -108,6 +118,7 @@ export class ReplayCache {
 function answer({ status, statusText, headers, expires, body }: CachedReplay, echo: string): Response {
   const own: HeaderPairs = [
     [ECHO_HEADER, echo],
+    [STATUS_HEADER, "replayed"],
     [EXPIRES_HEADER, expires],
     [REPLAYED_HEADER, "true"],
   ];

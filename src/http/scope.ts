@@ -1,9 +1,10 @@
-import { type ScopePart, scopePartName } from "../config/scope-part.ts";
-import type { HeadersView } from "./headers.ts";
 // Reads the scope of a request's key: the values of the parts that identify the caller, as the route names them. They are
 // only digested, so the scope stores no credential (a question to the origin does, until its attempt is settled). A missing part
 // is a value of its own, so all anonymous callers share one scope, and no caller with a credential is in it. A part that is
 // ambiguous is refused, never treated as missing.
+
+import { type ScopePart, scopePartName } from "../config/scope-part.ts";
+import type { HeadersView } from "./headers.ts";
 
 /** Cloudflare overwrites whatever a client sends under this name (developers.cloudflare.com, "HTTP headers"). */
 const CLIENT_ADDRESS = "cf-connecting-ip";

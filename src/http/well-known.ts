@@ -3,7 +3,7 @@
 
 import { type Config, type Route } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
-import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
 import { scopePartName } from "../config/scope-part.ts";
 
@@ -15,6 +15,7 @@ export function wellKnownResponse(config: Config): Response {
         echo: ECHO_HEADER,
         expires: EXPIRES_HEADER,
         replayed: REPLAYED_HEADER,
+        status: STATUS_HEADER,
         unprotected: UNPROTECTED_HEADER,
       },
       routes: config.routes.map(publishedRoute),

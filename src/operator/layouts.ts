@@ -101,15 +101,17 @@ function reasonToStay(
     return `Left for ${strange.join(" and ")}, which the configuration does not list: append it to previous_shards.`;
   }
   if (open > 0 && left !== null && elders.includes(left)) {
-    return `It was left for ${left}, and ${left} for it: write another number for shards, with both in previous_shards.`;
+    return `Some of its objects sent their keys on to ${left}, and some of ${left} to this one: write another number for shards, with both in previous_shards.`;
   }
   if (open > 0) {
-    return `${objectsText(open)} that nobody has asked yet may still take new keys: close the layout, or wait.`;
+    return `${objectsText(open)} of it ${open === 1 ? "is" : "are"} still open and may take new keys: close the layout, or wait.`;
   }
   if (sealed > 0) return `${objectsText(sealed)} still ${sealed === 1 ? "holds" : "hold"} records.`;
   if (unreachable.length > 0) return `${objectsText(unreachable.length)} did not answer: ask again.`;
   const sender = others.find((other) => other.left !== null && !other.mayGo && other.next.includes(layout));
-  return sender === undefined ? null : `Sealed and empty, but ${sender.layout} was left for it, and has to go first.`;
+  return sender === undefined
+    ? null
+    : `Sealed and empty, but objects of ${sender.layout} still send requests to it: take ${sender.layout} out first.`;
 }
 
 function objectsText(count: number): string {

@@ -76,7 +76,7 @@ function paths(): Json {
         id: "closeLayout",
         summary: "Seals every object of an older layout: no new key begins there.",
         description:
-          "For objects that nobody has asked yet; the others are sealed already. Cannot be undone, and loses nothing: new keys begin in the layout in force. Refused for a layout in force. Objects that do not answer are named in unreachable: send it again. A body is not read.",
+          "Seals the objects that are still open; the others are sealed already. Cannot be undone, and loses nothing: new keys begin in the layout in force. Refused for a layout in force. Objects that do not answer are named in unreachable: send it again. A body is not read.",
         isAdmins: true,
         parameters: [LAYOUT],
         answer: answer("The layout as it is now.", "Layout"),

@@ -4,6 +4,7 @@
 import { type Outcome, outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Completed } from "../core/record.ts";
+import type { NoResult } from "../core/verdict.ts";
 import type { EpochMs } from "../core/units.ts";
 import { freeBytes } from "../http/byte-budget.ts";
 import { ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
@@ -15,6 +16,7 @@ import {
   headersOf,
   REPLAYED_HEADER,
   SMALL_HEADER,
+  STATUS_HEADER,
 } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
@@ -59,20 +61,39 @@ export type Body = Uint8Array | ReadableStream<Uint8Array>;
 export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** The first answer, as the origin sent it. `expiresAt` is set when the record keeps the response. */
-export function firstAnswer(
-  head: ResponseHead,
+export function firstAnswer(head: ResponseHead, body: Body, echo: string, expiresAt: EpochMs | null): ExchangeAnswer {
+  return answer("first", head, head.headers, body, [
+    [ECHO_HEADER, echo],
+    [STATUS_HEADER, "first"],
+    ...expires(expiresAt),
+  ]);
+}
+
+/** The origin's answer that is no result, for the request whose attempt it ends and for those that have waited for it. */
+export function passedAnswer(
+  response: ResponseHead,
   body: Body,
-  echo: string,
-  expiresAt: EpochMs | null,
-  outcome: Outcome = "first",
+  of: NoResult,
+  { echo, isFirst }: Asker,
 ): ExchangeAnswer {
-  return answer(outcome, head, head.headers, body, [[ECHO_HEADER, echo], ...expires(expiresAt)]);
+  return answer(of, response, response.headers, body, [
+    [ECHO_HEADER, echo],
+    [STATUS_HEADER, isFirst ? "first" : "attached"],
+  ]);
+}
+
+/** Who gets an answer that is shared. */
+interface Asker {
+  readonly echo: string;
+  /** Whether this request has started the attempt. */
+  readonly isFirst: boolean;
 }
 
 /** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */
 export function attachedAnswer(response: ResponseHead, body: Body, head: ExchangeHead): ExchangeAnswer {
   return answer("attached", response, replayedHeaders(response, head), body, [
     [ECHO_HEADER, head.request.echo],
+    [STATUS_HEADER, "attached"],
     [REPLAYED_HEADER, "true"],
   ]);
 }
@@ -114,6 +135,7 @@ export async function replay(
 function replayWith(body: Body, { record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer {
   const added: HeaderPairs = [
     [ECHO_HEADER, head.request.echo],
+    [STATUS_HEADER, "replayed"],
     ...expires(record.expiresAt),
     [REPLAYED_HEADER, "true"],
   ];

@@ -13,6 +13,7 @@ import {
   type ExchangeAnswer,
   findInChunks,
   firstAnswer,
+  passedAnswer,
   seenUpTo,
   wholeBody,
 } from "./answers.ts";
@@ -152,7 +153,10 @@ export class Attempt {
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
     await passed.ready(timers, HEAD_WAIT_MS);
-    const answerFor: AnswerFor = ({ request }) => firstAnswer(response, passed.reader(), request.echo, null, type);
+    const answerFor: AnswerFor = ({ request }) => {
+      const isFirst = request === this.#head.request;
+      return passedAnswer(response, passed.reader(), type, { echo: request.echo, isFirst });
+    };
     this.#settlement.give(answerFor(this.#head));
     settled(type === "refused" ? answerFor : null);
     await passed.rest();

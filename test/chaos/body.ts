@@ -23,6 +23,7 @@ const NOT_REPEATED: ReadonlySet<string> = new Set([
   "content-length",
   "idempotency-expires",
   "idempotency-key",
+  "idempotency-status",
   "idempotent-replayed",
   "keep-alive",
   "set-cookie",

@@ -41,7 +41,7 @@ function OlderLayout({ layout, now }: { readonly layout: LayoutSummary; readonly
           , last record expires <Time at={lastExpiresAt} now={now} rel="in" />
         </>
       )}
-      . <strong>{mayGo ? "May go." : "Has to stay."}</strong> {reason}
+      . <strong>{mayGo ? "No longer needed." : "Still needed."}</strong> {reason}
     </p>
   );
 }

@@ -11,10 +11,11 @@ import {
   NO_USAGE,
   REPLAY_SECONDS,
   replayUsage,
-  shardsNeeded,
   type Usage,
   usageOf,
 } from "../../../src/cli/plan-cost.ts";
+import { ENOUGH, shardsNeeded } from "../../../src/cli/plan-queue.ts";
+import { CALLS_AT_ONCE } from "../../../src/cli/prices.ts";
 
 const SHARDS = 64;
 const ORIGINS_MS = [100, 300, 2000] as const;
@@ -74,7 +75,7 @@ export function costTable(): string {
 
 export function shardsTable(): string {
   return [
-    "`shards` ≥ peak first requests per second × seconds until the origin's headers ÷ 6:",
+    `\`shards\` ≥ peak first requests per second × seconds until the origin's headers ÷ ${(CALLS_AT_ONCE * ENOUGH.calls).toFixed(1)}:`,
     "",
     `| peak first requests per second | ${ORIGINS_MS.map((ms) => `origin ${ms} ms`).join(" | ")} |`,
     "| --- | --- | --- | --- |",

@@ -243,8 +243,14 @@ describe("tokens", () => {
   it("are refused with a hint about where they came from", async () => {
     const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: "t".repeat(48) };
     const { code, stderr } = await runOnceway(["ls"], env);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stderr).toContain("ONCEWAY_TOKEN or --token-file");
+  });
+
+  it("find no API where the gateway serves no operators, and are told where to look", async () => {
+    const elsewhere = `${gateway.url}/elsewhere`;
+    const { code, stderr } = await runOnceway(["layouts"], { ONCEWAY_URL: elsewhere, ONCEWAY_TOKEN: ADMIN_TOKEN });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("operator_listener")]);
   });
 
   it("find no API at a server that is not a gateway", async () => {

@@ -301,7 +301,8 @@ describe("G4 Durable before told", () => {
       expect(isReplay(replayed)).toBe(true);
       // The crash may have cut the first answer's body short, but its head was sent.
       if (answer.complete) expect(essence(replayed)).toEqual(essence(answer));
-      expect(replayed).toMatchObject({ status: answer.status, headers: expect.arrayContaining([...answer.headers]) });
+      const headers = answer.headers.filter(([name]) => name.toLowerCase() !== "idempotency-status");
+      expect(replayed).toMatchObject({ status: answer.status, headers: expect.arrayContaining(headers) });
       expect(await origin.effects(key)).toBe(1);
     }
   });

@@ -51,6 +51,7 @@ it.each([
   ]);
   expect(response.body.toString()).toBe(bodiless ? "" : "as it is");
   expect(headerValue(response, "idempotency-key")).toBeNull();
+  expect(headerValue(response, "idempotency-status")).toBe("ignored");
   const requests = await scene.origin.requests(key);
   expect(requests.map((request) => [request.method, request.url])).toEqual([[method, `/open/${key}?q=%20`]]);
   expect(Buffer.from(requests[0]?.body?.base64 ?? "", "base64").toString()).toBe(body ?? "");

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair } from "../../support/http.ts";
 import { type RecordedRequest, startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { expectReplay } from "../support/problem.ts";
-import { type Scene, startScene } from "../support/scene.ts";
+import { type Scene, startScene, until } from "../support/scene.ts";
 import { openVerificationRows, type VerificationRows } from "../support/verification-rows.ts";
 import {
   attempts,
@@ -172,9 +172,11 @@ describe("the credential with which the origin is asked", () => {
     await loseAnswer(scene, { ...message, headers: headers("old") });
     const { id } = rows.ofKey(key);
     await scene.send({ ...message, headers: headers("new") });
-    await rows.until(id, ({ verifications }) => (verifications ?? 0) > 0, "the alarm's question");
+    const asked = await until(async () => {
+      const all = await questions(scene.origin, key);
+      return all.length >= 2 ? all : null;
+    }, "the alarm's question");
     await tellOf(scene.origin, key, { status: 200, body: "known" });
-    const asked = await questions(scene.origin, key);
     const credentials = asked.slice(0, 2).map((question) => sentHeader(question, "authorization"));
     expect(credentials).toEqual(["Bearer old", "Bearer old"]);
     // The first attempt's question is kept, not the latest one.

@@ -88,7 +88,7 @@ it("shows the layout of each record, and how far the change is, while an older l
   await signIn(page);
   await page.goto(`${CONSOLE}/shards`);
   expect(await page.locator("#layouts").textContent()).toMatch(
-    /^Layout 2a, left for 4: sealed \d of 2, empty \d of 2\. (?:Has to stay|May go)\. /,
+    /^Layout 2a, left for 4: sealed \d of 2, empty \d of 2\. (?:Still needed|No longer needed)\. /,
   );
   await page.goto(`${CONSOLE}/records?key=${keys.completed}`);
   expect(await page.locator("#records td[data-label=Layout]").textContent()).toBe("4");

@@ -94,6 +94,10 @@ it("an older layout is shown, closed and counted until it may go", async () => {
     expect(told).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
   }
 
+  for (const wrong of ["", "../../records", "3/4"]) {
+    const { code, stderr } = await onceway("layouts", "--close", wrong);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("Write an older layout as") });
+  }
   const closed = await onceway("layouts", "--close", "3", "--json");
   expect(closed).toMatchObject({ code: 0, stderr: "" });
   expect(v.parse(layoutSchema, JSON.parse(closed.stdout))).toMatchObject({ open: 0, next: ["5"] });
@@ -104,6 +108,22 @@ it("an older layout is shown, closed and counted until it may go", async () => {
   expect(inForce).toMatch(/^5 +5 +5 +0 +0 +0 +0 +0/);
   expect(older).toMatch(/^3 +3 +0 +\d +\d +0 +0 +0/);
   expect(shown.stdout).toContain("\n5: In force: new keys begin here.\n3: ");
+
+  // The same gateway by two names stands for two processes.
+  const other = gateway.url.replace("127.0.0.1", "localhost");
+  const both = await onceway("layouts", "--url", gateway.url, "--url", other);
+  expect(both).toMatchObject({ code: 0, stderr: "" });
+  expect(both.stdout.split("\n").filter((line) => line.startsWith("http://"))).toHaveLength(2);
+  const lines = (await onceway("layouts", "--url", gateway.url, "--url", other, "--json")).stdout.trimEnd().split("\n");
+  const one = v.object({ gateway: v.string(), layouts: v.array(layoutSchema) });
+  expect(lines.map((line) => v.parse(one, JSON.parse(line)).layouts.map(({ layout }) => layout))).toEqual([
+    ["5", "3"],
+    ["5", "3"],
+  ]);
+  const twice = await onceway("layouts", "--url", gateway.url, "--url", gateway.url);
+  expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("It is named twice") });
+  const refused = await onceway("layouts", "--url", gateway.url, "--url", other, "--close", "64");
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(gateway.url) });
 
   // Nothing is asked for, and still it ends.
   const empty = await until(async () => {

@@ -150,7 +150,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("9 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("11 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
@@ -166,7 +166,61 @@ describe("the alert rules", () => {
   const series = (name: string, values: string): object => ({ series: name, values });
   const requests = (outcome: string): string => `onceway_requests_total{route="/a",outcome="${outcome}"}`;
 
+  /** That after a quarter of an hour the alert fires once for each of these sets of labels. */
+  const expectFiring = async (
+    alert: string,
+    input: readonly object[],
+    by: string,
+    expected: readonly string[],
+  ): Promise<void> => {
+    const dir = await mkdtemp(join(tmpdir(), "onceway-rules-"));
+    try {
+      const expr = `count by (${by}) (ALERTS{alertname="${alert}",alertstate="firing"})`;
+      const test = {
+        interval: "1m",
+        input_series: input,
+        promql_expr_test: [{ expr, eval_time: "16m", exp_samples: expected.map((labels) => ({ labels, value: 1 })) }],
+      };
+      // JSON is YAML.
+      const file = join(dir, "rules.json");
+      await writeFile(file, JSON.stringify({ rule_files: [ALERTS], evaluation_interval: "1m", tests: [test] }));
+      expect(promtool("test", "rules", file)).toContain("SUCCESS");
+    } finally {
+      await rm(dir, { recursive: true, force: true });
+    }
+  };
+
   it.each([
+    ["OncewayAttemptOld", "onceway_oldest_attempt_seconds", "600x30"],
+    ["OncewayAlarmLate", "onceway_alarm_lag_seconds", "600x30"],
+    ["OncewayShardDown", "onceway_shard_up", "0x30"],
+    ["OncewayShardLarge", "onceway_shard_size_bytes", "9000000000x30"],
+    ["OncewayCallsQueued", "onceway_calls_queued_total", "0+1x30"],
+  ])("%s keeps shards of the same name in several processes apart", async (alert, metric, values) => {
+    const labels = ["a", "b"].map((instance) => `{instance="${instance}",shard="shard-0-of-64"}`);
+    const input = labels.map((text) => series(`${metric}${text}`, values));
+    await expectFiring(alert, input, "instance, shard", labels);
+  });
+
+  it.each([
+    ["OncewayOutcomeUnknown", 'onceway_records{state="unknown",', "1x30"],
+    ["OncewayOutcomeUnknownOld", "onceway_oldest_unknown_seconds{", "90000x30"],
+  ])("%s names each process that has such records, once", async (alert, metric, values) => {
+    const all = ["a", "b"].flatMap((instance) =>
+      [0, 1].map((shard) => `instance="${instance}",shard="shard-${shard}-of-2"}`),
+    );
+    const input = all.map((labels) => series(`${metric}${labels}`, values));
+    await expectFiring(alert, input, "instance, shard", ['{instance="a"}', '{instance="b"}']);
+  });
+
+  it.each([
+    [
+      "OncewayGatewayDown",
+      true,
+      [series('up{job="onceway",instance="a"}', "1x30"), series('up{job="onceway",instance="b"}', "1x5 0x25")],
+    ],
+    ["OncewayGatewayDown", false, [series('up{job="onceway",instance="a"}', "1x30"), series('up{job="node"}', "0x30")]],
+    ["OncewayCallsQueued", true, [series('onceway_calls_queued_total{shard="a"}', "0+1x30")]],
     ["OncewayOutcomeUnknown", true, [series('onceway_records{shard="a",state="unknown"}', "1x30")]],
     ["OncewayOutcomeUnknown", false, [series('onceway_records{shard="a",state="unknown"}', "0x30")]],
     ["OncewayShardDown", true, [series('onceway_shard_up{shard="a"}', "0x30")]],
@@ -185,21 +239,6 @@ describe("the alert rules", () => {
     ["OncewayConflicts", true, [series(requests("in-flight"), "0+1x30"), series(requests("first"), "0+9x30")]],
     ["OncewayConflicts", false, [series(requests("in-flight"), "0x30"), series(requests("first"), "0x30")]],
   ])("%s fires: %s", async (alert, isFiring, input) => {
-    const dir = await mkdtemp(join(tmpdir(), "onceway-rules-"));
-    try {
-      const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"})`;
-      const expected = isFiring ? [{ labels: "{}", value: 1 }] : [];
-      const test = {
-        interval: "1m",
-        input_series: input,
-        promql_expr_test: [{ expr, eval_time: "16m", exp_samples: expected }],
-      };
-      // JSON is YAML.
-      const file = join(dir, "rules.json");
-      await writeFile(file, JSON.stringify({ rule_files: [ALERTS], evaluation_interval: "1m", tests: [test] }));
-      expect(promtool("test", "rules", file)).toContain("SUCCESS");
-    } finally {
-      await rm(dir, { recursive: true, force: true });
-    }
+    await expectFiring(alert, input, "", isFiring ? ["{}"] : []);
   });
 });

@@ -1,13 +1,15 @@
 // Two processes of one gateway behind Debian's HAProxy, with the files of src/serve/processes: a key belongs to one process,
 // whatever happens to that process.
 
+import { once } from "node:events";
 import { rename } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as v from "valibot";
 import { describeProblem } from "../../../src/core/problem.ts";
 import { keyHash } from "../../../src/http/record-name.ts";
-import { freshKey, type HeaderPair, headerValue, rawRequest, type RawResponse } from "../../support/http.ts";
+import { endpoint, freshKey, type HeaderPair, headerValue, rawRequest, type RawResponse } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { freePort, untilRefused } from "../../support/ports.ts";
 import { type Proxy, startProcessesProxy } from "../../support/proxies.ts";
@@ -55,6 +57,7 @@ beforeAll(async () => {
   const IDEMPOTENCY = { origin: origin.url, shards: 2, operator_listener: "own", trust_forwarded: true };
   const ROUTES = [
     { path: "/two-names", headers: ["Idempotency-Key", "X-Request-Key"] },
+    { path: "/own-name", headers: ["X-Request-Key"] },
     { path: "/optional", key: "optional" },
     { path: "/*", unknown: "hold", timeout: "1s", lock: `${LOCK_MS}ms` },
   ];
@@ -106,6 +109,10 @@ function startProxy(change?: (text: string) => string): Promise<Proxy> {
     },
     change,
   );
+}
+
+function post(to: string, target: string, headers: readonly HeaderPair[]): Promise<RawResponse> {
+  return rawRequest({ ...endpoint(to), method: "POST", target, headers, body: "{}" });
 }
 
 /** Another proxy in front of the same processes, for the time of `use`. */
@@ -187,22 +194,91 @@ describe("a key", () => {
     }
   });
 
-  it("in another header needs the line that src/serve/README.md gives", async () => {
-    const line = "http-request set-var(txn.sent) req.fhdr(x-request-key) unless { var(txn.sent) -m found }";
-    expect(readPage("src/serve/README.md").text).toContain(line);
-    const before = "http-request set-var(txn.sent) req.fhdr(idempotency-key)";
+  describe("in other headers", () => {
+    const line = (header: string): string =>
+      `http-request set-var(txn.sent) req.fhdr(${header}) unless { var(txn.sent) -m found }`;
+    const own = line("idempotency-key");
+    const other = line("x-request-key");
+
+    it("beside the standard one needs the line that src/serve/README.md gives", async () => {
+      expect(readPage("src/serve/README.md").text).toContain(other);
+      await withProxy(
+        (text) => text.replace(own, `${own}\n  ${other}`),
+        async (both) => {
+          for (let round = 0; round < 8; round += 1) {
+            const key = freshKey();
+            const earlier = await post(both, "/two-names", [["X-Request-Key", key]]);
+            expect([earlier.status, isReplay(earlier)]).toEqual([201, false]);
+            expect(isReplay(await send(both, { path: "/two-names", key: quoted(key) }))).toBe(true);
+          }
+        },
+      );
+    });
+
+    it("instead of the standard one needs that line alone, so that no other header chooses the process", async () => {
+      await withProxy(
+        (text) => text.replace(own, other),
+        async (alone) => {
+          for (let round = 0; round < 4; round += 1) {
+            const key = freshKey();
+            // As an SDK does that makes a new Idempotency-Key for each try.
+            const tries: boolean[] = [];
+            for (let turn = 0; turn < 4; turn += 1) {
+              const headers: HeaderPair[] = [
+                ["X-Request-Key", key],
+                ["Idempotency-Key", freshKey()],
+              ];
+              tries.push(isReplay(await post(alone, "/own-name", headers)));
+            }
+            expect(tries).toEqual([false, true, true, true]);
+          }
+        },
+      );
+    });
+  });
+});
+
+describe("headers", () => {
+  const many: HeaderPair[] = Array.from({ length: 900 }, (_, at) => [`X-Field-${at}`, "v"]);
+  const long: HeaderPair[] = Array.from({ length: 55 }, (_, at) => [`X-Field-${at}`, "v".repeat(1000)]);
+
+  it.each([
+    ["900 lines", many],
+    ["55 kB", long],
+  ])("of %s reach the client with the answer, and with its replay", async (_, headers) => {
+    const key = freshKey();
+    await origin.behave({ key }, { status: 201, headers: headers.map(([name, value]) => [name, value]) });
+    const answers = [await send(url, { path: "/pay", key }), await send(url, { path: "/pay", key })];
+    for (const answer of answers) {
+      expect([answer.status, headerValue(answer, "x-field-54")]).toEqual([201, headers[54]?.[1]]);
+    }
+    expect([answers.map(isReplay), await origin.effects(key)]).toEqual([[false, true], 1]);
+  });
+
+  it("of 55 kB reach the gateway with a request, and more is refused before anything is sent", async () => {
+    const key = freshKey();
+    expect((await send(url, { path: "/pay", key, headers: long })).status).toBe(201);
+    const refused = freshKey();
+    const answer = await send(url, { path: "/pay", key: refused, headers: [...long, ["X-More", "v".repeat(12_000)]] });
+    expect([answer.status, await origin.effects(refused)]).toEqual([400, 0]);
+  });
+});
+
+describe("a client that sends half a request", () => {
+  it("is disconnected, so that it holds no connection that others need", async () => {
     await withProxy(
-      (text) => text.replace(before, `${before}\n  ${line}`),
-      async (other) => {
-        for (let round = 0; round < 8; round += 1) {
-          const key = freshKey();
-          const headers: HeaderPair[] = [["X-Request-Key", key]];
-          const bare = { method: "POST", target: "/two-names", headers, body: "{}" };
-          const { port } = new URL(other);
-          const earlier = await rawRequest({ host: "127.0.0.1", port: Number(port), ...bare });
-          expect([earlier.status, isReplay(earlier)]).toEqual([201, false]);
-          expect(isReplay(await send(other, { path: "/two-names", key: quoted(key) }))).toBe(true);
-        }
+      (text) =>
+        text.replace("timeout http-request 10s", "timeout http-request 1s").replace("maxconn 26000", "maxconn 2"),
+      async (narrow) => {
+        const halves = [0, 1].map(() => {
+          const socket = connect(endpoint(narrow));
+          socket.write("POST /pay HTTP/1.1\r\nHost: api.example.com\r\n");
+          return socket;
+        });
+        const said = halves.map(async (socket) => String((await once(socket, "data"))[0]).split("\r\n")[0]);
+        expect((await send(narrow, { path: "/pay", key: freshKey() })).status).toBe(201);
+        expect(await Promise.all(said)).toEqual(halves.map(() => "HTTP/1.1 408 Request Time-out"));
+        for (const socket of halves) socket.destroy();
       },
     );
   });
@@ -280,6 +356,33 @@ describe("a process that is killed", () => {
         );
         expect(answers.map(({ status }) => status)).toEqual(taken);
         expect(new Set(taken).size).toBe(2);
+      },
+    );
+  });
+
+  it("takes no connections from the others' keys while it hangs, however many of its own come", async () => {
+    const [hanging, living] = processes;
+    const keys = await Promise.all(Array.from({ length: 12 }, () => keyOf(hanging)));
+    const other = await keyOf(living);
+    const { workerd } = await hanging.running.listening();
+    await withProxy(
+      (text) => text.replace("be_conn gt 10000", "be_conn gt 4").replace("maxconn 26000", "maxconn 6"),
+      async (narrow) => {
+        process.kill(workerd, "SIGSTOP");
+        try {
+          const answers = keys.map((key) => send(narrow, { path: "/pay", key }));
+          expect(isReplay(await send(narrow, { path: "/pay", key: other }))).toBe(true);
+          const refused = await Promise.any(answers);
+          expect(problemCode(refused)).toBe("store-unavailable");
+          process.kill(workerd, "SIGCONT");
+          const codes = (await Promise.all(answers)).map((answer) =>
+            isReplay(answer) ? "replay" : problemCode(answer),
+          );
+          expect(codes.filter((code) => code === "replay").length).toBeLessThanOrEqual(5);
+          expect(new Set(codes)).toEqual(new Set(["replay", "store-unavailable"]));
+        } finally {
+          process.kill(workerd, "SIGCONT");
+        }
       },
     );
   });

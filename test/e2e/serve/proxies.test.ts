@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
-import { freshKey, type HeaderPair, rawRequest, type RawResponse } from "../../support/http.ts";
+import { freshKey, type HeaderPair, headerValue, rawRequest, type RawResponse } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { freePort } from "../../support/ports.ts";
 import { type Proxy, runProxy, startProxy } from "../../support/proxies.ts";
@@ -165,6 +165,25 @@ describe("operators with a listener of their own", () => {
         });
       expect((await send()).status).toBe(201);
       expect((await send()).headers.some(([name]) => name.toLowerCase() === "idempotent-replayed")).toBe(true);
+      expect(await origin.effects(key)).toBe(1);
+    });
+
+    it("brings clients answers with 55 kB of headers, and their replays", async () => {
+      const key = freshKey();
+      const headers: HeaderPair[] = Array.from({ length: 55 }, (_, at) => [`X-Field-${at}`, "v".repeat(1000)]);
+      await origin.behave({ key }, { status: 201, headers: headers.map(([name, value]) => [name, value]) });
+      for (const isReplay of [false, true]) {
+        const answer = await rawRequest({
+          host: "127.0.0.1",
+          port: proxy.port,
+          method: "POST",
+          target: "/v1/pay",
+          headers: [["Idempotency-Key", key]],
+          body: "{}",
+        });
+        expect([answer.status, headerValue(answer, "x-field-54")?.length]).toEqual([201, 1000]);
+        expect(headerValue(answer, "idempotent-replayed")).toBe(isReplay ? "true" : null);
+      }
       expect(await origin.effects(key)).toBe(1);
     });
 

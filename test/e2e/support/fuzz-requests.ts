@@ -73,6 +73,7 @@ const meaningfulName = fc.constantFrom(
   "Idempotency-Attempt",
   "idempotent-replayed",
   "idempotency-expires",
+  "idempotency-status",
   "cf-connecting-ip",
   "cf-ray",
   "cf-worker",

@@ -53,7 +53,13 @@ export function essence(response: RawResponse): object {
 }
 
 /** The mark of a replay, and headers that a streamed first answer does not have yet, or that belong to its framing. */
-const NOT_REPEATED = new Set(["idempotent-replayed", "idempotency-expires", "content-length", "transfer-encoding"]);
+const NOT_REPEATED = new Set([
+  "idempotent-replayed",
+  "idempotency-status",
+  "idempotency-expires",
+  "content-length",
+  "transfer-encoding",
+]);
 
 const POLL_MS = 50;
 

@@ -33,6 +33,8 @@ export function expectProblem(response: RawResponse, expected: ExpectedProblem):
   expect(headerValue(response, "link")).toBe('</.well-known/idempotency>; rel="describedby"');
   expect(headerValue(response, "x-should-retry")).toBe(String(retryable));
   expect(headerValue(response, "idempotency-key")).toBe(echo);
+  const isAboutKey = echo !== null || code === "key-invalid";
+  if (isAboutKey) expect(headerValue(response, "idempotency-status")).toBe(code);
   expect(headerValue(response, "idempotency-expires")).toBeNull();
   expect(headerValue(response, "idempotent-replayed")).toBeNull();
   if (!retryable) expect(headerValue(response, "retry-after")).toBeNull();
@@ -52,9 +54,10 @@ export function expectRetryAfter(response: RawResponse, mostSeconds: number): vo
 }
 
 /** The origin's own answer, not one from the record. */
-export function expectFirstAnswer(response: RawResponse, status: number): void {
+export function expectFirstAnswer(response: RawResponse, status: number, became: string | null = "first"): void {
   expect({ status: response.status, text: textOf(response) }).toEqual({ status, text: expect.any(String) });
   expect(headerValue(response, "idempotent-replayed")).toBeNull();
+  expect(headerValue(response, "idempotency-status")).toBe(became);
   expect(headerValue(response, "content-type")).not.toBe("application/problem+json");
 }
 
@@ -67,7 +70,8 @@ export function expectReplay(response: RawResponse, first: RawResponse, omitted:
   expect(headerValue(response, "idempotent-replayed")).toBe("true");
   // A first answer that was told as it came could not say how long it would be, nor when it would expire.
   const streamed = headerValue(first, "idempotency-expires") === null;
-  const apart = ["idempotent-replayed", ...omitted, ...(streamed ? STREAM_HEADERS : [])];
+  expect(["replayed", "attached"]).toContain(headerValue(response, "idempotency-status"));
+  const apart = ["idempotent-replayed", "idempotency-status", ...omitted, ...(streamed ? STREAM_HEADERS : [])];
   expect(without(response, apart)).toEqual(without(first, apart));
 }
 

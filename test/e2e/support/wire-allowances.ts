@@ -180,8 +180,8 @@ export const BY_FIRST: readonly Allowance[] = [
   },
   {
     reason:
-      "`Idempotency-Key`, `Idempotency-Expires` and `Idempotent-Replayed` of an answer come from the gateway only",
-    allows: header("client", "idempotency-key", "idempotency-expires", "idempotent-replayed"),
+      "`Idempotency-Key`, `Idempotency-Status`, `Idempotency-Expires` and `Idempotent-Replayed` of an answer come from the gateway only",
+    allows: header("client", "idempotency-key", "idempotency-status", "idempotency-expires", "idempotent-replayed"),
   },
   {
     reason: "an answer that was cut short becomes a problem, or is cut short too",
@@ -194,6 +194,10 @@ export const BY_REPLAY: readonly Allowance[] = [
   {
     reason: "`Idempotent-Replayed: true` is added",
     allows: both(header("client", "idempotent-replayed"), ({ other }) => lines(other)[0] === "true"),
+  },
+  {
+    reason: "`Idempotency-Status` is `first`, then `replayed`",
+    allows: both(header("client", "idempotency-status"), ({ other }) => lines(other)[0] === "replayed"),
   },
   { reason: "a body has a length, even if the first came in chunks", allows: header("client", ...FRAMING) },
   {

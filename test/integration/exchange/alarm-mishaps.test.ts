@@ -61,7 +61,7 @@ describe("an alarm that is delivered twice", () => {
     expect(ended).toMatchObject({
       state: unknown === "retry" ? "failed" : "unknown",
       attempt: { number: 1, lockedUntil: end },
-      expiresAt: end + UNKNOWN_RETENTION_MS,
+      expiresAt: end + (unknown === "retry" ? RETENTION_MS : UNKNOWN_RETENTION_MS),
     });
     expect(bench.calls).toHaveLength(1);
   });

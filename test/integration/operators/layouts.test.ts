@@ -81,9 +81,9 @@ describe("an older layout", () => {
     [
       "an object is open, although it is empty",
       [sealedFor(3, 0), open()],
-      "1 object that nobody has asked yet may still take new keys: close the layout, or wait.",
+      "1 object of it is still open and may take new keys: close the layout, or wait.",
     ],
-    ["an object's code knows no layouts", [sealedFor(3, 0), { ...NONE }], "1 object that nobody has asked yet may"],
+    ["an object's code knows no layouts", [sealedFor(3, 0), { ...NONE }], "1 object of it is still open and may"],
     ["an object does not answer", [sealedFor(3, 0), null], "1 object did not answer: ask again."],
     [
       "an object is sealed for a layout that is not listed",
@@ -93,7 +93,7 @@ describe("an older layout", () => {
     [
       "an object follows the layout that follows it",
       [sealedFor(3, 0), open({}, [layoutOf(3)])],
-      "It was left for 3, and 3 for it: write another number for shards, with both in previous_shards.",
+      "Some of its objects sent their keys on to 3, and some of 3 to this one: write another number for shards, with both in previous_shards.",
     ],
   ];
   it.each(stays)("has to stay while %s", (_why, old, reason) => {
@@ -107,7 +107,7 @@ describe("an older layout", () => {
     const third = asked("3", sealedFor(4, 0));
     expect(summaryOf("3", layouts, asked("2", sealedFor(3, 1)), third)).toMatchObject({
       mayGo: false,
-      reason: "Sealed and empty, but 2 was left for it, and has to go first.",
+      reason: "Sealed and empty, but objects of 2 still send requests to it: take 2 out first.",
     });
     expect(summaryOf("3", layouts, asked("2", sealedFor(3, 0)), third)).toMatchObject({ mayGo: true });
   });

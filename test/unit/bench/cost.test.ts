@@ -1,6 +1,7 @@
 // The cost page's figures are what `npm run bench -- cost` prints today.
 
 import { expect, it } from "vitest";
+import { dollarsPerMillion, replayUsage } from "../../../src/cli/plan-cost.ts";
 import { costTable } from "../../bench/cost/tables.ts";
 import { readPage } from "../../support/docs.ts";
 
@@ -18,4 +19,9 @@ it.each([
   const totals = [...(row ?? "").matchAll(/\*\*([\d.]+)\*\*/g)].map(([, total = ""]) => total);
   expect(totals).toHaveLength(3);
   expect(readPage("test/bench/README.md").text).toContain(`| ${onPage} | ${totals.join(" | ")} |\n`);
+});
+
+it("a replay, as the page about logs compares it", () => {
+  const dollars = dollarsPerMillion(replayUsage()).total.toFixed(2);
+  expect(readPage("src/traffic/README.md").text).toContain(`more than a replay itself costs (${dollars})`);
 });

@@ -6,7 +6,6 @@ import {
   dollarsPerMillion,
   exchangesAtOnce,
   NO_USAGE,
-  shardsNeeded,
   shareOfSeconds,
   usageOf,
 } from "../../../src/cli/plan-cost.ts";
@@ -64,14 +63,4 @@ describe("the duration that an exchange pays", () => {
 it("an alarm comes for each first request when they are rare, and for few of them when there are many", () => {
   expect(alarmsPerFirst(0, 64, 40)).toBe(1);
   expect(alarmsPerFirst(64, 64, 40)).toBeCloseTo(1 / 41, 10);
-});
-
-it.each([
-  [1280, 0.3, 64],
-  [1281, 0.3, 65],
-  [1, 0.1, 1],
-  [0, 2, 1],
-  [1000, 2, 334],
-])("a peak of %d a second at an origin of %d s needs %d shards", (peak, seconds, shards) => {
-  expect(shardsNeeded(peak, seconds)).toBe(shards);
 });

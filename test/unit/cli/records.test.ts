@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { type Look, plainLook, printable, shorten } from "../../../src/cli/look.ts";
 import type { LayoutState, RecordDetail, RecordSummary } from "../../../src/cli/operator-client.ts";
-import { layoutsTable } from "../../../src/cli/layouts.ts";
+import { layoutsTable, tableOfAll } from "../../../src/cli/layouts.ts";
 import { recordText } from "../../../src/cli/record-text.ts";
 import { recordsTable } from "../../../src/cli/records-table.ts";
 import { exchangeLine } from "../../../src/cli/tail.ts";
@@ -88,6 +88,39 @@ it("layoutsTable has a line of numbers for each layout, and a sentence", () => {
     "64: 12 objects still hold records.",
     "per-key: A\\u{7}.",
   ]);
+});
+
+describe("tableOfAll", () => {
+  const own = { ...layout, layout: "128", left: null, open: 128, sealed: 0, empty: 0, reason: "In force." };
+  const empty = { ...layout, sealed: 0, empty: 64, mayGo: true, reason: "Sealed and empty: take it out." };
+  const asked = (...states: readonly (readonly LayoutState[])[]): readonly string[] => {
+    const all = states.map((layouts, at) => ({ gateway: `https://ops-${at}.example/`, layouts }));
+    const lines = tableOfAll(all, NOW, plainLook).split("\n");
+    expect(lines.filter((line) => line.startsWith("https://"))).toEqual(all.map(({ gateway }) => gateway));
+    return lines.slice(lines.lastIndexOf("") + 1);
+  };
+
+  it("lets an older layout go only if every gateway does", () => {
+    expect(asked([own, empty], [own, empty])).toEqual([
+      "128: In force.",
+      "64: Sealed and empty in all 2 gateways: take it out of previous_shards.",
+    ]);
+  });
+
+  it("names the gateways in which it has to stay", () => {
+    expect(asked([own, empty], [own, layout])).toEqual([
+      "128: In force.",
+      "64: https://ops-1.example/: 12 objects still hold records.",
+    ]);
+    expect(asked([own, layout], [own, layout])).toEqual(["128: In force.", "64: 12 objects still hold records."]);
+  });
+
+  it("does not let it go when a gateway does not list it", () => {
+    expect(asked([own, empty], [own])).toEqual([
+      "128: In force.",
+      "64: https://ops-1.example/: Not in its configuration: give all the same.",
+    ]);
+  });
 });
 
 describe("recordsTable", () => {

@@ -161,6 +161,18 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npx onceway check --against https://api.example.com": ["test/e2e/operators/layouts.test.ts", '"--against"'],
   "npx onceway layouts": ["test/e2e/operators/layouts.test.ts", 'onceway("layouts")'],
   "npx onceway layouts --close 64": ["test/e2e/operators/layouts.test.ts", '"--close", "3"'],
+  "for n in 0 1; do npx onceway check --against https://ops-$n.example.com || break; done": [
+    "test/e2e/operators/layouts.test.ts",
+    '"--against"',
+  ],
+  "npx onceway layouts --url https://ops-0.example.com --url https://ops-1.example.com --close 64": [
+    "test/e2e/operators/layouts.test.ts",
+    'other, "--close"',
+  ],
+  "npx onceway layouts --url https://ops-0.example.com --url https://ops-1.example.com": [
+    "test/e2e/operators/layouts.test.ts",
+    '"layouts", "--url"',
+  ],
   "npx wrangler login": NEEDS_ACCOUNT,
   "npx wrangler deploy": NEEDS_ACCOUNT,
   "openssl rand -hex 32": ["test/e2e/clients/clients.test.ts", "examples.curl"],

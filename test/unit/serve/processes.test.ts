@@ -32,9 +32,11 @@ it("the unit starts each process where HAProxy looks for it", () => {
     const options = readOptions(command.replaceAll("%i", `0${number}`).split(" "));
     expect(options.state).toBe(`/var/lib/onceway/0${number}`);
     expect(proxy).toContain(
-      `backend process_${number} from process\n  server gateway ${options.host}:${options.port}\n`,
+      `backend process_${number} from process\n  server gateway ${options.host}:${options.port} tcp-ut 60s\n`,
     );
-    expect(proxy).toContain(`  server gateway_${number} ${options.host}:${options.port} check\n`);
+    expect(proxy).toContain(
+      `  server gateway_${number} ${options.host}:${options.port} check maxconn 3000 tcp-ut 60s\n`,
+    );
     expect(proxy).toContain(
       `backend operators_${number} from http\n  server gateway ${options.operatorHost}:${options.operatorPort}\n`,
     );
