@@ -86,33 +86,6 @@ export class ByteReader implements BodyReader {
   }
 }
 
-/**
- * Reads a stream that has few bytes. The runtime makes the pieces, of 4 KiB at most, which costs a quarter less than to give it a
- * buffer for them (measured).
- */
-class ShortReader implements BodyReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-
-  constructor(stream: ReadableStream<Uint8Array>) {
-    this.#reader = stream.getReader();
-  }
-
-  async next(): Promise<NextPiece> {
-    const { done, value } = await this.#reader.read();
-    return done ? WHOLE : lentPiece(value);
-  }
-
-  cancel(): void {
-    this.#reader.cancel().catch(ignore);
-  }
-}
-
-/** A reader for a stream of which at most `expectedBytes` will come; `null`: that is not known. */
-export function readerOf(stream: ReadableStream<Uint8Array>, expectedBytes: number | null): BodyReader {
-  if (expectedBytes !== null && expectedBytes <= FIRST_VIEW_BYTES) return new ShortReader(stream);
-  return new ByteReader(stream, expectedBytes ?? FIRST_VIEW_BYTES);
-}
-
 function ignore(): void {
   // Nothing to do: a buffer that is used again needs no release, and a stream that has broken cannot be cancelled.
 }

@@ -5,7 +5,7 @@ import type { Origin } from "../config/resolved.ts";
 import type { Attempt } from "../core/record.ts";
 import { type AttemptEnd, type BrokenOff, finalStatus } from "../core/verdict.ts";
 import { joinBytes } from "../http/body.ts";
-import { type BodyReader, type NextPiece, readerOf, WHOLE } from "../http/body-reader.ts";
+import { type BodyReader, ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
 import {
   ATTEMPT_HEADER,
   declaredLength,
@@ -119,7 +119,7 @@ function originResponse(
   const statusText = status === response.status ? response.statusText : "";
   const headers = new HeaderSnapshot(response.headers);
   const length = origin.kind === "url" ? lengthOf(headers) : null;
-  const reader = response.body === null ? null : readerOf(response.body, length);
+  const reader = response.body === null ? null : new ByteReader(response.body, length ?? undefined);
   let left = length;
   const next = async (): Promise<BodyPiece> => {
     if (reader === null || left === 0) {

@@ -39,6 +39,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N] [--connections N] [--disk]",
     run: () => import("./transition.ts"),
   },
+  runtime: {
+    measures: "what the runtime's own objects and calls cost, each alone",
+    options: "[--only NAME,NAME] [--rounds N]",
+    run: () => import("./runtime-calls.ts"),
+  },
   profile: {
     measures: "* where the processor time goes",
     options: "[--replay] [--path PATH] [--main FILE] [--seconds N] [--save FILE.cpuprofile]",

@@ -82,7 +82,7 @@ export class OriginCall {
       this.attempt.refusedAfter = this.#requests();
       this.attempt.isLiving = false;
     }
-    const getReader = (): object => ({ read: (view?: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
+    const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
     const declared = length === null ? [] : [["content-length", String(length)] as const];
     const headers = new PlainHeaders(status === LONG_HEAD_STATUS ? [...declared, LONG_HEADER] : declared);
     this.#headers.resolve({ status, statusText: "", headers, body: { getReader } });
@@ -119,8 +119,7 @@ export class OriginCall {
     if (this.work === "held" || this.hasActed) this.work = "over";
   }
 
-  /** A reader without a buffer of its own gets one of the runtime's. */
-  #read(view: Uint8Array = new Uint8Array(RUNTIME_PIECE_BYTES)): Promise<Read> {
+  #read(view: Uint8Array): Promise<Read> {
     const reading = Promise.withResolvers<Read>();
     this.#view = view;
     this.#reading = reading;
@@ -166,9 +165,6 @@ export class OriginCall {
     return Promise.resolve();
   }
 }
-
-/** The size of the runtime's own pieces. */
-const RUNTIME_PIECE_BYTES = 4096;
 
 /** What an attempt's effect is reported to. */
 interface Effects {

@@ -224,6 +224,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- rows": TAKES_LONG,
   "npm run bench -- alarm": TAKES_LONG,
   "npm run bench -- startup": TAKES_LONG,
+  "npm run bench -- runtime": TAKES_LONG,
   "node test/support/console-picture.ts": { notRun: "writes a picture, which a person looks at" },
 };
 
