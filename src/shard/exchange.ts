@@ -191,7 +191,7 @@ export class Exchange {
     if (!body.isHere && steps.wouldStart(this.#id, event, rules.policy, now)) return TAKE_BODY;
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
-      label: { key: record.key, route: record.route },
+      label: record,
       ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
     });
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
@@ -245,12 +245,10 @@ export class Exchange {
   #begin(record: Started): AttemptInFlight {
     const { head, body, span } = this.#incoming;
     const { ledger, sync, timers, offsets, steps, attempts, reporter } = this.#shared;
-    const { key, route } = head.record;
     const recordId = this.#id;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
-    bookkeep("counting an attempt", () => reporter.traffic.attempt(route, record.attempt.number));
-    const label = { key, route };
+    bookkeep("counting an attempt", () => reporter.traffic.attempt(head.record.route, record.attempt.number));
     const attempt = new Attempt(head, record, {
       reopen: (patience) => this.#reopen(record, patience),
       bodies: ledger.bodies,
@@ -260,7 +258,7 @@ export class Exchange {
       timers,
       offsets,
       step: (event, attachments) =>
-        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label }),
+        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
       begun: () => inFlight.waiters.wakeFollowers(),
       settled: (answerFor) => attempts.settled(recordId, inFlight, answerFor),
     });
@@ -297,14 +295,13 @@ export class Exchange {
     const id = this.#id;
     const { heartbeat, steps } = this.#shared;
     const renewal = { type: "renew", attemptId: attempt.id } as const;
-    const stops: (() => void)[] = [];
+    let stop = (): void => undefined;
     bookkeep("beginning a heartbeat", () => {
-      const stop = heartbeat.begin(policy.lockMs / 2, () => {
+      stop = heartbeat.begin(policy.lockMs / 2, () => {
         // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
         if (!attempt.hasEnded) steps.take(id, renewal, policy, epochMs(Date.now()));
       });
-      stops.push(stop);
     });
-    return () => stops.forEach((stop) => stop());
+    return () => stop();
   }
 }
