@@ -295,13 +295,13 @@ export class Exchange {
     const id = this.#id;
     const { heartbeat, steps } = this.#shared;
     const renewal = { type: "renew", attemptId: attempt.id } as const;
-    let stop = (): void => undefined;
+    let stop: (() => void) | null = null;
     bookkeep("beginning a heartbeat", () => {
       stop = heartbeat.begin(policy.lockMs / 2, () => {
         // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
         if (!attempt.hasEnded) steps.take(id, renewal, policy, epochMs(Date.now()));
       });
     });
-    return () => stop();
+    return () => stop?.();
   }
 }
