@@ -19,7 +19,8 @@ import { type EventOffsets, START } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import { type Action, decide, type Duplicate, notKept, refuse, TAKE_BODY, waitFor } from "./decide.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import { type ElderPorts, type Elders, type Words, wordsIn } from "./elders.ts";
+import type { AskElder } from "./elder-questions.ts";
+import { type Elders, type Words, wordsIn } from "./elders.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
@@ -41,7 +42,7 @@ export interface ExchangePorts {
   readonly heartbeat: Heartbeat;
   readonly timers: Timers;
   readonly reporter: ExchangeReporter;
-  readonly askElder: ElderPorts["askElder"];
+  readonly askElder: AskElder;
 }
 
 /** What all exchanges of a shard share. */
@@ -190,7 +191,7 @@ export class Exchange {
     if (!body.isHere && steps.wouldStart(this.#id, event, rules.policy, now)) return TAKE_BODY;
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
-      label: { key: record.key, route: record.route },
+      label: record,
       ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
     });
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
@@ -244,11 +245,10 @@ export class Exchange {
   #begin(record: Started): AttemptInFlight {
     const { head, body, span } = this.#incoming;
     const { ledger, sync, timers, offsets, steps, attempts, reporter } = this.#shared;
-    const { key, route } = head.record;
     const recordId = this.#id;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
-    bookkeep("counting an attempt", () => reporter.traffic.attempt(route, record.attempt.number));
+    bookkeep("counting an attempt", () => reporter.traffic.attempt(head.record.route, record.attempt.number));
     const attempt = new Attempt(head, record, {
       reopen: (patience) => this.#reopen(record, patience),
       bodies: ledger.bodies,
@@ -258,7 +258,7 @@ export class Exchange {
       timers,
       offsets,
       step: (event, attachments) =>
-        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label: { key, route } }),
+        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
       begun: () => inFlight.waiters.wakeFollowers(),
       settled: (answerFor) => attempts.settled(recordId, inFlight, answerFor),
     });
@@ -294,14 +294,14 @@ export class Exchange {
   #renewLock(attempt: Attempt, { policy }: Started): () => void {
     const id = this.#id;
     const { heartbeat, steps } = this.#shared;
-    const stops: (() => void)[] = [];
+    const renewal = { type: "renew", attemptId: attempt.id } as const;
+    let stop: (() => void) | null = null;
     bookkeep("beginning a heartbeat", () => {
-      const renew = (): void => {
+      stop = heartbeat.begin(policy.lockMs / 2, () => {
         // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
-        if (!attempt.hasEnded) steps.take(id, { type: "renew", attemptId: attempt.id }, policy, epochMs(Date.now()));
-      };
-      stops.push(heartbeat.begin(policy.lockMs / 2, renew));
+        if (!attempt.hasEnded) steps.take(id, renewal, policy, epochMs(Date.now()));
+      });
     });
-    return () => stops.forEach((stop) => stop());
+    return () => stop?.();
   }
 }
