@@ -35,6 +35,8 @@ const marker = { path: "/p/marker", key: freshKey(), headers: [["Authorization",
 let markerAnswer: RawResponse;
 /** Calls on protected paths over all runs. Each is one record in the ledgers. */
 let claims = 0;
+/** Requests whose answer nobody has seen. The origin's parser may have refused their calls before any handler saw them. */
+let unheard = 0;
 let cases = 0;
 
 beforeAll(async () => {
@@ -122,6 +124,7 @@ async function volley(requests: readonly FuzzRequest[]): Promise<readonly Record
   );
   for (const outcome of outcomes) expectGoodAnswer(outcome);
   claims += outcomes.filter(wasRefusedByOriginsParser).length;
+  unheard += outcomes.filter(({ response }) => response === null).length;
   const calls = await takeCalls();
   expectGoodCalls(calls);
   return calls;
@@ -373,7 +376,8 @@ describe("after all fuzzing", () => {
       20_000,
     );
     await takeCalls();
-    expect(rows.length).toBe(claims);
+    expect(rows.length).toBeGreaterThanOrEqual(claims);
+    expect(rows.length).toBeLessThanOrEqual(claims + unheard);
   });
 
   it("the gateway still answers a normal request", async () => {

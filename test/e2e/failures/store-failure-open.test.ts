@@ -41,7 +41,7 @@ function expectUnavailable(response: RawResponse, key: string): void {
 
 /** The origin's answer to an unprotected request. */
 function expectUnprotected(response: RawResponse, status: number, key: string): void {
-  expectFirstAnswer(response, status);
+  expectFirstAnswer(response, status, "unprotected");
   const own = response.headers
     .filter(([name]) => /^idempot/i.test(name))
     .map(([name, value]) => [name.toLowerCase(), value]);
