@@ -45,8 +45,12 @@ function expectUnprotected(response: RawResponse, status: number, key: string): 
   const own = response.headers
     .filter(([name]) => /^idempot/i.test(name))
     .map(([name, value]) => [name.toLowerCase(), value]);
-  expect(Object.fromEntries(own)).toEqual({ "idempotency-key": key, [MARK]: "true" });
-  expect(own).toHaveLength(2);
+  expect(Object.fromEntries(own)).toEqual({
+    "idempotency-key": key,
+    "idempotency-status": "unprotected",
+    [MARK]: "true",
+  });
+  expect(own).toHaveLength(3);
 }
 
 describe.each(["closed", "default"])("a claim that cannot be written, on_store_failure: %s", (kind) => {
