@@ -24,7 +24,7 @@ beforeAll(async () => {
     { path: "/kept" },
     { path: "/bounded", max_request_body: 3 * MIB },
     { path: "/tiny", max_request_body: KIB },
-    { path: "/flows", max_request_body: KIB, fingerprint: { body: "none" } },
+    { path: "/flows", max_request_body: KIB, fingerprint: { body: "none" }, unknown: "retry" },
     { path: "/flows-held", max_request_body: KIB, fingerprint: { body: "none" }, unknown: "hold" },
   ]);
 });

@@ -16,7 +16,7 @@ beforeEach(async () => {
   gateway = await startGateway(origin.url, { shards: 1, timeout: "1s", lock: "2s" }, [
     { path: "/retry/*", unknown: "retry" },
     { path: "/hold/*", unknown: "hold" },
-    { path: "/brief/*", timeout: "400ms", lock: "500ms", retention: "1s" },
+    { path: "/brief/*", timeout: "400ms", lock: "500ms", retention: "1s", unknown_retention: "1s" },
     { path: "/renewed/*", lock: "4s" },
     { path: "/long/*", timeout: "1s", lock: "1100ms", unknown: "hold" },
   ]);
