@@ -2,6 +2,11 @@
 
 import type { Random, SequenceHash } from "./random.ts";
 
+/** What the steps of every simulation choose from. */
+export const STATUSES = [201, 201, 201, 500, 503, 502];
+export const CHANGES = ["release", "resolve", "forget"] as const;
+export const DUPLICATES = ["reject", "wait", "attach"] as const;
+
 export class Choices {
   /** Tells a reader what a choice has led to. */
   readonly trace: (what: string) => void;

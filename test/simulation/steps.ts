@@ -1,7 +1,7 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
 import { FAULTS, type Kind, KINDS, LEAST_RETENTION_MS } from "./plan.ts";
-import type { Choices } from "./choices.ts";
+import { CHANGES, type Choices, DUPLICATES, STATUSES } from "./choices.ts";
 import { type Calls, openCalls } from "./open-calls.ts";
 import type { BucketCall } from "./bucket.ts";
 import { act, type OriginCall } from "./origin.ts";
@@ -9,9 +9,6 @@ import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
 import type { World } from "./world.ts";
 
-const STATUSES = [201, 201, 201, 500, 503, 502];
-const CHANGES = ["release", "resolve", "forget"] as const;
-const DUPLICATES = ["reject", "wait", "attach"] as const;
 const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
 
 export class Steps {

@@ -34,6 +34,18 @@ async function startGateway(operatorPort?: number): Promise<Gateway> {
 
 const TOKEN: HeaderPair = ["Authorization", `Bearer ${ADMIN_TOKEN}`];
 
+/** A client's request. */
+function pay(port: number, key: string): Promise<RawResponse> {
+  return rawRequest({
+    host: "127.0.0.1",
+    port,
+    method: "POST",
+    target: "/v1/pay",
+    headers: [["Idempotency-Key", key]],
+    body: "{}",
+  });
+}
+
 /** From anywhere but the operators' network, unless told otherwise. */
 function ask(
   port: number,
@@ -154,17 +166,10 @@ describe("operators with a listener of their own", () => {
 
     it("do not affect clients", async () => {
       const key = freshKey();
-      const send = (): Promise<RawResponse> =>
-        rawRequest({
-          host: "127.0.0.1",
-          port: proxy.port,
-          method: "POST",
-          target: "/v1/pay",
-          headers: [["Idempotency-Key", key]],
-          body: "{}",
-        });
-      expect((await send()).status).toBe(201);
-      expect((await send()).headers.some(([name]) => name.toLowerCase() === "idempotent-replayed")).toBe(true);
+      expect((await pay(proxy.port, key)).status).toBe(201);
+      expect((await pay(proxy.port, key)).headers.some(([name]) => name.toLowerCase() === "idempotent-replayed")).toBe(
+        true,
+      );
       expect(await origin.effects(key)).toBe(1);
     });
 
@@ -173,14 +178,7 @@ describe("operators with a listener of their own", () => {
       const headers: HeaderPair[] = Array.from({ length: 55 }, (_, at) => [`X-Field-${at}`, "v".repeat(1000)]);
       await origin.behave({ key }, { status: 201, headers: headers.map(([name, value]) => [name, value]) });
       for (const isReplay of [false, true]) {
-        const answer = await rawRequest({
-          host: "127.0.0.1",
-          port: proxy.port,
-          method: "POST",
-          target: "/v1/pay",
-          headers: [["Idempotency-Key", key]],
-          body: "{}",
-        });
+        const answer = await pay(proxy.port, key);
         expect([answer.status, headerValue(answer, "x-field-54")?.length]).toEqual([201, 1000]);
         expect(headerValue(answer, "idempotent-replayed")).toBe(isReplay ? "true" : null);
       }

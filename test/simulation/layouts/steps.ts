@@ -1,6 +1,6 @@
 // Picks the next step at random. The world determines which steps are possible, the plan how likely each is.
 
-import type { Choices } from "../choices.ts";
+import { CHANGES, type Choices, DUPLICATES, STATUSES } from "../choices.ts";
 import { placeOf } from "../../../src/shard/shard-place.ts";
 import type { Host } from "../host.ts";
 import { openCalls } from "../open-calls.ts";
@@ -9,9 +9,6 @@ import type { Message } from "./network.ts";
 import { type Deployment, FAULTS, type Kind, KINDS, nameIn } from "./plan.ts";
 import type { World } from "./world.ts";
 
-const STATUSES = [201, 201, 201, 500, 503, 502];
-const CHANGES = ["release", "resolve", "forget"] as const;
-const DUPLICATES = ["reject", "wait", "attach"] as const;
 const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
 
 type Take = () => void;

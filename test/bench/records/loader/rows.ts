@@ -8,19 +8,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Completed } from "../../../../src/core/record.ts";
-import {
-  attemptId,
-  bodyNumber,
-  durationMs,
-  epochMs,
-  fingerprint,
-  type RecordId,
-  recordId,
-} from "../../../../src/core/units.ts";
+import { bodyNumber, durationMs, epochMs, type RecordId, recordId } from "../../../../src/core/units.ts";
 import { Ledger } from "../../../../src/shard/store/ledger.ts";
 import { NUMBER } from "../../../../src/shard/store/record-numbers.ts";
 import { headText, IN_ROW_BYTES, type StoredResponse } from "../../../../src/shard/store/response-rows.ts";
 import { grouped, Progress } from "../../../support/progress.ts";
+import { completedRecord } from "./completed-record.ts";
 import { FileStorage } from "./file-storage.ts";
 import { withFolder } from "../folder.ts";
 
@@ -68,17 +61,7 @@ interface Measured {
 const idOf = (number: number): RecordId => recordId(hash("sha256", `record-${number}`));
 
 function recordAt(number: number): Completed {
-  const expiresAt = epochMs((BUCKETS[number % BUCKETS.length] ?? 0) - 1);
-  const completedAt = epochMs(expiresAt - RETENTION_MS);
-  const attempt = { id: attemptId(randomUUID()), number: 1, startedAt: completedAt, lockedUntil: completedAt };
-  const policy = {
-    unknown: "hold",
-    lockMs: durationMs(40_000),
-    retentionMs: RETENTION_MS,
-    unknownRetentionMs: RETENTION_MS,
-  } as const;
-  const print = fingerprint(hash("sha256", `print-${number}`));
-  return { state: "completed", fingerprint: print, attempt, policy, status: 201, kept: true, completedAt, expiresAt };
+  return completedRecord(number, epochMs((BUCKETS[number % BUCKETS.length] ?? 0) - 1), RETENTION_MS);
 }
 
 /** Fills a file. The ledger itself would put larger responses apart, so they are put into their rows afterwards. */

@@ -2,16 +2,17 @@
 // A turn is timed with its commit.
 // `npm run bench -- slices [--records N] [--tmpfs]`
 
-import { hash, randomUUID } from "node:crypto";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Completed } from "../../../../src/core/record.ts";
-import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../../src/core/units.ts";
+import { durationMs, epochMs, recordId } from "../../../../src/core/units.ts";
 import { CHUNK_BYTES, ERASE_ROWS } from "../../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../../src/shard/store/ledger.ts";
 import { headText, type StoredBody } from "../../../../src/shard/store/response-rows.ts";
 import { grouped } from "../../../support/progress.ts";
 import { withFolder } from "../folder.ts";
+import { completedRecord } from "./completed-record.ts";
 import { FileStorage } from "./file-storage.ts";
 
 const { values: options } = parseArgs({
@@ -33,17 +34,7 @@ const HEADERS = [["content-type", "application/json"]] as const;
 const AT_ONCE = 1000;
 
 function expired(number: number): Completed {
-  const expiresAt = epochMs(1_700_000_000_000);
-  const completedAt = epochMs(expiresAt - RETENTION_MS);
-  const attempt = { id: attemptId(randomUUID()), number: 1, startedAt: completedAt, lockedUntil: completedAt };
-  const policy = {
-    unknown: "hold",
-    lockMs: durationMs(40_000),
-    retentionMs: RETENTION_MS,
-    unknownRetentionMs: RETENTION_MS,
-  } as const;
-  const print = fingerprint(hash("sha256", `print-${number}`));
-  return { state: "completed", fingerprint: print, attempt, policy, status: 201, kept: true, completedAt, expiresAt };
+  return completedRecord(number, epochMs(1_700_000_000_000), RETENTION_MS);
 }
 
 function bodyIn(ledger: Ledger, size: number): StoredBody {
