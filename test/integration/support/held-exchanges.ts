@@ -92,6 +92,7 @@ export async function withExchanges(
       timers,
       reporter: new ExchangeReporter("shard", traffic, null),
       askElder: () => Promise.reject(new Error("there is no elder")),
+      limiter: () => null,
     });
     await test({
       world,
