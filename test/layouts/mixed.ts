@@ -25,7 +25,7 @@ import { type Deployment, type Service, withLayout } from "./deployments.ts";
 import { startKillingBox } from "./killing-box.ts";
 import type { Point } from "./points.ts";
 
-const NAMES = ["64", "128", "256", "512"] as const;
+const NAMES = ["32", "64", "96", "128"] as const;
 type Name = (typeof NAMES)[number];
 
 interface LayoutSettings extends Readonly<Record<string, Json>> {
@@ -37,33 +37,33 @@ interface LayoutSettings extends Readonly<Record<string, Json>> {
 export const PLANS = {
   /** Each has its own, and lists those before it. */
   listed: {
-    64: { shards: 64 },
-    128: { shards: 128, previous_shards: [64] },
-    256: { shards: 256, previous_shards: [64, 128] },
-    512: { shards: 512, previous_shards: [64, 128, 256] },
+    32: { shards: 32 },
+    64: { shards: 64, previous_shards: [32] },
+    96: { shards: 96, previous_shards: [32, 64] },
+    128: { shards: 128, previous_shards: [32, 64, 96] },
   },
   /** Each has its own and knows of no other, as before there was `previous_shards`. The checker must find what that breaks. */
-  strangers: { 64: { shards: 64 }, 128: { shards: 128 }, 256: { shards: 256 }, 512: { shards: 512 } },
+  strangers: { 32: { shards: 32 }, 64: { shards: 64 }, 96: { shards: 96 }, 128: { shards: 128 } },
   /** The last two have forgotten the second, which is safe: the first one's objects name it. */
   forgetful: {
-    64: { shards: 64 },
-    128: { shards: 128, previous_shards: [64] },
-    256: { shards: 256, previous_shards: [64] },
-    512: { shards: 512, previous_shards: [64, 256] },
+    32: { shards: 32 },
+    64: { shards: 64, previous_shards: [32] },
+    96: { shards: 96, previous_shards: [32] },
+    128: { shards: 128, previous_shards: [32, 96] },
   },
   /** All have the same. The checker must find nothing, whatever the code. */
-  one: { 64: { shards: 64 }, 128: { shards: 64 }, 256: { shards: 64 }, 512: { shards: 64 } },
+  one: { 32: { shards: 32 }, 64: { shards: 32 }, 96: { shards: 32 }, 128: { shards: 32 } },
 } as const satisfies Readonly<Record<string, Readonly<Record<Name, LayoutSettings>>>>;
 export type Plan = keyof typeof PLANS;
 
 /** Which deployments are in use from which part of the requests on. */
 const PHASES: readonly { readonly from: number; readonly names: readonly Name[] }[] = [
-  { from: 0, names: ["64"] },
-  { from: 0.1, names: ["64", "128"] },
-  { from: 0.35, names: ["64", "128", "256"] },
-  { from: 0.55, names: ["128", "256", "512"] },
-  { from: 0.75, names: ["512"] },
-  { from: 0.88, names: ["64", "128"] },
+  { from: 0, names: ["32"] },
+  { from: 0.1, names: ["32", "64"] },
+  { from: 0.35, names: ["32", "64", "96"] },
+  { from: 0.55, names: ["64", "96", "128"] },
+  { from: 0.75, names: ["128"] },
+  { from: 0.88, names: ["32", "64"] },
 ];
 
 const OPERATORS = 2;
@@ -172,7 +172,7 @@ async function makeWorkers(options: RoundOptions, originUrl: string): Promise<re
 }
 
 function objectsOf(options: RoundOptions, originUrl: string): Service {
-  return serviceOf(options, originUrl, "64");
+  return serviceOf(options, originUrl, NAMES[0]);
 }
 
 function serviceOf({ dimensions, main, plan }: RoundOptions, originUrl: string, name: Name): Service {
