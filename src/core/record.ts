@@ -99,6 +99,11 @@ export type IdempotencyRecord = Started | Failed | Unknown | Completed | Remembe
 
 export type RecordState = IdempotencyRecord["state"];
 
+/** Whether a record in this state has had its end: nothing but its expiry is left to come. */
+export function isClosed(state: RecordState): boolean {
+  return state === "completed" || state === "remembered";
+}
+
 /** A record without a result and without an attempt that is known to run. */
 export const OPEN_STATES = ["failed", "unknown"] as const satisfies readonly (Failed | Unknown)["state"][];
 export type OpenState = (typeof OPEN_STATES)[number];

@@ -7,7 +7,7 @@ import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
 import { IS_FINISHED, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
-import type { RecordRows } from "./record-rows.ts";
+import { readRecord, RECORD_COLUMNS, type RecordRow, type RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
@@ -97,14 +97,17 @@ export class ExpiredRecords {
   /** Moves what is left of a record, without its response; `false` if nothing is. */
   #moves(row: ErasableRow, now: EpochMs): boolean {
     const { rows, expiryBuckets } = this.#stores;
-    const [id, place] = [recordId(row.id), placeIn(row)];
-    const expired = rows.at(id, place);
-    const record = expired === null ? null : step(expired, { type: "tick" }, expired.policy, now).record;
+    const expired = readRecord(
+      this.#sql
+        .exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE number = ${NUMBER}`, row.bucket, row.slot)
+        .one(),
+    );
+    const { record } = step(expired, { type: "tick" }, expired.policy, now);
     if (record === null) return false;
     const bucket = expiryBucketOf(record);
     expiryBuckets.add(bucket);
     const nothing = { response: null, body: null, verification: null, history: [], label: null };
-    rows.put(id, place, bucket, { record, ...nothing });
+    rows.put(recordId(row.id), placeIn(row), bucket, { record, ...nothing });
     return true;
   }
 }

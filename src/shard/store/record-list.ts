@@ -2,7 +2,7 @@
 // ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
 // behind it. Every statement uses a key.
 
-import { type IdempotencyRecord, OPEN_STATES, type OpenState, type RecordState } from "../../core/record.ts";
+import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState } from "../../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
 import {
@@ -255,11 +255,6 @@ function filterOf({
     (section === "key" || (section === "completed") === isClosed(state)) &&
     (path === null || row.route === path) &&
     (startedBefore === null || row.started_at <= startedBefore);
-}
-
-/** Completed or remembered. */
-function isClosed(state: RecordState): boolean {
-  return state === "completed" || state === "remembered";
 }
 
 /** A range of rows in key order: one bucket, or one state in the index of open records. */

@@ -148,14 +148,6 @@ export class RecordRows {
     return free;
   }
 
-  /** The record at a place; `null` if another one is there, or none. */
-  at(id: RecordId, { expiryBucket, slot }: Place): IdempotencyRecord | null {
-    const [row] = this.#sql
-      .exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id)
-      .toArray();
-    return row === undefined ? null : readRecord(row);
-  }
-
   erase(id: RecordId, { expiryBucket, slot }: Place): void {
     this.#sql.exec(`DELETE FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id);
   }
