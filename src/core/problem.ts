@@ -12,6 +12,8 @@ export type ClientProblem =
   | { readonly code: "key-invalid"; readonly reason: string }
   | { readonly code: "request-invalid"; readonly reason: string }
   | { readonly code: "key-reused"; readonly status: number }
+  /** The caller has begun as many keys as its limit allows. */
+  | { readonly code: "too-many-keys"; readonly retryAfterMs: number }
   | { readonly code: "in-flight"; readonly retryAfterMs: number }
   /** `retryAfterMs` is `null` when the origin is never asked whether the operation took effect. */
   | { readonly code: "outcome-unknown"; readonly retryAfterMs: number | null }
@@ -61,6 +63,13 @@ export function describeProblem(problem: Problem): ProblemDetails {
         problem.status,
         "Idempotency key reused",
         "This idempotency key was already used for a different request. Use a new key for a new operation; to retry, send the original request unchanged.",
+      );
+    case "too-many-keys":
+      return retryable(
+        429,
+        "Too many new idempotency keys",
+        "This caller has begun too many operations in a short time. Nothing was sent to the origin, and the key is still free. Send the same request again later. Retries of operations that have begun are not limited.",
+        problem.retryAfterMs,
       );
     case "in-flight":
       return retryable(
