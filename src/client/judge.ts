@@ -68,6 +68,8 @@ function outcomeOf(problem: Problem): Outcome {
       return "did-not-happen";
     case "response-not-kept":
       return "happened";
+    case "key-expired":
+      return problem.originalStatus === null ? "unknown" : "happened";
     // The key belongs to another request; only the caller knows whether that one was this operation in other words.
     case "key-reused":
     case "in-flight":

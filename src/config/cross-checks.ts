@@ -16,7 +16,7 @@ import { layoutsOf, mergeSettings } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import type { FullSettings, Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
-import { MAX_LOCK_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
+import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import { findShadows } from "./shadowing.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
@@ -31,7 +31,7 @@ export interface RouteDraft extends Layer {
 }
 
 type SettingName = keyof Settings;
-type TimeSetting = "lock" | "retention" | "unknown_retention" | "wait";
+type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wait";
 
 /** The settings in force for one route, and where each was written. */
 interface InForce {
@@ -100,7 +100,9 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
     const where = place(member, other);
     // The value to change may be written elsewhere or nowhere, so the message names it.
     const from = source(member) === null ? "the default" : `from ${source(member)}`;
-    const value = source(member) === where ? "" : `, but ${formatDuration(all[member])} (${from}) is in force`;
+    const inForce = all[member];
+    const text = inForce === null ? "none" : formatDuration(inForce);
+    const value = source(member) === where ? "" : `, but ${text} (${from}) is in force`;
     const message = `${relation}${value}: write ${member} = "${formatDuration(advisedMs)}"`;
     problems.push({ path: `${where}.${member}`, message });
   };
@@ -111,6 +113,10 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
   if (isKnown("retention", "lock") && all.retention <= all.lock) {
     const advisedMs = Math.min(Math.max(24 * HOUR_MS, 2 * all.lock), MAX_RETENTION_MS);
     report("retention", "lock", `must exceed lock (${formatDuration(all.lock)})`, advisedMs);
+  }
+  if (isKnown("remember", "retention") && all.remember !== null && all.remember <= all.retention) {
+    const relation = `must exceed retention (${formatDuration(all.retention)})`;
+    report("remember", "retention", relation, Math.min(Math.max(30 * DAY_MS, 2 * all.retention), MAX_REMEMBER_MS));
   }
   if (isKnown("unknown_retention", "retention") && all.unknown_retention < all.retention) {
     const relation = `must not be shorter than retention (${formatDuration(all.retention)})`;

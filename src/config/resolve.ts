@@ -124,6 +124,8 @@ function rulesOf(settings: FullSettings): RouteRules {
       lockMs: durationMs(settings.lock),
       retentionMs: durationMs(settings.retention),
       unknownRetentionMs: durationMs(settings.unknown_retention),
+      // A route without it sends its rules without it, too.
+      ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,

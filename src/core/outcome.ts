@@ -17,6 +17,7 @@ export const OUTCOMES = [
   "mismatch",
   "outcome-unknown",
   "not-kept",
+  "key-expired",
   "key-missing",
   "key-invalid",
   "request-invalid",
@@ -49,6 +50,7 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
     case "too-many-keys":
     case "in-flight":
     case "outcome-unknown":
+    case "key-expired":
     case "body-too-large":
     case "origin-unreachable":
     case "origin-dropped":
@@ -82,6 +84,7 @@ export function isTrouble(outcome: Outcome): boolean {
     case "refused":
     case "in-flight":
     case "mismatch":
+    case "key-expired":
     case "key-missing":
     case "key-invalid":
     case "request-invalid":

@@ -18,6 +18,8 @@ export type ClientProblem =
   /** `retryAfterMs` is `null` when the origin is never asked whether the operation took effect. */
   | { readonly code: "outcome-unknown"; readonly retryAfterMs: number | null }
   | { readonly code: "response-not-kept"; readonly originalStatus: number }
+  /** `originalStatus` is `null` when no result was ever known. */
+  | { readonly code: "key-expired"; readonly originalStatus: number | null }
   | { readonly code: "body-too-large"; readonly limitBytes: number }
   | { readonly code: "origin-unreachable" }
   | { readonly code: "origin-dropped"; readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number }
@@ -97,6 +99,19 @@ export function describeProblem(problem: Problem): ProblemDetails {
         `The operation took effect and was answered with status ${problem.originalStatus}, but its response was not kept, because it was too large or could not be stored. Do not repeat the operation; read its outcome from the API.`,
       );
       return { ...details, members: { originalStatus: problem.originalStatus } };
+    }
+    case "key-expired": {
+      const { originalStatus } = problem;
+      const what =
+        originalStatus === null
+          ? "may have taken effect, but its response was lost"
+          : `was answered with status ${originalStatus}`;
+      const details = notRetryable(
+        409,
+        "Idempotency key expired",
+        `An earlier request with this idempotency key ${what}. Its record has expired, so there is no response to replay, and the gateway will not repeat the operation. Read its outcome from the API, and use a new key only for a new operation.`,
+      );
+      return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }
     case "body-too-large": {
       const details = notRetryable(

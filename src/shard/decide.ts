@@ -110,6 +110,8 @@ export function decide(reply: Reply, situation: Situation): Action {
       const refusal = { code: "outcome-unknown", retryAfterMs } as const;
       return verifyAt === null || hasAsked ? refuse(refusal) : { kind: "ask", policy, refusal };
     }
+    case "key-expired":
+      return refuse({ code: "key-expired", originalStatus: reply.record.status });
     case "not-here":
       return LEAVE;
     case "mismatch":
