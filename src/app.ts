@@ -46,6 +46,7 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
       case "refuse-exchange":
         return refuseExchange(intent, ports);
       case "exchange":
+      case "search":
         return exchange(intent, ports, replays);
     }
   });

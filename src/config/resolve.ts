@@ -50,7 +50,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
     key: settings.key,
-    headers: settings.headers,
+    keyFrom: settings.key_from,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,

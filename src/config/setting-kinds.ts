@@ -141,11 +141,6 @@ function messageOf(result: Parsed<unknown>): string {
   return result.ok ? "" : result.message;
 }
 
-/** Keeps a header's name as it is written. */
-export function sameName(name: string): string {
-  return name;
-}
-
 /** Header names compare without case; the platform gives them in lower case. */
 export function lowerCase(name: string): string {
   return name.toLowerCase();
