@@ -6,7 +6,8 @@ import * as v from "valibot";
 import { pathSchema, settingsEntries } from "../config/settings.ts";
 import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
-import { fingerprintEntries, keyFormatEntries } from "../config/settings-key.ts";
+import { fingerprintEntries } from "../config/settings-fingerprint.ts";
+import { keyFormatEntries } from "../config/settings-key.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({

@@ -7,7 +7,8 @@ import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
-import { fingerprintEntries, keyFormatEntries } from "./settings-key.ts";
+import { fingerprintEntries } from "./settings-fingerprint.ts";
+import { keyFormatEntries } from "./settings-key.ts";
 
 /** The result of reading a table of settings. */
 export interface SettingsReading {

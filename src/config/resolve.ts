@@ -3,10 +3,11 @@
 
 import { durationMs } from "../core/units.ts";
 import type { Layouts } from "./layout.ts";
-import type { Config, Origin, Route, RouteRules } from "./resolved.ts";
+import type { Config, FingerprintRule, Origin, Route, RouteRules, Selection } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
-import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
+import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
@@ -56,7 +57,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
       min: keyFormat.min,
       max: keyFormat.max ?? longestKey(settings.forward_key),
     },
-    fingerprint: { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint },
+    fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
@@ -65,6 +66,16 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     log: settings.log,
     serverTiming: settings.server_timing,
   };
+}
+
+function fingerprintOf(settings: FullSettings): FingerprintRule {
+  const { except, only, query_except: queryExcept, ...rule } = { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint };
+  return { ...rule, queryExcept: queryExcept.toSorted(), selection: selectionOf(except, only) };
+}
+
+function selectionOf(except: readonly string[], only: readonly string[] | undefined): Selection | null {
+  if (only !== undefined) return { kind: "only", pointers: only.toSorted() };
+  return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
 }
 
 /** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */

@@ -7,7 +7,8 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 import { markdownTable } from "../../../src/cli/settings-table.ts";
-import { fingerprintEntries, keyFormatEntries } from "../../../src/config/settings-key.ts";
+import { fingerprintEntries } from "../../../src/config/settings-fingerprint.ts";
+import { keyFormatEntries } from "../../../src/config/settings-key.ts";
 import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
 import { settingsEntries } from "../../../src/config/settings.ts";
 import { configOf, PAYMENTS } from "./support.ts";
@@ -90,6 +91,7 @@ describe("the table of settings", () => {
       "jurisdiction",
       "key_format.pattern",
       "key_format.max",
+      "fingerprint.only",
       "verify",
       "operator_hostname",
     ]);
