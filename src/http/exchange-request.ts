@@ -25,6 +25,7 @@ import {
   type Verification,
   WHOLE_BODY_BYTES,
 } from "./message.ts";
+import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
@@ -111,6 +112,7 @@ async function exchangeOf(
   ]);
   const older = olderScopes.length === 0 ? [] : await olderNamesIn(own);
   const verification = verificationOf(intent);
+  const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scope, headers);
   return {
     head: {
       record: { ...named([id, ...older]), key: key.key, route: route.path },
@@ -127,6 +129,7 @@ async function exchangeOf(
       call: originCall(intent, trace, bytes.byteLength > 0),
       verification,
       telemetry: { log, serverTiming, trace },
+      ...(newKeys === null ? null : { newKeys }),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
