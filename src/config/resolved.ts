@@ -13,6 +13,7 @@ import type {
   QueryForm,
   StoreFailureRule,
 } from "./words.ts";
+import type { KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { PageOrigin } from "./page-origin.ts";
 import type { ScopePart } from "./scope-part.ts";
@@ -99,8 +100,8 @@ export interface Route {
   /** The scopes under which older records, or those of older deployments, may be found; oldest first. */
   readonly previousScopes: readonly (readonly ScopePart[])[];
   readonly key: KeyRule;
-  /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
-  readonly headers: readonly string[];
+  /** Where the key may be, in the order in which it is looked for. */
+  readonly keyFrom: readonly KeySource[];
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** `null`: new keys are not limited. */
   readonly newKeys: NewKeys | null;
