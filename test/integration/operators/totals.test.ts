@@ -72,7 +72,7 @@ describe("the counters of all shards", () => {
     const metrics = parseExposition(await one.reader.metrics());
     expect(
       metrics.filter(({ name, labels }) => name === "onceway_requests_total" && labels["route"] === "/idle"),
-    ).toHaveLength(20);
+    ).toHaveLength(21);
     expect(metrics.every(({ labels, value }) => !("route" in labels) || value === 0)).toBe(true);
   });
 
