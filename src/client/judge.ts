@@ -64,6 +64,7 @@ function outcomeOf(problem: Problem): Outcome {
     case "body-too-large":
     case "configuration-invalid":
     case "origin-unreachable":
+    case "too-many-keys":
       return "did-not-happen";
     case "response-not-kept":
       return "happened";

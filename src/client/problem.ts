@@ -6,6 +6,7 @@ export type ProblemCode =
   | "key-invalid"
   | "request-invalid"
   | "key-reused"
+  | "too-many-keys"
   | "in-flight"
   | "outcome-unknown"
   | "response-not-kept"

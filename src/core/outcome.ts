@@ -31,6 +31,8 @@ export const OUTCOMES = [
   "unprotected",
   /** Forwarded without a key, because the route does not require one. */
   "passed-through",
+  /** Refused, because its caller has begun too many keys. */
+  "too-many-keys",
 ] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
@@ -45,6 +47,7 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
     case "key-missing":
     case "key-invalid":
     case "request-invalid":
+    case "too-many-keys":
     case "in-flight":
     case "outcome-unknown":
     case "key-expired":
@@ -87,6 +90,7 @@ export function isTrouble(outcome: Outcome): boolean {
     case "request-invalid":
     case "body-too-large":
     case "passed-through":
+    case "too-many-keys":
       return false;
   }
 }

@@ -2,8 +2,10 @@
 // sent. The operators' path is checked first, so that no route can cover it.
 // A request that a route protects always becomes an exchange, a refusal or a counted pass; it never passes unseen.
 
-import type { Config, Route } from "../config/resolved.ts";
+import { describeSources, singleHeaders } from "../config/key-source.ts";
+import type { Config, Cors, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../core/problem.ts";
+import { type Preflight, preflightIn } from "./cors.ts";
 import { routeFinder } from "./find-route.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostname } from "./host.ts";
@@ -20,14 +22,17 @@ export type Intent =
   | { readonly kind: "operate" }
   /** A request for the published policy. */
   | { readonly kind: "publish" }
-  /** To the origin and back, streamed. `route` is the path of the route that lets it pass without a key; `null`: none matches. */
-  | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: string | null }
+  /** A browser asks whether a page of another origin may send a request that a route protects. */
+  | { readonly kind: "preflight"; readonly preflight: Preflight; readonly route: Route; readonly cors: Cors }
+  /** To the origin and back, streamed. `route` is the one that lets it pass without a key; `null`: none matches. */
+  | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: Route | null }
   | { readonly kind: "refuse"; readonly problem: Problem }
   /** It came back to the gateway: the configured origin is the gateway itself. */
   | { readonly kind: "loop" }
   /** Refused by the route that protects it, which counts that. */
   | RefusedExchange
-  | ExchangeIntent;
+  | ExchangeIntent
+  | SearchIntent;
 
 export interface RefusedExchange {
   readonly kind: "refuse-exchange";
@@ -47,6 +52,15 @@ export interface ExchangeIntent {
   readonly key: IdempotencyKey;
 }
 
+/** A request on a route whose keys may be elsewhere than in headers: nobody has looked there yet. */
+export interface SearchIntent {
+  readonly kind: "search";
+  readonly passing: PassThroughRequest;
+  /** The request's. */
+  readonly headers: HeadersView;
+  readonly route: Route;
+}
+
 export type ReadIntent = (request: Request, url: URL) => Intent;
 
 const REFUSE_OPERATOR: Intent = { kind: "refuse", problem: { code: "operator-not-found" } };
@@ -56,6 +70,9 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
   const findRoute = routeFinder(config.routes);
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname, operatorListener, trustForwarded } = config;
+  const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
+  const keyHeaders = new Map(config.routes.map((route) => [route, singleHeaders(route.keyFrom)]));
+  const keyNames = [...new Set([ECHO_HEADER, ...keyHeadersIn(config.routes)].map((name) => name.toLowerCase()))];
   return (given, url) => {
     const isTheirHost = operatorHostname !== null && hostOf(given, url) === operatorHostname;
     const match = matchOperators(given.url, url.pathname);
@@ -67,24 +84,39 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
     if (isTheirHost || isOperators(given.headers)) return REFUSE_OPERATOR;
     const request = withoutSession(given);
     if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
+    if (answersPreflights) {
+      const preflight = preflightIn(request.method, request.headers);
+      const asked = preflight === null ? null : findRoute(preflight.method, url.pathname);
+      // Every other preflight is the origin's: it asks for something that no route protects.
+      if (preflight !== null && asked !== null && asked !== "too-long" && asked.cors?.preflight === "answer") {
+        return { kind: "preflight", preflight, route: asked, cors: asked.cors };
+      }
+    }
     const route = findRoute(request.method, url.pathname);
     if (route === "too-long") return { kind: "refuse", problem: PATH_TOO_LONG };
     const origin = route === null ? config.origin : route.origin;
     if (hasLooped(origin, request.headers)) return { kind: "loop" };
-    const passing = { request, url, origin, trustForwarded };
-    return route === null ? { kind: "pass", passing, route: null } : protectedIntent(passing, route);
+    const passing = { request, url, origin, trustForwarded, keyNames };
+    if (route === null) return { kind: "pass", passing, route: null };
+    return protectedIntent(passing, route, keyHeaders.get(route) ?? null);
   };
 }
 
-/** What a route makes of a request that it protects. */
-function protectedIntent(passing: PassThroughRequest, route: Route): Intent {
+/** The headers that are a key each on some route. */
+function keyHeadersIn(routes: readonly Route[]): readonly string[] {
+  return routes.flatMap(({ keyFrom }) => keyFrom.flatMap((one) => (one.kind === "header" ? [one.name] : [])));
+}
+
+/** What a route makes of a request that it protects. `names`: those of the headers, if keys come from headers alone. */
+function protectedIntent(passing: PassThroughRequest, route: Route, names: readonly string[] | null): Intent {
   const { request, url } = passing;
   const headers = new HeaderSnapshot(request.headers);
-  const key = parseKey(headers, route.headers, route.keyFormat);
+  if (names === null) return { kind: "search", passing, headers, route };
+  const key = parseKey(headers, names, route.keyFormat);
   switch (key.kind) {
     case "absent": {
-      if (route.key === "optional") return { kind: "pass", passing, route: route.path };
-      const problem = { code: "key-missing", header: route.headers[0] ?? ECHO_HEADER } as const;
+      if (route.key === "optional") return { kind: "pass", passing, route };
+      const problem = { code: "key-missing", ways: describeSources(route.keyFrom) } as const;
       return { kind: "refuse-exchange", problem, headers, route };
     }
     case "invalid":

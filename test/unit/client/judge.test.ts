@@ -20,6 +20,7 @@ const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode>
   "key-invalid": "key-invalid",
   "request-invalid": "request-invalid",
   "key-reused": "key-reused",
+  "too-many-keys": "too-many-keys",
   "in-flight": "in-flight",
   "outcome-unknown": "outcome-unknown",
   "response-not-kept": "response-not-kept",
@@ -33,10 +34,11 @@ const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode>
 };
 
 const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[] = [
-  [{ code: "key-missing", header: "Idempotency-Key" }, false, "did-not-happen"],
+  [{ code: "key-missing", ways: "the Idempotency-Key header" }, false, "did-not-happen"],
   [{ code: "key-invalid", reason: "" }, false, "did-not-happen"],
   [{ code: "request-invalid", reason: "" }, false, "did-not-happen"],
   [{ code: "key-reused", status: 422 }, false, "unknown"],
+  [{ code: "too-many-keys", retryAfterMs: 2000 }, true, "did-not-happen"],
   [{ code: "in-flight", retryAfterMs: 2000 }, true, "unknown"],
   [{ code: "outcome-unknown", retryAfterMs: null }, false, "unknown"],
   [{ code: "outcome-unknown", retryAfterMs: 1000 }, true, "unknown"],

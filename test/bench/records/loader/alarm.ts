@@ -59,6 +59,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
     reachability: REACHABILITY,
     target: () => null,
     askElder: () => Promise.reject(new Error("there is no elder")),
+    limiter: () => null,
     sync: () => Promise.resolve(),
     waitUntil,
     heartbeat: new Heartbeat(timers, () => Promise.resolve()),
