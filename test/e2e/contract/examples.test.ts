@@ -59,12 +59,18 @@ const RETRIES: Readonly<Record<string, () => Retry>> = {
       headers: [["Authorization", "Bearer sk_live_1"]],
       body: "amount=1",
     }),
-  webhooks: () =>
-    twice({
-      path: "/webhooks/payments",
-      headers: [["Webhook-Id", `msg_${freshKey()}`]],
-      behave: { status: 200, body: "" },
-    }),
+  webhooks: () => {
+    const id = `evt_${freshKey()}`;
+    const attempt = (pending: number): Message => ({
+      path: "/webhooks/stripe",
+      headers: [
+        ["Content-Type", "application/json"],
+        ["Stripe-Signature", `t=${pending}`],
+      ],
+      body: JSON.stringify({ id, pending_webhooks: pending }),
+    });
+    return { first: attempt(1), retry: attempt(2) };
+  },
   checkout: () => {
     const message = { path: "/v1/checkout", key: freshKey(), headers: [SHOP, ["Cookie", "session=ann"] as const] };
     return {
