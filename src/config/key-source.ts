@@ -2,7 +2,7 @@
 // http/find-key.ts reads them from a request. A new kind is added here and there.
 
 import { type Parsed, refuse } from "./units.ts";
-import { firstRepeated, TOKEN } from "./values.ts";
+import { firstRepeated, pointerTokens, TOKEN } from "./values.ts";
 
 /** A place in a request that holds one value. A header's name is as written; the tokens are those of a JSON pointer (RFC 6901). */
 export type KeyPart =
@@ -77,11 +77,7 @@ function parsePart(written: string): Parsed<KeyPart> {
 function parsePointer(name: string): Parsed<KeyPart> {
   if (!name.startsWith("/")) return refuse(`must be a JSON pointer that begins with "/": write "json:/id"`);
   if (/~(?![01])/.test(name)) return refuse('has a "~" that is no escape: write "~0" for "~" and "~1" for "/"');
-  const tokens = name
-    .slice(1)
-    .split("/")
-    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
-  return { ok: true, value: { kind: "json", name, tokens } };
+  return { ok: true, value: { kind: "json", name, tokens: pointerTokens(name) } };
 }
 
 function parseAll(written: readonly string[]): Parsed<KeySource> {
