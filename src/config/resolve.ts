@@ -88,7 +88,7 @@ function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
 }
 
 /** Headers that pages need for most requests, whatever the route. */
-const USUAL_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID"];
+const USUAL_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"];
 
 function corsOf(settings: FullSettings): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
