@@ -55,6 +55,8 @@ export interface Route {
   readonly key: KeyRule;
   /** Where the key may be, in the order in which it is looked for. */
   readonly keyFrom: readonly KeySource[];
+  /** Whether only GraphQL mutations are protected. */
+  readonly graphql: boolean;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   readonly fingerprint: { readonly body: BodyForm; readonly headers: readonly string[] };
   readonly rules: RouteRules;

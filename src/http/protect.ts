@@ -8,6 +8,7 @@ import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporte
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { drain, endAfter } from "./drain.ts";
 import { readExchange } from "./exchange-request.ts";
+import { STATUS_HEADER } from "./headers.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected, passThrough } from "./pass-through.ts";
@@ -52,6 +53,8 @@ export async function exchange(
     case "pass":
       reporter.passed(route.path);
       return passOn(read, ports);
+    case "hash":
+      return documentNeeded();
     case "exchange":
       try {
         const response = await answer(read.exchange, route, ports, replays, span);
@@ -60,6 +63,15 @@ export async function exchange(
         read.exchange.free();
       }
   }
+}
+
+/**
+ * Asks for the document of which a GraphQL client has sent only the hash, as a server does that does not know it: clients of
+ * automatically persisted queries send the document then. Nothing was sent to the origin, so nothing needs a record.
+ */
+function documentNeeded(): Response {
+  const error = { message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } };
+  return Response.json({ errors: [error] }, { headers: { [STATUS_HEADER]: "ignored", "Cache-Control": "no-store" } });
 }
 
 /** Sends a request on that its route does not protect. */
