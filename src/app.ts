@@ -3,14 +3,17 @@
 
 import type { Config, ConfigProblem } from "./config/resolved.ts";
 import type { Problem } from "./core/problem.ts";
+import { preflightResponse, readable } from "./http/cors.ts";
 import { isHost } from "./http/host.ts";
-import { hostOf, intentReader } from "./http/intent.ts";
+import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
-import { type PassThroughRequest, passThrough } from "./http/pass-through.ts";
+import { passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
 import { ReplayCache } from "./http/replay-cache.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
+
+type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
@@ -40,14 +43,16 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
         return refuse(intent.problem);
       case "loop":
         return refuseLoop();
+      case "preflight":
+        return preflightResponse(intent.route, intent.cors, intent.preflight);
       case "pass":
-        if (intent.route !== null) ports.reporter.passed(intent.route);
-        return pass(intent.passing, ports);
+        if (intent.route !== null) ports.reporter.passed(intent.route.path);
+        return pass(intent, ports);
       case "refuse-exchange":
-        return refuseExchange(intent, ports);
+        return forPage(intent, refuseExchange(intent, ports));
       case "exchange":
       case "search":
-        return exchange(intent, ports, replays);
+        return run(intent, ports, replays);
     }
   });
 }
@@ -76,11 +81,15 @@ function guarded(answer: (request: Request, url: URL) => Response | Promise<Resp
     try {
       return await answer(request, url);
     } catch (error) {
-      // A bug. A request with a key is safe to send again; one that no route protects was never more than passed on.
-      console.error({ message: "unexpected error", reason: String(error) });
-      return refuse({ code: "store-unavailable" });
+      return refuseAfterBug(error);
     }
   };
+}
+
+/** A request with a key is safe to send again; one that no route protects was never more than passed on. */
+function refuseAfterBug(error: unknown): Response {
+  console.error({ message: "unexpected error", reason: String(error) });
+  return refuse({ code: "store-unavailable" });
 }
 
 /** For a Host header that names no host, or a target that makes no URL (RFC 9112, section 3.2). */
@@ -97,7 +106,38 @@ function refuseLoop(): Response {
   return refuse({ code: "configuration-invalid", problemCount: 1 });
 }
 
-function pass(passing: PassThroughRequest, { target }: Ports): Response | Promise<Response> {
+/** Answers a request that a route protects, or passes it on if the route asks for no key and it has none. */
+async function run(intent: ExchangeIntent | SearchIntent, ports: Ports, replays: ReplayCache): Promise<Response> {
+  // Here, because a page has to be able to read this answer too.
+  const done = await exchange(intent, ports, replays).catch(refuseAfterBug);
+  if (done instanceof Response) return forPage(intent, done);
+  const { passing, body } = done;
+  try {
+    return await pass(
+      { passing: body === null ? passing : { ...passing, bytes: body.bytes }, route: intent.route },
+      ports,
+    );
+  } finally {
+    body?.free();
+  }
+}
+
+/** The answer with the headers that let the pages read it which the route lists. */
+function forPage({ route: { cors }, headers }: Pick<ExchangeIntent, "route" | "headers">, answer: Response): Response {
+  return cors === null ? answer : readable(answer, cors, headers.get("origin"));
+}
+
+/** What the origin answers about other origins is its own affair. Only where the gateway has to answer does the route's list count. */
+function pass(
+  { passing, route }: Pick<PassIntent, "passing" | "route">,
+  { target }: Ports,
+): Response | Promise<Response> {
+  const { headers } = passing.request;
+  const refuseToPage = (problem: Problem): Response => {
+    const response = refuse(problem);
+    return route === null ? response : forPage({ route, headers }, response);
+  };
   const fetcher = target(passing.origin);
-  return fetcher === null ? refuse({ code: "origin-unreachable" }) : passThrough(passing, fetcher);
+  if (fetcher === null) return refuseToPage({ code: "origin-unreachable" });
+  return passThrough(passing, fetcher, refuseToPage);
 }

@@ -2,12 +2,14 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
-import { DIRECTIVE } from "./key-source.ts";
+import { DIRECTIVE, keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
-import type { Config, Origin, Route, RouteRules } from "./resolved.ts";
+import type { Config, Cors, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
+import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
-import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
+import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
@@ -58,7 +60,8 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
       min: keyFormat.min,
       max: keyFormat.max ?? longestKey(settings.forward_key),
     },
-    fingerprint: { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint },
+    newKeys: newKeysOf(settings.new_keys),
+    fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
@@ -66,7 +69,55 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     forwardKey: settings.forward_key,
     log: settings.log,
     serverTiming: settings.server_timing,
+    cors: corsOf(settings),
   };
+}
+
+function fingerprintOf(settings: FullSettings): FingerprintRule {
+  const { except, only, query_except: queryExcept, ...rule } = { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint };
+  return { ...rule, queryExcept: queryExcept.toSorted(), selection: selectionOf(except, only) };
+}
+
+function selectionOf(except: readonly string[], only: readonly string[] | undefined): Selection | null {
+  if (only !== undefined) return { kind: "only", pointers: only.toSorted() };
+  return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
+}
+
+function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
+  const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
+  return binding === undefined ? null : { binding, retryAfterMs };
+}
+
+/** Headers that pages need for most requests, whatever the route. */
+const USUAL_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID"];
+
+function corsOf(settings: FullSettings): Cors | null {
+  const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
+  if (origins === undefined) return null;
+  const scope = settings.scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
+  const read = [
+    ...keyHeaders(settings.key_from),
+    ...scope,
+    ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
+  ];
+  return {
+    origins,
+    credentials: cors.credentials,
+    allowHeaders: differentNames([...USUAL_HEADERS, ...read, ...cors.headers]),
+    exposeHeaders: cors.expose,
+    preflight: cors.preflight,
+    maxAgeMs: cors.max_age,
+  };
+}
+
+/** Each name once; names compare without case. */
+function differentNames(names: readonly string[]): readonly string[] {
+  const seen = new Set<string>();
+  return names.filter((name) => {
+    const isNew = !seen.has(name.toLowerCase());
+    seen.add(name.toLowerCase());
+    return isNew;
+  });
 }
 
 /** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */
@@ -90,6 +141,8 @@ function rulesOf(settings: FullSettings): RouteRules {
       lockMs: durationMs(settings.lock),
       retentionMs: durationMs(settings.retention),
       unknownRetentionMs: durationMs(settings.unknown_retention),
+      // A route without it sends its rules without it, too.
+      ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,

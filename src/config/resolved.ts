@@ -4,9 +4,18 @@
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
-import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, StoreFailureRule } from "./words.ts";
+import type {
+  BodyForm,
+  DuplicateRule,
+  KeyRule,
+  OperatorListener,
+  PreflightRule,
+  QueryForm,
+  StoreFailureRule,
+} from "./words.ts";
 import type { KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
+import type { PageOrigin } from "./page-origin.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
@@ -20,6 +29,25 @@ export type ForwardKey =
   | { readonly kind: "client" }
   | { readonly kind: "none" }
   | { readonly kind: "step"; readonly step: string };
+
+/** Which pages of other origins may read a route's answers. */
+export interface Cors {
+  /** `null`: all pages. */
+  readonly origins: readonly PageOrigin[] | null;
+  readonly credentials: boolean;
+  /** The request headers that pages may send; as written. */
+  readonly allowHeaders: readonly string[];
+  /** The origin's response headers that pages may read; as written. */
+  readonly exposeHeaders: readonly string[];
+  readonly preflight: PreflightRule;
+  readonly maxAgeMs: number;
+}
+
+/** The rate limit of new keys. */
+export interface NewKeys {
+  readonly binding: string;
+  readonly retryAfterMs: number;
+}
 
 /** The part of a route that decides how an exchange runs in its shard. The message to the shard carries it. */
 export interface RouteRules {
@@ -36,6 +64,25 @@ export interface RouteRules {
   readonly mismatchStatus: number;
   /** Names of response headers that a replay leaves out; lower case. */
   readonly omitHeaders: readonly string[];
+}
+
+/** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
+export interface Selection {
+  readonly kind: "except" | "only";
+  /** JSON pointers (RFC 6901), sorted. None is above another. */
+  readonly pointers: readonly string[];
+}
+
+/** What tells a retry from a reuse of the key, besides method and path. */
+export interface FingerprintRule {
+  readonly body: BodyForm;
+  /** `null`: all of the body counts. */
+  readonly selection: Selection | null;
+  readonly query: QueryForm;
+  /** Names of query parameters that do not count, decoded; sorted. */
+  readonly queryExcept: readonly string[];
+  /** Lower case. */
+  readonly headers: readonly string[];
 }
 
 /** One protected route, with every setting that applies to it. */
@@ -58,7 +105,9 @@ export interface Route {
   /** Whether only GraphQL mutations are protected. */
   readonly graphql: boolean;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
-  readonly fingerprint: { readonly body: BodyForm; readonly headers: readonly string[] };
+  /** `null`: new keys are not limited. */
+  readonly newKeys: NewKeys | null;
+  readonly fingerprint: FingerprintRule;
   readonly rules: RouteRules;
   /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` if the origin is not asked. */
   readonly verify: string | null;
@@ -68,6 +117,8 @@ export interface Route {
   readonly log: LogRule;
   /** Whether responses carry `Server-Timing`. */
   readonly serverTiming: boolean;
+  /** `null`: the gateway leaves this to the origin. */
+  readonly cors: Cors | null;
   /** The gateway's setting, which decides what the origin gets. */
   readonly trustForwarded: boolean;
 }

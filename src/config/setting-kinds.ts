@@ -67,6 +67,21 @@ export function duration(maxMs: number) {
   );
 }
 
+/** A duration as text, or "none": null. */
+export function durationOrNone(maxMs: number) {
+  const max = formatDuration(maxMs);
+  return v.pipe(
+    v.string((issue) => messageOf(parseDuration(issue.input))),
+    v.metadata({
+      pattern: `^none$|${DURATION_PATTERN}`,
+      examples: ["30d", "none"],
+      takes: `a duration, at most \`"${max}"\`, or \`"none"\``,
+    }),
+    parsed<string, number | null>((text) => (text === "none" ? { ok: true, value: null } : parseDuration(text))),
+    v.check((value) => value === null || value <= maxMs, `must not exceed ${max}: write "${max}" or less`),
+  );
+}
+
 /** A size; parsed to bytes. */
 export function size(maxBytes: number) {
   const max = formatSize(maxBytes);
@@ -139,6 +154,11 @@ export function repeated(issue: { readonly input: readonly (string | number)[] }
 
 function messageOf(result: Parsed<unknown>): string {
   return result.ok ? "" : result.message;
+}
+
+/** Keeps a header's name as it is written. */
+export function sameName(name: string): string {
+  return name;
 }
 
 /** Header names compare without case; the platform gives them in lower case. */

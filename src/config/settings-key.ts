@@ -1,4 +1,4 @@
-// Settings for the form of a key, its scope, and the fingerprint that tells a retry from a reuse. Checks single members;
+// Settings for the form of a key, its scope, and what follows if it is used for another request. Checks single members;
 // `cross-checks.ts` checks that the minimum length does not exceed the maximum.
 
 import * as v from "valibot";
@@ -14,9 +14,11 @@ import {
   parseKeySource,
   parseKeySources,
 } from "./key-source.ts";
-import { choice, defaultsOf, headerNames, lowerCase, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
-import { parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
-import { BODY_FORMS, KEY_RULES } from "./words.ts";
+import { choice, defaultsOf, duration, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
+import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
+import { MINUTE_MS } from "./units.ts";
+import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
+import { KEY_RULES } from "./words.ts";
 import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
 
 /** The longest key that a route accepts: the origin gets it with the step's name added, and that is a key too. */
@@ -56,25 +58,30 @@ export const KEY_FORMAT_DEFAULTS = v.parse(
   defaultsOf(keyFormatEntries),
 );
 
-/** Members of `fingerprint`. One that is left out has its built-in default. */
-export const fingerprintEntries = {
-  body: setting(choice(BODY_FORMS), {
-    description:
-      'How the body counts in the fingerprint: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"none"` not at all.',
-    default: "bytes",
-    onChange: "**makes retries of older keys look like reuse: 422**",
+/** The longest period of a rate limit binding. */
+const MAX_RETRY_AFTER_MS = MINUTE_MS;
+
+/** Members of `new_keys`. */
+export const newKeysEntries = {
+  binding: setting(v.pipe(v.string('must be text: write "NEW_KEYS"'), parsed(parseBindingName)), {
+    description: "The rate limit binding of this Worker (`[[ratelimits]]`) that counts new keys, by caller.",
+    takes: '`"NEW_KEYS"`, for example',
+    otherwise: "none: new keys are not limited",
+    onChange: "applies at once",
   }),
-  headers: setting(headerNames(lowerCase, 0), {
-    description: "Request headers that are part of the fingerprint too.",
-    default: [],
-    onChange: "**makes retries of older keys look like reuse: 422**",
+  retry_after: setting(duration(MAX_RETRY_AFTER_MS), {
+    description:
+      "How long a caller with too many new keys is told to wait (`Retry-After`). The platform does not say when its period " +
+      "ends: write the `period` of the binding.",
+    default: "10s",
+    onChange: "applies at once",
   }),
 };
 
-/** What applies to a member of `fingerprint` that is left out. */
-export const FINGERPRINT_DEFAULTS = v.parse(
-  v.required(v.strictObject(fingerprintEntries)),
-  defaultsOf(fingerprintEntries),
+/** What applies to a member of `new_keys` that is left out; `binding` has no default. */
+export const NEW_KEYS_DEFAULTS = v.parse(
+  v.required(v.omit(v.strictObject(newKeysEntries), ["binding"])),
+  defaultsOf(newKeysEntries),
 );
 
 /** Each costs a first request one row written, and one erased. */
@@ -178,17 +185,23 @@ export const keySettings = {
       onChange: "applies at once; **records of a scope that is taken out are not found**",
     },
   ),
-  fingerprint: setting(
-    v.strictObject(fingerprintEntries, 'must be a table: write { body = "json", headers = ["x-api-version"] }'),
-    {
-      description:
-        "What tells a retry from a reuse of the key, besides method, path and query. A route's table replaces that of " +
-        "`IDEMPOTENCY` as a whole.",
-      takes: "a table of the members below",
-      default: {},
-      onChange: "**makes retries of older keys look like reuse: 422**",
-    },
-  ),
+  new_keys: setting(v.strictObject(newKeysEntries, 'must be a table: write { binding = "NEW_KEYS" }'), {
+    description:
+      "How many new keys each caller (each scope) may begin in a period: what a rate limit binding allows. Beyond that a " +
+      "request with a new key gets 429. Replays, duplicates and retries of keys that have begun are never counted. `{}` means " +
+      "no limit.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: "applies at once",
+  }),
+  fingerprint: setting(fingerprintSchema, {
+    description:
+      "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +
+      "table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: CHANGES_FINGERPRINTS,
+  }),
   mismatch_status: setting(whole(400, 499, 422), {
     description: "The status of `key-reused`: the key was used before, for another request.",
     default: 422,

@@ -40,6 +40,13 @@ export function parseOrigin(value: string | { readonly binding: string }): Parse
   return { ok: true, value: { kind: "url", url: base } };
 }
 
+/** The name of a binding that is no origin. */
+export function parseBindingName(value: string): Parsed<string> {
+  return BINDING.test(value)
+    ? { ok: true, value }
+    : refuse(`"${value}" is not the name of a binding: write letters, digits and "_", such as "NEW_KEYS"`);
+}
+
 /** The message for an origin that is neither text nor a table with a binding. */
 export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding: ${ORIGIN_ADVICE}`;
 
@@ -92,6 +99,26 @@ export function parseKeyPattern(value: string): Parsed<string> {
     const reason = error instanceof Error ? error.message.replace(/^.*: /, "") : "syntax";
     return refuse(`is not a regular expression (${reason}): write a JavaScript pattern, "^[0-9a-f-]{36}$"`);
   }
+}
+
+/** RFC 6901, section 3; not the empty pointer, which means the whole document. */
+export const POINTER_PATTERN = "^(?:/(?:[^~/]|~[01])*)+$";
+const POINTER = new RegExp(POINTER_PATTERN, "u");
+
+/** A pointer into a JSON document, below its root. */
+export function parsePointer(value: string): Parsed<string> {
+  if (POINTER.test(value) && value.isWellFormed()) return { ok: true, value };
+  if (value === "") return refuse('is the whole body: write a pointer below it, "/timestamp", or set body instead');
+  const advice = value.startsWith("/")
+    ? "write ~0 for ~ and ~1 for / in a name"
+    : 'write "/timestamp", with a slash first';
+  return refuse(`"${value}" is not a JSON pointer (RFC 6901): ${advice}`);
+}
+
+/** The name of a query parameter, decoded. */
+export function parseQueryName(value: string): Parsed<string> {
+  if (value !== "" && value.isWellFormed()) return { ok: true, value };
+  return refuse('must be the name of a parameter, without escapes: write "timestamp"');
 }
 
 /** The first value that is in the list twice. */

@@ -4,13 +4,14 @@
 
 import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
-import type { BodyForm } from "../config/words.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
+import type { Comparison } from "./comparison.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { AbsentWord, NamedElder } from "./hops.ts";
+import type { KeyCount } from "./new-keys.ts";
 
 /**
  * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
@@ -62,7 +63,9 @@ export interface Upload {
   readonly length: number | null;
   readonly maxBytes: number;
   /** In which form bodies of up to `WHOLE_BODY_BYTES` are compared; larger ones are compared as bytes. */
-  readonly compare: Exclude<BodyForm, "none">;
+  readonly compare: "bytes" | "json";
+  /** What older code cannot do, which then goes by `compare`, and is stricter. */
+  readonly comparison?: Comparison;
 }
 
 /** Bodies up to this size may be held whole, larger ones never are. JSON is compared as such up to here. */
@@ -103,6 +106,8 @@ export interface ExchangeHead {
   /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
   readonly telemetry: Telemetry;
+  /** Only where the route limits new keys. */
+  readonly newKeys?: KeyCount;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
   readonly layout?: Layout;
   /** The layouts before it, oldest first; only in messages to the URLs for elders. */

@@ -2,6 +2,7 @@
 // whatever its method, size or protocol, WebSocket upgrades included: it stores nothing and calls no Durable Object.
 
 import type { Origin } from "../config/resolved.ts";
+import type { Problem } from "../core/problem.ts";
 import { finalStatus } from "../core/verdict.ts";
 import { forwardedFor } from "./forwarded.ts";
 import {
@@ -40,14 +41,25 @@ export interface PassThroughRequest {
   readonly bytes?: Uint8Array;
 }
 
-/** Says so in the answer if the request carries a key: its client may believe that it is protected. */
-export async function passThrough(passing: PassThroughRequest, target: Fetcher): Promise<Response> {
-  const response = await forward(passing, target);
+/**
+ * Says so in the answer if the request carries a key: its client may believe that it is protected. `refuse` makes the gateway's own
+ * answer where there is none from the origin.
+ */
+export async function passThrough(
+  passing: PassThroughRequest,
+  target: Fetcher,
+  refuse: (problem: Problem) => Response,
+): Promise<Response> {
+  const response = await forward(passing, target, refuse);
   const { request, keyNames } = passing;
   return keyNames.some((name) => request.headers.has(name)) ? withStatus(response, "ignored") : response;
 }
 
-async function forward(passing: PassThroughRequest, target: Fetcher): Promise<Response> {
+async function forward(
+  passing: PassThroughRequest,
+  target: Fetcher,
+  refuse: (problem: Problem) => Response,
+): Promise<Response> {
   const { request, url, origin, bytes } = passing;
   const to = originUrl(origin, url);
   try {
@@ -66,7 +78,7 @@ async function forward(passing: PassThroughRequest, target: Fetcher): Promise<Re
     return await target.fetch(to, { method, headers, body: bytes ?? request.body, signal, ...UNCHANGED });
   } catch (error) {
     console.error({ message: "pass-through failed", reason: String(error) });
-    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, null);
+    return refuse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 });
   }
 }
 

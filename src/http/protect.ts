@@ -11,7 +11,7 @@ import { readExchange } from "./exchange-request.ts";
 import { STATUS_HEADER } from "./headers.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
-import { type Fetcher, forwardUnprotected, passThrough } from "./pass-through.ts";
+import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import type { PassOn } from "./search-key.ts";
@@ -36,11 +36,12 @@ export function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Re
   return finishWith(intent.problem, null, beginSpan(intent, reporter), reporter);
 }
 
+/** Answers a request that has a key; one that its route lets pass without one is still to be sent on. */
 export async function exchange(
   intent: ExchangeIntent | SearchIntent,
   ports: Ports,
   replays: ReplayCache,
-): Promise<Response> {
+): Promise<Response | PassOn> {
   const { route } = intent;
   const { reporter } = ports;
   const span = beginSpan(intent, reporter);
@@ -52,7 +53,7 @@ export async function exchange(
     }
     case "pass":
       reporter.passed(route.path);
-      return passOn(read, ports);
+      return read;
     case "hash":
       return documentNeeded();
     case "exchange":
@@ -72,17 +73,6 @@ export async function exchange(
 function documentNeeded(): Response {
   const error = { message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } };
   return Response.json({ errors: [error] }, { headers: { [STATUS_HEADER]: "ignored", "Cache-Control": "no-store" } });
-}
-
-/** Sends a request on that its route does not protect. */
-async function passOn({ passing, body }: PassOn, { target }: Ports): Promise<Response> {
-  const fetcher = target(passing.origin);
-  try {
-    if (fetcher === null) return problemResponse({ code: "origin-unreachable" }, null);
-    return await passThrough(body === null ? passing : { ...passing, bytes: body.bytes }, fetcher);
-  } finally {
-    body?.free();
-  }
 }
 
 /** The answer of this isolate, of the shard, or of the origin without protection; `null` when there is none. */

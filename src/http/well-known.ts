@@ -2,13 +2,15 @@
 // (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
 import { writtenSource } from "../config/key-source.ts";
-import { type Config, type Route } from "../config/resolved.ts";
+import { type Config, type FingerprintRule, type Route } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
 import { scopeNames } from "../config/scope-part.ts";
 
 export function wellKnownResponse(config: Config): Response {
+  // Problems link to it. It depends on nobody, so every page may read it.
+  const isForPages = config.routes.some(({ cors }) => cors !== null);
   return Response.json(
     {
       specification: "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/",
@@ -22,7 +24,7 @@ export function wellKnownResponse(config: Config): Response {
       routes: config.routes.map(publishedRoute),
       problems: publishedProblems(),
     },
-    { headers: { "Cache-Control": "max-age=300" } },
+    { headers: { "Cache-Control": "max-age=300", ...(isForPages ? { "Access-Control-Allow-Origin": "*" } : {}) } },
   );
 }
 
@@ -41,14 +43,27 @@ function publishedRoute(route: Route): object {
       ...(pattern === null ? {} : { pattern }),
     },
     scope: scopeNames(route.scope),
-    fingerprint: { of: ["method", "path", "query"], body: route.fingerprint.body, headers: route.fingerprint.headers },
+    fingerprint: publishedFingerprint(route.fingerprint),
     duplicate: duplicate === "reject" ? { while: "reject" } : { while: duplicate, upToSeconds: waitMs / 1000 },
     unknownOutcome: policy.unknown,
     onStoreFailure: route.onStoreFailure,
     retentionSeconds: policy.retentionMs / 1000,
+    ...(policy.rememberMs === undefined ? {} : { rememberSeconds: policy.rememberMs / 1000 }),
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
     mismatchStatus,
     maxRequestBodyBytes: route.maxRequestBodyBytes,
+  };
+}
+
+/** What a client may change between two tries, and what it may not. */
+function publishedFingerprint({ body, selection, query, queryExcept, headers }: FingerprintRule): object {
+  return {
+    of: query === "none" ? ["method", "path"] : ["method", "path", "query"],
+    ...(query === "sorted" ? { query } : null),
+    ...(queryExcept.length === 0 ? null : { queryExcept }),
+    body,
+    ...(selection === null ? null : { [selection.kind]: selection.pointers }),
+    headers,
   };
 }
 
@@ -58,9 +73,11 @@ const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, {
   "key-invalid": { code: "key-invalid", reason: "" },
   "request-invalid": { code: "request-invalid", reason: "" },
   "key-reused": { code: "key-reused", status: 422 },
+  "too-many-keys": { code: "too-many-keys", retryAfterMs: 0 },
   "in-flight": { code: "in-flight", retryAfterMs: 0 },
   "outcome-unknown": { code: "outcome-unknown", retryAfterMs: null },
   "response-not-kept": { code: "response-not-kept", originalStatus: 200 },
+  "key-expired": { code: "key-expired", originalStatus: null },
   "body-too-large": { code: "body-too-large", limitBytes: 0 },
   "origin-unreachable": { code: "origin-unreachable" },
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },

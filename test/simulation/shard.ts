@@ -4,7 +4,7 @@
 import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
-import type { Caller, ExchangePorts } from "../../src/shard/exchange.ts";
+import type { Caller, ExchangePorts } from "../../src/shard/exchange-ports.ts";
 import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
@@ -27,6 +27,7 @@ export interface ShardWorld {
   readonly target: ExchangePorts["target"];
   readonly sync: () => Promise<void>;
   readonly askElder: ExchangePorts["askElder"];
+  readonly limiter: ExchangePorts["limiter"];
 }
 
 /** How long the alarm waits after its work failed. */
@@ -46,7 +47,7 @@ export class Shard {
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, bucket, target, sync, askElder }: ShardWorld) {
+  constructor({ disk, bucket, target, sync, askElder, limiter }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
@@ -68,6 +69,7 @@ export class Shard {
       timers,
       reporter: new ExchangeReporter("shard", new Traffic(), null),
       askElder,
+      limiter,
     });
   }
 

@@ -75,7 +75,7 @@ describe("the request", () => {
     const { send, sent } = scene([CREATED]);
     await send();
     await send();
-    expect(sent[0]?.key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    expect(sent[0]?.key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(sent[1]?.key).not.toBe(sent[0]?.key);
   });
 
@@ -94,6 +94,15 @@ describe("the request", () => {
     expect(new Set(sent.map((each) => JSON.stringify(each))).size).toBe(1);
     expect(sent[0]?.type).toMatch(/^multipart\/form-data; boundary=/);
   });
+
+  it.each([{ body: "" }, { body: null }, { method: "DELETE", body: null }])(
+    "is sent again without a body: %j",
+    async (init) => {
+      const { send, sent } = scene(["lost", IN_FLIGHT, CREATED]);
+      expect((await send(init)).status).toBe(201);
+      expect(sent.map(({ body }) => body)).toEqual(["", "", ""]);
+    },
+  );
 
   it("may be a Request, whose body is read once", async () => {
     const clock = virtualClock();
