@@ -9,7 +9,11 @@ export type KeyPart =
   | { readonly kind: "header"; readonly name: string }
   | { readonly kind: "query"; readonly name: string }
   | { readonly kind: "form"; readonly name: string }
-  | { readonly kind: "json"; readonly name: string; readonly tokens: readonly string[] };
+  | { readonly kind: "json"; readonly name: string; readonly tokens: readonly string[] }
+  /** The directive of a GraphQL mutation; it is never written, but comes last where `graphql` is set. */
+  | { readonly kind: "graphql"; readonly name: "@idempotent" };
+
+export const DIRECTIVE: KeyPart = { kind: "graphql", name: "@idempotent" };
 
 /** One way to find a key: a value, the source and id of a CloudEvent, several values together, or a text with values in it. */
 export type KeySource =
@@ -132,6 +136,7 @@ export function writtenSource(source: KeySource): WrittenSource {
     case "query":
     case "form":
     case "json":
+    case "graphql":
       return partName(source);
   }
 }
@@ -160,6 +165,7 @@ export function partsOf(source: KeySource): readonly KeyPart[] {
     case "query":
     case "form":
     case "json":
+    case "graphql":
       return [source];
   }
 }
@@ -203,5 +209,7 @@ export function describePart({ kind, name }: KeyPart): string {
       return `the form field ${name}`;
     case "json":
       return `the member ${name} of the JSON body`;
+    case "graphql":
+      return `the directive ${name} of the mutation`;
   }
 }
