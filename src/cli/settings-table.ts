@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { pathSchema, settingsEntries } from "../config/settings.ts";
 import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
+import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
 import { fingerprintEntries, keyFormatEntries } from "../config/settings-key.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
@@ -35,6 +36,8 @@ export interface SettingText {
 const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntries>([
   ["key_format", keyFormatEntries],
   ["fingerprint", fingerprintEntries],
+  ["jwt", jwtEntries],
+  ["ask", askEntries],
 ]);
 
 /** Every setting, in the order of the table. */
@@ -44,6 +47,11 @@ export function settingTexts(): readonly SettingText[] {
     ...textsOf(settingsEntries, "", null),
     ...textsOf(gatewayEntries, "", "not in routes"),
   ];
+}
+
+/** Every member of an identity, in the order of its table. */
+export function identityTexts(): readonly SettingText[] {
+  return textsOf(identityEntries, "", null);
 }
 
 function textsOf(entries: SettingEntries, prefix: string, place: string | null): readonly SettingText[] {
@@ -70,9 +78,9 @@ export function editorText({ description, takes, default: applies, onChange }: S
   return `${description}\n\nTakes ${takes}. Default: ${applies}. A change ${onChange}.`;
 }
 
-/** The table of README.md, in Markdown. */
-export function markdownTable(): string {
-  const rows = settingTexts().map(({ name, place, default: applies, takes, description, onChange }) => [
+/** A table of README.md, in Markdown. */
+export function markdownTable(texts: readonly SettingText[]): string {
+  const rows = texts.map(({ name, place, default: applies, takes, description, onChange }) => [
     `\`${name}\`${place === null ? "" : ` (${place})`}`,
     applies,
     takes,

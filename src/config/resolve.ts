@@ -2,12 +2,13 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
+import type { Identity } from "./identity.ts";
 import type { Layouts } from "./layout.ts";
 import type { Config, Origin, Route, RouteRules } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
-import type { ScopePart } from "./scope-part.ts";
+import { identityNames, type ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {
@@ -22,7 +23,12 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig(written: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
+export function resolveConfig(
+  written: GatewaySettings,
+  defaults: Settings,
+  routes: readonly WrittenRoute[],
+  identities: readonly Identity[],
+): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
   return {
@@ -32,15 +38,22 @@ export function resolveConfig(written: GatewaySettings, defaults: Settings, rout
     operatorListener: gateway.operator_listener,
     origin: originOf(defaults),
     routes: routes.map(({ name, path, settings }) => ({
-      ...resolveRoute(name, path, mergeSettings(defaults, settings)),
+      ...resolveRoute(name, path, mergeSettings(defaults, settings), identities),
       trustForwarded,
     })),
+    identities,
   };
 }
 
-function resolveRoute(name: string, path: string, settings: FullSettings): Omit<Route, "trustForwarded"> {
+function resolveRoute(
+  name: string,
+  path: string,
+  settings: FullSettings,
+  identities: readonly Identity[],
+): Omit<Route, "trustForwarded"> {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
+  const used = identityNames([settings.scope, ...settings.previous_scope]);
   return {
     name,
     path,
@@ -49,6 +62,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     layouts: layoutsOf(settings),
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
+    identities: identities.filter((one) => used.includes(one.name)),
     key: settings.key,
     headers: settings.headers,
     keyFormat: {

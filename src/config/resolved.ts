@@ -5,6 +5,7 @@ import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, StoreFailureRule } from "./words.ts";
+import type { Identity } from "./identity.ts";
 import type { Layouts } from "./layout.ts";
 import type { ScopePart } from "./scope-part.ts";
 
@@ -51,6 +52,8 @@ export interface Route {
   readonly scope: readonly ScopePart[];
   /** The scopes under which older records, or those of older deployments, may be found; oldest first. */
   readonly previousScopes: readonly (readonly ScopePart[])[];
+  /** The identities that these scopes name. */
+  readonly identities: readonly Identity[];
   readonly key: KeyRule;
   /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
   readonly headers: readonly string[];
@@ -73,6 +76,8 @@ export interface Config {
   /** Where requests go that no route protects. */
   readonly origin: Origin;
   readonly routes: readonly Route[];
+  /** All of `[vars.IDENTITIES]`, also those that no route uses. */
+  readonly identities: readonly Identity[];
   /** The path of the operator API and the console: `/_onceway`. */
   readonly operatorPath: string;
   /** The only host that serves that path, and it serves nothing else; `null`: every host does. */

@@ -14,6 +14,7 @@ import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
+import type { Identities } from "./identity.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import {
   type ExchangeRequest,
@@ -25,7 +26,7 @@ import {
 } from "./message.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
-import { readScope, type ScopeValues } from "./scope.ts";
+import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
 
 /** How many body bytes all requests of one isolate may hold before a shard has taken them; beyond that, bodies flow through. */
 const HELD_BYTES = 24 << 20;
@@ -42,10 +43,15 @@ export type ReadExchange =
   /** `unread` is the rest of a body that is too large; `null` otherwise. */
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
 
-export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {
-  const { headers, url, route } = intent;
-  const scope = readScope(headers, hostForScope(url, headers, route), route.scope);
-  if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
+export async function readExchange(
+  intent: ExchangeIntent,
+  telemetry: Telemetry,
+  identities: Identities,
+): Promise<ReadExchange> {
+  const { route } = intent;
+  const proofs = route.identities.length === 0 ? NO_PROOFS : await identities.prove(intent);
+  const scopes = readScopes(intent, proofs);
+  if ("problem" in scopes) return refuse(scopes.problem);
   const body = await readBody(intent);
   switch (body.kind) {
     case "broken":
@@ -54,7 +60,7 @@ export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry)
       return refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
     case "over":
-      return { kind: "exchange", exchange: await exchangeOf(intent, scope.values, body, telemetry) };
+      return { kind: "exchange", exchange: await exchangeOf(intent, scopes, body, telemetry) };
   }
 }
 
@@ -81,7 +87,7 @@ async function readBody({ request, headers, route }: ExchangeIntent): Promise<Re
 
 async function exchangeOf(
   intent: ExchangeIntent,
-  scope: ScopeValues,
+  { scope, olderScopes }: ReadScopes,
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
 ): Promise<ExchangeRequest> {
@@ -94,7 +100,6 @@ async function exchangeOf(
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const { own, elders } = route.layouts;
-  const olderScopes = olderScopesOf(intent);
   const olderNamesIn = (layout: Layout): Promise<readonly RecordId[]> =>
     Promise.all(olderScopes.map((values) => nameRecord(key.key, values, layoutName(layout))));
   const namesIn: NamesIn = async (layout) => [
@@ -141,12 +146,29 @@ export function named([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<Rec
   return olderIds.length === 0 ? { id } : { id, olderIds };
 }
 
-/** A request that an older scope cannot tell was refused there, so it has no record there. */
-function olderScopesOf({ request, url, route }: ExchangeIntent): readonly ScopeValues[] {
-  return route.previousScopes.flatMap((parts) => {
-    const scope = readScope(request.headers, hostForScope(url, request.headers, route), parts);
-    return "problem" in scope ? [] : [scope.values];
-  });
+interface ReadScopes {
+  readonly scope: ScopeValues;
+  readonly olderScopes: readonly ScopeValues[];
+}
+
+/**
+ * The request's scope and its older ones. A request that an older scope cannot tell was refused there, so it has no record there; but if
+ * only nobody can say now who its caller was there, it may have one.
+ */
+function readScopes(
+  { headers, url, route }: ExchangeIntent,
+  proofs: Proofs,
+): ReadScopes | { readonly problem: ClientProblem } {
+  const host = hostForScope(url, headers, route);
+  const scope = readScope(headers, host, route.scope, proofs);
+  if ("problem" in scope) return scope;
+  const olderScopes: ScopeValues[] = [];
+  for (const parts of route.previousScopes) {
+    const older = readScope(headers, host, parts, proofs);
+    if ("values" in older) olderScopes.push(older.values);
+    else if (older.problem.code === "identity-unavailable") return older;
+  }
+  return { scope: scope.values, olderScopes };
 }
 
 /** Layouts with the names that a request's record has there. */

@@ -8,6 +8,7 @@ import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporte
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { drain, endAfter } from "./drain.ts";
 import { readExchange } from "./exchange-request.ts";
+import type { Identities } from "./identity.ts";
 import type { ExchangeIntent, RefusedExchange } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
@@ -25,6 +26,8 @@ export interface Ports {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that does not exist. */
   readonly target: (origin: Origin) => Fetcher | null;
+  /** Proves who callers are, where a route's scope says that. */
+  readonly identities: Identities;
   /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
   readonly reporter: ExchangeReporter;
 }
@@ -36,9 +39,9 @@ export function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Re
 
 export async function exchange(intent: ExchangeIntent, ports: Ports, replays: ReplayCache): Promise<Response> {
   const { route, key } = intent;
-  const { reporter } = ports;
+  const { reporter, identities } = ports;
   const span = beginSpan(intent, reporter);
-  const read = await readExchange(intent, span);
+  const read = await readExchange(intent, span, identities);
   if (read.kind === "refuse") {
     const response = finishWith(read.problem, key.raw, span, reporter);
     return read.unread === null ? response : endAfter(response, drain(read.unread));
