@@ -76,11 +76,10 @@ export function describeIdentity({ name, proof }: Identity): string {
   }
 }
 
-/**
- * What the names of an identity's records depend on: the claim of each issuer, or the question. Another text for one of them makes
- * other records.
- */
-export function identityRoots({ proof }: Identity): Readonly<Record<string, string>> {
+/** The claim of each issuer, or under an empty name the question. Another text for one of them gives callers, and records, other names. */
+export type IdentityRoots = Readonly<Record<string, string>>;
+
+export function identityRoots({ proof }: Identity): IdentityRoots {
   switch (proof.kind) {
     case "jwt":
       return Object.fromEntries(proof.issuers.map(({ issuer, claim }) => [issuer, pointerText(claim)]));

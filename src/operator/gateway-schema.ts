@@ -87,6 +87,13 @@ const runningRouteSchema = v.object({
   path: about(v.string(), "Its path pattern.", "/v1/payments/*"),
   methods: about(v.array(v.string()), "Its methods.", ["POST", "PATCH"]),
   scope: about(v.array(v.string()), "What tells callers apart.", ["header:authorization"]),
+  identities: v.exactOptional(
+    about(
+      v.record(v.string(), v.record(v.string(), v.string())),
+      "Where the identities of its scopes take a caller's name from: for each issuer its claim, or under an empty name the question to the origin.",
+      { user: { "https://login.example.com": "sub" } },
+    ),
+  ),
 });
 
 /** All layouts that the configuration lists. */
