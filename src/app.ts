@@ -10,6 +10,7 @@ import { type PassThroughRequest, passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
 import { ReplayCache } from "./http/replay-cache.ts";
+import { RotatingTokens } from "./http/rotating-tokens.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -29,6 +30,7 @@ const NO_OPERATORS: Operators = { operate: () => refuse(OPERATOR_NOT_FOUND), isT
 export function createApp(config: Config, ports: Ports, { operate, isTheirs }: Operators = NO_OPERATORS): Handle {
   const readIntent = intentReader(config, isTheirs);
   const replays = new ReplayCache();
+  const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
   return guarded((request, url) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {
@@ -46,6 +48,7 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
       case "refuse-exchange":
         return refuseExchange(intent, ports);
       case "exchange":
+        rotating.look(intent.route, intent.headers);
         return exchange(intent, ports, replays);
     }
   });

@@ -105,6 +105,16 @@ export const layoutsSchema = v.object({
 export const healthSchema = v.object({
   status: about(v.literal("ok"), "The Worker answers.", "ok"),
   version: about(v.string(), "The gateway's version.", "0.1.0"),
+  warnings: about(
+    v.array(
+      v.object({
+        route: about(v.string(), "The path of the route, as configured.", "/v1/payments/*"),
+        message: about(v.string(), "What is wrong, and what to write instead."),
+      }),
+    ),
+    "What operators should change, as far as requests have shown it lately. Empty too if the shard that collects it does not answer within a second.",
+    [],
+  ),
 });
 
 export const exchangeSchema = v.object({
