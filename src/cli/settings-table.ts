@@ -6,8 +6,9 @@ import * as v from "valibot";
 import { pathSchema, settingsEntries } from "../config/settings.ts";
 import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
+import { corsEntries } from "../config/settings-cors.ts";
 import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
-import { fingerprintEntries, keyFormatEntries } from "../config/settings-key.ts";
+import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({
@@ -35,9 +36,11 @@ export interface SettingText {
 /** Tables whose members follow them. */
 const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntries>([
   ["key_format", keyFormatEntries],
+  ["new_keys", newKeysEntries],
   ["fingerprint", fingerprintEntries],
   ["jwt", jwtEntries],
   ["ask", askEntries],
+  ["cors", corsEntries],
 ]);
 
 /** Every setting, in the order of the table. */

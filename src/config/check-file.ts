@@ -3,6 +3,7 @@
 
 import type { Identity } from "./identity.ts";
 import { deploymentProblems } from "./check-deployment.ts";
+import type { BindingKind } from "./cross-checks.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
@@ -21,8 +22,16 @@ export interface CheckedEnvironment {
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** Kinds of binding that can be called as an origin. */
-const ORIGIN_BINDINGS = ["services", "mtls_certificates", "vpc_services", "vpc_networks"] as const;
+/** Where the file lists bindings of each kind, and the member that names one. */
+const BINDING_LISTS: Readonly<Record<BindingKind, readonly (readonly [list: string, member: string])[]>> = {
+  origin: [
+    ["services", "binding"],
+    ["mtls_certificates", "binding"],
+    ["vpc_services", "binding"],
+    ["vpc_networks", "binding"],
+  ],
+  limiter: [["ratelimits", "name"]],
+};
 
 /** One entry for the top level, then one for each `[env.NAME]` in the order of the file. */
 export function checkWranglerConfig(parsedToml: unknown): readonly CheckedEnvironment[] {
@@ -43,7 +52,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   problems.push(...missing);
   // Without any routes there is no configuration to check.
   if (missing.length === 0 || routeVariables(vars).length > 0) {
-    const reading = readConfig({ ...bindingsOf(own), ...vars });
+    const reading = readConfig(vars, (binding, kind) => hasBinding(own, binding, kind));
     if (reading.ok) config = reading.config;
     else problems.push(...reading.problems.map(({ path, message }) => ({ path: prefix + path, message })));
   }
@@ -121,7 +130,12 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 export function configWarnings({ routes, identities }: Config): readonly ConfigProblem[] {
   return [
     ...unusedIdentities(identities, routes),
-    ...routes.flatMap((route) => [...sharedVerification(route), ...failingOpen(route), ...comparedCredential(route)]),
+    ...routes.flatMap((route) => [
+      ...sharedVerification(route),
+      ...failingOpen(route),
+      ...comparedCredential(route),
+      ...withoutCookies(route),
+    ]),
   ];
 }
 
@@ -169,10 +183,21 @@ function sharedVerification({ name, rules, scope }: Route): readonly ConfigProbl
   return [{ path: `${name}.scope`, message }];
 }
 
-/** The bindings that an origin may name, as objects, like those of a running Worker. */
-function bindingsOf(own: Table): Table {
-  const bindings = ORIGIN_BINDINGS.flatMap((kind) => listOf(own[kind])).map((entry) => tableOf(entry)["binding"]);
-  return Object.fromEntries(bindings.filter((name) => typeof name === "string").map((name) => [name, {}]));
+/** Without credentials browsers send no cookies to another origin, so all visitors of its pages would be one caller. */
+function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] {
+  if (cors === null || cors.credentials || cors.origins === null) return [];
+  const isCookieAlone = scope.some(({ kind }) => kind === "cookie") && !scope.some(({ kind }) => kind === "header");
+  if (!isCookieAlone) return [];
+  const message =
+    "is false, but the scope names a cookie, which browsers then do not send from other origins, so that all their visitors " +
+    "share one scope: write credentials = true";
+  return [{ path: `${name}.cors.credentials`, message }];
+}
+
+function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
+  return BINDING_LISTS[kind].some(([list, member]) =>
+    listOf(own[list]).some((entry) => tableOf(entry)[member] === name),
+  );
 }
 
 function tableOf(value: unknown): Table {

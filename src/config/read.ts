@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { crossCheck, type RouteDraft } from "./cross-checks.ts";
+import { crossCheck, type HasBinding, type RouteDraft } from "./cross-checks.ts";
 import { readIdentities } from "./read-identities.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
@@ -26,7 +26,10 @@ const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
  * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, in the order of their names' code units
  * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
  */
-export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReading {
+export function readConfig(
+  env: Readonly<Record<string, unknown>>,
+  hasBinding: HasBinding = (name) => isBinding(env, name),
+): ConfigReading {
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
   problems.push(...defaults.problems);
@@ -58,7 +61,7 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
     });
   }
   problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
-  problems.push(...crossCheck(defaults, routes, identities.names, (name) => isBinding(env, name)));
+  problems.push(...crossCheck(defaults, routes, identities.names, hasBinding));
 
   if (problems.length > 0)
     return {

@@ -24,6 +24,7 @@ import {
   type Verification,
   WHOLE_BODY_BYTES,
 } from "./message.ts";
+import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
@@ -113,6 +114,7 @@ async function exchangeOf(
   ]);
   const older = olderScopes.length === 0 ? [] : await olderNamesIn(own);
   const verification = verificationOf(intent);
+  const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scope, headers);
   return {
     head: {
       record: { ...named([id, ...older]), key: key.key, route: route.path },
@@ -129,6 +131,7 @@ async function exchangeOf(
       call: originCall(intent, trace, bytes.byteLength > 0),
       verification,
       telemetry: { log, serverTiming, trace },
+      ...(newKeys === null ? null : { newKeys }),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },

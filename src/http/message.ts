@@ -11,6 +11,7 @@ import type { BodyReader } from "./body-reader.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { AbsentWord, NamedElder } from "./hops.ts";
+import type { KeyCount } from "./new-keys.ts";
 
 /**
  * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
@@ -103,6 +104,8 @@ export interface ExchangeHead {
   /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
   readonly telemetry: Telemetry;
+  /** Only where the route limits new keys. */
+  readonly newKeys?: KeyCount;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
   readonly layout?: Layout;
   /** The layouts before it, oldest first; only in messages to the URLs for elders. */

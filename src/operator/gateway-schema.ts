@@ -109,7 +109,11 @@ export const healthSchema = v.object({
     v.array(
       v.object({
         route: about(v.string(), "The path of the route, as configured.", "/v1/payments/*"),
-        message: about(v.string(), "What is wrong, and what to write instead."),
+        message: about(
+          v.string(),
+          "What is wrong, and what to write instead.",
+          'Callers\' tokens expire before their records do: write scope = ["identity:user"].',
+        ),
       }),
     ),
     "What operators should change, as far as requests have shown it lately. Empty too if the shard that collects it does not answer within a second.",

@@ -92,7 +92,8 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
   );
 }
 
-function noResponse({ responseKept, status }: RecordDetail): string {
+function noResponse({ state, responseKept, status }: RecordDetail): string {
+  if (state === "remembered") return "Erased.";
   return responseKept === false
     ? `The origin answered ${status ?? ""}, and its response was not kept: it was too large, or could not be stored.`
     : "None yet.";
@@ -150,6 +151,7 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
         {policy.unknown === "retry"
           ? ""
           : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
+        {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
       </dd>
       <dt>Shard</dt>
       <dd class="mono">{shard}</dd>
