@@ -1,6 +1,7 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
+import { sourceText, writtenSource } from "./key-source.ts";
 import { type Config, type ForwardKey, type Origin, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
@@ -33,7 +34,8 @@ export function describeConfig(config: Config): string {
 /** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */
 export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...route }: Route): object {
   const previousShards = layouts.elders.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
-  return { ...route, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
+  const keyFrom = route.keyFrom.map(writtenSource);
+  return { ...route, keyFrom, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
 }
 
 function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route): readonly string[] {
@@ -41,7 +43,7 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
     route.path,
     route.methods.join(","),
     describeOrigin(route.origin),
-    `${route.key}${describeForwarding(route.forwardKey)}`,
+    `${route.key}${describePlaces(route)}${describeForwarding(route.forwardKey)}`,
     route.scope.length === 0 ? "none" : route.scope.map(scopePartName).join("+"),
     policy.unknown,
     duplicate === "reject" ? duplicate : `${duplicate} ${formatDuration(waitMs)}`,
@@ -89,6 +91,12 @@ function describeOrigin(origin: Origin): string {
     case "zone":
       return "the zone's origin";
   }
+}
+
+/** Where the key is, unless it is where all clients send it. */
+function describePlaces({ keyFrom }: Pick<Route, "keyFrom">): string {
+  const places = keyFrom.map(sourceText).join(" or ");
+  return places === "header:Idempotency-Key" ? "" : ` (${places})`;
 }
 
 function describeForwarding(forwardKey: ForwardKey): string {

@@ -3,6 +3,7 @@
 
 import { durationMs } from "../core/units.ts";
 import type { Identity } from "./identity.ts";
+import { keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { Config, Cors, NewKeys, Origin, Route, RouteRules } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
@@ -55,6 +56,7 @@ function resolveRoute(
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
   const used = identityNames([settings.scope, ...settings.previous_scope]);
+  const own = identities.filter((one) => used.includes(one.name));
   return {
     name,
     path,
@@ -63,9 +65,9 @@ function resolveRoute(
     layouts: layoutsOf(settings),
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
-    identities: identities.filter((one) => used.includes(one.name)),
+    identities: own,
     key: settings.key,
-    headers: settings.headers,
+    keyFrom: settings.key_from,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
@@ -80,7 +82,7 @@ function resolveRoute(
     forwardKey: settings.forward_key,
     log: settings.log,
     serverTiming: settings.server_timing,
-    cors: corsOf(settings),
+    cors: corsOf(settings, own),
   };
 }
 
@@ -92,11 +94,16 @@ function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
 /** Headers that pages need for most requests, whatever the route. */
 const USUAL_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID"];
 
-function corsOf(settings: FullSettings): Cors | null {
+function corsOf(settings: FullSettings, identities: readonly Identity[]): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
   if (origins === undefined) return null;
-  const scope = settings.scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
-  const read = [...settings.headers, ...scope, ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers)];
+  const callers = [...settings.scope, ...identities.flatMap(({ credential }) => credential)];
+  const scope = callers.flatMap((part) => (part.kind === "header" ? [part.name] : []));
+  const read = [
+    ...keyHeaders(settings.key_from),
+    ...scope,
+    ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
+  ];
   return {
     origins,
     credentials: cors.credentials,

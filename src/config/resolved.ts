@@ -6,6 +6,7 @@ import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, PreflightRule, StoreFailureRule } from "./words.ts";
 import type { Identity } from "./identity.ts";
+import type { KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { PageOrigin } from "./page-origin.ts";
 import type { ScopePart } from "./scope-part.ts";
@@ -75,8 +76,8 @@ export interface Route {
   /** The identities that these scopes name. */
   readonly identities: readonly Identity[];
   readonly key: KeyRule;
-  /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
-  readonly headers: readonly string[];
+  /** Where the key may be, in the order in which it is looked for. */
+  readonly keyFrom: readonly KeySource[];
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** `null`: new keys are not limited. */
   readonly newKeys: NewKeys | null;

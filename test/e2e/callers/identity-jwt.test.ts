@@ -69,7 +69,11 @@ beforeAll(async () => {
         outage: { jwt: trusted(moody) },
         flood: { jwt: trusted(moody) },
       },
-      ROUTES: ROUTES.map((name) => ({ path: `/${name}`, scope: [`identity:${name}`], key: "optional" })),
+      ROUTES: [
+        ...ROUTES.map((name) => ({ path: `/${name}`, scope: [`identity:${name}`], key: "optional" })),
+        { path: "/body/required", scope: ["identity:user"], key_from: ["json:/id"] },
+        { path: "/body/optional", scope: ["identity:user"], key_from: ["json:/id"], key: "optional" },
+      ],
     },
   });
   client = clientOf(gateway.url);
@@ -174,6 +178,42 @@ describe("a caller with a token", () => {
 
   it("passes unverified without a key, where none is required: the origin looks at the credential", async () => {
     expectFirstAnswer(await send("not a token", undefined), 201, null);
+  });
+});
+
+describe("a caller whose key is in the body", () => {
+  const sendBody = (path: string, token: string, body: object): Promise<RawResponse> =>
+    client.send({
+      path,
+      headers: [bearer(token), ["Content-Type", "application/json"]],
+      body: JSON.stringify(body),
+    });
+
+  it.each(["/body/required", "/body/optional"])("finds the record again with a refreshed token: %s", async (path) => {
+    const id = freshKey();
+    const first = await sendBody(path, await issuer.token("alice"), { id });
+    expectFirstAnswer(first, 201);
+    expectReplay(await sendBody(path, await issuer.token("alice"), { id }), first);
+    expectFirstAnswer(await sendBody(path, await issuer.token("bob"), { id }), 201);
+  });
+
+  it("is refused before the body is read where a key is required", async () => {
+    const refused = await sendBody("/body/required", "a.b.c", {});
+    expectProblem(refused, { code: "credential-invalid", status: 401, retryable: false, echo: null });
+    const id = freshKey();
+    expectProblem(await sendBody("/body/required", "a.b.c", { id }), {
+      code: "credential-invalid",
+      status: 401,
+      retryable: false,
+      echo: null,
+    });
+    expect(await origin.requests(id)).toEqual([]);
+  });
+
+  it("is refused only with a key where none is required", async () => {
+    expectFirstAnswer(await sendBody("/body/optional", "a.b.c", { amount: 1 }), 201, null);
+    const id = freshKey();
+    await expectRefused(await sendBody("/body/optional", "a.b.c", { id }), id);
   });
 });
 
