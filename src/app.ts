@@ -11,6 +11,7 @@ import { passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
 import { ReplayCache } from "./http/replay-cache.ts";
+import { RotatingTokens } from "./http/rotating-tokens.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
 
 type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
@@ -32,6 +33,7 @@ const NO_OPERATORS: Operators = { operate: () => refuse(OPERATOR_NOT_FOUND), isT
 export function createApp(config: Config, ports: Ports, { operate, isTheirs }: Operators = NO_OPERATORS): Handle {
   const readIntent = intentReader(config, isTheirs);
   const replays = new ReplayCache();
+  const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
   return guarded((request, url) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {
@@ -52,6 +54,7 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
         return forPage(intent, refuseExchange(intent, ports));
       case "exchange":
       case "search":
+        rotating.look(intent.route, intent.headers);
         return run(intent, ports, replays);
     }
   });

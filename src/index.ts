@@ -12,7 +12,8 @@ import { TrafficReader } from "./operator/traffic-reader.ts";
 import { shardCaller, shardStub } from "./shard/call-shard.ts";
 import { bindingIn } from "./shard/bindings.ts";
 import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
-import { originTarget } from "./shard/origin-call.ts";
+import { Identities } from "./http/identity.ts";
+import { NETWORK, originTarget } from "./shard/origin-call.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 
@@ -54,9 +55,11 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
     operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
     isTheirs: tokenSpotter(tokens),
   };
+  const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
   const ports = {
     callShard: shardCaller(namespace),
-    target: (origin: Origin) => originTarget(origin, bindings),
+    target,
+    identities: new Identities({ network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
   };
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };

@@ -4,6 +4,7 @@
 import { layoutTitle } from "../config/layout.ts";
 import { adviseAfresh, type NamedLayout, writePreviousShards } from "../config/layout-checks.ts";
 import type { ConfigProblem, Route } from "../config/resolved.ts";
+import { type IdentityRoots, identityRoots } from "../config/identity.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import { InheritedRoutes, routeText, type RunningRoute } from "./inherited-routes.ts";
 import type { LayoutState } from "./operator-client.ts";
@@ -29,7 +30,7 @@ export function compareLayouts(
   const forgotten = running
     .filter(({ mayGo }) => !mayGo)
     .flatMap((layout) => forgetting(layout, routes, running, inherited));
-  const renamed = routes.flatMap((route) => otherScopes(route, inherited));
+  const renamed = routes.flatMap((route) => [...otherScopes(route, inherited), ...otherCallers(route, inherited)]);
   const found = [...forgotten, ...renamed];
   return {
     problems: [...entered, ...found.filter(({ isCertain }) => isCertain)].map(asProblem),
@@ -66,6 +67,26 @@ function otherScopes(route: Route, inherited: InheritedRoutes): readonly Forgett
       isCertain: !isNarrower,
     };
   });
+}
+
+/** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
+function otherCallers(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const running = inherited.of(route).map(({ identities = {} }) => identities);
+  return route.identities
+    .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))
+    .map(({ name }) => ({
+      path: `IDENTITIES.${name}`,
+      message: `gives callers other names than the identity "${name}" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:${name}"]] in ${route.name}`,
+      isCertain: true,
+    }));
+}
+
+/** A caller of an issuer that is no longer trusted is refused, which forgets nothing by itself. */
+function isRenaming(before: IdentityRoots, after: IdentityRoots): boolean {
+  const isOtherKind = Object.keys(before).length > 0 && Object.hasOwn(before, "") !== Object.hasOwn(after, "");
+  return (
+    isOtherKind || Object.entries(before).some(([root, text]) => Object.hasOwn(after, root) && after[root] !== text)
+  );
 }
 
 function asList(names: readonly string[]): string {

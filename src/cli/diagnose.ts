@@ -199,5 +199,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   "origin-dropped": "The gateway works. Find out why the API drops connections.",
   "origin-timeout": "The gateway works. Find out why the API is slow, or raise `timeout` and `lock`.",
   "store-unavailable": "Try again. If it persists, check the gateway's log.",
+  "credential-invalid": "Send the credential of a caller whom the route's identity knows, with --header.",
+  "identity-unavailable":
+    "Check that the issuer, or the origin's answer about callers, can be reached: the gateway's log says more.",
   "configuration-invalid": "Run npx onceway check, fix what it reports, and deploy.",
 };

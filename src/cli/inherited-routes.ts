@@ -1,6 +1,7 @@
 // Which routes of the gateway that runs a new configuration's route takes requests from. Both lists are in the order of matching, and
 // an earlier route takes what it matches. Where that is not certain, a route counts as one that takes requests.
 
+import type { IdentityRoots } from "../config/identity.ts";
 import { parsePathPattern, type PathPattern } from "../config/path-pattern.ts";
 import type { Route } from "../config/resolved.ts";
 import { coversPattern, mayOverlap } from "../config/shadowing.ts";
@@ -11,6 +12,8 @@ export interface RunningRoute {
   readonly methods: readonly string[];
   /** The names of the scope's parts; `["none"]`. */
   readonly scope: readonly string[];
+  /** By the names of its identities, where they take a caller's name from (config/identity.ts). */
+  readonly identities?: Readonly<Record<string, IdentityRoots>>;
 }
 
 /** How the operator API names a route. */

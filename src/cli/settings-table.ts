@@ -8,6 +8,7 @@ import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
 import { corsEntries } from "../config/settings-cors.ts";
 import { fingerprintEntries } from "../config/settings-fingerprint.ts";
+import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
 import { keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
@@ -38,6 +39,8 @@ const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntri
   ["key_format", keyFormatEntries],
   ["new_keys", newKeysEntries],
   ["fingerprint", fingerprintEntries],
+  ["jwt", jwtEntries],
+  ["ask", askEntries],
   ["cors", corsEntries],
 ]);
 
@@ -48,6 +51,11 @@ export function settingTexts(): readonly SettingText[] {
     ...textsOf(settingsEntries, "", null),
     ...textsOf(gatewayEntries, "", "not in routes"),
   ];
+}
+
+/** Every member of an identity, in the order of its table. */
+export function identityTexts(): readonly SettingText[] {
+  return textsOf(identityEntries, "", null);
 }
 
 function textsOf(entries: SettingEntries, prefix: string, place: string | null): readonly SettingText[] {
@@ -74,9 +82,9 @@ export function editorText({ description, takes, default: applies, onChange }: S
   return `${description}\n\nTakes ${takes}. Default: ${applies}. A change ${onChange}.`;
 }
 
-/** The table of README.md, in Markdown. */
-export function markdownTable(): string {
-  const rows = settingTexts().map(({ name, place, default: applies, takes, description, onChange }) => [
+/** A table of README.md, in Markdown. */
+export function markdownTable(texts: readonly SettingText[]): string {
+  const rows = texts.map(({ name, place, default: applies, takes, description, onChange }) => [
     `\`${name}\`${place === null ? "" : ` (${place})`}`,
     applies,
     takes,

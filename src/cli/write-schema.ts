@@ -10,19 +10,22 @@ import { parseArgs } from "node:util";
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 
 import { defaultsSchema, routeSchema } from "../config/settings.ts";
-import { editorText, markdownTable, settingTexts } from "./settings-table.ts";
+import { identitySchema } from "../config/settings-identity.ts";
+import { editorText, identityTexts, markdownTable, settingTexts } from "./settings-table.ts";
 
 const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
 const README = new URL("../config/README.md", import.meta.url);
 
-/** The table is between these lines; everything around them is written by hand. */
-const BEGIN = "<!-- settings -->";
-const END = "<!-- /settings -->";
+/** Each table is between two lines with its name; everything around them is written by hand. */
+const TABLES = { settings: settingTexts, identities: identityTexts };
 
 /** Metadata for the texts only. Among it the default, because a route's default is the value in `[vars.IDEMPOTENCY]`. */
 const TEXT_METADATA = ["takes", "default", "otherwise", "onChange"];
 
-const DESCRIPTIONS: ReadonlyMap<string, string> = new Map(settingTexts().map((text) => [text.name, editorText(text)]));
+type Descriptions = ReadonlyMap<string, string>;
+
+const DESCRIPTIONS: Descriptions = new Map(settingTexts().map((text) => [text.name, editorText(text)]));
+const IDENTITY_DESCRIPTIONS: Descriptions = new Map(identityTexts().map((text) => [text.name, editorText(text)]));
 
 /**
  * Covers the gateway's variables and leaves the rest of the file open. It names no other schema: editors' TOML support
@@ -44,17 +47,27 @@ function wranglerSchema(): object {
     definitions: {
       vars: {
         type: "object",
-        properties: { IDEMPOTENCY: { $ref: "#/definitions/settings" } },
+        properties: {
+          IDEMPOTENCY: { $ref: "#/definitions/settings" },
+          IDENTITIES: { type: "object", additionalProperties: { $ref: "#/definitions/identity" } },
+        },
         patternProperties: { "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } } },
       },
-      settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema) },
-      route: { description: "One protected route; the first that matches counts.", ...converted(routeSchema) },
+      settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema, DESCRIPTIONS) },
+      route: {
+        description: "One protected route; the first that matches counts.",
+        ...converted(routeSchema, DESCRIPTIONS),
+      },
+      identity: { description: "How callers are known.", ...converted(identitySchema, IDENTITY_DESCRIPTIONS) },
     },
   };
 }
 
 /** What may be written, before anything is parsed. */
-function converted(schema: typeof defaultsSchema | typeof routeSchema): object {
+function converted(
+  schema: typeof defaultsSchema | typeof routeSchema | typeof identitySchema,
+  descriptions: Descriptions,
+): object {
   const { $schema: _, ...definition } = toJsonSchema(schema, {
     target: "draft-07",
     typeMode: "input",
@@ -64,33 +77,46 @@ function converted(schema: typeof defaultsSchema | typeof routeSchema): object {
       return jsonSchema;
     },
   });
-  describe(definition, "");
+  describe(definition, "", descriptions);
   return definition;
 }
 
-/** Gives each setting of a table its text, and each member of the tables in it. */
-function describe(table: JsonSchema, prefix: string): void {
+/** Gives each setting of a table its text, and each member of the tables in it, also where a list of them is allowed. */
+function describe(table: JsonSchema, prefix: string, descriptions: Descriptions): void {
   for (const [name, member] of Object.entries(table.properties ?? {})) {
     if (typeof member === "boolean") continue;
-    const description = DESCRIPTIONS.get(prefix + name);
+    const description = descriptions.get(prefix + name);
     if (description !== undefined) member.description = description;
-    describe(member, `${prefix}${name}.`);
+    for (const form of [member, ...(member.anyOf ?? [])].flatMap(withItems)) {
+      describe(form, `${prefix}${name}.`, descriptions);
+    }
   }
 }
 
-/** README.md with its table up to date. */
-function withTable(readme: string): string {
-  const begin = readme.indexOf(BEGIN);
-  const end = readme.indexOf(END);
-  if (begin === -1 || end < begin) throw new Error(`src/config/README.md has no lines ${BEGIN} and ${END}`);
-  return `${readme.slice(0, begin)}${BEGIN}\n\n${markdownTable()}\n\n${readme.slice(end)}`;
+function withItems(form: JsonSchema | boolean): readonly JsonSchema[] {
+  if (typeof form === "boolean") return [];
+  const { items } = form;
+  return typeof items === "object" && !Array.isArray(items) ? [form, items] : [form];
+}
+
+/** README.md with its tables up to date. */
+function withTables(readme: string): string {
+  let text = readme;
+  for (const [name, texts] of Object.entries(TABLES)) {
+    const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+    const begin = text.indexOf(open);
+    const end = text.indexOf(close);
+    if (begin === -1 || end < begin) throw new Error(`src/config/README.md has no lines ${open} and ${close}`);
+    text = `${text.slice(0, begin)}${open}\n\n${markdownTable(texts())}\n\n${text.slice(end)}`;
+  }
+  return text;
 }
 
 function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
   const files: readonly (readonly [URL, string])[] = [
     [SCHEMA, `${JSON.stringify(wranglerSchema(), null, 2)}\n`],
-    [README, withTable(readFileSync(README, "utf8"))],
+    [README, withTables(readFileSync(README, "utf8"))],
   ];
   if (values.check !== true) {
     for (const [file, text] of files) writeFileSync(file, text);

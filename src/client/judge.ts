@@ -62,6 +62,8 @@ function outcomeOf(problem: Problem): Outcome {
     case "key-invalid":
     case "request-invalid":
     case "body-too-large":
+    case "credential-invalid":
+    case "identity-unavailable":
     case "configuration-invalid":
     case "origin-unreachable":
     case "too-many-keys":

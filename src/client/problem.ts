@@ -16,6 +16,8 @@ export type ProblemCode =
   | "origin-dropped"
   | "origin-timeout"
   | "store-unavailable"
+  | "credential-invalid"
+  | "identity-unavailable"
   | "configuration-invalid";
 
 export interface Problem {

@@ -1,6 +1,7 @@
 // Checks a whole wrangler.toml, parsed, before it is deployed: the top level and every environment, each as the platform
 // would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
 
+import type { Identity } from "./identity.ts";
 import { deploymentProblems } from "./check-deployment.ts";
 import type { BindingKind } from "./cross-checks.ts";
 import { readConfig, routeVariables } from "./read.ts";
@@ -77,6 +78,10 @@ function notInherited(name: string, vars: Table, topVars: Table): readonly Confi
     const message = `${why}, so this one has no routes: write [[env.${name}.vars.ROUTES]] with path = "/v1/payments"`;
     return [{ path: `env.${name}.ROUTES`, message }];
   }
+  if (topVars["IDENTITIES"] !== undefined && vars["IDENTITIES"] === undefined && namesIdentities(vars)) {
+    const message = `${why}, so this one knows none of the identities that its scopes name: write [env.${name}.vars.IDENTITIES.NAME] for each`;
+    return [{ path: `env.${name}.IDENTITIES`, message }];
+  }
   if (topVars["IDEMPOTENCY"] === undefined || vars["IDEMPOTENCY"] !== undefined) return [];
   const message =
     `${why}, so this one runs on the built-in defaults: write [env.${name}.vars.IDEMPOTENCY], ` +
@@ -84,20 +89,31 @@ function notInherited(name: string, vars: Table, topVars: Table): readonly Confi
   return [{ path: `env.${name}.IDEMPOTENCY`, message }];
 }
 
+function namesIdentities(vars: Table): boolean {
+  return JSON.stringify([vars["IDEMPOTENCY"], ...routeVariables(vars).map((name) => vars[name])]).includes("identity:");
+}
+
 function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
-  const names = ["IDEMPOTENCY", ...routeVariables(vars)].filter((name) => vars[name] !== undefined);
+  const names = ["IDEMPOTENCY", "IDENTITIES", ...routeVariables(vars)].filter((name) => vars[name] !== undefined);
   return names.flatMap((name) => {
     const value = vars[name];
     const text = typeof value === "string" ? value : JSON.stringify(value);
     const bytes = new TextEncoder().encode(text).length;
     if (bytes <= MAX_VARIABLE_BYTES) return [];
-    const advice =
-      name === "IDEMPOTENCY"
-        ? "write what only some routes need in those routes"
-        : `write some of its routes as [[${prefix}vars.ROUTES_2]]`;
-    const message = `is ${bytes} bytes as JSON, more than the platform's ${MAX_VARIABLE_BYTES}: ${advice}`;
+    const message = `is ${bytes} bytes as JSON, more than the platform's ${MAX_VARIABLE_BYTES}: ${sizeAdvice(name, prefix)}`;
     return [{ path: prefix + name, message }];
   });
+}
+
+function sizeAdvice(name: string, prefix: string): string {
+  switch (name) {
+    case "IDEMPOTENCY":
+      return "write what only some routes need in those routes";
+    case "IDENTITIES":
+      return "leave out the identities that no scope names";
+    default:
+      return `write some of its routes as [[${prefix}vars.ROUTES_2]]`;
+  }
 }
 
 /** Tokens are secrets, and everybody who has the file could read them. */
@@ -111,13 +127,37 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 }
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
-export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
-  return routes.flatMap((route) => [
-    ...sharedVerification(route),
-    ...failingOpen(route),
-    ...withoutCookies(route),
-    ...leavingOut(route),
-  ]);
+export function configWarnings({ routes, identities }: Config): readonly ConfigProblem[] {
+  return [
+    ...unusedIdentities(identities, routes),
+    ...routes.flatMap((route) => [
+      ...sharedVerification(route),
+      ...failingOpen(route),
+      ...comparedCredential(route),
+      ...withoutCookies(route),
+      ...leavingOut(route),
+    ]),
+  ];
+}
+
+function unusedIdentities(identities: readonly Identity[], routes: readonly Route[]): readonly ConfigProblem[] {
+  return identities
+    .filter((identity) => !routes.some((route) => route.identities.includes(identity)))
+    .map(({ name }) => ({
+      path: `IDENTITIES.${name}`,
+      message: `is named by no scope, so it has no effect: write scope = ["identity:${name}"], or leave it out`,
+    }));
+}
+
+/** An identity is for callers whose credential changes, and a fingerprint with the credential would take their retry for another request. */
+function comparedCredential({ name, fingerprint, identities }: Route): readonly ConfigProblem[] {
+  const headers = identities.flatMap(({ credential }) => credential.filter(({ kind }) => kind === "header"));
+  return headers
+    .filter((header) => fingerprint.headers.includes(header.name))
+    .map((header) => ({
+      path: `${name}.fingerprint.headers`,
+      message: `names ${header.name}, so a retry with a refreshed credential gets 422: leave it out, because the identity tells callers apart`,
+    }));
 }
 
 /** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */

@@ -4,6 +4,7 @@
 
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { NoResult } from "../core/verdict.ts";
+import { nearestName } from "./nearest-name.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import type { SettingsReading } from "./read-settings.ts";
 import {
@@ -18,6 +19,7 @@ import type { FullSettings, Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
+import { identityNames } from "./scope-part.ts";
 import { findShadows } from "./shadowing.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
@@ -52,6 +54,7 @@ export type HasBinding = (name: string, kind: BindingKind) => boolean;
 export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
+  identities: readonly string[],
   hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
@@ -66,6 +69,7 @@ export function crossCheck(
       ...verifyProblems(inForce),
       ...openProblems(inForce),
       ...scopeProblems(inForce),
+      ...identityProblems(inForce, identities),
       ...newKeysProblems(inForce, hasBinding),
       ...corsProblems(inForce),
     );
@@ -205,6 +209,24 @@ function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem
   if (!isKnown("scope", "previous_scope")) return [];
   const message = previousScopeProblem(all.scope, all.previous_scope);
   return message === null ? [] : [{ path: `${place("scope", "previous_scope")}.previous_scope`, message }];
+}
+
+/** Every identity that a scope names has to be described. */
+function identityProblems({ all, isKnown, place }: InForce, known: readonly string[]): readonly ConfigProblem[] {
+  const scopes = [
+    ["scope", isKnown("scope") ? [all.scope] : []],
+    ["previous_scope", isKnown("previous_scope") ? all.previous_scope : []],
+  ] as const;
+  return scopes.flatMap(([setting, parts]) =>
+    identityNames(parts)
+      .filter((name) => !known.includes(name))
+      .map((name) => {
+        const nearest = nearestName(name, known);
+        const meant = nearest === null ? "" : `"identity:${nearest}", or `;
+        const message = `names an identity that is not described, "${name}": write ${meant}[vars.IDENTITIES.${name}] with jwt or ask`;
+        return { path: `${place(setting)}.${setting}`, message };
+      }),
+  );
 }
 
 /** A limit of new keys needs a binding that counts. */

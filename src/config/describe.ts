@@ -5,7 +5,8 @@ import { sourceText, writtenSource } from "./key-source.ts";
 import { type Config, type ForwardKey, type Origin, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
-import { scopePartName } from "./scope-part.ts";
+import { describeIdentity } from "./identity.ts";
+import { identityNames, scopePartName } from "./scope-part.ts";
 
 const HEADINGS = [
   "path",
@@ -26,6 +27,7 @@ export function describeConfig(config: Config): string {
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
     .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
     .concat(config.routes.flatMap((route) => ignoredOf(route).map((ignored) => `  ${route.path}: ${ignored}`)))
+    .concat(config.routes.flatMap((route) => identitiesOf(route).map((text) => `  ${route.path}: ${text}`)))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
 }
@@ -48,6 +50,17 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
     duplicate === "reject" ? duplicate : `${duplicate} ${formatDuration(waitMs)}`,
     formatDuration(policy.retentionMs),
   ];
+}
+
+/** What tells the route's callers apart, where that is not the credential of the day. */
+function identitiesOf({ scope, identities }: Route): readonly string[] {
+  const used = identityNames([scope]);
+  return identities
+    .filter(({ name }) => used.includes(name))
+    .map((identity) => {
+      const others = identity.anonymous === "allow" ? "; callers without a credential share one scope" : "";
+      return `a refreshed credential finds its records: ${describeIdentity(identity)}${others}`;
+    });
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */

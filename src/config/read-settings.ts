@@ -38,7 +38,7 @@ export function isTable(value: unknown): value is Table {
 /** Reads the settings of `table`, which is at `path`. The caller reads those named in `others` itself. */
 export function readSettings(table: Table, path: string, others: readonly string[]): SettingsReading {
   const known = [...others, ...Object.keys(settingsEntries)];
-  const problems = [...unknownSettings(table, path, known)];
+  const problems = [...unknownMembers(table, path, known)];
   const faulty = new Set(
     Object.keys(table)
       .filter((name) => !known.includes(name))
@@ -46,7 +46,7 @@ export function readSettings(table: Table, path: string, others: readonly string
   );
   for (const [name, inner] of INNER_TABLES) {
     const value = table[name];
-    if (isTable(value)) problems.push(...unknownSettings(value, `${path}.${name}`, inner));
+    if (isTable(value)) problems.push(...unknownMembers(value, `${path}.${name}`, inner));
   }
   const written = pick(table, (name) => Object.hasOwn(settingsEntries, name));
   const first = v.safeParse(settingsSchema, written);
@@ -54,7 +54,7 @@ export function readSettings(table: Table, path: string, others: readonly string
   for (const issue of first.issues) {
     const keys = issue.path?.map((item) => item.key) ?? [];
     faulty.add(String(keys[0]));
-    // The schema names only the first unknown setting of a table; `unknownSettings` has named them all.
+    // The schema names only the first unknown setting of a table; `unknownMembers` has named them all.
     if (issue.expected !== "never") problems.push({ path: path + dotted(keys), message: issue.message });
   }
   const valid = v.safeParse(
@@ -65,7 +65,7 @@ export function readSettings(table: Table, path: string, others: readonly string
 }
 
 /** One problem for each member of a table that is not known there. */
-function unknownSettings(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
+export function unknownMembers(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
     .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name, table[name], known) }));
@@ -88,7 +88,7 @@ function pick(table: Table, keep: (name: string) => boolean): Table {
 }
 
 /** `.scope[0]`, `.key_format.min`; names with other characters in quotes. */
-function dotted(keys: readonly unknown[]): string {
+export function dotted(keys: readonly unknown[]): string {
   return keys
     .map((key) => {
       if (typeof key === "number") return `[${key}]`;

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 
 import { crossCheck, type HasBinding, type RouteDraft } from "./cross-checks.ts";
+import { readIdentities } from "./read-identities.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
 import { resolveConfig } from "./resolve.ts";
@@ -34,6 +35,8 @@ export function readConfig(
   problems.push(...defaults.problems);
   const { tokens, problems: tokenProblems } = readTokens(env);
   problems.push(...tokenProblems);
+  const identities = readIdentities(readJson(env["IDENTITIES"] ?? {}));
+  problems.push(...identities.problems);
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
@@ -58,7 +61,7 @@ export function readConfig(
     });
   }
   problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
-  problems.push(...crossCheck(defaults, routes, hasBinding));
+  problems.push(...crossCheck(defaults, routes, identities.names, hasBinding));
 
   if (problems.length > 0)
     return {
@@ -71,7 +74,11 @@ export function readConfig(
   const written = routes.flatMap(({ name, route, settings }) =>
     route === null ? [] : [{ name, path: route.path, settings }],
   );
-  return { ok: true, config: resolveConfig(defaults.gateway, defaults.settings, written), tokens };
+  return {
+    ok: true,
+    config: resolveConfig(defaults.gateway, defaults.settings, written, identities.identities),
+    tokens,
+  };
 }
 
 /** Names of the variables that hold routes, in the order in which they are read. */
@@ -178,7 +185,7 @@ function readJson(variable: unknown): Parsed<unknown> {
 
 /** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */
 function isBinding(env: Readonly<Record<string, unknown>>, name: string): boolean {
-  const isOurs = name === "IDEMPOTENCY" || name === "KEY_SHARD" || name.startsWith("ROUTES");
+  const isOurs = ["IDEMPOTENCY", "IDENTITIES", "KEY_SHARD"].includes(name) || name.startsWith("ROUTES");
   const value = env[name];
   return !isOurs && typeof value === "object" && value !== null;
 }

@@ -2,6 +2,7 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
+import type { Identity } from "./identity.ts";
 import { DIRECTIVE, keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { Config, Cors, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
@@ -10,7 +11,7 @@ import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
-import type { ScopePart } from "./scope-part.ts";
+import { identityNames, type ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
 export interface WrittenRoute {
@@ -25,7 +26,12 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig(written: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
+export function resolveConfig(
+  written: GatewaySettings,
+  defaults: Settings,
+  routes: readonly WrittenRoute[],
+  identities: readonly Identity[],
+): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
   return {
@@ -35,15 +41,23 @@ export function resolveConfig(written: GatewaySettings, defaults: Settings, rout
     operatorListener: gateway.operator_listener,
     origin: originOf(defaults),
     routes: routes.map(({ name, path, settings }) => ({
-      ...resolveRoute(name, path, mergeSettings(defaults, settings)),
+      ...resolveRoute(name, path, mergeSettings(defaults, settings), identities),
       trustForwarded,
     })),
+    identities,
   };
 }
 
-function resolveRoute(name: string, path: string, settings: FullSettings): Omit<Route, "trustForwarded"> {
+function resolveRoute(
+  name: string,
+  path: string,
+  settings: FullSettings,
+  identities: readonly Identity[],
+): Omit<Route, "trustForwarded"> {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
+  const used = identityNames([settings.scope, ...settings.previous_scope]);
+  const own = identities.filter((one) => used.includes(one.name));
   return {
     name,
     path,
@@ -52,6 +66,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     layouts: layoutsOf(settings),
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
+    identities: own,
     key: settings.key,
     keyFrom: settings.graphql ? [...settings.key_from, DIRECTIVE] : settings.key_from,
     graphql: settings.graphql,
@@ -69,7 +84,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     forwardKey: settings.forward_key,
     log: settings.log,
     serverTiming: settings.server_timing,
-    cors: corsOf(settings),
+    cors: corsOf(settings, own),
   };
 }
 
@@ -91,10 +106,11 @@ function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
 /** Headers that pages need for most requests, whatever the route. */
 const USUAL_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"];
 
-function corsOf(settings: FullSettings): Cors | null {
+function corsOf(settings: FullSettings, identities: readonly Identity[]): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
   if (origins === undefined) return null;
-  const scope = settings.scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
+  const callers = [...settings.scope, ...identities.flatMap(({ credential }) => credential)];
+  const scope = callers.flatMap((part) => (part.kind === "header" ? [part.name] : []));
   const read = [
     ...keyHeaders(settings.key_from),
     ...scope,

@@ -13,6 +13,7 @@ import type {
   QueryForm,
   StoreFailureRule,
 } from "./words.ts";
+import type { Identity } from "./identity.ts";
 import type { KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { PageOrigin } from "./page-origin.ts";
@@ -99,6 +100,8 @@ export interface Route {
   readonly scope: readonly ScopePart[];
   /** The scopes under which older records, or those of older deployments, may be found; oldest first. */
   readonly previousScopes: readonly (readonly ScopePart[])[];
+  /** The identities that these scopes name. */
+  readonly identities: readonly Identity[];
   readonly key: KeyRule;
   /** Where the key may be, in the order in which it is looked for. */
   readonly keyFrom: readonly KeySource[];
@@ -127,6 +130,8 @@ export interface Config {
   /** Where requests go that no route protects. */
   readonly origin: Origin;
   readonly routes: readonly Route[];
+  /** All of `[vars.IDENTITIES]`, also those that no route uses. */
+  readonly identities: readonly Identity[];
   /** The path of the operator API and the console: `/_onceway`. */
   readonly operatorPath: string;
   /** The only host that serves that path, and it serves nothing else; `null`: every host does. */

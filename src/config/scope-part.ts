@@ -11,13 +11,16 @@ import { firstRepeated, TOKEN } from "./values.ts";
 export type ScopePart =
   | { readonly kind: "header"; readonly name: string }
   | { readonly kind: "cookie"; readonly name: string }
+  /** One of `[vars.IDENTITIES]`. */
+  | { readonly kind: "identity"; readonly name: string }
   | { readonly kind: "ip" }
   | { readonly kind: "host" };
 
 /** How the settings' documentation writes the forms of an entry. */
-export const SCOPE_FORMS = 'a list of `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`; or `["none"]`';
+export const SCOPE_FORMS =
+  'a list of `"identity:NAME"`, `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`; or `["none"]`';
 
-export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|host|ip|none)$";
+export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|identity:.+|host|ip|none)$";
 
 /** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
 export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
@@ -35,13 +38,16 @@ export function parseScopeEntry(value: string): Parsed<ScopePart | null> {
       return TOKEN.test(name)
         ? { ok: true, value: { kind, name } }
         : refuse('must name a cookie: write "cookie:session"');
+    case "identity":
+      return name === ""
+        ? refuse('must name an identity: write "identity:user", and describe it in [vars.IDENTITIES.user]')
+        : { ok: true, value: { kind, name } };
     case "jwt":
-      return refuse(
-        "verified claims are not available in this version: " +
-          'write "header:authorization" (the whole credential) or "cookie:NAME"',
-      );
+      return refuse(`verified claims are identities: write "identity:user", and describe it in [vars.IDENTITIES.user]`);
     default:
-      return refuse(`"${value}" is not a part of a scope: write "header:NAME", "cookie:NAME", "host", "ip" or "none"`);
+      return refuse(
+        `"${value}" is not a part of a scope: write "identity:NAME", "header:NAME", "cookie:NAME", "host", "ip" or "none"`,
+      );
   }
 }
 
@@ -65,6 +71,11 @@ export function scopeNames(scope: readonly ScopePart[]): readonly string[] {
   return scope.length === 0 ? ["none"] : scope.map(scopePartName);
 }
 
+/** The names of the identities in these scopes. */
+export function identityNames(scopes: readonly (readonly ScopePart[])[]): readonly string[] {
+  return scopes.flat().flatMap((part) => (part.kind === "identity" ? [part.name] : []));
+}
+
 /** A part of a scope as the configuration writes it: `header:authorization`. */
 export function scopePartName(part: ScopePart): string {
   return "name" in part ? `${part.kind}:${part.name}` : part.kind;
@@ -77,6 +88,7 @@ const CREDENTIAL = /(?:^|-)(?:auth[a-z]*|key|token|secret|session|credentials?|s
 export function isCredential(part: ScopePart): boolean {
   switch (part.kind) {
     case "cookie":
+    case "identity":
       return true;
     case "header":
       return CREDENTIAL.test(part.name);

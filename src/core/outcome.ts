@@ -26,6 +26,8 @@ export const OUTCOMES = [
   "origin-dropped",
   "origin-timeout",
   "store-unavailable",
+  "credential-invalid",
+  "identity-unavailable",
   "configuration-invalid",
   /** Forwarded although the record could not be reached (`on_store_failure = "open"`). */
   "unprotected",
@@ -56,6 +58,8 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
     case "origin-dropped":
     case "origin-timeout":
     case "store-unavailable":
+    case "credential-invalid":
+    case "identity-unavailable":
     case "configuration-invalid":
       return code;
   }
@@ -75,6 +79,7 @@ export function isTrouble(outcome: Outcome): boolean {
     case "origin-dropped":
     case "origin-timeout":
     case "store-unavailable":
+    case "identity-unavailable":
     case "configuration-invalid":
     case "unprotected":
       return true;
@@ -88,6 +93,7 @@ export function isTrouble(outcome: Outcome): boolean {
     case "key-missing":
     case "key-invalid":
     case "request-invalid":
+    case "credential-invalid":
     case "body-too-large":
     case "passed-through":
     case "too-many-keys":

@@ -27,8 +27,13 @@ export type ClientProblem =
   | { readonly code: "origin-dropped"; readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number }
   | { readonly code: "origin-timeout"; readonly unknown: UnknownRule; readonly retryAfterMs: number }
   | { readonly code: "store-unavailable" }
+  | { readonly code: "credential-invalid"; readonly why: CredentialFault }
+  | { readonly code: "identity-unavailable"; readonly retryAfterMs: number }
   /** How many problems the log lists. The problems themselves stay there, because they may name internal addresses. */
   | { readonly code: "configuration-invalid"; readonly problemCount: number };
+
+/** What is wrong with a credential, as far as its caller is told. */
+export type CredentialFault = "missing" | "expired" | "invalid";
 
 export type ClientProblemCode = ClientProblem["code"];
 
@@ -148,6 +153,19 @@ export function describeProblem(problem: Problem): ProblemDetails {
         "The gateway cannot reach the record of this idempotency key. Send the same request again, with the same key, to learn its outcome.",
         STORE_RETRY_SECONDS * 1000,
       );
+    case "credential-invalid":
+      return notRetryable(
+        401,
+        "Credential invalid",
+        `${describeFault(problem.why)} Nothing was sent to the origin. Send the same request with the same key and a valid credential of the same caller.`,
+      );
+    case "identity-unavailable":
+      return retryable(
+        503,
+        "Identity unavailable",
+        "The gateway cannot find out whose credential this is at the moment. Nothing was sent to the origin. Send the same request again later, with the same key.",
+        problem.retryAfterMs,
+      );
     case "configuration-invalid": {
       const details = notRetryable(
         500,
@@ -177,6 +195,17 @@ function notRetryable(status: number, title: string, detail: string): ProblemDet
 
 function retryable(status: number, title: string, detail: string, afterMs: number): ProblemDetails {
   return { status, title, detail, retryable: true, retryAfterSeconds: wholeSeconds(afterMs), members: {} };
+}
+
+function describeFault(why: CredentialFault): string {
+  switch (why) {
+    case "missing":
+      return "This operation requires a credential, and the request has none.";
+    case "expired":
+      return "The credential of this request has expired.";
+    case "invalid":
+      return "The credential of this request is not valid here.";
+  }
 }
 
 /** The origin may have acted. The route decides whether a retry is useful. */

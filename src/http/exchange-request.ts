@@ -15,13 +15,14 @@ import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
+import type { Identities } from "./identity.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
 import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { BROKEN_BODY, readBody } from "./request-body.ts";
-import { readScope, type ScopeValues } from "./scope.ts";
+import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
 import { type PassOn, searchKey } from "./search-key.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
@@ -37,11 +38,26 @@ export type ReadExchange =
   | PassOn
   | { readonly kind: "hash" };
 
-export async function readExchange(intent: ExchangeIntent | SearchIntent, telemetry: Telemetry): Promise<ReadExchange> {
+export async function readExchange(
+  intent: ExchangeIntent | SearchIntent,
+  telemetry: Telemetry,
+  identities: Identities,
+): Promise<ReadExchange> {
+  const { route } = intent;
+  let scopes: ReadScopes | null = null;
+  // Who certainly needs to be known is proved before the body is read.
+  if (route.identities.length > 0 && (intent.kind === "exchange" || route.key === "required")) {
+    const caller = intent.kind === "exchange" ? intent : { ...intent, url: intent.passing.url };
+    const read = readScopes(caller, await identities.prove(caller));
+    if ("problem" in read) return refuse(read.problem, intent.kind === "exchange" ? intent.key.raw : null);
+    scopes = read;
+  }
   const keyed = intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searchKey(intent);
   switch (keyed.kind) {
-    case "keyed":
-      return readKeyed(keyed.intent, keyed.body, telemetry);
+    case "keyed": {
+      const proofs = scopes === null && route.identities.length > 0 ? await identities.prove(keyed.intent) : NO_PROOFS;
+      return readKeyed(keyed.intent, keyed.body, scopes ?? readScopes(keyed.intent, proofs), telemetry);
+    }
     case "refuse":
       return { ...keyed, echo: null };
     case "pass":
@@ -50,34 +66,38 @@ export async function readExchange(intent: ExchangeIntent | SearchIntent, teleme
   }
 }
 
+function refuse(problem: ClientProblem, echo: string | null): ReadExchange {
+  return { kind: "refuse", problem, echo, unread: null };
+}
+
 /** `read` is the body if it has been read already. */
 async function readKeyed(
   intent: ExchangeIntent,
   read: BoundedBody | null,
+  scopes: ReadScopes | { readonly problem: ClientProblem },
   telemetry: Telemetry,
 ): Promise<ReadExchange> {
-  const { headers, url, route, key } = intent;
-  const refuse = (problem: ClientProblem, unread: BodyReader | null = null): ReadExchange => {
+  const { route, key } = intent;
+  const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): ReadExchange => {
     if (read?.kind === "whole") read.body.free();
     return { kind: "refuse", problem, echo: key.raw, unread };
   };
-  const scope = readScope(headers, hostForScope(url, headers, route), route.scope);
-  if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
+  if ("problem" in scopes) return refuseKeyed(scopes.problem);
   const body = read ?? (await readBody(intent));
   switch (body.kind) {
     case "broken":
-      return refuse(BROKEN_BODY);
+      return refuseKeyed(BROKEN_BODY);
     case "too-large":
-      return refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
+      return refuseKeyed({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
     case "over":
-      return { kind: "exchange", exchange: await exchangeOf(intent, scope.values, body, telemetry) };
+      return { kind: "exchange", exchange: await exchangeOf(intent, scopes, body, telemetry) };
   }
 }
 
 async function exchangeOf(
   intent: ExchangeIntent,
-  scope: ScopeValues,
+  { scope, olderScopes }: ReadScopes,
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
 ): Promise<ExchangeRequest> {
@@ -91,7 +111,6 @@ async function exchangeOf(
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const { own, elders } = route.layouts;
-  const olderScopes = olderScopesOf(intent);
   const olderNamesIn = (layout: Layout): Promise<readonly RecordId[]> =>
     Promise.all(olderScopes.map((values) => nameRecord(key.key, values, layoutName(layout))));
   const namesIn: NamesIn = async (layout) => [
@@ -140,12 +159,29 @@ export function named([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<Rec
   return olderIds.length === 0 ? { id } : { id, olderIds };
 }
 
-/** A request that an older scope cannot tell was refused there, so it has no record there. */
-function olderScopesOf({ request, url, route }: ExchangeIntent): readonly ScopeValues[] {
-  return route.previousScopes.flatMap((parts) => {
-    const scope = readScope(request.headers, hostForScope(url, request.headers, route), parts);
-    return "problem" in scope ? [] : [scope.values];
-  });
+interface ReadScopes {
+  readonly scope: ScopeValues;
+  readonly olderScopes: readonly ScopeValues[];
+}
+
+/**
+ * The request's scope and its older ones. A request that an older scope cannot tell was refused there, so it has no record there; but if
+ * only nobody can say now who its caller was there, it may have one.
+ */
+function readScopes(
+  { headers, url, route }: Pick<ExchangeIntent, "headers" | "url" | "route">,
+  proofs: Proofs,
+): ReadScopes | { readonly problem: ClientProblem } {
+  const host = hostForScope(url, headers, route);
+  const scope = readScope(headers, host, route.scope, proofs);
+  if ("problem" in scope) return scope;
+  const olderScopes: ScopeValues[] = [];
+  for (const parts of route.previousScopes) {
+    const older = readScope(headers, host, parts, proofs);
+    if ("values" in older) olderScopes.push(older.values);
+    else if (older.problem.code === "identity-unavailable") return older;
+  }
+  return { scope: scope.values, olderScopes };
 }
 
 /** Layouts with the names that a request's record has there. */

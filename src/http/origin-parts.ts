@@ -96,8 +96,9 @@ function unforwardedNames({ keyFrom, forwardKey }: Route): readonly string[] {
 }
 
 /** In lower case. Cookies are omitted: no server could mistake the name of their header. */
-function scopeHeaders({ scope }: Route): readonly string[] {
-  return scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
+function scopeHeaders({ scope, identities }: Route): readonly string[] {
+  const parts = [...scope, ...identities.flatMap(({ credential }) => credential)];
+  return parts.flatMap((part) => (part.kind === "header" ? [part.name] : []));
 }
 
 /** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so nothing but quotes can need an escape. */

@@ -1,6 +1,6 @@
 // Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
 
-import { describeProblem, type Problem } from "../core/problem.ts";
+import { type CredentialFault, describeProblem, type Problem } from "../core/problem.ts";
 import { ECHO_HEADER, STATUS_HEADER } from "./headers.ts";
 
 /** The path of the published policy. Every problem links to it (draft, section 2.7). */
@@ -18,6 +18,7 @@ export function problemResponse(problem: Problem, echo: string | null): Response
   if (retryAfterSeconds !== null) headers.set("Retry-After", String(retryAfterSeconds));
   if (echo !== null) headers.set(ECHO_HEADER, echo);
   if (echo !== null || problem.code === "key-invalid") headers.set(STATUS_HEADER, problem.code);
+  if (problem.code === "credential-invalid") headers.set("WWW-Authenticate", challenge(problem.why));
   const body = {
     type: problemType(problem.code),
     title,
@@ -30,6 +31,11 @@ export function problemResponse(problem: Problem, echo: string | null): Response
     error: { type: "idempotency_error", code: problem.code, message: detail },
   };
   return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** A 401 needs a challenge (RFC 9110, section 15.5.2); one without a credential names no error (RFC 6750, section 3.1). */
+function challenge(why: CredentialFault): string {
+  return why === "missing" ? "Bearer" : 'Bearer error="invalid_token"';
 }
 
 /** The `type` of a problem: a relative URL into the published policy. */

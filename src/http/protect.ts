@@ -9,6 +9,7 @@ import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.t
 import { drain, endAfter } from "./drain.ts";
 import { readExchange } from "./exchange-request.ts";
 import { STATUS_HEADER } from "./headers.ts";
+import type { Identities } from "./identity.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
@@ -27,6 +28,8 @@ export interface Ports {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that does not exist. */
   readonly target: (origin: Origin) => Fetcher | null;
+  /** Proves who callers are, where a route's scope says that. */
+  readonly identities: Identities;
   /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
   readonly reporter: ExchangeReporter;
 }
@@ -43,9 +46,9 @@ export async function exchange(
   replays: ReplayCache,
 ): Promise<Response | PassOn> {
   const { route } = intent;
-  const { reporter } = ports;
+  const { reporter, identities } = ports;
   const span = beginSpan(intent, reporter);
-  const read = await readExchange(intent, span);
+  const read = await readExchange(intent, span, identities);
   switch (read.kind) {
     case "refuse": {
       const response = finishWith(read.problem, read.echo, span, reporter);

@@ -4,6 +4,7 @@
 // ambiguous is refused, never treated as missing.
 
 import { type ScopePart, scopePartName } from "../config/scope-part.ts";
+import type { ClientProblem } from "../core/problem.ts";
 import type { HeadersView } from "./headers.ts";
 
 /** Cloudflare overwrites whatever a client sends under this name (developers.cloudflare.com, "HTTP headers"). */
@@ -16,40 +17,69 @@ const MAX_COOKIE_LENGTH = 16 * 1024;
 export type ScopeValues = readonly (string | null)[];
 
 /** The values to digest, or the problem to tell the client. */
-export type Scope = { readonly values: ScopeValues } | { readonly problem: string };
+export type Scope = { readonly values: ScopeValues } | { readonly problem: ClientProblem };
+
+/** Who the caller is by each identity that the route uses; the value is `null` for anonymous callers (identity.ts). */
+export type Proofs = ReadonlyMap<string, Proof>;
+export type Proof = { readonly value: string | null } | { readonly problem: ClientProblem };
+
+export const NO_PROOFS: Proofs = new Map();
 
 /**
  * `host` is the host that the origin sees (see `hostForScope`). Each part's name is a value too, so that a cookie and a header
  * with the same value differ.
  */
-export function readScope(headers: HeadersView, host: string, parts: readonly ScopePart[]): Scope {
+export function readScope(
+  headers: HeadersView,
+  host: string,
+  parts: readonly ScopePart[],
+  proofs: Proofs = NO_PROOFS,
+): Scope {
   const values: (string | null)[] = [];
   for (const part of parts) {
     const name = scopePartName(part);
+    if (part.kind === "identity") {
+      const proof = proofs.get(part.name) ?? UNPROVED;
+      if ("problem" in proof) return proof;
+      values.push(name, proof.value);
+      continue;
+    }
     if (part.kind === "cookie" && (headers.get("cookie")?.length ?? 0) > MAX_COOKIE_LENGTH) {
-      return {
-        problem: `The cookies, one of which identifies the caller, have more than ${MAX_COOKIE_LENGTH} characters.`,
-      };
+      return invalid(
+        `The cookies, one of which identifies the caller, have more than ${MAX_COOKIE_LENGTH} characters.`,
+      );
     }
     const value = readPart(headers, host, part);
     if (value === AMBIGUOUS) {
-      const problem = `The cookie ${name.slice("cookie:".length)}, which identifies the caller, is ambiguous: send one Cookie line, with "; " between cookies and "name=value" for each.`;
-      return { problem };
+      return invalid(
+        `The cookie ${name.slice("cookie:".length)}, which identifies the caller, is ambiguous: send one Cookie line, with "; " between cookies and "name=value" for each.`,
+      );
     }
     if (value?.includes(REPLACEMENT) ?? false) {
-      return { problem: `The value of ${name}, which identifies the caller, is not UTF-8.` };
+      return invalid(`The value of ${name}, which identifies the caller, is not UTF-8.`);
     }
     values.push(name, value);
   }
   return { values };
 }
 
+function invalid(reason: string): Scope {
+  return { problem: { code: "request-invalid", reason } };
+}
+
+/** Nobody has proved the identity, so nobody may have its records. */
+const UNPROVED: Proof = { problem: { code: "credential-invalid", why: "invalid" } };
+
 /** The runtime replaces bytes that are not UTF-8 with this. Callers that differ only in such bytes would look the same. */
 const REPLACEMENT = "\ufffd";
 
 const AMBIGUOUS = Symbol("ambiguous");
 
-function readPart(headers: HeadersView, host: string, part: ScopePart): string | null | typeof AMBIGUOUS {
+function readPart(
+  headers: HeadersView,
+  host: string,
+  part: Exclude<ScopePart, { readonly kind: "identity" }>,
+): string | null | typeof AMBIGUOUS {
   switch (part.kind) {
     case "header":
       return headers.get(part.name);

@@ -83,6 +83,8 @@ const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, {
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },
   "origin-timeout": { code: "origin-timeout", unknown: "retry", retryAfterMs: 0 },
   "store-unavailable": { code: "store-unavailable" },
+  "credential-invalid": { code: "credential-invalid", why: "invalid" },
+  "identity-unavailable": { code: "identity-unavailable", retryAfterMs: 0 },
   "configuration-invalid": { code: "configuration-invalid", problemCount: 0 },
 };
 

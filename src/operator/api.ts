@@ -11,6 +11,7 @@ import { readBounded } from "../http/body.ts";
 import { ByteReader } from "../http/body-reader.ts";
 import { ByteBudget } from "../http/byte-budget.ts";
 import { drain, endAfter } from "../http/drain.ts";
+import { firstOf } from "../http/first-of.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { OperatorAuth, Role } from "./auth.ts";
 import { parseChange, parseJson } from "./change-request.ts";
@@ -32,6 +33,9 @@ interface Variables {
 
 /** The limit for a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
 const MAX_REQUEST_BYTES = 4 << 20;
+
+/** Whether the Worker answers must not depend on a shard. */
+const WARNINGS_MS = 1000;
 
 /** Bounds the memory of change requests while they arrive. */
 const changeMemory = new ByteBudget(4 * MAX_REQUEST_BYTES, 60_000);
@@ -65,7 +69,10 @@ export function operatorApp(
     context.set("role", admission.role);
     return next();
   });
-  app.get("/health", (context) => context.json<HealthView>({ status: "ok", version }));
+  app.get("/health", async (context) => {
+    const warnings = (await firstOf(reader.warnings(), WARNINGS_MS)) ?? [];
+    return context.json<HealthView>({ status: "ok", version, warnings });
+  });
   app.get("/drain", async (context) => {
     const { shards, unreachable } = await operator.counts();
     if (shards.length === 0 && unreachable.length > 0) return refuse({ code: "store-unavailable" });

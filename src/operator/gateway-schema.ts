@@ -87,6 +87,13 @@ const runningRouteSchema = v.object({
   path: about(v.string(), "Its path pattern.", "/v1/payments/*"),
   methods: about(v.array(v.string()), "Its methods.", ["POST", "PATCH"]),
   scope: about(v.array(v.string()), "What tells callers apart.", ["header:authorization"]),
+  identities: v.exactOptional(
+    about(
+      v.record(v.string(), v.record(v.string(), v.string())),
+      "Where the identities of its scopes take a caller's name from: for each issuer its claim, or under an empty name the question to the origin.",
+      { user: { "https://login.example.com": "sub" } },
+    ),
+  ),
 });
 
 /** All layouts that the configuration lists. */
@@ -98,6 +105,20 @@ export const layoutsSchema = v.object({
 export const healthSchema = v.object({
   status: about(v.literal("ok"), "The Worker answers.", "ok"),
   version: about(v.string(), "The gateway's version.", "0.1.0"),
+  warnings: about(
+    v.array(
+      v.object({
+        route: about(v.string(), "The path of the route, as configured.", "/v1/payments/*"),
+        message: about(
+          v.string(),
+          "What is wrong, and what to write instead.",
+          'Callers\' tokens expire before their records do: write scope = ["identity:user"].',
+        ),
+      }),
+    ),
+    "What operators should change, as far as requests have shown it lately. Empty too if the shard that collects it does not answer within a second.",
+    [],
+  ),
 });
 
 export const exchangeSchema = v.object({

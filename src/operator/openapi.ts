@@ -49,7 +49,7 @@ function paths(): Json {
     "/health": {
       get: operation({
         id: "health",
-        summary: "Whether the Worker answers, and its version.",
+        summary: "Whether the Worker answers, its version, and what operators should change.",
         answer: answer("The Worker answers.", "Health"),
       }),
     },

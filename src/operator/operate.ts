@@ -25,6 +25,7 @@ export function createOperate(
     basePath: operatorPath,
     operator,
     traffic: () => reader.traffic(),
+    warnings: () => reader.warnings(),
     routes: paths,
     tokens,
     auth,

@@ -2,6 +2,7 @@
 
 import { layoutName, layoutTitle, shardCount } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
+import { identityRoots } from "../config/identity.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import type { OperatorEvent } from "../core/events.ts";
@@ -56,7 +57,14 @@ export class ShardOperator implements Operator {
   }
 
   get routes(): LayoutsView["routes"] {
-    return this.#routes.map(({ path, methods, scope }) => ({ path, methods, scope: scopeNames(scope) }));
+    return this.#routes.map(({ path, methods, scope, identities }) => ({
+      path,
+      methods,
+      scope: scopeNames(scope),
+      ...(identities.length === 0
+        ? {}
+        : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
+    }));
   }
 
   async list(

@@ -5,6 +5,7 @@
 // a restart of everything. So each shard hands over its counts once and one object adds them up: the metrics only rise, and fall to 0
 // only when that object restarts. All deployments have the same one, whatever their layouts, because scrapes reach any of them.
 
+import { ROTATING_ADVICE } from "../http/rotating-tokens.ts";
 import { OUTCOMES } from "../core/outcome.ts";
 import type { Remote } from "../shard/itty.ts";
 import { type KeyShard } from "../shard/key-shard.ts";
@@ -30,6 +31,12 @@ export interface TrafficPorts {
   /** Hands over what this isolate has counted, so that it is included. */
   readonly flush: () => Promise<void>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+}
+
+/** Something that an operator should change in a route. */
+export interface RouteWarning {
+  readonly route: string;
+  readonly message: string;
 }
 
 export interface RecentExchanges {
@@ -122,6 +129,15 @@ export class TrafficReader {
       (one, other) =>
         one.route.localeCompare(other.route) || OUTCOMES.indexOf(one.outcome) - OUTCOMES.indexOf(other.outcome),
     );
+  }
+
+  /** What operators should change, as far as the isolates have noticed since the first shard was loaded into memory. */
+  async warnings(): Promise<readonly RouteWarning[]> {
+    const { namespace, shards, flush } = this.#ports;
+    const question = (shard: Remote<KeyShard>): Promise<readonly string[]> => flush().then(() => shard.rotating());
+    const [first] = await askShards(namespace, [shards[0]], question);
+    const message = `Callers' tokens expire before their records do: ${ROTATING_ADVICE}.`;
+    return (first?.answer ?? []).map((route) => ({ route, message }));
   }
 
   async #ask<T>(question: (shard: Remote<KeyShard>) => Promise<T>): Promise<readonly ShardAnswer<T>[]> {

@@ -61,6 +61,7 @@ const OPERATOR_CALLS = operatorCallUrls([
   "numbers",
   "recent",
   "traffic",
+  "rotating",
   "sessions",
   "endSessions",
 ]);
@@ -237,6 +238,11 @@ export class KeyShard extends ittyDurable() {
   /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */
   recent(after: number, upTo: number): readonly ExchangeReport[] {
     return this.#traffic.recent(after, upTo);
+  }
+
+  /** Operator call: the routes whose callers' tokens expire before their records do, as far as isolates have told this object. */
+  rotating(): readonly string[] {
+    return this.#traffic.rotatingRoutes;
   }
 
   /** Operator call: counts by route, outcome and minute. */

@@ -248,7 +248,7 @@ class Deadline {
   }
 }
 
-const NETWORK: Fetcher = { fetch: (request, init) => fetch(request, init) };
+export const NETWORK: Fetcher = { fetch: (request, init) => fetch(request, init) };
 
 /**
  * Where a route's requests go: the network for a URL and for the zone's own origin, otherwise a binding; `null` when the binding

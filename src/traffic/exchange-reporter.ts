@@ -87,6 +87,14 @@ export class ExchangeReporter {
     });
   }
 
+  /** Notes that the tokens of a route's callers expire before their records do. */
+  rotating(route: string): void {
+    bookkeep("noting a warning", () => {
+      this.traffic.rotating(route);
+      this.#counted();
+    });
+  }
+
   #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {
     const { route, recordId, outcome, status, attempt, durationMs, originMs } = report;
     const line = JSON.stringify({

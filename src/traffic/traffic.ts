@@ -29,6 +29,8 @@ export interface ExchangeReport {
 export interface TrafficBatch {
   readonly routes: readonly RouteNumbers[];
   readonly exchanges: readonly ExchangeReport[];
+  /** All routes whose callers' tokens expire before their records do. An isolate with older code does not say. */
+  readonly rotating?: readonly string[];
 }
 
 /** Where an isolate sends its batch to a shard. */
@@ -49,9 +51,22 @@ export class Traffic {
   #countedAt: number[] = [];
   #next = 0;
   #latest = 0;
+  readonly #rotating = new Set<string>();
+  /** Whether a route was added to these since the last `take`. */
+  #hasNewRotating = false;
 
   get isEmpty(): boolean {
-    return this.#routes.size === 0;
+    return this.#routes.size === 0 && !this.#hasNewRotating;
+  }
+
+  /** Notes that the tokens of the route's callers expire before their records do. */
+  rotating(route: string): void {
+    this.#rotating.add(route);
+    this.#hasNewRotating = true;
+  }
+
+  get rotatingRoutes(): readonly string[] {
+    return [...this.#rotating];
   }
 
   exchange(report: ExchangeReport, now: number): void {
@@ -110,9 +125,12 @@ export class Traffic {
     });
   }
 
-  /** Returns everything and resets it. */
+  /** Returns everything and resets it. Only the routes with tokens that rotate stay, because they are noted once. */
   take(): TrafficBatch {
-    const batch = { routes: this.numbers, exchanges: this.recent(-1, Number.POSITIVE_INFINITY) };
+    const rotating = this.rotatingRoutes;
+    const counted = { routes: this.numbers, exchanges: this.recent(-1, Number.POSITIVE_INFINITY) };
+    const batch = rotating.length === 0 ? counted : { ...counted, rotating };
+    this.#hasNewRotating = false;
     this.#routes = new Map();
     this.#exchanges = [];
     this.#countedAt = [];
@@ -120,7 +138,8 @@ export class Traffic {
     return batch;
   }
 
-  add({ routes, exchanges }: TrafficBatch, now: number): void {
+  add({ routes, exchanges, rotating = [] }: TrafficBatch, now: number): void {
+    for (const route of rotating) this.rotating(route);
     for (const numbers of routes) this.#countersOf(numbers.route).add(numbers, minuteOf(now));
     for (const report of exchanges) this.#remember(report, now);
   }

@@ -20,6 +20,8 @@ export const DIMENSIONS = [
   "none",
   /** Operators who release, resolve and forget records in any state. */
   "operators",
+  /** A route whose callers are known by an identity, and come with another credential at almost every try. */
+  "identities",
 ] as const;
 
 /** Known defects: with these dimensions the gateway breaks a rule. */

@@ -34,6 +34,9 @@ const SCOPES = ["ann", "bob", "cid", "dora"] as const;
 /** Requests above this size take a different path through the gateway. */
 const LARGE_BYTES = 1 << 20;
 
+/** So many that most tries come with another one, and some come with one that the gateway has asked about. */
+const MANY_CREDENTIALS = 20;
+
 export function makeOperation(random: Random, dimensions: Dimensions): Operation {
   const routes = routesOf(dimensions);
   const route = random.pick(routes.flatMap((one) => Array.from({ length: one.weight ?? 1 }, () => one)));
@@ -48,7 +51,7 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     scopes: [first, ...others].map((scope) => `Bearer ${scope}`),
     plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
     questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
-    credentials: route.shared === true ? 2 : 1,
+    credentials: route.identity === true ? MANY_CREDENTIALS : route.shared === true ? 2 : 1,
     // A key is only looked for in a body that can be held.
     bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true ? 0 : 0.03)
       ? LARGE_BYTES + random.int(1, LARGE_BYTES)

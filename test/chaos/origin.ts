@@ -11,7 +11,7 @@ import { createArrivals } from "./origin-arrivals.ts";
 import type { OpenAnswer, OpenArrival } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { createQuestions } from "./origin-questions.ts";
-import { QUESTION_PATH } from "./routes.ts";
+import { CALLER_PATH, QUESTION_PATH } from "./routes.ts";
 import { watchLag } from "./lag.ts";
 import { CALM, MARKS_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
@@ -35,8 +35,15 @@ const server = createServer(limits, (request, response) => {
 
 function serveAny(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.url?.startsWith(QUESTION_PATH) === true) return questions.answer(request, response, calm);
+  if (request.url === CALLER_PATH) return sayCaller(request, response);
   const arrival = arrivals.open(request, response);
   return serve(arrival, calm ? CALM : arrival.step, request, response);
+}
+
+/** All credentials of a caller begin alike. */
+async function sayCaller({ headers }: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { authorization = "" } = headers;
+  response.writeHead(200).end(JSON.stringify({ id: authorization.replace(/ as \d+$/, "") }));
 }
 
 async function serve(

@@ -14,6 +14,9 @@ const SMALL_BYTES = 100_000;
 
 export const TENANT_HEADER = "X-Tenant";
 
+/** Here the origin says whose a credential is. */
+export const CALLER_PATH = "/caller";
+
 /** Under this path the origin reports what it knows about a key. */
 export const QUESTION_PATH = "/by-key/";
 
@@ -32,6 +35,8 @@ export interface ChaosRoute {
   readonly bodyKey?: boolean;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
+  /** Callers have many credentials, and the origin says whose one is. */
+  readonly identity?: boolean;
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
@@ -58,6 +63,15 @@ const ROUTES: readonly ChaosRoute[] = [
     of: "foreign",
   },
   { path: "/none", unknown: "hold", duplicate: "wait", retentionMs: 10_000, none: true, of: "none" },
+  {
+    path: "/identity",
+    unknown: "hold",
+    duplicate: "wait",
+    retentionMs: 10_000,
+    identity: true,
+    weight: 2,
+    of: "identities",
+  },
 ];
 
 export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
@@ -97,12 +111,13 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
   };
   return {
     IDEMPOTENCY: { origin: originUrl, shards, ...times },
+    IDENTITIES: { caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } } },
     ROUTES: routesOf(dimensions).map(routeSettings),
   };
 }
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
-  const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared, bodyKey } = route;
+  const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared, bodyKey, identity } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (json === true) settings["fingerprint"] = { body: "json" };
   if (selected === true) settings["fingerprint"] = { body: "json", except: ["/timestamp"] };
@@ -111,5 +126,6 @@ function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
+  if (identity === true) settings["scope"] = ["identity:caller"];
   return settings;
 }

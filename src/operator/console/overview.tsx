@@ -1,6 +1,7 @@
 // The first page: calls in flight, records that need a decision, traffic by route, busy shards.
 
 import { type OpenCounts, openCounts, type RecordSummary } from "../operator.ts";
+import type { RouteWarning } from "../traffic-reader.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
@@ -18,6 +19,7 @@ export interface OverviewProps {
   /** Shards that do not answer. */
   readonly unreachable: readonly string[];
   readonly rates: readonly RouteRates[];
+  readonly warnings: readonly RouteWarning[];
   /** Every key has its own object: nothing can be counted or listed. */
   readonly isPerKey: boolean;
 }
@@ -25,7 +27,7 @@ export interface OverviewProps {
 /** How many of the busiest shards are shown. */
 const SHOWN_SHARDS = 5;
 
-export function Overview({ view, inFlight, waiting, shards, unreachable, rates, isPerKey }: OverviewProps) {
+export function Overview({ view, inFlight, waiting, shards, unreachable, rates, warnings, isPerKey }: OverviewProps) {
   const { paths } = view;
   const total = openCounts(shards);
   const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
@@ -56,6 +58,13 @@ export function Overview({ view, inFlight, waiting, shards, unreachable, rates, 
         </form>
       </div>
       <UnreachableShards unreachable={unreachable} />
+      <div id="warnings" data-live>
+        {warnings.map(({ route, message }) => (
+          <p class="note" role="status">
+            <span class="mono">{route}</span>: {message}
+          </p>
+        ))}
+      </div>
       {isPerKey ? (
         <p class="note">
           Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its key.

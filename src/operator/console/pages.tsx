@@ -22,15 +22,31 @@ const SHOWN = 6;
 const FORGOTTEN =
   "Forgotten. The next request with this key counts as a first request, on every Worker within 30 seconds.";
 
-export function pageRoutes(app: Hono<Signed>, paths: Paths, { operator, traffic, routes }: ConsolePorts): void {
+export function pageRoutes(
+  app: Hono<Signed>,
+  paths: Paths,
+  { operator, traffic, warnings: readWarnings, routes }: ConsolePorts,
+): void {
   app.get(paths.overview, async (c) => {
-    const [{ shards, unreachable }, counts] = await Promise.all([operator.counts(), traffic()]);
+    const [{ shards, unreachable }, counts, warnings] = await Promise.all([
+      operator.counts(),
+      traffic(),
+      readWarnings(),
+    ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, waiting] = await Promise.all([
       shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", unreachable) : [],
       shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", unreachable) : [],
     ]);
-    const props = { shards, unreachable, rates: ratesOf(counts), inFlight, waiting, isPerKey: operator.isPerKey };
+    const props = {
+      shards,
+      unreachable,
+      warnings,
+      rates: ratesOf(counts),
+      inFlight,
+      waiting,
+      isPerKey: operator.isPerKey,
+    };
     return show(<Overview view={c.var.view} {...props} />);
   });
 

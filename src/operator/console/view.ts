@@ -4,6 +4,7 @@ import type { Tokens } from "../../config/read-tokens.ts";
 import type { RecordId } from "../../core/units.ts";
 import type { OperatorAuth, Role } from "../auth.ts";
 import type { Operator } from "../operator.ts";
+import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
 import type { OutcomeCount } from "./traffic.ts";
 
@@ -13,6 +14,8 @@ export interface ConsolePorts {
   readonly operator: Operator;
   /** Outcomes by route since the counters started. */
   readonly traffic: () => Promise<readonly OutcomeCount[]>;
+  /** What operators should change in routes. */
+  readonly warnings: () => Promise<readonly RouteWarning[]>;
   /** The configured routes' paths. */
   readonly routes: readonly string[];
   readonly tokens: Tokens;

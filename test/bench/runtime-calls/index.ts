@@ -2,6 +2,7 @@
 // (budget-counts.ts) is among these.
 
 import { DurableObject } from "cloudflare:workers";
+import { IDENTITY_CALLS } from "./identities.ts";
 
 interface Env {
   readonly KEY_SHARD: DurableObjectNamespace<KeyShard>;
@@ -52,6 +53,7 @@ const CALLS: Readonly<Record<string, (request: Request, env: Env) => unknown>> =
     const call = { method: "POST", body: MESSAGE };
     return (await KEY_SHARD.get(KEY_SHARD.idFromName("one")).fetch("https://one/", call)).arrayBuffer();
   },
+  ...IDENTITY_CALLS,
 };
 
 /** Answers with the names. */

@@ -68,6 +68,11 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
       return own !== undefined && isClean(world, own)
         ? `${answer.code}, although the origin answered arrival ${own.seq} completely and in time`
         : null;
+    case "identity-unavailable":
+      if (own !== undefined) return `identity-unavailable, although the origin got arrival ${own.seq}`;
+      return wasBroken(world, exchange.sentAt, exchange.endAt)
+        ? null
+        : "identity-unavailable, although no fault was active";
     case "store-unavailable":
       return wasBroken(world, exchange.sentAt, exchange.endAt) ||
         bucketFailed(world, record, exchange.sentAt, exchange.endAt)

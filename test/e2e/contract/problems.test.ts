@@ -325,6 +325,8 @@ it("publishes exactly these problems with these statuses", async () => {
   expect(problems.map(({ code, status, retryable }) => `${code} ${status} ${retryable}`).toSorted()).toEqual([
     "body-too-large 413 false",
     "configuration-invalid 500 false",
+    "credential-invalid 401 false",
+    "identity-unavailable 503 true",
     "in-flight 409 true",
     "key-expired 409 false",
     "key-invalid 400 false",

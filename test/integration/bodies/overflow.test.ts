@@ -13,6 +13,7 @@ import { originTarget } from "../../../src/shard/origin-call.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { type Failure, FailingBucket } from "../support/failing-bucket.ts";
+import { noIdentities } from "../support/no-identities.ts";
 
 /** Two parts and a half, as the gateway cuts them. */
 const BODY = new Uint8Array(20 << 20).map((_byte, index) => (index * 31 + (index >> 10)) % 251);
@@ -57,6 +58,7 @@ async function withBucket(
       callShard: (_route, exchange) =>
         shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(exchange) })),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
+      identities: noIdentities(),
       target: (to) => originTarget(to, bindings),
     });
     const headers = { "Idempotency-Key": crypto.randomUUID() };

@@ -6,6 +6,7 @@ import { readConfig } from "../../../src/config/read.ts";
 import type { CallShard } from "../../../src/http/protect.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
+import { noIdentities } from "../support/no-identities.ts";
 import { silence } from "../support/silence.ts";
 
 silence();
@@ -22,6 +23,7 @@ async function answerIf(callShard: CallShard, rules: object = {}, page = PAGE): 
   const app = createApp(reading.config, {
     callShard,
     target: () => ({ fetch: () => Promise.resolve(new Response("paid", opinion)) }),
+    identities: noIdentities(),
     reporter: new ExchangeReporter("worker", new Traffic(), null),
   });
   const headers = { Host: "gateway.example", "Idempotency-Key": crypto.randomUUID(), Origin: page };

@@ -10,6 +10,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import type { OperationCounts } from "../../../src/cli/operation-counts.ts";
+import { noIdentities } from "./no-identities.ts";
 
 /** An address that the test's `fetch` answers. No connection to it is possible. */
 const ORIGIN = "http://192.0.2.1:9";
@@ -45,6 +46,7 @@ export class CountedShard {
       callShard: shardCaller(this.#namespace()),
       target: () => ({ fetch: (...call) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
+      identities: noIdentities(),
     });
   }
 

@@ -14,6 +14,7 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { type Said, saidBy } from "./shard-bench.ts";
+import { noIdentities } from "./no-identities.ts";
 
 /** No connection to it is possible; the test's `fetch` answers. */
 const ORIGIN = "http://192.0.2.1:9";
@@ -70,6 +71,7 @@ export class Deployments {
       callShard: shardCaller(observed(env.KEY_SHARD, (path) => calls.push(path))),
       target: () => ({ fetch: (...call) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
+      identities: noIdentities(),
     });
     return {
       send: async (key, body = "{}", headers = {}) => {

@@ -30,6 +30,8 @@ const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode>
   "origin-dropped": "origin-dropped",
   "origin-timeout": "origin-timeout",
   "store-unavailable": "store-unavailable",
+  "credential-invalid": "credential-invalid",
+  "identity-unavailable": "identity-unavailable",
   "configuration-invalid": "configuration-invalid",
 };
 
@@ -54,6 +56,8 @@ const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[]
   [{ code: "origin-timeout", unknown: "retry", retryAfterMs: 1 }, true, "unknown"],
   [{ code: "origin-timeout", unknown: "hold", retryAfterMs: 1 }, false, "unknown"],
   [{ code: "store-unavailable" }, true, "unknown"],
+  [{ code: "credential-invalid", why: "expired" }, false, "did-not-happen"],
+  [{ code: "identity-unavailable", retryAfterMs: 1000 }, true, "did-not-happen"],
   [{ code: "configuration-invalid", problemCount: 1 }, false, "did-not-happen"],
 ];
 

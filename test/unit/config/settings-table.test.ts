@@ -6,9 +6,10 @@ import { parse } from "smol-toml";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { markdownTable } from "../../../src/cli/settings-table.ts";
+import { identityTexts, markdownTable, settingTexts } from "../../../src/cli/settings-table.ts";
 import { corsEntries } from "../../../src/config/settings-cors.ts";
 import { fingerprintEntries } from "../../../src/config/settings-fingerprint.ts";
+import { askEntries, identityEntries, jwtEntries } from "../../../src/config/settings-identity.ts";
 import { keyFormatEntries, newKeysEntries } from "../../../src/config/settings-key.ts";
 import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
 import { settingsEntries } from "../../../src/config/settings.ts";
@@ -41,14 +42,20 @@ interface Row {
   readonly meaning: string;
 }
 
-/** The rows of the table as it stands on disk. */
-const ROWS: readonly Row[] = read("README.md")
-  .split("\n")
-  .filter((line) => /^\| `[a-z_.]+`/.test(line))
-  .map((line) => {
-    const [first = "", applies = "", , meaning = ""] = line.slice(2, -2).split(" | ");
-    return { name: /^`([^`]+)`/.exec(first)?.[1] ?? "", default: applies, meaning };
-  });
+/** The rows of a table as it stands on disk. */
+function rowsOf(name: string): readonly Row[] {
+  const [, after = ""] = read("README.md").split(`<!-- ${name} -->`);
+  const [lines = ""] = after.split(`<!-- /${name} -->`);
+  return lines
+    .split("\n")
+    .filter((line) => /^\| `[a-z_.]+`/.test(line))
+    .map((line) => {
+      const [first = "", applies = "", , meaning = ""] = line.slice(2, -2).split(" | ");
+      return { name: /^`([^`]+)`/.exec(first)?.[1] ?? "", default: applies, meaning };
+    });
+}
+
+const ROWS = rowsOf("settings");
 
 describe("the table of settings", () => {
   it("has a row for each setting of the schema, and none besides", () => {
@@ -66,7 +73,10 @@ describe("the table of settings", () => {
   });
 
   it("is generated", () => {
-    expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable()}\n\n<!-- /settings -->`);
+    expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable(settingTexts())}\n\n<!-- /settings -->`);
+    expect(read("README.md")).toContain(
+      `<!-- identities -->\n\n${markdownTable(identityTexts())}\n\n<!-- /identities -->`,
+    );
   });
 
   it("says the same sentences as the JSON Schema", () => {
@@ -108,5 +118,26 @@ describe("the table of settings", () => {
       "cors.origins",
       "operator_hostname",
     ]);
+  });
+});
+
+describe("the table of an identity's members", () => {
+  const rows = rowsOf("identities");
+
+  it("has a row for each, and none besides", () => {
+    const members = (of: string, entries: object) => Object.keys(entries).map((name) => `${of}.${name}`);
+    const names = [...Object.keys(identityEntries), ...members("jwt", jwtEntries), ...members("ask", askEntries)];
+    expect(rows.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+  });
+
+  it.each(rows.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
+    const [of = "", member = ""] = row.name.includes(".") ? row.name.split(".") : ["", row.name];
+    const written = parse(`${member} = ${row.default.slice(1, -1)}`);
+    const jwt = { issuer: "i", audience: "a", jwks: "https://login.example.com/jwks" };
+    const ask = { path: "/me", pointer: "/id" };
+    const plain = of === "ask" ? { ask } : { jwt };
+    const full = of === "" ? { ...plain, ...written } : { [of]: { ...(of === "ask" ? ask : jwt), ...written } };
+    const configWith = (user: object) => configOf({ ROUTES: [PAYMENTS], IDENTITIES: { user } });
+    expect(configWith(full)).toEqual(configWith(plain));
   });
 });

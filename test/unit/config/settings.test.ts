@@ -18,6 +18,7 @@ describe("defaults", () => {
       // The zone's own origin is called under the host that the client named.
       scope: [{ kind: "header", name: "authorization" }, { kind: "host" }],
       previousScopes: [],
+      identities: [],
       key: "required",
       keyFrom: ["header:Idempotency-Key"],
       graphql: false,
@@ -211,8 +212,8 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ scope: ["none", "none"] }, 'scope: "none" must be the only entry'],
     [{ scope: ["ip", "ip"] }, 'scope: "ip" is listed twice: write it once'],
     [{ scope: ["header:A", "header:a"] }, 'scope: "header:a" is listed twice'],
-    [{ scope: ["jwt:sub"] }, "scope[0]: verified claims are not available in this version: write"],
-    [{ scope: ["ip", "tenant"] }, 'scope[1]: "tenant" is not a part of a scope: write "header:NAME"'],
+    [{ scope: ["jwt:sub"] }, "scope[0]: verified claims are identities: write"],
+    [{ scope: ["ip", "tenant"] }, 'scope[1]: "tenant" is not a part of a scope: write "identity:NAME"'],
     [{ scope: ["header:"] }, 'scope[0]: must name a header: write "header:authorization"'],
     [{ scope: ["cookie:a b"] }, 'scope[0]: must name a cookie: write "cookie:session"'],
     [{ origin: "api.example.com" }, 'origin: must be an absolute http or https URL: write "https://api.example.com"'],

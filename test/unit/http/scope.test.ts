@@ -9,7 +9,7 @@ const HOST = "api.example.com";
 
 function valuesOf(headers: Record<string, string>, parts: readonly ScopePart[], host = HOST): ScopeValues {
   const scope = readScope(new Headers(headers), host, parts);
-  if ("problem" in scope) throw new Error(scope.problem);
+  if ("problem" in scope) throw new Error(scope.problem.code);
   return scope.values;
 }
 
@@ -60,7 +60,10 @@ describe("readScope", () => {
     "s%65ssion=abc",
   ])("refuses what looks like the cookie and is ambiguous: %s", (sent) => {
     expect(readScope(new Headers({ cookie: sent }), HOST, [cookie])).toEqual({
-      problem: expect.stringContaining("The cookie session, which identifies the caller, is ambiguous"),
+      problem: {
+        code: "request-invalid",
+        reason: expect.stringContaining("The cookie session, which identifies the caller, is ambiguous"),
+      },
     });
   });
 

@@ -1,0 +1,50 @@
+// Reads a small JSON answer of another server, an issuer or the origin, within bounds on its size and time. It is not trusted: too much
+// of it, or anything but JSON, is a failure.
+
+import { readBounded } from "./body.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import type { Fetcher } from "./pass-through.ts";
+
+export interface JsonAnswer {
+  readonly status: number;
+  /** `undefined` where the status is not 200. */
+  readonly json: unknown;
+}
+
+export interface JsonQuestion {
+  readonly url: string;
+  readonly headers: Headers;
+  readonly maxBytes: number;
+  /** For the whole answer. */
+  readonly timeoutMs: number;
+}
+
+/** What all such answers of an isolate may hold while they are read. */
+const memory = new ByteBudget(4 << 20, 60_000);
+
+/** Asks with GET, and follows no redirect. Rejects when there is no answer in time, or no JSON in an answer of 200. */
+export async function readJson(
+  { url, headers, maxBytes, timeoutMs }: JsonQuestion,
+  target: Fetcher,
+): Promise<JsonAnswer> {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), timeoutMs);
+  try {
+    const response = await target.fetch(url, { headers, redirect: "manual", signal: controller.signal });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      return { status: response.status, json: undefined };
+    }
+    const body = await readBounded(response.body, maxBytes, memory);
+    if (body.kind === "over") {
+      body.rest.cancel();
+      throw new Error(`the answer has more than ${maxBytes} bytes`);
+    }
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body.body.bytes);
+    body.body.free();
+    const json: unknown = JSON.parse(text);
+    return { status: 200, json };
+  } finally {
+    clearTimeout(timer);
+  }
+}

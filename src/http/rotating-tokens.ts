@@ -1,0 +1,59 @@
+// Notices that a route's scope is a token which its callers refresh: a retry with the next token then counts as another caller's, and acts
+// again. Looks at the first few tokens of each route in this isolate, without any cryptography, and says it once. No part of a
+// token is logged or kept.
+
+import type { Route } from "../config/resolved.ts";
+import type { HeadersView } from "./headers.ts";
+
+/** How many tokens are looked at. Most callers of a route have tokens of the same kind. */
+const LOOKS = 8;
+
+/** Longer tokens are not looked at. */
+const MAX_LENGTH = 8192;
+
+const JWT = /^Bearer +[\w-]+\.([\w-]+)\.[\w-]* *$/i;
+
+export class RotatingTokens {
+  readonly #report: (route: string) => void;
+  /** How many tokens are still to be looked at. */
+  readonly #left = new WeakMap<Route, number>();
+
+  /** `report` is called once for each route, with its path. */
+  constructor(report: (route: string) => void) {
+    this.#report = report;
+  }
+
+  look(route: Route, headers: HeadersView): void {
+    const left = this.#left.get(route) ?? (isScopedByToken(route) ? LOOKS : 0);
+    if (left === 0) return;
+    const credential = headers.get("authorization");
+    if (credential === null) return;
+    const { policy } = route.rules;
+    const rotates = expiryOf(credential) < Date.now() + policy.retentionMs;
+    this.#left.set(route, rotates ? 0 : left - 1);
+    if (!rotates) return;
+    console.warn({ message: `tokens expire before their records do: ${ROTATING_ADVICE}`, route: route.path });
+    this.#report(route.path);
+  }
+}
+
+/** What to do about it. */
+export const ROTATING_ADVICE =
+  'a retry with a refreshed token is another caller\'s and acts again; write scope = ["identity:user"] and describe the identity';
+
+function isScopedByToken({ scope }: Route): boolean {
+  return scope.some((part) => part.kind === "header" && part.name === "authorization");
+}
+
+/** In milliseconds since the epoch; infinity for what is not a JWT, or never expires. */
+function expiryOf(credential: string): number {
+  const [, claims] = credential.length > MAX_LENGTH ? [] : (JWT.exec(credential) ?? []);
+  if (claims === undefined) return Number.POSITIVE_INFINITY;
+  try {
+    const parsed: unknown = JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/")));
+    const exp: unknown = typeof parsed === "object" && parsed !== null && "exp" in parsed ? parsed.exp : null;
+    return typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,225 @@
+// Callers with opaque credentials (`ask` in `[vars.IDENTITIES]`): the origin says whose they are. Effects are counted there, by caller.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
+import { freshKey, type HeaderPair, type RawResponse } from "../../support/http.ts";
+import { type AccountsOrigin, accountOf, startAccountsOrigin } from "../support/accounts-origin.ts";
+import { expectFirstAnswer, expectProblem, expectReplay, expectRetryAfter } from "../support/problem.ts";
+import { type Client, clientOf, removeGateway } from "../support/scene.ts";
+
+let origin: AccountsOrigin;
+let gateway: Gateway;
+let client: Client;
+
+beforeAll(async () => {
+  origin = await startAccountsOrigin();
+  const ask = { path: "/v1/me", pointer: "/account/id" };
+  gateway = await startWorkerd({
+    stateDir: await makeStateDir(),
+    vars: {
+      IDEMPOTENCY: { origin: origin.url, shards: 1, log: "none" },
+      IDENTITIES: {
+        account: { ask },
+        brief: { ask: { ...ask, cache: "1ms" } },
+        slow: { ask: { ...ask, timeout: "1s" } },
+        session: { ask, credential: ["cookie:session", "header:x-tenant"] },
+      },
+      ROUTES: ["account", "brief", "slow", "session"].map((name) => ({
+        path: `/${name}`,
+        scope: [`identity:${name}`],
+        key: "optional",
+      })),
+    },
+  });
+  client = clientOf(gateway.url);
+});
+afterAll(async () => {
+  await removeGateway(gateway);
+  await origin.close();
+});
+
+let credentials = 0;
+
+/** A credential that the origin knows, as it says. */
+function credentialOf(id: unknown, how: object = {}): string {
+  credentials += 1;
+  const credential = `Bearer opaque-${credentials}`;
+  origin.answers.set(credential, { ...accountOf(id), ...how });
+  return credential;
+}
+
+function send(
+  authorization: string,
+  key: string,
+  path = "/account",
+  headers: readonly HeaderPair[] = [],
+): Promise<RawResponse> {
+  return client.send({ path, key, headers: [["Authorization", authorization], ...headers] });
+}
+
+function expectRefused(response: RawResponse, key: string): void {
+  expectProblem(response, { code: "credential-invalid", status: 401, retryable: false, echo: key });
+}
+
+function expectUnavailable(response: RawResponse, key: string): void {
+  expectProblem(response, { code: "identity-unavailable", status: 503, retryable: true, echo: key });
+  expectRetryAfter(response, 5);
+}
+
+const questionsOf = (credential: string): number =>
+  origin.questions.filter(({ authorization }) => authorization === credential).length;
+
+describe("a caller with an opaque credential", () => {
+  it("finds the record again with another one of the same account: one effect", async () => {
+    const [key, one, other] = [freshKey(), credentialOf("a1"), credentialOf("a1")];
+    const first = await send(one, key);
+    expectFirstAnswer(first, 201);
+    expectReplay(await send(other, key), first);
+    expect(origin.effects(key)).toEqual([one]);
+  });
+
+  it("never finds another account's record, with the same key and the same bytes", async () => {
+    const [key, one, other] = [freshKey(), credentialOf("a1"), credentialOf("a2")];
+    expectFirstAnswer(await send(one, key), 201);
+    expectFirstAnswer(await send(other, key), 201);
+    expect(origin.effects(key)).toEqual([one, other]);
+  });
+
+  it("is asked for once, however often the credential comes within the time of the cache", async () => {
+    const credential = credentialOf("a1", { delayMs: 100 });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => send(credential, freshKey())));
+    for (const answer of answers) expectFirstAnswer(answer, 201);
+    expectFirstAnswer(await send(credential, freshKey()), 201);
+    expect(questionsOf(credential)).toBe(1);
+  });
+
+  it("gets no replay for a credential that the origin no longer accepts", async () => {
+    const [key, credential] = [freshKey(), credentialOf("a1")];
+    expectFirstAnswer(await send(credential, key, "/brief"), 201);
+    origin.answers.set(credential, { status: 401, body: "" });
+    expectRefused(await send(credential, key, "/brief"), key);
+    expect(origin.effects(key)).toHaveLength(1);
+  });
+
+  it("may be known by a whole number", async () => {
+    const key = freshKey();
+    const first = await send(credentialOf(42), key);
+    expectReplay(await send(credentialOf(42), key), first);
+    expectFirstAnswer(await send(credentialOf(43), key), 201);
+  });
+
+  it("is asked for with the credential alone, not with the key, the body, or what else it sends", async () => {
+    const [key, credential] = [freshKey(), credentialOf("a1")];
+    const others: readonly HeaderPair[] = [
+      ["If-Match", '"1"'],
+      ["Range", "bytes=0-1"],
+      ["X-User", "7"],
+      ["Cookie", "session=x"],
+      ["X-Forwarded-Host", "evil.example.com"],
+    ];
+    expectFirstAnswer(await send(credential, key, "/account", others), 201);
+    const asked = origin.questions.find(({ authorization }) => authorization === credential);
+    expect(asked).toEqual({
+      accept: "application/json",
+      authorization: credential,
+      "x-forwarded-host": new URL(gateway.url).host,
+      "x-forwarded-proto": "http",
+      host: new URL(origin.url).host,
+      ...(asked?.["accept-encoding"] === undefined ? {} : { "accept-encoding": asked["accept-encoding"] }),
+      ...(asked?.connection === undefined ? {} : { connection: asked.connection }),
+    });
+  });
+
+  it("may consist of several parts, each of which makes another question", async () => {
+    const key = freshKey();
+    origin.answers.set("session=s1", accountOf("a1"));
+    const at = (tenant: string, session = "s1"): Promise<RawResponse> =>
+      client.send({
+        path: "/session",
+        key,
+        headers: [
+          ["Cookie", `theme=dark; session=${session}`],
+          ["X-Tenant", tenant],
+        ],
+      });
+    const before = origin.questions.length;
+    const first = await at("t1");
+    expectFirstAnswer(first, 201);
+    expectReplay(await at("t2"), first);
+    const asked = origin.questions.slice(before);
+    expect(asked.map(({ cookie, "x-tenant": tenant }) => [cookie, tenant])).toEqual([
+      ["session=s1", "t1"],
+      ["session=s1", "t2"],
+    ]);
+    expectRefused(await at("t1", "unknown"), key);
+    // The gateway and the origin might read another one of the two.
+    await client.send({ path: "/session", key: freshKey(), headers: [["Cookie", "session=s1; session=s2"]] });
+    expect(origin.questions.at(-1)?.cookie).toBe("session=s1; session=s2");
+  });
+
+  it("passes without a question when the request has no key and needs none", async () => {
+    const credential = credentialOf("a1");
+    const response = await client.send({ path: "/account", headers: [["Authorization", credential]] });
+    expectFirstAnswer(response, 201, null);
+    expect(questionsOf(credential)).toBe(0);
+  });
+});
+
+describe("an answer of the origin", () => {
+  it.each([
+    ["401", { status: 401 }],
+    ["403", { status: 403 }],
+    ["200 with nobody's name", { body: '{"account":{}}' }],
+    ["200 with a name that is no text", { body: '{"account":{"id":{}}}' }],
+    ["200 with a number that JSON has rounded", { body: '{"account":{"id":9007199254740993}}' }],
+    ["200 with a name that an object inherits", { body: '{"account":"text"}' }],
+  ])("of %s refuses the credential, and is not remembered", async (_, how) => {
+    const [key, credential] = [freshKey(), credentialOf("a1", how)];
+    expectRefused(await send(credential, key), key);
+    origin.answers.set(credential, accountOf("a1"));
+    expectFirstAnswer(await send(credential, key), 201);
+    expect(origin.effects(key)).toHaveLength(1);
+  });
+
+  it.each([
+    ["500", { status: 500 }],
+    ["404", { status: 404 }],
+    ["429", { status: 429 }],
+    ["a redirect", { status: 302, headers: { location: "/login" } }],
+    ["HTML", { body: "<html>" }],
+    [
+      "no UTF-8 text",
+      { body: Buffer.from([0xff, 0xfe]).toString("latin1"), headers: { "content-type": "text/plain" } },
+    ],
+    ["too much", { body: JSON.stringify({ account: { id: "a1" }, padding: "x".repeat(70_000) }) }],
+  ])("of %s says nothing: the client may come again", async (_, how) => {
+    const [key, credential] = [freshKey(), credentialOf("a1", how)];
+    expectUnavailable(await send(credential, key), key);
+    expect(origin.effects(key)).toEqual([]);
+    origin.answers.set(credential, accountOf("a1"));
+    expectFirstAnswer(await send(credential, key), 201);
+  });
+
+  it("that does not come in time costs its own caller the time, and nobody else anything", async () => {
+    const [key, credential, other] = [freshKey(), credentialOf("a1", { delayMs: 4000 }), credentialOf("a2")];
+    const begun = performance.now();
+    const slow = send(credential, key, "/slow");
+    await expect.poll(() => questionsOf(credential)).toBe(1);
+    expectFirstAnswer(await send(other, freshKey(), "/slow"), 201);
+    expect(performance.now() - begun).toBeLessThan(1000);
+    expectUnavailable(await slow, key);
+    expect(performance.now() - begun).toBeLessThan(3500);
+    expect(origin.effects(key)).toEqual([]);
+  });
+
+  it("reaches those who wait for it when the client whose request asked has left", async () => {
+    const [key, credential] = [freshKey(), credentialOf("a1", { delayMs: 500 })];
+    const leaver = client.open({ path: "/account", key: freshKey(), headers: [["Authorization", credential]] });
+    leaver.response.catch(() => undefined);
+    await expect.poll(() => questionsOf(credential)).toBe(1);
+    const waiting = send(credential, key);
+    leaver.reset();
+    expectFirstAnswer(await waiting, 201);
+    expect(questionsOf(credential)).toBe(1);
+  });
+});

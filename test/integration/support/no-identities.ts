@@ -1,0 +1,10 @@
+// For apps without identities: whoever asks for one has made a mistake.
+
+import { Identities } from "../../../src/http/identity.ts";
+
+export function noIdentities(): Identities {
+  const unexpected = (): never => {
+    throw new Error("no identity is configured");
+  };
+  return new Identities({ network: { fetch: unexpected }, target: unexpected, waitUntil: unexpected });
+}

@@ -1,0 +1,220 @@
+// `[vars.IDENTITIES]`: what it becomes, and what is wrong with it. The tables of defaults are tested in settings-table.test.ts.
+
+import { readFileSync } from "node:fs";
+import { Ajv } from "ajv";
+import { describe, expect, it } from "vitest";
+
+import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
+import { describeConfig } from "../../../src/config/describe.ts";
+import { type Identity, JWT_ALGORITHMS } from "../../../src/config/identity.ts";
+import { configOf, PAYMENTS, problemsOf } from "./support.ts";
+
+const JWT = {
+  issuer: "https://login.example.com",
+  audience: "https://api.example.com",
+  jwks: "https://login.example.com/jwks.json",
+};
+const ASK = { path: "/v1/me", pointer: "/account/id" };
+
+function identityOf(user: object): Identity | undefined {
+  return configOf({ ROUTES: [{ ...PAYMENTS, scope: ["identity:user"] }], IDENTITIES: { user } }).identities[0];
+}
+
+/** As `path: message`, without the beginning of the path. */
+function problemsWith(user: unknown, scope: readonly string[] = ["identity:user"]): readonly string[] {
+  const problems = problemsOf({ ROUTES: [{ ...PAYMENTS, scope }], IDENTITIES: { user } });
+  return problems.map(({ path, message }) => `${path.replace("IDENTITIES.user", "")}: ${message}`);
+}
+
+const TRUSTED = {
+  issuer: JWT.issuer,
+  audience: [JWT.audience],
+  claim: ["sub"],
+  jwks: JWT.jwks,
+  algorithms: [...JWT_ALGORITHMS],
+  clockToleranceMs: 30_000,
+};
+
+describe("an identity", () => {
+  it("from an issuer's tokens has a default for all but issuer, audience and jwks", () => {
+    expect(identityOf({ jwt: JWT })).toEqual({
+      name: "user",
+      credential: [{ kind: "header", name: "authorization" }],
+      anonymous: "refuse",
+      proof: { kind: "jwt", issuers: [TRUSTED] },
+    });
+  });
+
+  it("may have several issuers, each with its own claim", () => {
+    const other = { ...JWT, issuer: "https://id.example.org", claim: "/account/a~1b~0c" };
+    expect(identityOf({ jwt: [JWT, other] })?.proof).toEqual({
+      kind: "jwt",
+      issuers: [TRUSTED, { ...TRUSTED, issuer: other.issuer, claim: ["account", "a/b~c"] }],
+    });
+  });
+
+  it("from a question has a path, a pointer and times", () => {
+    const credential = ["header:X-Session", "cookie:Tenant"];
+    expect(identityOf({ ask: { ...ASK, cache: "30s" }, credential, anonymous: "allow" })).toEqual({
+      name: "user",
+      credential: [
+        { kind: "header", name: "x-session" },
+        { kind: "cookie", name: "Tenant" },
+      ],
+      anonymous: "allow",
+      proof: {
+        kind: "ask",
+        question: { path: "/v1/me", pointer: ["account", "id"], cacheMs: 30_000, timeoutMs: 5_000 },
+      },
+    });
+  });
+
+  it("is known to every route whose scopes name it, also older ones", () => {
+    const { routes } = configOf({
+      IDENTITIES: { user: { jwt: JWT }, account: { ask: ASK } },
+      ROUTES: [
+        { path: "/a", scope: ["identity:user", "header:x-tenant"] },
+        { path: "/b", previous_scope: [["identity:account"]], scope: ["identity:user"] },
+        { path: "/c" },
+      ],
+    });
+    expect(routes.map(({ identities }) => identities.map(({ name }) => name))).toEqual([
+      ["user"],
+      ["user", "account"],
+      [],
+    ]);
+  });
+
+  it.each(["http://127.0.0.1:9000/jwks", "http://localhost/jwks", "http://[::1]:9000/jwks"])(
+    "may have keys on the same machine without TLS: %s",
+    (jwks) => {
+      expect(identityOf({ jwt: { ...JWT, jwks } })?.proof).toMatchObject({ issuers: [{ jwks }] });
+    },
+  );
+});
+
+describe("what is wrong with an identity", () => {
+  it.each<readonly [unknown, string]>([
+    ["jwt", ": must be a table"],
+    [{}, ": says nothing about how callers are known"],
+    [{ jwt: JWT, ask: ASK }, ": has both jwt and ask"],
+    [{ jwt: [] }, ".jwt: must have an issuer"],
+    [{ jwt: "https://login.example.com" }, ".jwt: must be a table, or a list of tables"],
+    [{ jwt: { ...JWT, issuer: undefined } }, ".jwt.issuer: is missing"],
+    [{ jwt: { ...JWT, issuer: "my issuer" } }, ".jwt.issuer: must be text without spaces"],
+    [{ jwt: { ...JWT, audience: undefined } }, ".jwt.audience: is missing"],
+    [{ jwt: { ...JWT, audience: [] } }, ".jwt.audience: must say for whom tokens are"],
+    [{ jwt: [JWT, { ...JWT, issuer: "b", jwks: undefined }] }, ".jwt[1].jwks: is missing"],
+    [{ jwt: [JWT, JWT] }, '.jwt: lists the issuer "https://login.example.com" twice'],
+    [{ jwt: { ...JWT, jwks: "http://login.example.com/jwks" } }, ".jwt.jwks: must be https"],
+    [{ jwt: { ...JWT, jwks: "http://127.0.0.1.example.com/jwks" } }, ".jwt.jwks: must be https"],
+    [{ jwt: { ...JWT, jwks: "https://a:b@login.example.com/jwks" } }, ".jwt.jwks: must carry neither"],
+    [{ jwt: { ...JWT, jwks: "/jwks" } }, ".jwt.jwks: must be an absolute URL"],
+    [{ jwt: { ...JWT, algorithms: ["HS256"] } }, '.jwt.algorithms[0]: "HS256" has no public key'],
+    [{ jwt: { ...JWT, algorithms: ["none"] } }, '.jwt.algorithms[0]: "none" has no public key'],
+    [{ jwt: { ...JWT, algorithms: ["RS1"] } }, '.jwt.algorithms[0]: "RS1" is not one of'],
+    [{ jwt: { ...JWT, algorithms: [] } }, ".jwt.algorithms: must name at least one"],
+    [{ jwt: { ...JWT, claim: "" } }, ".jwt.claim: must name a claim"],
+    [{ jwt: { ...JWT, claim: "/a~2" } }, '.jwt.claim: "/a~2" is not a JSON pointer'],
+    [{ jwt: { ...JWT, clock_tolerance: "1h" } }, ".jwt.clock_tolerance: must not exceed 5m"],
+    [{ jwt: { ...JWT, jwk: "x" } }, '.jwt.jwk: unknown setting; did you mean "jwks"?'],
+    [{ jwt: JWT, credentials: ["header:a"] }, '.credentials: unknown setting; did you mean "credential"?'],
+    [{ jwt: JWT, credential: ["header:a", "header:b"] }, ".credential: must have one entry with jwt"],
+    [{ jwt: JWT, credential: ["ip"] }, '.credential[0]: "ip" holds no credential'],
+    [{ jwt: JWT, credential: [] }, ".credential: must be a list"],
+    [{ ask: ASK, credential: ["cookie:a", "cookie:a"] }, ".credential: lists a part twice"],
+    [{ jwt: JWT, anonymous: true }, ".anonymous: must be one of its values"],
+    [{ ask: { ...ASK, path: undefined } }, ".ask.path: is missing"],
+    [{ ask: { ...ASK, path: "https://elsewhere.example.com/me" } }, ".ask.path: must be a path at the origin"],
+    [{ ask: { ...ASK, path: "//elsewhere.example.com/me" } }, ".ask.path: must be a path at the origin"],
+    [{ ask: { ...ASK, pointer: "account.id" } }, '.ask.pointer: "account.id" is not a JSON pointer'],
+    [{ ask: { ...ASK, pointer: "" } }, '.ask.pointer: "" is not a JSON pointer'],
+    [{ ask: { ...ASK, cache: "2h" } }, ".ask.cache: must not exceed 1h"],
+  ])("%j", (user, message) => {
+    expect(problemsWith(user)).toEqual([expect.stringContaining(message)]);
+  });
+
+  it("is also that no identity has the name that a scope uses", () => {
+    expect(problemsWith({ jwt: JWT }, ["identity:users"])).toEqual([
+      expect.stringMatching(
+        /^ROUTES\[0\].scope: names an identity that is not described, "users": write "identity:user"/,
+      ),
+    ]);
+    const previous = { ROUTES: [{ ...PAYMENTS, previous_scope: [["identity:x"]] }] };
+    expect(problemsOf(previous).map(({ path }) => path)).toEqual(["ROUTES[0].previous_scope"]);
+  });
+
+  it("is also a name that no scope could write, or a variable that is no table", () => {
+    const paths = (IDENTITIES: unknown): readonly string[] =>
+      problemsOf({ ROUTES: [PAYMENTS], IDENTITIES }).map(({ path }) => path);
+    expect(paths({ "a b": { jwt: JWT } })).toEqual(['IDENTITIES."a b"']);
+    expect(paths([{ jwt: JWT }])).toEqual(["IDENTITIES"]);
+    expect(paths("{")).toEqual(["IDENTITIES"]);
+  });
+});
+
+describe("a configuration that can be deployed", () => {
+  const routes = [{ ...PAYMENTS, scope: ["identity:user"] }];
+
+  it("warns of an identity that no scope names", () => {
+    const config = configOf({ ROUTES: [PAYMENTS], IDENTITIES: { user: { jwt: JWT } } });
+    expect(configWarnings(config).map(({ path }) => path)).toEqual(["IDENTITIES.user"]);
+  });
+
+  it("warns of a fingerprint that a refreshed credential changes", () => {
+    const compared = [{ ...PAYMENTS, scope: ["identity:user"], fingerprint: { headers: ["Authorization"] } }];
+    const config = configOf({ ROUTES: compared, IDENTITIES: { user: { jwt: JWT } } });
+    expect(configWarnings(config).map(({ path }) => path)).toEqual(["ROUTES[0].fingerprint.headers"]);
+  });
+
+  it("says in one line for each route who its callers are", () => {
+    const jwt = [JWT, { ...JWT, issuer: "https://id.example.org", claim: "/account/id" }];
+    expect(describeConfig(configOf({ ROUTES: routes, IDENTITIES: { user: { jwt } } }))).toContain(
+      "/v1/payments: a refreshed credential finds its records: identity:user is sub of https://login.example.com or /account/id of https://id.example.org",
+    );
+    const asked = describeConfig(configOf({ ROUTES: routes, IDENTITIES: { user: { ask: ASK, anonymous: "allow" } } }));
+    expect(asked).toContain(
+      "identity:user is /account/id of the origin's /v1/me; callers without a credential share one scope",
+    );
+  });
+
+  const file = (vars: object, env: object) => ({
+    compatibility_date: "2026-10-01",
+    durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] },
+    migrations: [{ tag: "v1", new_sqlite_classes: ["KeyShard"] }],
+    vars,
+    env,
+  });
+
+  it("describes its identities in each environment, because none inherits them", () => {
+    const bindings = { durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] } };
+    const vars = { ROUTES: routes, IDENTITIES: { user: { jwt: JWT } } };
+    const [top, staging] = checkWranglerConfig(file(vars, { staging: { ...bindings, vars: { ROUTES: routes } } }));
+    expect(top?.problems).toEqual([]);
+    expect(staging?.problems.map(({ path }) => path)).toContain("env.staging.IDENTITIES");
+  });
+
+  it("is no larger than a variable may be", () => {
+    const IDENTITIES = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`user${at}`, { jwt: JWT }]));
+    const [top] = checkWranglerConfig(file({ ROUTES: [PAYMENTS], IDENTITIES }, {}));
+    expect(top?.problems).toEqual([
+      { path: "IDENTITIES", message: expect.stringContaining("leave out the identities that no scope names") },
+    ]);
+  });
+
+  it("is completed by editors: the JSON Schema takes and refuses the same", () => {
+    const text = readFileSync(new URL("../../../src/config/wrangler.schema.json", import.meta.url), "utf8");
+    const validate = new Ajv({ strict: false }).compile(JSON.parse(text));
+    const takes = (user: object): boolean => validate({ vars: { ROUTES: routes, IDENTITIES: { user } } });
+    expect([{ jwt: JWT }, { jwt: [JWT, JWT] }, { ask: ASK, credential: ["cookie:s"] }].map(takes)).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect([{ jwt: { ...JWT, issuers: 1 } }, { asks: ASK }, { jwt: [{ ...JWT, claim: 1 }] }].map(takes)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+});
