@@ -62,6 +62,7 @@ export function crossCheck(
       ...verifyProblems(inForce),
       ...openProblems(inForce),
       ...scopeProblems(inForce),
+      ...sealedProblems(inForce),
     );
     const layouts = layoutProblems(inForce);
     problems.push(...layouts);
@@ -193,6 +194,24 @@ function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem
   if (!isKnown("scope", "previous_scope")) return [];
   const message = previousScopeProblem(all.scope, all.previous_scope);
   return message === null ? [] : [{ path: `${place("scope", "previous_scope")}.previous_scope`, message }];
+}
+
+/** What a sealed record would have to keep in the open, or could not open. */
+function sealedProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  if (isKnown("sealed", "unknown") && all.sealed === true && all.unknown === "verify") {
+    const message =
+      'must not be "verify" with sealed = true, because the origin is asked without the caller, so the caller\'s ' +
+      'headers would be stored in the open: write unknown = "hold"';
+    problems.push({ path: `${place("sealed", "unknown")}.unknown`, message });
+  }
+  if (isKnown("sealed", "previous_scope") && all.sealed !== false && all.previous_scope.length > 0) {
+    const message =
+      "must be empty with sealed, because a response opens only with the scope values with which it was sealed: change " +
+      'the scope after sealed = "past" has been in force for a retention, and write sealed = true after that';
+    problems.push({ path: `${place("sealed", "previous_scope")}.previous_scope`, message });
+  }
+  return problems;
 }
 
 function bindingProblems(

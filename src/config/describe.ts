@@ -48,7 +48,12 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */
-function promiseOf({ rules: { policy }, onStoreFailure }: Route): string {
+function promiseOf(route: Route): string {
+  const sealed = route.sealed === true ? "; responses open for their callers only (sealed = true)" : "";
+  return promiseOfRule(route) + sealed;
+}
+
+function promiseOfRule({ rules: { policy }, onStoreFailure }: Route): string {
   const open =
     onStoreFailure === "open"
       ? '; a request whose record cannot be reached is unprotected (on_store_failure = "open")'

@@ -6,7 +6,8 @@ import * as v from "valibot";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
-import { resolveConfig } from "./resolve.ts";
+import { missingSecret, readSealSecrets } from "./seal-secrets.ts";
+import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { Config, ConfigProblem } from "./resolved.ts";
 import { pathSchema, settingsEntries } from "./settings.ts";
 import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
@@ -14,7 +15,13 @@ import type { Parsed } from "./units.ts";
 
 /** A configuration that can be used, or everything that is wrong with it. */
 export type ConfigReading =
-  | { readonly ok: true; readonly config: Config; readonly tokens: Tokens | null }
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly tokens: Tokens | null;
+      /** For `sealed` routes: see `readSealSecrets`. */
+      readonly sealSecrets: readonly string[];
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 const EVERY_SETTING: ReadonlySet<string> = new Set(Object.keys(settingsEntries));
@@ -24,13 +31,18 @@ const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
 /**
  * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, in the order of their names' code units
  * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
+ * `hasSecrets`: whether `env` has the secrets as well, as in a running Worker.
  */
-export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReading {
+export function readConfig(
+  env: Readonly<Record<string, unknown>>,
+  { hasSecrets }: { readonly hasSecrets: boolean } = { hasSecrets: true },
+): ConfigReading {
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
   problems.push(...defaults.problems);
   const { tokens, problems: tokenProblems } = readTokens(env);
-  problems.push(...tokenProblems);
+  const seal = readSealSecrets(env);
+  problems.push(...tokenProblems, ...seal.problems);
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
@@ -65,10 +77,16 @@ export function readConfig(env: Readonly<Record<string, unknown>>): ConfigReadin
         routes.map(({ name }) => name),
       ),
     };
-  const written = routes.flatMap(({ name, route, settings }) =>
-    route === null ? [] : [{ name, path: route.path, settings }],
-  );
-  return { ok: true, config: resolveConfig(defaults.gateway, defaults.settings, written), tokens };
+  const config = resolveConfig(defaults.gateway, defaults.settings, writtenRoutes(routes));
+  const unsealable = config.routes.find(({ sealed }) => sealed !== false);
+  if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
+    return { ok: false, problems: [missingSecret(unsealable.name)] };
+  }
+  return { ok: true, config, tokens, sealSecrets: seal.values };
+}
+
+function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {
+  return routes.flatMap(({ name, route, settings }) => (route === null ? [] : [{ name, path: route.path, settings }]));
 }
 
 /** Names of the variables that hold routes, in the order in which they are read. */

@@ -62,6 +62,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     onStoreFailure: settings.on_store_failure,
     maxRequestBodyBytes: settings.max_request_body,
     forwardKey: settings.forward_key,
+    sealed: settings.sealed,
     log: settings.log,
     serverTiming: settings.server_timing,
   };

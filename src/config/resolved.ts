@@ -4,7 +4,7 @@
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
-import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, StoreFailureRule } from "./words.ts";
+import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, SealedRule, StoreFailureRule } from "./words.ts";
 import type { Layouts } from "./layout.ts";
 import type { ScopePart } from "./scope-part.ts";
 
@@ -62,6 +62,7 @@ export interface Route {
   readonly onStoreFailure: StoreFailureRule;
   readonly maxRequestBodyBytes: number;
   readonly forwardKey: ForwardKey;
+  readonly sealed: SealedRule;
   readonly log: LogRule;
   /** Whether responses carry `Server-Timing`. */
   readonly serverTiming: boolean;

@@ -14,7 +14,7 @@ export interface DescribedRecord {
   readonly attempt: number;
   /** No other attempt starts before. */
   readonly lockedUntil: EpochMs;
-  /** Of the result; `null` when there is none. */
+  /** Of the result; `null` when there is none, or when it is sealed. */
   readonly status: number | null;
   /** Whether the response is replayed; `null` when there is none. */
   readonly responseKept: boolean | null;
@@ -126,8 +126,12 @@ function completed(
       retry,
     };
   }
-  return { ...resultOf(status ?? 0), retry };
+  if (status === null) return { tone: "neutral", headline: responseKept === false ? UNTOLD : SEALED, retry };
+  return { ...resultOf(status), retry };
 }
+
+const UNTOLD = "The origin answered. Its status is not stored, because the route is sealed.";
+const SEALED = "The origin answered. Status, headers and body are sealed: only the caller's own retry opens them.";
 
 /** Every such status is a result and is replayed; only the origin knows what it means for the effect. */
 function resultOf(status: number): Pick<RecordDescription, "tone" | "headline"> {

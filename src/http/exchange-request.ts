@@ -9,6 +9,7 @@ import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import { type BodyReader, ByteReader } from "./body-reader.ts";
 import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
 import { ByteBudget } from "./byte-budget.ts";
+import type { Encryptions } from "./encryption.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
@@ -16,6 +17,7 @@ import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import {
+  type ExchangeHead,
   type ExchangeRequest,
   type NamesIn,
   type RecordName,
@@ -42,7 +44,11 @@ export type ReadExchange =
   /** `unread` is the rest of a body that is too large; `null` otherwise. */
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
 
-export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {
+export async function readExchange(
+  intent: ExchangeIntent,
+  telemetry: Telemetry,
+  encryptions: Encryptions,
+): Promise<ReadExchange> {
   const { headers, url, route } = intent;
   const scope = readScope(headers, hostForScope(url, headers, route), route.scope);
   if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
@@ -54,7 +60,7 @@ export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry)
       return refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
     case "over":
-      return { kind: "exchange", exchange: await exchangeOf(intent, scope.values, body, telemetry) };
+      return { kind: "exchange", exchange: await exchangeOf(intent, scope.values, body, telemetry, encryptions) };
   }
 }
 
@@ -84,6 +90,7 @@ async function exchangeOf(
   scope: ScopeValues,
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
+  encryptions: Encryptions,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
   const parts: FingerprintParts = {
@@ -108,25 +115,26 @@ async function exchangeOf(
   ]);
   const older = olderScopes.length === 0 ? [] : await olderNamesIn(own);
   const verification = verificationOf(intent);
-  return {
-    head: {
-      record: { ...named([id, ...older]), key: key.key, route: route.path },
-      request: {
-        echo: key.raw,
-        attemptId: attemptId(crypto.randomUUID()),
-        fingerprint,
-        sameBytes: route.fingerprint.body === "bytes",
-        upload: body.kind === "whole" ? null : uploadOf(headers, route, parts),
-        isCached: false,
-        lastEventId: lastEventId(headers.get("last-event-id")),
-      },
-      rules: rulesFor(route, verification),
-      call: originCall(intent, trace, bytes.byteLength > 0),
-      verification,
-      telemetry: { log, serverTiming, trace },
-      layout: own,
-      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
+  const head: ExchangeHead = {
+    record: { ...named([id, ...older]), key: key.key, route: route.path },
+    request: {
+      echo: key.raw,
+      attemptId: attemptId(crypto.randomUUID()),
+      fingerprint,
+      sameBytes: route.fingerprint.body === "bytes",
+      upload: body.kind === "whole" ? null : uploadOf(headers, route, parts),
+      isCached: false,
+      lastEventId: lastEventId(headers.get("last-event-id")),
     },
+    rules: rulesFor(route, verification),
+    call: originCall(intent, trace, bytes.byteLength > 0),
+    verification,
+    telemetry: { log, serverTiming, trace },
+    layout: own,
+    ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
+  };
+  return {
+    head: route.sealed === false ? head : await encryptions.encrypted(head, scope, route.sealed),
     namesIn,
     body: bytes,
     rest: body.kind === "whole" ? null : body.rest,

@@ -7,6 +7,7 @@ import type { ClientProblem } from "../core/problem.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { drain, endAfter } from "./drain.ts";
+import type { Encryptions } from "./encryption.ts";
 import { readExchange } from "./exchange-request.ts";
 import type { ExchangeIntent, RefusedExchange } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
@@ -27,6 +28,7 @@ export interface Ports {
   readonly target: (origin: Origin) => Fetcher | null;
   /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
   readonly reporter: ExchangeReporter;
+  readonly encryptions: Encryptions;
 }
 
 /** Refuses a request whose key is missing or invalid. */
@@ -38,7 +40,7 @@ export async function exchange(intent: ExchangeIntent, ports: Ports, replays: Re
   const { route, key } = intent;
   const { reporter } = ports;
   const span = beginSpan(intent, reporter);
-  const read = await readExchange(intent, span);
+  const read = await readExchange(intent, span, ports.encryptions);
   if (read.kind === "refuse") {
     const response = finishWith(read.problem, key.raw, span, reporter);
     return read.unread === null ? response : endAfter(response, drain(read.unread));

@@ -4,10 +4,12 @@
 
 import type { ClientProblem } from "../../core/problem.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
+import { withFingerprints } from "../../http/encryption.ts";
 import { fingerprintDigested, fingerprintRequest } from "../../http/fingerprint.ts";
 import { type ExchangeHead, WHOLE_BODY_BYTES } from "../../http/message.ts";
 import { MessageReader } from "../../http/message-stream.ts";
 import type { Bodies } from "../store/bodies.ts";
+import { placeInChunk } from "./body-cipher.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 
@@ -24,7 +26,9 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   const { upload } = head.request;
   if (upload === null) throw new TypeError("a streamed message without an upload");
   if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
-  const stored = await storeBody(bodies, message, upload.maxBytes);
+  const { encryption } = head;
+  const isEncrypted = encryption?.isOn === true;
+  const stored = await storeBody(bodies, message, { maxBytes: upload.maxBytes, isEncrypted });
   if (stored === null) {
     return { head, problem: { code: "request-invalid", reason: "The request's body broke off or is malformed." } };
   }
@@ -34,18 +38,19 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   const body = chunkedBody(bodies, stored);
   const isJson = upload.compare === "json" && stored.size <= WHOLE_BODY_BYTES;
   const fingerprint = isJson
-    ? await fingerprintRequest(upload.fingerprintParts, readChunks(bodies, stored), "json")
+    ? await fingerprintRequest(upload.fingerprintParts, await readChunks(bodies, stored), "json")
     : await fingerprintDigested(upload.fingerprintParts, stored.digest);
-  return { head: { ...head, request: { ...head.request, fingerprint } }, body };
+  return { head: { ...head, request: await withFingerprints(head.request, encryption, fingerprint) }, body };
 }
 
 /** The whole body, for the comparison as JSON. */
-function readChunks(bodies: Bodies, { body, count, size }: StoredUpload): Uint8Array {
+async function readChunks(bodies: Bodies, { body, count, size, cipher }: StoredUpload): Promise<Uint8Array> {
   const whole = new Uint8Array(size);
   let at = 0;
   for (let number = 0; number < count; number += 1) {
-    const bytes = bodies.read(body, number);
-    if (bytes === null) throw new Error(`chunk ${number} of a request is gone`);
+    const stored = bodies.read(body, number);
+    if (stored === null) throw new Error(`chunk ${number} of a request is gone`);
+    const bytes = cipher === null ? stored : await cipher.decrypt(stored, placeInChunk(number, 0));
     whole.set(bytes, at);
     at += bytes.byteLength;
     freeBytes(bytes);
