@@ -34,6 +34,10 @@ const NO_SALT = new Uint8Array();
 
 const encoder = new TextEncoder();
 
+/** What keys are derived for. */
+const FOR_RESPONSE = encoder.encode("onceway sealed response ");
+const FOR_SCOPE = encoder.encode("onceway sealed scope ");
+
 interface Secret {
   readonly id: string;
   readonly key: Awaited<ReturnType<typeof crypto.subtle.importKey>>;
@@ -60,7 +64,7 @@ export class Encryptions {
       Promise.all(
         secrets.map(async (secret) => ({
           secretId: secret.id,
-          key: await derive(secret, "response", callerDigest, KEY_BITS),
+          key: await derive(secret, FOR_RESPONSE, callerDigest, KEY_BITS),
         })),
       ),
       withFingerprints(request, { isOn, caller }, request.fingerprint),
@@ -96,15 +100,14 @@ async function readSecret(value: string): Promise<Secret> {
 }
 
 async function scopeDigestOf(secret: Secret, scope: ScopeValues): Promise<string> {
-  return `${secret.id}:${await derive(secret, "scope", await digestBytes(scope), SCOPE_DIGEST_BITS)}`;
+  return `${secret.id}:${await derive(secret, FOR_SCOPE, await digestBytes(scope), SCOPE_DIGEST_BITS)}`;
 }
 
 /** HKDF-SHA-256, in hexadecimal. `of` is a digest, because the length of HKDF's `info` is limited. */
-async function derive({ key }: Secret, purpose: string, of: Uint8Array, bits: number): Promise<string> {
-  const label = encoder.encode(`onceway sealed ${purpose} `);
-  const info = new Uint8Array(label.byteLength + of.byteLength);
-  info.set(label);
-  info.set(of, label.byteLength);
+async function derive({ key }: Secret, purpose: Uint8Array, of: Uint8Array, bits: number): Promise<string> {
+  const info = new Uint8Array(purpose.byteLength + of.byteLength);
+  info.set(purpose);
+  info.set(of, purpose.byteLength);
   const derived = await crypto.subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt: NO_SALT, info }, key, bits);
   return hex(new Uint8Array(derived));
 }

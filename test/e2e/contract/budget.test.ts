@@ -26,7 +26,11 @@ beforeAll(async () => {
   stateDir = await mkdtemp(join(tmpdir(), "onceway-budget-"));
   gateway = await startWorkerd({
     stateDir,
-    vars: { IDEMPOTENCY: { origin: origin.url, shards: 1 }, ROUTES: [{ path: "/v1/*" }] },
+    vars: {
+      IDEMPOTENCY: { origin: origin.url, shards: 1 },
+      ROUTES: [{ path: "/v1/*" }, { path: "/sealed/*", sealed: true }],
+    },
+    bindings: { SEAL_SECRET: "s".repeat(64) },
     main: join(projectDir, "test/bench/budget/index.ts"),
   });
 });
@@ -36,10 +40,10 @@ afterAll(async () => {
   await rm(stateDir, { recursive: true });
 });
 
-async function send(key: string): Promise<void> {
+async function send(key: string, folder: string): Promise<void> {
   const { host: _host, "content-length": _length, ...headers } = HEADERS;
   const init = { method: "POST", headers: { ...headers, "idempotency-key": key }, body: BODY };
-  const response = await fetch(`${gateway.url}/v1/payments`, init);
+  const response = await fetch(`${gateway.url}${folder}/payments`, init);
   expect(response.status).toBe(201);
   await response.arrayBuffer();
 }
@@ -49,11 +53,11 @@ async function takeCounts(): Promise<readonly number[]> {
 }
 
 /** The counts of a request with each of these keys, each the least of all. */
-async function countsOf(keys: readonly string[]): Promise<readonly number[]> {
+async function countsOf(keys: readonly string[], folder: string): Promise<readonly number[]> {
   const all: (readonly number[])[] = [];
   for (const key of keys) {
     await takeCounts();
-    await send(key);
+    await send(key, folder);
     all.push(await takeCounts());
   }
   return BUDGET_COUNTS.map((_, at) => Math.min(...all.map((one) => one[at] ?? Number.NaN)));
@@ -67,18 +71,22 @@ function tableRows(columns: readonly (readonly number[])[]): readonly string[] {
 }
 
 describe("the budget of a request", () => {
-  it("is the table in the documentation", async () => {
+  it.each([
+    ["the runtime's", "/v1"],
+    ["with `sealed`, the runtime's", "/sealed"],
+  ])("is the table in the documentation: %s", async (heading, folder) => {
     const keys = Array.from({ length: TRIES }, () => freshKey());
     // A shard's one-time work: its tables, its alarm, the address of its origin.
-    for (let warmUp = 0; warmUp < 3; warmUp += 1) await send(freshKey());
-    const first = await countsOf(keys);
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await send(freshKey(), folder);
+    const first = await countsOf(keys, folder);
     gateway = await restarted();
-    await send(freshKey());
-    const cold = await countsOf(keys);
-    for (const key of keys) await send(key);
-    const hot = await countsOf(keys);
+    await send(freshKey(), folder);
+    const cold = await countsOf(keys, folder);
+    for (const key of keys) await send(key, folder);
+    const hot = await countsOf(keys, folder);
     const { text } = readPage("test/bench/README.md");
-    const [, table = ""] = /\| the runtime's \| .*\n\| .*\n((?:\|.*\n)*)/.exec(text) ?? [];
+    const [, after = ""] = text.split(`\n| ${heading} | `);
+    const [, table = ""] = /^.*\n\| .*\n((?:\|.*\n)*)/.exec(after) ?? [];
     expect(table.trimEnd().split("\n")).toEqual(tableRows([first, cold, hot]));
   });
 });
