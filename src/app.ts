@@ -1,16 +1,21 @@
 // The Worker's request handler: a request becomes an intent (http/intent.ts), and this file acts on it. Routes come from the
 // configuration, in its order. Hono's router is used without its application, which would slow down every request (http/README.md).
 
-import type { Config, ConfigProblem } from "./config/resolved.ts";
+import type { Config, ConfigProblem, Cors } from "./config/resolved.ts";
 import type { Problem } from "./core/problem.ts";
+import { preflightResponse, readable } from "./http/cors.ts";
 import { isHost } from "./http/host.ts";
-import { hostOf, intentReader } from "./http/intent.ts";
+import { type ExchangeIntent, hostOf, type Intent, intentReader, type RefusedExchange } from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
-import { type PassThroughRequest, passThrough } from "./http/pass-through.ts";
+import { passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
 import { ReplayCache } from "./http/replay-cache.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
+
+type Answer = () => Response | Promise<Response>;
+
+type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
@@ -40,13 +45,15 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
         return refuse(intent.problem);
       case "loop":
         return refuseLoop();
+      case "preflight":
+        return preflightResponse(intent.route, intent.cors, intent.preflight);
       case "pass":
-        if (intent.route !== null) ports.reporter.passed(intent.route);
-        return pass(intent.passing, ports);
+        if (intent.route !== null) ports.reporter.passed(intent.route.path);
+        return pass(intent, ports);
       case "refuse-exchange":
-        return refuseExchange(intent, ports);
+        return forPage(intent, () => refuseExchange(intent, ports));
       case "exchange":
-        return exchange(intent, ports, replays);
+        return forPage(intent, () => exchange(intent, ports, replays));
     }
   });
 }
@@ -72,14 +79,19 @@ function guarded(answer: (request: Request, url: URL) => Response | Promise<Resp
   return async (request) => {
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
     if (url === null) return refuse(NO_URL);
-    try {
-      return await answer(request, url);
-    } catch (error) {
-      // A bug. A request with a key is safe to send again; one that no route protects was never more than passed on.
-      console.error({ message: "unexpected error", reason: String(error) });
-      return refuse({ code: "store-unavailable" });
-    }
+    return answered(() => answer(request, url));
   };
+}
+
+/** The answer, also if it fails. */
+async function answered(answer: Answer): Promise<Response> {
+  try {
+    return await answer();
+  } catch (error) {
+    // A bug. A request with a key is safe to send again; one that no route protects was never more than passed on.
+    console.error({ message: "unexpected error", reason: String(error) });
+    return refuse({ code: "store-unavailable" });
+  }
 }
 
 /** For a Host header that names no host, or a target that makes no URL (RFC 9112, section 3.2). */
@@ -96,7 +108,24 @@ function refuseLoop(): Response {
   return refuse({ code: "configuration-invalid", problemCount: 1 });
 }
 
-function pass(passing: PassThroughRequest, { target }: Ports): Response | Promise<Response> {
+/** The answer with the headers that let the pages read it which the route lists. */
+function forPage({ route, headers }: ExchangeIntent | RefusedExchange, answer: Answer): Response | Promise<Response> {
+  const { cors } = route;
+  return cors === null ? answer() : forListedPage(cors, headers.get("origin"), answer);
+}
+
+async function forListedPage(cors: Cors, origin: string | null, answer: Answer): Promise<Response> {
+  return readable(await answered(answer), cors, origin);
+}
+
+/** What the origin answers about other origins is its own affair. Only where the gateway has to answer does the route's list count. */
+function pass({ passing, route }: PassIntent, { target }: Ports): Response | Promise<Response> {
+  const refuseToPage = (problem: Problem): Response => {
+    const response = refuse(problem);
+    const cors = route?.cors ?? null;
+    return cors === null ? response : readable(response, cors, passing.request.headers.get("origin"));
+  };
   const fetcher = target(passing.origin);
-  return fetcher === null ? refuse({ code: "origin-unreachable" }) : passThrough(passing, fetcher);
+  if (fetcher === null) return refuseToPage({ code: "origin-unreachable" });
+  return passThrough(passing, fetcher, refuseToPage);
 }

@@ -2,7 +2,17 @@
 // storage and dollars follow the average.
 
 import { MAX_SHARDS } from "../config/layout.ts";
-import { add, bytesPerRecord, firstUsage, HEAD_BYTES, replayUsage, type Usage } from "./plan-cost.ts";
+import {
+  add,
+  bytesPerRecord,
+  firstUsage,
+  HEAD_BYTES,
+  NO_USAGE,
+  REMEMBERED_BYTES,
+  REMEMBERED_USAGE,
+  replayUsage,
+  type Usage,
+} from "./plan-cost.ts";
 import { ENOUGH, shardsFor, shardsNeeded, type Waiting, waiting } from "./plan-queue.ts";
 import { CALLS_AT_ONCE, OBJECT_GIGABYTES, PLAN_DOLLARS, PRICES, REQUESTS_PER_SECOND, STORAGE_BYTES } from "./prices.ts";
 
@@ -34,6 +44,8 @@ export interface Load {
   /** The setting: larger bodies are not kept in a shard. */
   readonly maxResponseBytes: number;
   readonly retentionMs: number;
+  /** How long a key is remembered after its request; `null`: as long as its record. */
+  readonly rememberMs: number | null;
 }
 
 /** One limit of the platform for each object, and how much of it the load uses. */
@@ -76,6 +88,8 @@ export interface Plan {
   /** Records that are alive at a time, and what one takes. */
   readonly records: number;
   readonly bytesPerRecord: number;
+  /** Keys that are remembered at a time after their responses. */
+  readonly rememberedKeys: number;
   /** Rows written for one key over its life, erasing and alarms included. */
   readonly rowsPerKey: number;
   readonly month: readonly MonthlyCost[];
@@ -85,11 +99,12 @@ export interface Plan {
 
 /** `givenShards` is `null` for the recommended number. */
 export function planCapacity(load: Load, givenShards: number | null): Plan {
-  const { requestsPerSecond, replays, spike, originMs, responseBytes, headerBytes, maxResponseBytes, retentionMs } =
-    load;
+  const { requestsPerSecond, replays, spike, originMs, responseBytes, headerBytes, maxResponseBytes } = load;
+  const { retentionMs, rememberMs } = load;
   const firstsPerSecond = requestsPerSecond * (1 - replays);
   const originSeconds = originMs / 1000;
   const records = (firstsPerSecond * retentionMs) / 1000;
+  const rememberedKeys = (firstsPerSecond * Math.max(0, (rememberMs ?? 0) - retentionMs)) / 1000;
   const keepsBodies = responseBytes <= maxResponseBytes;
   const keptBytes = Math.max(0, (keepsBodies ? responseBytes : 0) + headerBytes - HEAD_BYTES);
   const size = bytesPerRecord(keptBytes);
@@ -97,7 +112,7 @@ export function planCapacity(load: Load, givenShards: number | null): Plan {
   const totals = {
     calls: firstsPerSecond * spike * originSeconds,
     requests: requestsPerSecond * spike,
-    storage: records * size,
+    storage: records * size + rememberedKeys * REMEMBERED_BYTES,
   };
   const neededShards = Math.max(
     shardsNeeded(firstsPerSecond * spike, originSeconds),
@@ -121,7 +136,10 @@ export function planCapacity(load: Load, givenShards: number | null): Plan {
     use("storage", STORAGE_BYTES),
   ].toSorted((one, other) => other.used / other.enough - one.used / one.enough);
 
-  const usage = firstUsage({ perSecond: firstsPerSecond, shards, originSeconds, responseBytes: keptBytes });
+  const usage = add(
+    firstUsage({ perSecond: firstsPerSecond, shards, originSeconds, responseBytes: keptBytes }),
+    rememberMs === null ? NO_USAGE : REMEMBERED_USAGE,
+  );
   const perSecond = add(times(usage, firstsPerSecond), times(replayUsage(), requestsPerSecond * replays));
   const month = monthOf(perSecond, totals.storage);
   return {
@@ -136,6 +154,7 @@ export function planCapacity(load: Load, givenShards: number | null): Plan {
     keepsBodies,
     records,
     bytesPerRecord: size,
+    rememberedKeys,
     rowsPerKey: usage.rowsWritten,
     month,
     dollars: month.reduce((sum, { dollars }) => sum + dollars, PLAN_DOLLARS),

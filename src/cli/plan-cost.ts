@@ -130,6 +130,14 @@ export function replayUsage(): Usage {
   return usageOf(COUNTS.replayAmongBuckets, REPLAY_SECONDS);
 }
 
+/** What a key costs more that is remembered after its response: its row moves, in an alarm that moves whole slices. */
+export const REMEMBERED_USAGE: Usage = {
+  ...NO_USAGE,
+  objectRequests: 1 / ERASE_ROWS,
+  rowsWritten: 1 + 1 / ERASE_ROWS,
+  rowsRead: 2 + COUNTS.erased.rowsRead / ERASED_AT_ONCE,
+};
+
 /** Per record: its rows, and its share of alarms that erase whole slices. */
 function erasure(responseBytes: number): Usage {
   const chunks = chunksOf(responseBytes);
@@ -163,6 +171,9 @@ export function bytesPerRecord(responseBytes: number): number {
   const rest = responseBytes % CHUNK_BYTES;
   return RECORD_BYTES + whole * bytesOfChunk(CHUNK_BYTES) + (rest === 0 ? 0 : bytesOfChunk(rest));
 }
+
+/** What is left of a record whose key is remembered. */
+export const REMEMBERED_BYTES = bytesOfRow(COLUMN_BYTES, FULLNESS);
 
 function bytesOfChunk(bodyBytes: number): number {
   return bytesOfRow(HEAD_BYTES + bodyBytes, 1);

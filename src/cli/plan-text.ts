@@ -4,6 +4,7 @@ import { formatDuration, formatSize } from "../config/units.ts";
 import { columns, type Look } from "./look.ts";
 import { MAX_SHARDS } from "../config/layout.ts";
 import { type LimitUse, type MonthlyCost, OPERABLE_SHARDS, type Plan } from "./plan-capacity.ts";
+import { REMEMBERED_BYTES } from "./plan-cost.ts";
 import type { Waiting } from "./plan-queue.ts";
 import { PLAN_DOLLARS } from "./prices.ts";
 
@@ -21,7 +22,7 @@ export function planText(plan: Plan, look: Look): string {
     "",
     `The limit met first is that of ${WORDS[first.name]}: these shards are enough up to ${rounded(first.enoughUpToRequestsPerSecond)} requests/s.`,
     waitingText(waiting),
-    `${rounded(plan.records)} records at a time, of ${bytes(plan.bytesPerRecord)} each; ${rounded(plan.rowsPerKey)} rows written for each key.`,
+    `${rounded(plan.records)} records at a time, of ${bytes(plan.bytesPerRecord)} each${rememberedText(plan)}; ${rounded(plan.rowsPerKey)} rows written for each key.`,
     "",
     ...indented(
       columns([
@@ -35,6 +36,11 @@ export function planText(plan: Plan, look: Look): string {
     "Not included: the Worker's processor time, R2, larger requests, retries that meet an attempt in flight.",
     ...notes(plan),
   ].join("\n");
+}
+
+function rememberedText({ load, rememberedKeys }: Plan): string {
+  if (load.rememberMs === null) return "";
+  return `, and ${rounded(rememberedKeys)} keys remembered for ${formatDuration(load.rememberMs)}, of ${bytes(REMEMBERED_BYTES)} each`;
 }
 
 function shardsLine({ shards, neededShards, isEnough }: Plan, look: Look): string {

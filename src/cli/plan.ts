@@ -14,6 +14,7 @@ const MAX_TIMEOUT_MS = 15 * MINUTE_MS;
 const MAX_RESPONSE_BYTES = 1e9;
 const MAX_HEADER_BYTES = 128 * 1024;
 const MAX_RETENTION_MS = 365 * DAY_MS;
+const MAX_REMEMBER_MS = 3650 * DAY_MS;
 
 /** More than any account is served. It keeps every figure finite. */
 const MAX_RATE = 1e9;
@@ -25,6 +26,7 @@ interface PlanOptions {
   readonly headers: number;
   readonly maxResponseBody: number;
   readonly retention: number;
+  readonly remember?: number;
   readonly replays: number;
   readonly spike: number;
   readonly shards?: number;
@@ -63,6 +65,12 @@ export function definePlan(command: Command): Command {
         .argParser(readRetention)
         .default(24 * HOUR_MS, "24h"),
     )
+    .addOption(
+      new Option(
+        "--remember <DURATION>",
+        "the setting: how long keys are remembered, 30d; longer than the retention",
+      ).argParser(readRemember),
+    )
     .option("--replays <SHARE>", "the share of the requests that are replays, from 0 to 1", readShare, 0)
     .option("--spike <N>", "the peak, as a multiple of the average", number("--spike 3", 1, 1e6), 2)
     .option("--shards <N>", "judge this number of shards (default: the recommended one)", readShards)
@@ -77,7 +85,10 @@ export function definePlan(command: Command): Command {
     .action(plan);
 }
 
-function plan({ rps, originMs, retention, replays, spike, shards, json, ...sizes }: PlanOptions): void {
+function plan({ rps, originMs, retention, remember, replays, spike, shards, json, ...sizes }: PlanOptions): void {
+  if (remember !== undefined && remember <= retention) {
+    throw new InvalidArgumentError("--remember must be longer than --retention: write --remember 30d.");
+  }
   const load = {
     requestsPerSecond: rps,
     replays,
@@ -87,6 +98,7 @@ function plan({ rps, originMs, retention, replays, spike, shards, json, ...sizes
     headerBytes: sizes.headers,
     maxResponseBytes: sizes.maxResponseBody,
     retentionMs: retention,
+    rememberMs: remember ?? null,
   };
   const result = planCapacity(load, shards ?? null);
   if (json === true) console.log(jsonLine(result));
@@ -109,7 +121,7 @@ const SPLIT = "Split the routes over several gateways (Workers with objects of t
 const ADVICE: Readonly<Record<LimitUse["name"], string>> = {
   calls: `${SPLIT}, or make the origin faster.`,
   requests: `${SPLIT}.`,
-  storage: `${SPLIT}, keep records for a shorter time (retention), or lower max_response_body.`,
+  storage: `${SPLIT}, keep records for a shorter time (retention, remember), or lower max_response_body.`,
 };
 
 /** A number above zero, or from `min` on. */
@@ -156,6 +168,12 @@ function readRetention(text: string): number {
   const value = read(parseDuration(text));
   if (value <= MAX_RETENTION_MS) return value;
   throw new InvalidArgumentError("It is at most 365d.");
+}
+
+function readRemember(text: string): number {
+  const value = read(parseDuration(text));
+  if (value <= MAX_REMEMBER_MS) return value;
+  throw new InvalidArgumentError("It is at most 3650d.");
 }
 
 function read(parsed: Parsed<number>): number {

@@ -11,7 +11,8 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
   const when = (iso: string): string => `${readableTime(iso)} (${fromNow(iso, now)})`;
   const doubt =
     policy.unknown === "retry" ? "" : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`;
-  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}`;
+  const late = policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`;
+  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}${late}`;
   const facts: readonly (readonly [string, string])[] = [
     ["key", record.sealed ? `${record.key} (sealed: only its caller can read key and response)` : record.key],
     ["route", `${record.route} (${rules})`],

@@ -17,6 +17,7 @@ export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
   failed: "yellow",
   unknown: "red",
   completed: "green",
+  remembered: "dim",
 };
 
 export function recordsTable(records: readonly RecordSummary[], now: number, look: Look): string {

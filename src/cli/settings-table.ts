@@ -6,7 +6,8 @@ import * as v from "valibot";
 import { pathSchema, settingsEntries } from "../config/settings.ts";
 import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
-import { fingerprintEntries, keyFormatEntries } from "../config/settings-key.ts";
+import { corsEntries } from "../config/settings-cors.ts";
+import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({
@@ -34,7 +35,9 @@ export interface SettingText {
 /** Tables whose members follow them. */
 const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntries>([
   ["key_format", keyFormatEntries],
+  ["new_keys", newKeysEntries],
   ["fingerprint", fingerprintEntries],
+  ["cors", corsEntries],
 ]);
 
 /** Every setting, in the order of the table. */

@@ -64,9 +64,12 @@ function outcomeOf(problem: Problem): Outcome {
     case "body-too-large":
     case "configuration-invalid":
     case "origin-unreachable":
+    case "too-many-keys":
       return "did-not-happen";
     case "response-not-kept":
       return "happened";
+    case "key-expired":
+      return problem.originalStatus === null ? "unknown" : "happened";
     // The key belongs to another request; only the caller knows whether that one was this operation in other words.
     case "key-reused":
     case "in-flight":

@@ -6,9 +6,11 @@ export type ProblemCode =
   | "key-invalid"
   | "request-invalid"
   | "key-reused"
+  | "too-many-keys"
   | "in-flight"
   | "outcome-unknown"
   | "response-not-kept"
+  | "key-expired"
   | "body-too-large"
   | "origin-unreachable"
   | "origin-dropped"
@@ -24,7 +26,7 @@ export interface Problem {
   readonly detail: string;
   /** Whether a retry of the same request with the same key may help. */
   readonly retryable: boolean;
-  /** The status of the origin's answer, in `response-not-kept`; otherwise `null`. */
+  /** The status of the origin's answer, in `response-not-kept` and `key-expired`; `null` if it is not known. */
   readonly originalStatus: number | null;
 }
 

@@ -8,6 +8,7 @@ import type { Settings } from "./settings.ts";
 export interface RequestSnapshot {
   /** All but the body and the signal. */
   readonly template: Request;
+  /** `null` for a method that has no body. */
   readonly body: ArrayBuffer | null;
   readonly key: string;
   /** The caller's signal. */
@@ -35,8 +36,12 @@ export async function snapshotRequest(...[input, init]: Parameters<typeof fetch>
   const bytes = await request.arrayBuffer();
   const key = template.headers.get(KEY_HEADER) ?? crypto.randomUUID();
   template.headers.set(KEY_HEADER, key);
-  return { template, body: bytes.byteLength === 0 ? null : bytes, key, signal: request.signal };
+  // Without a body of its own, the second try would take the template's, which the first has used up; it may be empty.
+  const body = HAS_NO_BODY.has(template.method) ? null : bytes;
+  return { template, body, key, signal: request.signal };
 }
+
+const HAS_NO_BODY = new Set(["GET", "HEAD"]);
 
 function isStream(body: unknown): boolean {
   return typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);

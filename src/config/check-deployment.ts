@@ -1,5 +1,5 @@
 // Checks what the gateway needs in wrangler.toml besides its own configuration: the object's binding, its storage, and the
-// compatibility date and flags. Knows what each environment inherits, and nothing about routes.
+// compatibility date and flags; and that its rate limit bindings are whole. Knows what each environment inherits, and nothing about routes.
 
 import { isTable, type Table } from "./read-settings.ts";
 import type { ConfigProblem } from "./resolved.ts";
@@ -23,6 +23,7 @@ export function deploymentProblems(prefix: string, own: Table, top: Table): read
     ...storageProblems(prefix, own, top),
     ...dateProblems(prefix, own, top),
     ...flagProblems(prefix, own, top),
+    ...limiterProblems(prefix, own),
   ];
 }
 
@@ -73,6 +74,27 @@ function flagProblems(prefix: string, own: Table, top: Table): readonly ConfigPr
   if (!Array.isArray(flags) || !flags.includes(FORBIDDEN_FLAG)) return [];
   const message = `"${FORBIDDEN_FLAG}" aborts the origin call when the client leaves: write the flags without it`;
   return [{ path: `${prefix}compatibility_flags`, message }];
+}
+
+/** The periods that the platform counts in, in seconds (Workers documentation, "Rate Limiting"). */
+const PERIODS: ReadonlySet<unknown> = new Set([10, 60]);
+
+function limiterProblems(prefix: string, own: Table): readonly ConfigProblem[] {
+  return tablesOf(own["ratelimits"]).flatMap(({ namespace_id: id, simple }, index) => {
+    const path = `${prefix}ratelimits[${index}]`;
+    const { limit, period } = isTable(simple) ? simple : {};
+    const problems: ConfigProblem[] = [];
+    if (typeof id !== "string" || !/^[1-9][0-9]*$/.test(id)) {
+      problems.push({ path: `${path}.namespace_id`, message: 'must be a whole number as text: write "1001"' });
+    }
+    if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1) {
+      problems.push({ path: `${path}.simple.limit`, message: "must be a whole number of at least 1: write 100" });
+    }
+    if (!PERIODS.has(period)) {
+      problems.push({ path: `${path}.simple.period`, message: "must be 10 or 60 (seconds): write 60" });
+    }
+    return problems;
+  });
 }
 
 /** An unquoted date in TOML is a date object, whose text starts with the date. */

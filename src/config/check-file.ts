@@ -2,6 +2,7 @@
 // would run it (environments do not inherit variables or bindings). Pure: it reads no file and prints nothing.
 
 import { deploymentProblems } from "./check-deployment.ts";
+import type { BindingKind } from "./cross-checks.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
@@ -21,8 +22,16 @@ export interface CheckedEnvironment {
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** Kinds of binding that can be called as an origin. */
-const ORIGIN_BINDINGS = ["services", "mtls_certificates", "vpc_services", "vpc_networks"] as const;
+/** Where the file lists bindings of each kind, and the member that names one. */
+const BINDING_LISTS: Readonly<Record<BindingKind, readonly (readonly [list: string, member: string])[]>> = {
+  origin: [
+    ["services", "binding"],
+    ["mtls_certificates", "binding"],
+    ["vpc_services", "binding"],
+    ["vpc_networks", "binding"],
+  ],
+  limiter: [["ratelimits", "name"]],
+};
 
 /** One entry for the top level, then one for each `[env.NAME]` in the order of the file. */
 export function checkWranglerConfig(parsedToml: unknown): readonly CheckedEnvironment[] {
@@ -43,7 +52,10 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   problems.push(...missing);
   // Without any routes there is no configuration to check.
   if (missing.length === 0 || routeVariables(vars).length > 0) {
-    const reading = readConfig({ ...bindingsOf(own), ...vars }, { hasSecrets: false });
+    const reading = readConfig(vars, {
+      hasBinding: (binding, kind) => hasBinding(own, binding, kind),
+      hasSecrets: false,
+    });
     if (reading.ok) config = reading.config;
     else problems.push(...reading.problems.map(({ path, message }) => ({ path: prefix + path, message })));
   }
@@ -104,7 +116,7 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
 export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
-  return routes.flatMap((route) => [...sharedVerification(route), ...failingOpen(route)]);
+  return routes.flatMap((route) => [...sharedVerification(route), ...failingOpen(route), ...withoutCookies(route)]);
 }
 
 /** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */
@@ -131,10 +143,21 @@ function sharedVerification({ name, rules, scope }: Route): readonly ConfigProbl
   return [{ path: `${name}.scope`, message }];
 }
 
-/** The bindings that an origin may name, as objects, like those of a running Worker. */
-function bindingsOf(own: Table): Table {
-  const bindings = ORIGIN_BINDINGS.flatMap((kind) => listOf(own[kind])).map((entry) => tableOf(entry)["binding"]);
-  return Object.fromEntries(bindings.filter((name) => typeof name === "string").map((name) => [name, {}]));
+/** Without credentials browsers send no cookies to another origin, so all visitors of its pages would be one caller. */
+function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] {
+  if (cors === null || cors.credentials || cors.origins === null) return [];
+  const isCookieAlone = scope.some(({ kind }) => kind === "cookie") && !scope.some(({ kind }) => kind === "header");
+  if (!isCookieAlone) return [];
+  const message =
+    "is false, but the scope names a cookie, which browsers then do not send from other origins, so that all their visitors " +
+    "share one scope: write credentials = true";
+  return [{ path: `${name}.cors.credentials`, message }];
+}
+
+function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
+  return BINDING_LISTS[kind].some(([list, member]) =>
+    listOf(own[list]).some((entry) => tableOf(entry)[member] === name),
+  );
 }
 
 function tableOf(value: unknown): Table {

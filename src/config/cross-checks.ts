@@ -16,7 +16,7 @@ import { layoutsOf, mergeSettings } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import type { FullSettings, Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
-import { MAX_LOCK_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
+import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import { findShadows } from "./shadowing.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
@@ -31,7 +31,7 @@ export interface RouteDraft extends Layer {
 }
 
 type SettingName = keyof Settings;
-type TimeSetting = "lock" | "retention" | "unknown_retention" | "wait";
+type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wait";
 
 /** The settings in force for one route, and where each was written. */
 interface InForce {
@@ -44,11 +44,15 @@ interface InForce {
   readonly place: (...names: readonly SettingName[]) => string;
 }
 
+/** What a setting may name a binding for. At run time all bindings look the same (platform rule); a file tells their kinds. */
+export type BindingKind = "origin" | "limiter";
+export type HasBinding = (name: string, kind: BindingKind) => boolean;
+
 /** Every broken relation. One in `IDEMPOTENCY` alone is reported once for each route, with the same text. */
 export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
-  hasBinding: (name: string) => boolean,
+  hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
   const placed: PlacedLayouts[] = [];
@@ -63,6 +67,8 @@ export function crossCheck(
       ...openProblems(inForce),
       ...scopeProblems(inForce),
       ...sealedProblems(inForce),
+      ...newKeysProblems(inForce, hasBinding),
+      ...corsProblems(inForce),
     );
     const layouts = layoutProblems(inForce);
     problems.push(...layouts);
@@ -95,7 +101,9 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
     const where = place(member, other);
     // The value to change may be written elsewhere or nowhere, so the message names it.
     const from = source(member) === null ? "the default" : `from ${source(member)}`;
-    const value = source(member) === where ? "" : `, but ${formatDuration(all[member])} (${from}) is in force`;
+    const inForce = all[member];
+    const text = inForce === null ? "none" : formatDuration(inForce);
+    const value = source(member) === where ? "" : `, but ${text} (${from}) is in force`;
     const message = `${relation}${value}: write ${member} = "${formatDuration(advisedMs)}"`;
     problems.push({ path: `${where}.${member}`, message });
   };
@@ -106,6 +114,10 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
   if (isKnown("retention", "lock") && all.retention <= all.lock) {
     const advisedMs = Math.min(Math.max(24 * HOUR_MS, 2 * all.lock), MAX_RETENTION_MS);
     report("retention", "lock", `must exceed lock (${formatDuration(all.lock)})`, advisedMs);
+  }
+  if (isKnown("remember", "retention") && all.remember !== null && all.remember <= all.retention) {
+    const relation = `must exceed retention (${formatDuration(all.retention)})`;
+    report("remember", "retention", relation, Math.min(Math.max(30 * DAY_MS, 2 * all.retention), MAX_REMEMBER_MS));
   }
   if (isKnown("unknown_retention", "retention") && all.unknown_retention < all.retention) {
     const relation = `must not be shorter than retention (${formatDuration(all.retention)})`;
@@ -214,12 +226,34 @@ function sealedProblems({ all, isKnown, place }: InForce): readonly ConfigProble
   return problems;
 }
 
-function bindingProblems(
-  { origin }: Settings,
-  path: string,
-  hasBinding: (name: string) => boolean,
-): readonly ConfigProblem[] {
-  if (origin?.kind !== "binding" || hasBinding(origin.binding)) return [];
+/** A limit of new keys needs a binding that counts. */
+function newKeysProblems({ all, isKnown, place }: InForce, hasBinding: HasBinding): readonly ConfigProblem[] {
+  if (!isKnown("new_keys") || Object.keys(all.new_keys).length === 0) return [];
+  const path = `${place("new_keys")}.new_keys.binding`;
+  const { binding } = all.new_keys;
+  if (binding === undefined) return [{ path, message: 'is missing: write { binding = "NEW_KEYS" }' }];
+  if (hasBinding(binding, "limiter")) return [];
+  const write = `write [[ratelimits]] with name = "${binding}", namespace_id = "1001" and simple = { limit = 100, period = 60 }`;
+  return [{ path, message: `there is no rate limit binding "${binding}": ${write}, or the name of one that exists` }];
+}
+
+/** Browsers refuse an answer for every page to a request with credentials (Fetch standard, "CORS check"). */
+function corsProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+  if (!isKnown("cors") || Object.keys(all.cors).length === 0) return [];
+  const path = `${place("cors")}.cors`;
+  const { origins, credentials } = all.cors;
+  if (origins === undefined) {
+    return [{ path: `${path}.origins`, message: 'is missing: write origins = ["https://shop.example.com"]' }];
+  }
+  if (origins !== null || credentials !== true) return [];
+  const message = 'must list the origins with credentials = true, because "*" would let every page act as its visitor';
+  return [
+    { path: `${path}.origins`, message: `${message}: write ["https://shop.example.com"], or credentials = false` },
+  ];
+}
+
+function bindingProblems({ origin }: Settings, path: string, hasBinding: HasBinding): readonly ConfigProblem[] {
+  if (origin?.kind !== "binding" || hasBinding(origin.binding, "origin")) return [];
   const message =
     `there is no service, mTLS certificate or VPC service binding "${origin.binding}": ` +
     `write [[services]] with binding = "${origin.binding}", or the name of one that exists`;

@@ -54,17 +54,21 @@ function promiseOf(route: Route): string {
 }
 
 function promiseOfRule({ rules: { policy }, onStoreFailure }: Route): string {
+  const late =
+    policy.rememberMs === undefined
+      ? ""
+      : `; for ${formatDuration(policy.rememberMs)}, a duplicate after the retention gets 409 key-expired`;
   const open =
     onStoreFailure === "open"
       ? '; a request whose record cannot be reached is unprotected (on_store_failure = "open")'
       : "";
   switch (policy.unknown) {
     case "hold":
-      return `no second effect: after an unknown outcome, retries get 409 until an operator decides (unknown = "hold")${open}`;
+      return `no second effect: after an unknown outcome, retries get 409 until an operator decides (unknown = "hold")${late}${open}`;
     case "verify":
-      return `no second effect: after an unknown outcome, a retry runs only if the origin, asked, knows nothing of the first try (unknown = "verify")${open}`;
+      return `no second effect: after an unknown outcome, a retry runs only if the origin, asked, knows nothing of the first try (unknown = "verify")${late}${open}`;
     case "retry":
-      return `a second effect is possible: after an unknown outcome, a retry runs when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe${open}`;
+      return `a second effect is possible: after an unknown outcome, a retry runs when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe${late}${open}`;
   }
 }
 

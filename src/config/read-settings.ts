@@ -7,7 +7,8 @@ import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
-import { fingerprintEntries, keyFormatEntries } from "./settings-key.ts";
+import { corsEntries } from "./settings-cors.ts";
+import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "./settings-key.ts";
 
 /** The result of reading a table of settings. */
 export interface SettingsReading {
@@ -24,7 +25,9 @@ export type Table = Readonly<Record<string, unknown>>;
 /** Tables within the settings. `origin` is not among them: its own message covers it. */
 const INNER_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
   ["key_format", Object.keys(keyFormatEntries)],
+  ["new_keys", Object.keys(newKeysEntries)],
   ["fingerprint", Object.keys(fingerprintEntries)],
+  ["cors", Object.keys(corsEntries)],
 ]);
 
 export function isTable(value: unknown): value is Table {

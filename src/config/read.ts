@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import { crossCheck, type RouteDraft } from "./cross-checks.ts";
+import { crossCheck, type HasBinding, type RouteDraft } from "./cross-checks.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
 import { missingSecret, readSealSecrets } from "./seal-secrets.ts";
@@ -26,16 +26,22 @@ export type ConfigReading =
 
 const EVERY_SETTING: ReadonlySet<string> = new Set(Object.keys(settingsEntries));
 
+/** What is known besides the variables. By default they are those of a running Worker, with everything. */
+interface Surroundings {
+  readonly hasBinding?: HasBinding;
+  /** Whether the secrets are among the variables. */
+  readonly hasSecrets?: boolean;
+}
+
 const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
 
 /**
  * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, in the order of their names' code units
  * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
- * `hasSecrets`: whether `env` has the secrets as well, as in a running Worker.
  */
 export function readConfig(
   env: Readonly<Record<string, unknown>>,
-  { hasSecrets }: { readonly hasSecrets: boolean } = { hasSecrets: true },
+  { hasBinding = (name) => isBinding(env, name), hasSecrets = true }: Surroundings = {},
 ): ConfigReading {
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
@@ -67,7 +73,7 @@ export function readConfig(
     });
   }
   problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
-  problems.push(...crossCheck(defaults, routes, (name) => isBinding(env, name)));
+  problems.push(...crossCheck(defaults, routes, hasBinding));
 
   if (problems.length > 0)
     return {

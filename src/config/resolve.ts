@@ -3,10 +3,11 @@
 
 import { durationMs } from "../core/units.ts";
 import type { Layouts } from "./layout.ts";
-import type { Config, Origin, Route, RouteRules } from "./resolved.ts";
+import type { Config, Cors, NewKeys, Origin, Route, RouteRules } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
+import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
-import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
+import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
@@ -56,6 +57,7 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
       min: keyFormat.min,
       max: keyFormat.max ?? longestKey(settings.forward_key),
     },
+    newKeys: newKeysOf(settings.new_keys),
     fingerprint: { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint },
     rules: rulesOf(settings),
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
@@ -65,7 +67,41 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     sealed: settings.sealed,
     log: settings.log,
     serverTiming: settings.server_timing,
+    cors: corsOf(settings),
   };
+}
+
+function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
+  const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
+  return binding === undefined ? null : { binding, retryAfterMs };
+}
+
+/** Headers that pages need for most requests, whatever the route. */
+const USUAL_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID"];
+
+function corsOf(settings: FullSettings): Cors | null {
+  const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
+  if (origins === undefined) return null;
+  const scope = settings.scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
+  const read = [...settings.headers, ...scope, ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers)];
+  return {
+    origins,
+    credentials: cors.credentials,
+    allowHeaders: differentNames([...USUAL_HEADERS, ...read, ...cors.headers]),
+    exposeHeaders: cors.expose,
+    preflight: cors.preflight,
+    maxAgeMs: cors.max_age,
+  };
+}
+
+/** Each name once; names compare without case. */
+function differentNames(names: readonly string[]): readonly string[] {
+  const seen = new Set<string>();
+  return names.filter((name) => {
+    const isNew = !seen.has(name.toLowerCase());
+    seen.add(name.toLowerCase());
+    return isNew;
+  });
 }
 
 /** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */
@@ -89,6 +125,8 @@ function rulesOf(settings: FullSettings): RouteRules {
       lockMs: durationMs(settings.lock),
       retentionMs: durationMs(settings.retention),
       unknownRetentionMs: durationMs(settings.unknown_retention),
+      // A route without it sends its rules without it, too.
+      ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,

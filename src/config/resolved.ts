@@ -4,8 +4,17 @@
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
-import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, SealedRule, StoreFailureRule } from "./words.ts";
+import type {
+  BodyForm,
+  DuplicateRule,
+  KeyRule,
+  OperatorListener,
+  PreflightRule,
+  SealedRule,
+  StoreFailureRule,
+} from "./words.ts";
 import type { Layouts } from "./layout.ts";
+import type { PageOrigin } from "./page-origin.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
@@ -19,6 +28,25 @@ export type ForwardKey =
   | { readonly kind: "client" }
   | { readonly kind: "none" }
   | { readonly kind: "step"; readonly step: string };
+
+/** Which pages of other origins may read a route's answers. */
+export interface Cors {
+  /** `null`: all pages. */
+  readonly origins: readonly PageOrigin[] | null;
+  readonly credentials: boolean;
+  /** The request headers that pages may send; as written. */
+  readonly allowHeaders: readonly string[];
+  /** The origin's response headers that pages may read; as written. */
+  readonly exposeHeaders: readonly string[];
+  readonly preflight: PreflightRule;
+  readonly maxAgeMs: number;
+}
+
+/** The rate limit of new keys. */
+export interface NewKeys {
+  readonly binding: string;
+  readonly retryAfterMs: number;
+}
 
 /** The part of a route that decides how an exchange runs in its shard. The message to the shard carries it. */
 export interface RouteRules {
@@ -55,6 +83,8 @@ export interface Route {
   /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
   readonly headers: readonly string[];
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
+  /** `null`: new keys are not limited. */
+  readonly newKeys: NewKeys | null;
   readonly fingerprint: { readonly body: BodyForm; readonly headers: readonly string[] };
   readonly rules: RouteRules;
   /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` if the origin is not asked. */
@@ -66,6 +96,8 @@ export interface Route {
   readonly log: LogRule;
   /** Whether responses carry `Server-Timing`. */
   readonly serverTiming: boolean;
+  /** `null`: the gateway leaves this to the origin. */
+  readonly cors: Cors | null;
   /** The gateway's setting, which decides what the origin gets. */
   readonly trustForwarded: boolean;
 }

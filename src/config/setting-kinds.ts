@@ -67,6 +67,21 @@ export function duration(maxMs: number) {
   );
 }
 
+/** A duration as text, or "none": null. */
+export function durationOrNone(maxMs: number) {
+  const max = formatDuration(maxMs);
+  return v.pipe(
+    v.string((issue) => messageOf(parseDuration(issue.input))),
+    v.metadata({
+      pattern: `^none$|${DURATION_PATTERN}`,
+      examples: ["30d", "none"],
+      takes: `a duration, at most \`"${max}"\`, or \`"none"\``,
+    }),
+    parsed<string, number | null>((text) => (text === "none" ? { ok: true, value: null } : parseDuration(text))),
+    v.check((value) => value === null || value <= maxMs, `must not exceed ${max}: write "${max}" or less`),
+  );
+}
+
 /** A size; parsed to bytes. */
 export function size(maxBytes: number) {
   const max = formatSize(maxBytes);

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { UNKNOWN_RULES } from "../core/record.ts";
-import { choice, duration, parsed, setting, statuses } from "./setting-kinds.ts";
+import { choice, duration, durationOrNone, parsed, setting, statuses } from "./setting-kinds.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "./units.ts";
 import { parseVerify, VERIFY_PATTERN } from "./values.ts";
 import { STORE_FAILURE_RULES } from "./words.ts";
@@ -17,6 +17,7 @@ export const MAX_LOCK_MS = HOUR_MS;
 export const MAX_RETENTION_MS = 365 * DAY_MS;
 /** Ten years. */
 export const MAX_UNKNOWN_RETENTION_MS = 3650 * DAY_MS;
+export const MAX_REMEMBER_MS = 3650 * DAY_MS;
 
 export const attemptSettings = {
   timeout: setting(duration(MAX_TIMEOUT_MS), {
@@ -39,6 +40,14 @@ export const attemptSettings = {
   retention: setting(duration(MAX_RETENTION_MS), {
     description: "How long a finished record is kept and replayed. Must exceed `lock`.",
     default: "24h",
+    onChange: "applies to new attempts",
+  }),
+  remember: setting(durationOrNone(MAX_REMEMBER_MS), {
+    description:
+      "How long a key is remembered after its operation took effect, or may have. After `retention` its response is erased, and " +
+      "a late duplicate gets 409 `key-expired` instead of a second effect. Counts from the same moment as `retention`, and must " +
+      'exceed it. `"none"`: not longer than its record.',
+    default: "none",
     onChange: "applies to new attempts",
   }),
   unknown: setting(choice(UNKNOWN_RULES), {

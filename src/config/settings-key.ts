@@ -5,8 +5,19 @@ import * as v from "valibot";
 
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { ForwardKey } from "./resolved.ts";
-import { choice, defaultsOf, headerNames, lowerCase, parsed, sameName, setting, whole } from "./setting-kinds.ts";
-import { parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
+import {
+  choice,
+  defaultsOf,
+  duration,
+  headerNames,
+  lowerCase,
+  parsed,
+  sameName,
+  setting,
+  whole,
+} from "./setting-kinds.ts";
+import { MINUTE_MS } from "./units.ts";
+import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { BODY_FORMS, KEY_RULES } from "./words.ts";
 import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
 
@@ -66,6 +77,32 @@ export const fingerprintEntries = {
 export const FINGERPRINT_DEFAULTS = v.parse(
   v.required(v.strictObject(fingerprintEntries)),
   defaultsOf(fingerprintEntries),
+);
+
+/** The longest period of a rate limit binding. */
+const MAX_RETRY_AFTER_MS = MINUTE_MS;
+
+/** Members of `new_keys`. */
+export const newKeysEntries = {
+  binding: setting(v.pipe(v.string('must be text: write "NEW_KEYS"'), parsed(parseBindingName)), {
+    description: "The rate limit binding of this Worker (`[[ratelimits]]`) that counts new keys, by caller.",
+    takes: '`"NEW_KEYS"`, for example',
+    otherwise: "none: new keys are not limited",
+    onChange: "applies at once",
+  }),
+  retry_after: setting(duration(MAX_RETRY_AFTER_MS), {
+    description:
+      "How long a caller with too many new keys is told to wait (`Retry-After`). The platform does not say when its period " +
+      "ends: write the `period` of the binding.",
+    default: "10s",
+    onChange: "applies at once",
+  }),
+};
+
+/** What applies to a member of `new_keys` that is left out; `binding` has no default. */
+export const NEW_KEYS_DEFAULTS = v.parse(
+  v.required(v.omit(v.strictObject(newKeysEntries), ["binding"])),
+  defaultsOf(newKeysEntries),
 );
 
 /** Each costs a first request one row written, and one erased. */
@@ -132,6 +169,15 @@ export const keySettings = {
       onChange: "applies at once; **records of a scope that is taken out are not found**",
     },
   ),
+  new_keys: setting(v.strictObject(newKeysEntries, 'must be a table: write { binding = "NEW_KEYS" }'), {
+    description:
+      "How many new keys each caller (each scope) may begin in a period: what a rate limit binding allows. Beyond that a " +
+      "request with a new key gets 429. Replays, duplicates and retries of keys that have begun are never counted. `{}` means " +
+      "no limit.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: "applies at once",
+  }),
   fingerprint: setting(
     v.strictObject(fingerprintEntries, 'must be a table: write { body = "json", headers = ["x-api-version"] }'),
     {

@@ -69,7 +69,7 @@ export const originSettings = {
   shards: setting(shards(), {
     description:
       'How many Durable Objects share the keys, or `"per-key"` for one object for each key. Letters after the number ' +
-      '(`"64b"`) give the objects other names: for a way back to a number that was left.',
+      '(`"64b"`) give the objects other names: for a way back to a number that was left, or for a route with objects of its own.',
     takes: `a whole number, 1 to ${MAX_SHARDS}, such a number with letters, or \`"per-key"\``,
     default: 64,
     onChange:

@@ -9,6 +9,7 @@ import { parsePathPattern } from "./path-pattern.ts";
 import { defaultsOf, parsed, repeated, setting } from "./setting-kinds.ts";
 import { answerSettings } from "./settings-answer.ts";
 import { attemptSettings } from "./settings-attempt.ts";
+import { corsSettings } from "./settings-cors.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { keySettings } from "./settings-key.ts";
 import { originSettings } from "./settings-origin.ts";
@@ -40,6 +41,7 @@ export const settingsEntries = {
   ...keySettings,
   ...attemptSettings,
   ...answerSettings,
+  ...corsSettings,
 };
 
 export const settingsSchema = v.strictObject(settingsEntries);

@@ -40,6 +40,13 @@ export function parseOrigin(value: string | { readonly binding: string }): Parse
   return { ok: true, value: { kind: "url", url: base } };
 }
 
+/** The name of a binding that is no origin. */
+export function parseBindingName(value: string): Parsed<string> {
+  return BINDING.test(value)
+    ? { ok: true, value }
+    : refuse(`"${value}" is not the name of a binding: write letters, digits and "_", such as "NEW_KEYS"`);
+}
+
 /** The message for an origin that is neither text nor a table with a binding. */
 export const ORIGIN_TYPE_MESSAGE = `must be a URL or a table with one member, binding: ${ORIGIN_ADVICE}`;
 

@@ -46,3 +46,7 @@ export type SealedRule = boolean | "past";
 /** `own`: operators have access only through the entrypoint `Operators` (index.ts), not through the clients' port. */
 export const OPERATOR_LISTENERS = ["shared", "own"] as const;
 export type OperatorListener = (typeof OPERATOR_LISTENERS)[number];
+
+/** Who answers a browser's preflight: the gateway, or the origin. */
+export const PREFLIGHT_RULES = ["answer", "pass"] as const;
+export type PreflightRule = (typeof PREFLIGHT_RULES)[number];

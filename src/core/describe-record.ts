@@ -16,9 +16,11 @@ export interface DescribedRecord {
   readonly lockedUntil: EpochMs;
   /** Of the result; `null` when there is none, or when it is sealed. */
   readonly status: number | null;
+  /** Whether the record is of a `sealed` route, and tells no status. */
+  readonly sealed?: boolean;
   /** Whether the response is replayed; `null` when there is none. */
   readonly responseKept: boolean | null;
-  readonly policy: Pick<Policy, "unknown">;
+  readonly policy: Pick<Policy, "unknown" | "unknownRetentionMs" | "rememberMs">;
 }
 
 export interface RecordDescription {
@@ -62,6 +64,8 @@ export function describeRecord(
         advice: "It can only be forgotten, once no attempt can still be running.",
         changes: forget,
       };
+    case "remembered":
+      return { ...remembered(record), changes: forget };
   }
 }
 
@@ -99,13 +103,15 @@ function unknown(
   const ended = history.findLast(({ type }) => type === "attempt");
   const headline = outcomeUnknown(attempt, ended === undefined ? null : whyEnded(ended));
   const isAsked = policy.unknown === "verify";
+  const isRemembered = (policy.rememberMs ?? 0) > policy.unknownRetentionMs;
+  const later = isRemembered ? "gets 409 key-expired" : "counts as a first request";
   return {
     tone: "doubt",
     headline,
     retry: isAsked
       ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
       : "A retry gets 409 outcome-unknown until an operator decides, or the attempt's answer still arrives.",
-    advice: `${isAsked ? "The gateway is asking the origin. You can decide before it answers." : "Check the origin: resolve it if it succeeded, release it if it did not."} After the record expires, a retry counts as a first request.`,
+    advice: `${isAsked ? "The gateway is asking the origin. You can decide before it answers." : "Check the origin: resolve it if it succeeded, release it if it did not."} After the record expires, a retry ${later}.`,
   };
 }
 
@@ -132,6 +138,19 @@ function completed(
 
 const UNTOLD = "The origin answered. Its status is not stored, because the route is sealed.";
 const SEALED = "The origin answered. Status, headers and body are sealed: only the caller's own retry opens them.";
+
+function remembered({ attempt, status, sealed = false }: DescribedRecord): Omit<RecordDescription, "changes"> {
+  const doubt = sealed
+    ? `attempt ${attempt} succeeded or may have, which is sealed`
+    : `attempt ${attempt} may have succeeded, and nobody decided`;
+  const what = status === null ? doubt : `the origin answered ${status}`;
+  return {
+    tone: status === null ? "doubt" : "neutral",
+    headline: `Expired: ${what}. Only the key is remembered; response and history are erased.`,
+    retry: "Every retry gets 409 key-expired.",
+    advice: "Once it is forgotten, a retry counts as a first request and may repeat the operation.",
+  };
+}
 
 /** Every such status is a result and is replayed; only the origin knows what it means for the effect. */
 function resultOf(status: number): Pick<RecordDescription, "tone" | "headline"> {

@@ -2,7 +2,7 @@
 // follows which event.
 
 import type { Elsewhere, Home } from "./home.ts";
-import type { Completed, Failed, IdempotencyRecord, Started, Unknown } from "./record.ts";
+import type { Completed, Failed, IdempotencyRecord, Remembered, Started, Unknown } from "./record.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
 import type { EndReason, NoResult } from "./verdict.ts";
 
@@ -51,8 +51,11 @@ export type OperatorEvent =
   /** The record is erased, as if it had never existed. */
   | { readonly type: "forget"; readonly by: string; readonly reason: string };
 
-/** Why an operator cannot change a record: it does not exist, an attempt may still be running, or it has its final answer. */
-export type Unchangeable = "none" | "in-flight" | "completed";
+/**
+ * Why an operator cannot change a record: it does not exist, an attempt may still be running, it has its final answer, or only its
+ * key is left.
+ */
+export type Unchangeable = "none" | "in-flight" | "completed" | "remembered";
 
 export type Reply =
   /** To a request: call the origin as this attempt. */
@@ -65,6 +68,8 @@ export type Reply =
   | { readonly type: "in-flight"; readonly record: Started | Failed; readonly retryFrom: EpochMs }
   /** To a request: an earlier attempt may have taken effect, and the route forbids another one. */
   | { readonly type: "outcome-unknown"; readonly record: Unknown }
+  /** To a request: it comes too late for the response, and the operation took effect, or may have. */
+  | { readonly type: "key-expired"; readonly record: Remembered }
   /** To a request: the key was used for a different request. */
   | { readonly type: "mismatch" }
   /** To a request: there is no record, and none may be claimed here, or not yet. */

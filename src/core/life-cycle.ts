@@ -6,7 +6,7 @@
 
 import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
 import type { LifeCycleEvent, OperatorEvent, Reply, Step, Unchangeable } from "./events.ts";
-import type { Completed, Failed, IdempotencyRecord, Policy, Started, Unknown } from "./record.ts";
+import type { Attempt, Failed, IdempotencyRecord, Policy, Remembered, Started, Unknown } from "./record.ts";
 
 /**
  * Applies one event to a record. `policy` is the route's current one, and only a new attempt takes it. A record keeps the
@@ -25,7 +25,7 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "ambiguous":
     case "renew":
     case "absent":
-      if (event.attemptId !== current.attempt.id || current.state === "completed")
+      if (event.attemptId !== current.attempt.id || current.state === "completed" || current.state === "remembered")
         return unchanged(record, { type: "superseded" });
       // The origin was asked about an attempt that seemed lost. One that is running brings its own result; the answer may be
       // about an earlier attempt with the same id, if an operator has erased its record and the request was delivered again.
@@ -50,7 +50,8 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
 
 /**
  * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
- * origin, no other may start. A completed record can only be forgotten, because its first answer is final.
+ * origin, no other may start. A completed record can only be forgotten, because its first answer is final, and so can a
+ * remembered one.
  */
 function applyOperatorEvent(
   record: IdempotencyRecord | null,
@@ -64,16 +65,21 @@ function applyOperatorEvent(
   const expiresAt = later(now, policy.retentionMs);
   switch (event.type) {
     case "release": {
-      if (current.state === "completed") return refuse("completed");
+      if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
       const retryFrom = current.state === "failed" ? current.retryFrom : latest(now, attempt.lockedUntil);
-      return changed({ state: "failed", fingerprint, attempt, policy, retryFrom, expiresAt }, { type: "changed" });
+      // An operator who releases a record in doubt has decided that nothing took effect.
+      const released = current.state === "unknown" ? settled(attempt) : attempt;
+      return changed(
+        { state: "failed", fingerprint, attempt: released, policy, retryFrom, expiresAt },
+        { type: "changed" },
+      );
     }
     case "resolve": {
-      if (current.state === "completed") return refuse("completed");
+      if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
       const { status } = event;
       // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
       const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
-      const locked = { ...attempt, lockedUntil };
+      const locked = { ...settled(attempt), lockedUntil };
       const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
       return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
     }
@@ -83,12 +89,13 @@ function applyOperatorEvent(
   }
 }
 
-function mayStillRun(record: Failed | Unknown | Completed, now: EpochMs): boolean {
+function mayStillRun(record: Exclude<IdempotencyRecord, Started>, now: EpochMs): boolean {
   switch (record.state) {
     case "failed":
       return record.retryFrom > now;
     case "unknown":
     case "completed":
+    case "remembered":
       return record.attempt.lockedUntil > now;
   }
 }
@@ -102,6 +109,7 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
       return record.verifyAt === null ? record.expiresAt : earliest(record.verifyAt, record.expiresAt);
     case "failed":
     case "completed":
+    case "remembered":
       return record.expiresAt;
   }
 }
@@ -109,15 +117,36 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
 /** The record as time has changed it; `null` if it has expired. New times count from the end of the lock, not from `now`. */
 function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
-  if (record.state !== "started") return record.expiresAt > now ? record : null;
-  if (record.attempt.lockedUntil > now) return record;
-  const ended = outcomeUnknown(record, record.attempt.lockedUntil);
-  return ended.expiresAt > now ? ended : null;
+  if (record.state === "started" && record.attempt.lockedUntil > now) return record;
+  const ended = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
+  if (ended.expiresAt > now) return ended;
+  const left = remembered(ended);
+  return left !== null && left.expiresAt > now ? left : null;
+}
+
+/**
+ * What is left of a record that has expired; `null`: nothing. A failed record whose attempts certainly had no effect need not be
+ * remembered.
+ */
+function remembered(record: Exclude<IdempotencyRecord, Started>): Remembered | null {
+  const { state, fingerprint, attempt, policy } = record;
+  const { rememberMs, retentionMs, unknownRetentionMs } = policy;
+  if (rememberMs === undefined || state === "remembered" || (state === "failed" && !attempt.mayHaveActed)) return null;
+  const keptMs = state === "unknown" ? unknownRetentionMs : retentionMs;
+  const status = state === "completed" ? record.status : null;
+  const expiresAt = later(record.expiresAt, durationMs(rememberMs - keptMs));
+  // Its attempt's doubt has no further consequence.
+  return { state: "remembered", fingerprint, attempt: settled(attempt), policy, status, expiresAt };
+}
+
+function settled(attempt: Attempt): Attempt {
+  return { ...attempt, mayHaveActed: false };
 }
 
 /** The record after an attempt that may have taken effect. The time that it is kept counts from `since`. */
 function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Failed | Unknown {
-  const { fingerprint, attempt, policy } = record;
+  const { fingerprint, policy } = record;
+  const attempt = { ...record.attempt, mayHaveActed: true };
   switch (policy.unknown) {
     case "retry": {
       const expiresAt = later(since, policy.retentionMs);
@@ -146,7 +175,7 @@ function stepWithoutRecord(
       const { fingerprint, attemptId, home } = event;
       switch (home.kind) {
         case "own":
-          return start(fingerprint, attemptId, 1, policy, now);
+          return start(fingerprint, { id: attemptId, number: 1, mayHaveActed: false }, policy, now);
         case "moved":
           // If the expired record stayed, a clock that goes back would replay it while an attempt runs elsewhere.
           return { record: null, reply: { type: "not-here", home }, deadline: null };
@@ -190,18 +219,26 @@ function applyRequest(
       const { retryFrom, fingerprint, attempt } = current;
       // The same request may be delivered twice. The id of an ended attempt must never name a second attempt.
       const isSpent = attemptId === attempt.id;
-      if (now >= retryFrom && !isSpent) return start(fingerprint, attemptId, attempt.number + 1, policy, now);
+      const next = { id: attemptId, number: attempt.number + 1, mayHaveActed: attempt.mayHaveActed };
+      if (now >= retryFrom && !isSpent) return start(fingerprint, next, policy, now);
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
     case "unknown":
       return unchanged(record, { type: "outcome-unknown", record: current });
     case "completed":
       return unchanged(record, { type: current.kept ? "replay" : "not-kept", record: current });
+    case "remembered":
+      return unchanged(record, { type: "key-expired", record: current });
   }
 }
 
-function start(fingerprint: Fingerprint, id: AttemptId, number: number, policy: Policy, now: EpochMs): Step {
-  const attempt = { id, number, startedAt: now, lockedUntil: later(now, policy.lockMs) };
+function start(
+  fingerprint: Fingerprint,
+  of: Pick<Attempt, "id" | "number" | "mayHaveActed">,
+  policy: Policy,
+  now: EpochMs,
+): Step {
+  const attempt = { ...of, startedAt: now, lockedUntil: later(now, policy.lockMs) };
   const record: Started = { state: "started", fingerprint, attempt, policy };
   return changed(record, { type: "start", record });
 }
@@ -217,7 +254,7 @@ function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEv
       const { status, kept, verified } = event;
       // The attempt's own result ends its lock.
       const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
-      const done = { ...attempt, lockedUntil };
+      const done = { ...settled(attempt), lockedUntil };
       return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
     }
     case "refused":
@@ -229,7 +266,7 @@ function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEv
       // While the attempt may still be running, "not found" proves nothing: it may act after the question.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
       if (event.askedAt < attempt.lockedUntil) return current;
-      return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
+      return { state: "failed", fingerprint, attempt: settled(attempt), policy, retryFrom: now, expiresAt };
     case "renew":
       return renewed(current, now);
   }

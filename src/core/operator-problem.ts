@@ -12,8 +12,8 @@ export type OperatorProblem =
   /** No such operation, or the whole API is off. */
   | { readonly code: "operator-not-found" }
   | { readonly code: "record-not-found" }
-  /** The record's response is final. */
-  | { readonly code: "change-refused"; readonly why: "completed" }
+  /** The record's response is final; of a remembered record it is erased. */
+  | { readonly code: "change-refused"; readonly why: "completed" | "remembered" }
   /** An attempt may still be running, at the latest until its lock ends. */
   | { readonly code: "change-refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
@@ -24,6 +24,11 @@ interface Description {
   /** `null`: a retry is pointless. */
   readonly retryAfterMs: number | null;
 }
+
+const FINAL = {
+  completed: "The record is completed and its response is final.",
+  remembered: "The record has expired, and only its key is remembered.",
+} as const;
 
 export function describeOperatorProblem(problem: OperatorProblem): Description {
   switch (problem.code) {
@@ -49,12 +54,8 @@ export function describeOperatorProblem(problem: OperatorProblem): Description {
     case "record-not-found":
       return final(404, "No such record", "There is no such record, or it keeps no body. It may have expired.");
     case "change-refused":
-      return problem.why === "completed"
-        ? final(
-            409,
-            "Change refused",
-            "The record is completed and its response is final. It can only be forgotten. Nothing was changed.",
-          )
+      return problem.why !== "in-flight"
+        ? final(409, "Change refused", `${FINAL[problem.why]} It can only be forgotten. Nothing was changed.`)
         : {
             status: 409,
             title: "Change refused",

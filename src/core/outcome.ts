@@ -17,6 +17,7 @@ export const OUTCOMES = [
   "mismatch",
   "outcome-unknown",
   "not-kept",
+  "key-expired",
   "key-missing",
   "key-invalid",
   "request-invalid",
@@ -30,6 +31,8 @@ export const OUTCOMES = [
   "unprotected",
   /** Forwarded without a key, because the route does not require one. */
   "passed-through",
+  /** Refused, because its caller has begun too many keys. */
+  "too-many-keys",
 ] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
@@ -44,8 +47,10 @@ export function outcomeOf(code: ClientProblemCode): Outcome {
     case "key-missing":
     case "key-invalid":
     case "request-invalid":
+    case "too-many-keys":
     case "in-flight":
     case "outcome-unknown":
+    case "key-expired":
     case "body-too-large":
     case "origin-unreachable":
     case "origin-dropped":
@@ -79,11 +84,13 @@ export function isTrouble(outcome: Outcome): boolean {
     case "refused":
     case "in-flight":
     case "mismatch":
+    case "key-expired":
     case "key-missing":
     case "key-invalid":
     case "request-invalid":
     case "body-too-large":
     case "passed-through":
+    case "too-many-keys":
       return false;
   }
 }

@@ -12,10 +12,14 @@ export type ClientProblem =
   | { readonly code: "key-invalid"; readonly reason: string }
   | { readonly code: "request-invalid"; readonly reason: string }
   | { readonly code: "key-reused"; readonly status: number }
+  /** The caller has begun as many keys as its limit allows. */
+  | { readonly code: "too-many-keys"; readonly retryAfterMs: number }
   | { readonly code: "in-flight"; readonly retryAfterMs: number }
   /** `retryAfterMs` is `null` when the origin is never asked whether the operation took effect. */
   | { readonly code: "outcome-unknown"; readonly retryAfterMs: number | null }
   | { readonly code: "response-not-kept"; readonly originalStatus: number | null }
+  /** `originalStatus` is `null` when no result was ever known. */
+  | { readonly code: "key-expired"; readonly originalStatus: number | null }
   | { readonly code: "body-too-large"; readonly limitBytes: number }
   | { readonly code: "origin-unreachable" }
   | { readonly code: "origin-dropped"; readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number }
@@ -60,6 +64,13 @@ export function describeProblem(problem: Problem): ProblemDetails {
         "Idempotency key reused",
         "This idempotency key was already used for a different request. Use a new key for a new operation; to retry, send the original request unchanged.",
       );
+    case "too-many-keys":
+      return retryable(
+        429,
+        "Too many new idempotency keys",
+        "This caller has begun too many operations in a short time. Nothing was sent to the origin, and the key is still free. Send the same request again later. Retries of operations that have begun are not limited.",
+        problem.retryAfterMs,
+      );
     case "in-flight":
       return retryable(
         409,
@@ -89,6 +100,19 @@ export function describeProblem(problem: Problem): ProblemDetails {
         originalStatus === null
           ? "The operation took effect and was answered, but its response was not kept or can no longer be read. Do not repeat the operation; read its outcome from the API."
           : `The operation took effect and was answered with status ${originalStatus}, but its response was not kept, because it was too large or could not be stored. Do not repeat the operation; read its outcome from the API.`,
+      );
+      return originalStatus === null ? details : { ...details, members: { originalStatus } };
+    }
+    case "key-expired": {
+      const { originalStatus } = problem;
+      const what =
+        originalStatus === null
+          ? "may have taken effect, but its response was lost"
+          : `was answered with status ${originalStatus}`;
+      const details = notRetryable(
+        409,
+        "Idempotency key expired",
+        `An earlier request with this idempotency key ${what}. Its record has expired, so there is no response to replay, and the gateway will not repeat the operation. Read its outcome from the API, and use a new key only for a new operation.`,
       );
       return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }

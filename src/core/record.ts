@@ -4,9 +4,9 @@
 //   claim                verdict                          expiresAt
 //     │  lock (≤ lockMs)  │            retention            │
 //     ├───────────────────┼─────────────────────────────────┤
-//   started          completed                            (none)
-//   started ── lockedUntil passes, no verdict ── failed ── lockedUntil + retention ── (none)
-//                                              unknown ── lockedUntil + unknownRetention ── (none)
+//   started          completed                            (none), or remembered ── completed + remember ── (none)
+//   started ── lockedUntil passes, no verdict ── failed ── lockedUntil + retention ── (none), or remembered
+//                                              unknown ── lockedUntil + unknownRetention ── (none), or remembered
 
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
@@ -24,6 +24,11 @@ export interface Policy {
   readonly retentionMs: DurationMs;
   /** How long an `unknown` record waits for a decision: far longer than clients retry, because its expiry would let a retry run. */
   readonly unknownRetentionMs: DurationMs;
+  /**
+   * How long a key is remembered after its operation took effect, or may have: longer than `retentionMs`, and from the same moment
+   * on. Absent: no longer than its record is kept otherwise.
+   */
+  readonly rememberMs?: DurationMs;
 }
 
 /** One call to the origin. */
@@ -38,6 +43,8 @@ export interface Attempt {
    * either means that the shard lost the attempt.
    */
   readonly lockedUntil: EpochMs;
+  /** Whether this attempt, or one before it, may have taken effect although it brought no result. */
+  readonly mayHaveActed: boolean;
 }
 
 /** What a record has in every state. */
@@ -80,10 +87,23 @@ export interface Completed extends RecordBase {
   readonly expiresAt: EpochMs;
 }
 
-/** A completed, failed or unknown record expires. A started one does not: its lock ends. */
-export type IdempotencyRecord = Started | Failed | Unknown | Completed;
+/** The operation took effect, or may have. Its response is erased and only the key is left, so that a late duplicate starts nothing. */
+export interface Remembered extends RecordBase {
+  readonly state: "remembered";
+  /** Of the result; `null` if none was ever known. */
+  readonly status: number | null;
+  readonly expiresAt: EpochMs;
+}
+
+/** All but a started record expire. A started one does not: its lock ends. */
+export type IdempotencyRecord = Started | Failed | Unknown | Completed | Remembered;
 
 export type RecordState = IdempotencyRecord["state"];
+
+/** Whether a record in this state has had its end: nothing but its expiry is left to come. */
+export function isClosed(state: RecordState): boolean {
+  return state === "completed" || state === "remembered";
+}
 
 /** A record without a result and without an attempt that is known to run. */
 export const OPEN_STATES = ["failed", "unknown"] as const satisfies readonly (Failed | Unknown)["state"][];

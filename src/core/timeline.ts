@@ -55,7 +55,7 @@ export function updateHistory(
   now: EpochMs,
 ): readonly TimelineEvent[] {
   // A record that expired has no history in common with its successor.
-  const past = before === null || isNewRecord(before, after) ? [] : history;
+  const past = before === null || isNewRecord(before, after) || after?.state === "remembered" ? [] : history;
   if (before === null || after === null || past !== history) return past;
   const lost = lostAttempt(before, event, now);
   const added = eventOf(before, event, now);
@@ -82,6 +82,9 @@ export function timelineOf(
     case "failed":
     case "unknown":
       return history;
+    // Erased with the response.
+    case "remembered":
+      return [];
   }
 }
 

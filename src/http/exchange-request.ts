@@ -17,7 +17,6 @@ import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import {
-  type ExchangeHead,
   type ExchangeRequest,
   type NamesIn,
   type RecordName,
@@ -25,6 +24,7 @@ import {
   type Verification,
   WHOLE_BODY_BYTES,
 } from "./message.ts";
+import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
@@ -59,8 +59,12 @@ export async function readExchange(
     case "too-large":
       return refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
-    case "over":
-      return { kind: "exchange", exchange: await exchangeOf(intent, scope.values, body, telemetry, encryptions) };
+    case "over": {
+      const exchange = await exchangeOf(intent, scope.values, body, telemetry);
+      if (route.sealed === false) return { kind: "exchange", exchange };
+      const head = await encryptions.encrypted(exchange.head, scope.values, route.sealed);
+      return { kind: "exchange", exchange: { ...exchange, head } };
+    }
   }
 }
 
@@ -90,7 +94,6 @@ async function exchangeOf(
   scope: ScopeValues,
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
-  encryptions: Encryptions,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
   const parts: FingerprintParts = {
@@ -115,26 +118,27 @@ async function exchangeOf(
   ]);
   const older = olderScopes.length === 0 ? [] : await olderNamesIn(own);
   const verification = verificationOf(intent);
-  const head: ExchangeHead = {
-    record: { ...named([id, ...older]), key: key.key, route: route.path },
-    request: {
-      echo: key.raw,
-      attemptId: attemptId(crypto.randomUUID()),
-      fingerprint,
-      sameBytes: route.fingerprint.body === "bytes",
-      upload: body.kind === "whole" ? null : uploadOf(headers, route, parts),
-      isCached: false,
-      lastEventId: lastEventId(headers.get("last-event-id")),
-    },
-    rules: rulesFor(route, verification),
-    call: originCall(intent, trace, bytes.byteLength > 0),
-    verification,
-    telemetry: { log, serverTiming, trace },
-    layout: own,
-    ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
-  };
+  const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scope, headers);
   return {
-    head: route.sealed === false ? head : await encryptions.encrypted(head, scope, route.sealed),
+    head: {
+      record: { ...named([id, ...older]), key: key.key, route: route.path },
+      request: {
+        echo: key.raw,
+        attemptId: attemptId(crypto.randomUUID()),
+        fingerprint,
+        sameBytes: route.fingerprint.body === "bytes",
+        upload: body.kind === "whole" ? null : uploadOf(headers, route, parts),
+        isCached: false,
+        lastEventId: lastEventId(headers.get("last-event-id")),
+      },
+      rules: rulesFor(route, verification),
+      call: originCall(intent, trace, bytes.byteLength > 0),
+      verification,
+      telemetry: { log, serverTiming, trace },
+      ...(newKeys === null ? null : { newKeys }),
+      layout: own,
+      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
+    },
     namesIn,
     body: bytes,
     rest: body.kind === "whole" ? null : body.rest,

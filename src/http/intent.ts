@@ -2,8 +2,9 @@
 // sent. The operators' path is checked first, so that no route can cover it.
 // A request that a route protects always becomes an exchange, a refusal or a counted pass; it never passes unseen.
 
-import type { Config, Route } from "../config/resolved.ts";
+import type { Config, Cors, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../core/problem.ts";
+import { type Preflight, preflightIn } from "./cors.ts";
 import { routeFinder } from "./find-route.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostname } from "./host.ts";
@@ -20,8 +21,10 @@ export type Intent =
   | { readonly kind: "operate" }
   /** A request for the published policy. */
   | { readonly kind: "publish" }
-  /** To the origin and back, streamed. `route` is the path of the route that lets it pass without a key; `null`: none matches. */
-  | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: string | null }
+  /** A browser asks whether a page of another origin may send a request that a route protects. */
+  | { readonly kind: "preflight"; readonly preflight: Preflight; readonly route: Route; readonly cors: Cors }
+  /** To the origin and back, streamed. `route` is the one that lets it pass without a key; `null`: none matches. */
+  | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: Route | null }
   | { readonly kind: "refuse"; readonly problem: Problem }
   /** It came back to the gateway: the configured origin is the gateway itself. */
   | { readonly kind: "loop" }
@@ -56,6 +59,7 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
   const findRoute = routeFinder(config.routes);
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname, operatorListener, trustForwarded } = config;
+  const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
   return (given, url) => {
     const isTheirHost = operatorHostname !== null && hostOf(given, url) === operatorHostname;
     const match = matchOperators(given.url, url.pathname);
@@ -67,6 +71,14 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
     if (isTheirHost || isOperators(given.headers)) return REFUSE_OPERATOR;
     const request = withoutSession(given);
     if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
+    if (answersPreflights) {
+      const preflight = preflightIn(request.method, request.headers);
+      const asked = preflight === null ? null : findRoute(preflight.method, url.pathname);
+      // Every other preflight is the origin's: it asks for something that no route protects.
+      if (preflight !== null && asked !== null && asked !== "too-long" && asked.cors?.preflight === "answer") {
+        return { kind: "preflight", preflight, route: asked, cors: asked.cors };
+      }
+    }
     const route = findRoute(request.method, url.pathname);
     if (route === "too-long") return { kind: "refuse", problem: PATH_TOO_LONG };
     const origin = route === null ? config.origin : route.origin;
@@ -83,7 +95,7 @@ function protectedIntent(passing: PassThroughRequest, route: Route): Intent {
   const key = parseKey(headers, route.headers, route.keyFormat);
   switch (key.kind) {
     case "absent": {
-      if (route.key === "optional") return { kind: "pass", passing, route: route.path };
+      if (route.key === "optional") return { kind: "pass", passing, route };
       const problem = { code: "key-missing", header: route.headers[0] ?? ECHO_HEADER } as const;
       return { kind: "refuse-exchange", problem, headers, route };
     }

@@ -12,6 +12,7 @@ import type { Encryption } from "./encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { AbsentWord, NamedElder } from "./hops.ts";
+import type { KeyCount } from "./new-keys.ts";
 
 /**
  * Where a message is sent, by how its body travels: in the message; offered, and taken only if it is needed; or as a stream
@@ -115,6 +116,8 @@ export interface ExchangeHead {
   readonly telemetry: Telemetry;
   /** Only in messages of `sealed` routes. */
   readonly encryption?: Encryption;
+  /** Only where the route limits new keys. */
+  readonly newKeys?: KeyCount;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
   readonly layout?: Layout;
   /** The layouts before it, oldest first; only in messages to the URLs for elders. */

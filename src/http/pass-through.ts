@@ -2,6 +2,7 @@
 // whatever its method, size or protocol, WebSocket upgrades included: it stores nothing and calls no Durable Object.
 
 import type { Origin } from "../config/resolved.ts";
+import type { Problem } from "../core/problem.ts";
 import { finalStatus } from "../core/verdict.ts";
 import { forwardedFor } from "./forwarded.ts";
 import {
@@ -36,13 +37,24 @@ export interface PassThroughRequest {
   readonly trustForwarded: boolean;
 }
 
-/** Says so in the answer if the request carries a key: its client may believe that it is protected. */
-export async function passThrough(passing: PassThroughRequest, target: Fetcher): Promise<Response> {
-  const response = await forward(passing, target);
+/**
+ * Says so in the answer if the request carries a key: its client may believe that it is protected. `refuse` makes the gateway's own
+ * answer where there is none from the origin.
+ */
+export async function passThrough(
+  passing: PassThroughRequest,
+  target: Fetcher,
+  refuse: (problem: Problem) => Response,
+): Promise<Response> {
+  const response = await forward(passing, target, refuse);
   return passing.request.headers.has(ECHO_HEADER) ? withStatus(response, "ignored") : response;
 }
 
-async function forward(passing: PassThroughRequest, target: Fetcher): Promise<Response> {
+async function forward(
+  passing: PassThroughRequest,
+  target: Fetcher,
+  refuse: (problem: Problem) => Response,
+): Promise<Response> {
   const { request, url, origin } = passing;
   const to = originUrl(origin, url);
   try {
@@ -58,7 +70,7 @@ async function forward(passing: PassThroughRequest, target: Fetcher): Promise<Re
     return await target.fetch(to, { method, headers, body, signal, ...UNCHANGED });
   } catch (error) {
     console.error({ message: "pass-through failed", reason: String(error) });
-    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, null);
+    return refuse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 });
   }
 }
 

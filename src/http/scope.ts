@@ -7,7 +7,7 @@ import { type ScopePart, scopePartName } from "../config/scope-part.ts";
 import type { HeadersView } from "./headers.ts";
 
 /** Cloudflare overwrites whatever a client sends under this name (developers.cloudflare.com, "HTTP headers"). */
-const CLIENT_ADDRESS = "cf-connecting-ip";
+export const CLIENT_ADDRESS = "cf-connecting-ip";
 
 /** The most characters of the `Cookie` header. Even the worst value takes only a few milliseconds; few servers accept more. */
 const MAX_COOKIE_LENGTH = 16 * 1024;

@@ -8,6 +8,8 @@ import { problemType } from "./problem-response.ts";
 import { scopeNames } from "../config/scope-part.ts";
 
 export function wellKnownResponse(config: Config): Response {
+  // Problems link to it. It depends on nobody, so every page may read it.
+  const isForPages = config.routes.some(({ cors }) => cors !== null);
   return Response.json(
     {
       specification: "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/",
@@ -21,7 +23,7 @@ export function wellKnownResponse(config: Config): Response {
       routes: config.routes.map(publishedRoute),
       problems: publishedProblems(),
     },
-    { headers: { "Cache-Control": "max-age=300" } },
+    { headers: { "Cache-Control": "max-age=300", ...(isForPages ? { "Access-Control-Allow-Origin": "*" } : {}) } },
   );
 }
 
@@ -45,6 +47,7 @@ function publishedRoute(route: Route): object {
     unknownOutcome: policy.unknown,
     onStoreFailure: route.onStoreFailure,
     retentionSeconds: policy.retentionMs / 1000,
+    ...(policy.rememberMs === undefined ? {} : { rememberSeconds: policy.rememberMs / 1000 }),
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
     mismatchStatus,
     maxRequestBodyBytes: route.maxRequestBodyBytes,
@@ -57,9 +60,11 @@ const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, {
   "key-invalid": { code: "key-invalid", reason: "" },
   "request-invalid": { code: "request-invalid", reason: "" },
   "key-reused": { code: "key-reused", status: 422 },
+  "too-many-keys": { code: "too-many-keys", retryAfterMs: 0 },
   "in-flight": { code: "in-flight", retryAfterMs: 0 },
   "outcome-unknown": { code: "outcome-unknown", retryAfterMs: null },
   "response-not-kept": { code: "response-not-kept", originalStatus: 200 },
+  "key-expired": { code: "key-expired", originalStatus: null },
   "body-too-large": { code: "body-too-large", limitBytes: 0 },
   "origin-unreachable": { code: "origin-unreachable" },
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },

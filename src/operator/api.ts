@@ -188,7 +188,8 @@ async function preview(
     case "unknown":
       return context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
     case "completed":
-      return refuse({ code: "change-refused", why: "completed" });
+    case "remembered":
+      return refuse({ code: "change-refused", why: record.state });
     case "started": {
       const retryAfterMs = Math.max(0, record.lockedUntil - Date.now());
       return refuse({ code: "change-refused", why: "in-flight", retryAfterMs });

@@ -94,7 +94,7 @@ function reasonToStay(
   others: readonly LayoutSummary[],
 ): string | null {
   if (objects === null) {
-    return "Its objects, one for each key, cannot be counted: take it out when the longest retention has passed since the last deployment in which it was in force.";
+    return "Its objects, one for each key, cannot be counted: take it out when the longest retention (with remember, that) has passed since the last deployment in which it was in force.";
   }
   const strange = next.filter((title) => !configured.has(title));
   if (strange.length > 0) {

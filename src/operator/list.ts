@@ -1,6 +1,7 @@
 // Lists the records of all shards: first the open ones of every shard, then the completed ones. A page asks the shards in
 // order, first one and then more at a time, until it is full. The cursor says where it stopped.
 
+import { isClosed } from "../core/record.ts";
 import type { RecordFilter } from "./operator.ts";
 import { shardTitle } from "../shard/shard-place.ts";
 import type { ListPage, ListQuery, SeenRecord } from "../shard/store/record-list.ts";
@@ -83,8 +84,8 @@ export async function listRecords(
 export function sectionsFor({ key, idPrefix, states }: RecordFilter): readonly Section[] {
   if (key !== null || idPrefix !== null) return ["key"];
   const sections: Section[] = [];
-  if (states.length === 0 || states.some((state) => state !== "completed")) sections.push("open");
-  if (states.length === 0 || states.includes("completed")) sections.push("completed");
+  if (states.length === 0 || !states.every(isClosed)) sections.push("open");
+  if (states.length === 0 || states.some(isClosed)) sections.push("completed");
   return sections;
 }
 

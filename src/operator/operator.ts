@@ -66,7 +66,7 @@ export type ChangeResult =
   | { readonly kind: "changed"; readonly record: RecordDetail }
   | { readonly kind: "forgotten" }
   | { readonly kind: "refused"; readonly why: "none" }
-  | { readonly kind: "refused"; readonly why: "completed" }
+  | { readonly kind: "refused"; readonly why: "completed" | "remembered" }
   /** Retry after: when the lock ends. The attempt may end earlier. */
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 

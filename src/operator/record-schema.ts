@@ -44,7 +44,7 @@ const summaryEntries = {
   startedAt: about(time, "When the last attempt started.", A_TIME),
   lockedUntil: about(time, "No other attempt starts before this time.", "2026-11-21T08:30:40.000Z"),
   expiresAt: about(v.nullable(time), "null while an attempt is in flight.", "2026-11-22T08:30:40.000Z"),
-  status: about(v.nullable(status), "The status of the result; null when there is none, and when it is sealed.", 201),
+  status: about(v.nullable(status), "The status of the result; null when none is known, and when it is sealed.", 201),
   responseKept: about(v.nullable(v.boolean()), "Whether the response is replayed; null when there is none.", true),
 };
 
@@ -119,6 +119,13 @@ const policySchema = v.object({
     count,
     "How long a record whose outcome is unknown waits for a decision, in milliseconds.",
     31_536_000_000,
+  ),
+  rememberMs: v.exactOptional(
+    about(
+      count,
+      "How long the key is remembered after its operation took effect, or may have, in milliseconds; absent: no longer than its record is kept.",
+      2_592_000_000,
+    ),
   ),
 });
 

@@ -8,7 +8,13 @@ import type { RecordState } from "../core/record.ts";
 import type { Change } from "../core/timeline.ts";
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 
-export const RECORD_STATES = ["started", "failed", "unknown", "completed"] as const satisfies readonly RecordState[];
+export const RECORD_STATES = [
+  "started",
+  "failed",
+  "unknown",
+  "completed",
+  "remembered",
+] as const satisfies readonly RecordState[];
 
 export const CHANGES = ["release", "resolve", "forget"] as const satisfies readonly Change[];
 

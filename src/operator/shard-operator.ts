@@ -99,7 +99,7 @@ export class ShardOperator implements Operator {
     const head: ChangeHead = { id, event: eventOf(change), headers };
     const response = await this.#fetch(place, CHANGE_URL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
-    if (why === "none" || why === "completed") return { kind: "refused", why };
+    if (why === "none" || why === "completed" || why === "remembered") return { kind: "refused", why };
     const record = detail === null ? null : detailOf(detail, place);
     if (why === "in-flight") {
       return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
@@ -206,7 +206,7 @@ function summaryOf({ id, shard, layout, key, route, sealedScope, record }: Liste
     // After a refusal nothing is running, whatever lock the attempt had.
     lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
     expiresAt: state === "started" ? null : record.expiresAt,
-    status: isCompleted ? record.status : null,
+    status: isCompleted || state === "remembered" ? record.status : null,
     responseKept: isCompleted ? record.kept : null,
   };
 }

@@ -60,10 +60,11 @@ export function listenerProblems({ operatorListener }: Config, operatorPort: num
 
 function problemsOf(config: Config): readonly ConfigProblem[] {
   const problems = originProblems("IDEMPOTENCY", config.origin);
-  for (const { name, origin, scope, previousScopes, layouts } of config.routes) {
+  for (const { name, origin, scope, previousScopes, newKeys, layouts } of config.routes) {
     if (!isSame(origin, config.origin)) problems.push(...originProblems(name, origin));
     if (usesAddress(scope)) problems.push({ path: `${name}.scope`, message: IP_MESSAGE });
     if (previousScopes.some(usesAddress)) problems.push({ path: `${name}.previous_scope`, message: IP_MESSAGE });
+    if (newKeys !== null) problems.push({ path: `${name}.new_keys`, message: NEW_KEYS_MESSAGE });
     if (isPlaced(layouts.own)) problems.push({ path: `${name}.jurisdiction`, message: JURISDICTION_MESSAGE });
     if (layouts.elders.some(isPlaced) && !isPlaced(layouts.own)) {
       problems.push({ path: `${name}.previous_shards`, message: JURISDICTION_MESSAGE });
@@ -84,6 +85,11 @@ function isPlaced({ jurisdiction }: Layout): boolean {
 const IP_MESSAGE =
   "cannot use the client's address outside Cloudflare, because a client could claim another's address and get its responses: " +
   'write a header that your own proxy sets and no client can, such as scope = ["header:x-real-ip"]';
+
+/** Ignoring it would let everybody begin any number of keys, without a word. */
+const NEW_KEYS_MESSAGE =
+  "needs a rate limit binding, which exists only on Cloudflare: leave it out of this environment, and let the proxy in front " +
+  "limit requests, with limit_req in nginx or a stick-table in HAProxy";
 
 const JURISDICTION_MESSAGE =
   "exists only on Cloudflare; workerd keeps all records in the state directory: remove it from this environment";

@@ -3,6 +3,7 @@
 
 import type { Fetcher } from "../http/pass-through.ts";
 import type { Dataset } from "../traffic/data-point.ts";
+import type { Limiter } from "./new-keys.ts";
 
 interface OwnBindings {
   readonly KEY_SHARD: DurableObjectNamespace;
@@ -16,6 +17,15 @@ interface OwnBindings {
 type BindingOf<Name extends string> = Name extends keyof OwnBindings ? OwnBindings[Name] : Fetcher;
 
 type Env = Readonly<Record<string, unknown>>;
+
+/** The rate limit binding of this name; `null` when it does not exist. */
+export function limiterIn(env: Env, name: string): Limiter | null {
+  return hasLimiter(env, name) ? (env[name] ?? null) : null;
+}
+
+function hasLimiter(env: Env, name: string): env is Readonly<Record<string, Limiter>> {
+  return typeof env[name] === "object";
+}
 
 /** The binding of this name; `null` when it does not exist. */
 export function bindingIn<Name extends string>(env: Env, name: Name): BindingOf<Name> | null {

@@ -4,10 +4,11 @@
 
 import type { Reply } from "../core/events.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import type { Completed, IdempotencyRecord, Policy, Started } from "../core/record.ts";
+import type { Attempt, Completed, IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { isKeyed } from "../http/encryption.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import type { KeyCount } from "../http/new-keys.ts";
 import { POLL_MS } from "./answers.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import type { Entry } from "./store/ledger.ts";
@@ -16,6 +17,8 @@ import type { KeptResponse } from "./store/response-rows.ts";
 export type Action =
   /** Take the request's body, then decide again. */
   | { readonly kind: "take-body" }
+  /** Ask whether the caller may begin this new key, then decide again. */
+  | { readonly kind: "count-key"; readonly count: KeyCount }
   /** Call the origin: the record has been claimed for this attempt. */
   | { readonly kind: "start"; readonly record: Started }
   | { readonly kind: "replay"; readonly record: Completed; readonly stored: KeptResponse }
@@ -66,7 +69,23 @@ export interface Situation {
 
 const LEAVE: Action = { kind: "leave" };
 
-export const TAKE_BODY: Action = { kind: "take-body" };
+const TAKE_BODY: Action = { kind: "take-body" };
+
+/**
+ * What comes before a claim, and needs time; `null`: nothing. Only a new key begins with attempt 1. `count` is set where new keys
+ * are limited, and `mayBegin` says whether the caller may have this one; `null`: the limiter has not been asked.
+ */
+export function beforeStart(
+  { number }: Attempt,
+  isBodyHere: boolean,
+  count: KeyCount | undefined,
+  mayBegin: boolean | null,
+): Action | null {
+  if (!isBodyHere) return TAKE_BODY;
+  if (count === undefined || number > 1) return null;
+  const { retryAfterMs } = count;
+  return mayBegin === null ? { kind: "count-key", count } : refuse({ code: "too-many-keys", retryAfterMs });
+}
 
 /** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's question. */
 const ASK_AGAIN_MS = 10_000;
@@ -93,6 +112,8 @@ export function decide(reply: Reply, situation: Situation): Action {
       const refusal = { code: "outcome-unknown", retryAfterMs } as const;
       return verifyAt === null || hasAsked ? refuse(refusal) : { kind: "ask", policy, refusal };
     }
+    case "key-expired":
+      return refuse({ code: "key-expired", originalStatus: reply.record.status });
     case "not-here":
       return LEAVE;
     case "mismatch":

@@ -2,73 +2,21 @@
 // action, and this file performs it. A claim is decided and written in one turn. The runtime delays the call to the origin, like every
 // answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
-import type { Origin } from "../config/resolved.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
-import type { ExchangeHead } from "../http/message.ts";
-import type { Fetcher } from "../http/pass-through.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
-import { type ExchangeReporter, type ExchangeSpan, timed, waited } from "../traffic/exchange-reporter.ts";
-import type { Alarm } from "./alarm.ts";
+import { timed, waited } from "../traffic/exchange-reporter.ts";
 import { type Body, type ExchangeAnswer, problemAnswer, replay, replayAtOnce, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
-import type { AttemptInFlight, AttemptsInFlight } from "./attempts-in-flight.ts";
-import { type EventOffsets, START } from "./body/event-offsets.ts";
+import type { AttemptInFlight } from "./attempts-in-flight.ts";
+import { START } from "./body/event-offsets.ts";
 import type { SpoolManner } from "./body/response-spool.ts";
-import type { RequestBody } from "./body/request-body.ts";
-import { type Action, decide, type Duplicate, notKept, refuse, TAKE_BODY, waitFor } from "./decide.ts";
-import type { Heartbeat } from "./heartbeat.ts";
-import type { AskElder } from "./elder-questions.ts";
-import { type Elders, type Words, wordsIn } from "./elders.ts";
+import { type Action, beforeStart, decide, type Duplicate, notKept, refuse, waitFor } from "./decide.ts";
+import { type Words, wordsIn } from "./elders.ts";
+import type { Incoming, Shared } from "./exchange-ports.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
-import type { Questions } from "./questions.ts";
-import type { Reachability } from "./reachability.ts";
-import type { RecordSteps } from "./record-steps.ts";
-import type { Ledger } from "./store/ledger.ts";
-import type { Timers } from "./timers.ts";
-import type { Wait, WaitingRoom, Woken } from "./waiters.ts";
-
-/** What the exchanges need of their shard. */
-export interface ExchangePorts {
-  readonly ledger: Ledger;
-  readonly alarm: Alarm;
-  readonly reachability: Reachability;
-  /** Where a call goes; `null` when the binding does not exist. */
-  readonly target: (origin: Origin) => Fetcher | null;
-  /** Resolves when everything written so far is durable. */
-  readonly sync: () => Promise<void>;
-  readonly waitUntil: (promise: Promise<unknown>) => void;
-  readonly heartbeat: Heartbeat;
-  readonly timers: Timers;
-  readonly reporter: ExchangeReporter;
-  readonly askElder: AskElder;
-}
-
-/** What all exchanges of a shard share. */
-export interface Shared extends ExchangePorts {
-  readonly steps: RecordSteps;
-  readonly attempts: AttemptsInFlight;
-  readonly elders: Elders;
-  readonly questions: Questions;
-  readonly offsets: EventOffsets;
-  readonly room: WaitingRoom;
-}
-
-/**
- * Whoever sent a request to the shard. The signal aborts when its client disconnects; it is read only where something is waited
- * for, because the runtime makes an object for it.
- */
-export type Caller = Pick<Request, "signal">;
-
-/** One request, as it reaches the shard. */
-export interface Incoming {
-  readonly head: ExchangeHead;
-  readonly body: RequestBody;
-  /** `null` when it cannot be known whether the client has disconnected. It never ends an attempt (G5), only work for this client. */
-  readonly caller: Caller | null;
-  readonly span: ExchangeSpan;
-}
+import type { Wait, Woken } from "./waiters.ts";
 
 export class Exchange {
   readonly #incoming: Incoming;
@@ -77,6 +25,8 @@ export class Exchange {
   /** For the attempt that this exchange may start. */
   #attemptId: AttemptId;
   #hasAsked = false;
+  /** Whether the caller may begin a new key; `null`: not asked yet. */
+  #mayBegin: boolean | null = null;
   /** The name of the record that the request means: while the scope changes, it may be one of several. */
   #id: RecordId;
   /** What elders have said about the key. */
@@ -121,6 +71,11 @@ export class Exchange {
           case "take-body":
             if (await body.take()) action = this.#decide();
             else action = refuse({ code: "store-unavailable" });
+            break;
+          case "count-key":
+            // Meanwhile another request may claim the key, so what follows is decided again, whatever the answer is.
+            this.#mayBegin = await waited(this.#incoming.span, this.#shared.newKeys.mayBegin(this.#id, action.count));
+            action = this.#decide();
             break;
           case "start":
             return await this.#start(action.record);
@@ -179,7 +134,7 @@ export class Exchange {
   /** Reads the record, takes the step, writes it, and decides the next action: one turn, without an `await`. */
   #decide(): Action {
     const { head, body, span } = this.#incoming;
-    const { record, request, rules, verification } = head;
+    const { record, request, rules, verification, newKeys } = head;
     const { steps } = this.#shared;
     const now = epochMs(Date.now());
     const { home } = this.#shared.elders.homing(head, this.#words);
@@ -190,7 +145,12 @@ export class Exchange {
     // An answer, not a failure: the request must not go on without protection.
     if (id === null) return refuse({ code: "store-unavailable" });
     this.#id = id;
-    if (!body.isHere && steps.wouldStart(this.#id, event, rules.policy, now)) return TAKE_BODY;
+    const count = this.#mayBegin === true ? undefined : newKeys;
+    if (!body.isHere || count !== undefined) {
+      const next = steps.wouldStart(id, event, rules.policy, now);
+      const before = next === null ? null : beforeStart(next, body.isHere, count, this.#mayBegin);
+      if (before !== null) return before;
+    }
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
       label: record,

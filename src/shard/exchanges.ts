@@ -10,7 +10,9 @@ import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
 import { Elders } from "./elders.ts";
-import { type Caller, Exchange, type ExchangePorts, type Shared } from "./exchange.ts";
+import { Exchange } from "./exchange.ts";
+import type { Caller, ExchangePorts, Shared } from "./exchange-ports.ts";
+import { NewKeys } from "./new-keys.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
@@ -41,7 +43,8 @@ export class Exchanges {
     const room = new WaitingRoom(ports.timers);
     this.elders = new Elders({ ...ports, attempts, steps: this.steps });
     const { steps, elders } = this;
-    this.#shared = { ...ports, attempts, steps, elders, questions, room, offsets: new EventOffsets() };
+    const newKeys = new NewKeys(ports.limiter, ports.timers);
+    this.#shared = { ...ports, attempts, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
   }
 
   /** Answers one request. */

@@ -26,7 +26,7 @@ import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { Alarm, AlarmLag } from "./alarm.ts";
-import { bindingIn } from "./bindings.ts";
+import { bindingIn, limiterIn } from "./bindings.ts";
 import { doDueWork } from "./due-work.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -99,6 +99,7 @@ export class KeyShard extends ittyDurable() {
       heartbeat: new Heartbeat(timers, () => callItself(state, env)),
       timers,
       askElder: (place, question) => askElder(bindingIn(env, "KEY_SHARD"), place, question),
+      limiter: (binding) => limiterIn(env, binding),
       reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, bindingIn(env, "METRICS")),
     });
     this.#operator = new OperatorCalls({

@@ -3,7 +3,7 @@
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { type Candidate, chooseCandidate, mayStart } from "../core/candidate.ts";
 import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
-import type { IdempotencyRecord, Policy, Started } from "../core/record.ts";
+import type { Attempt, IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -132,11 +132,12 @@ export class RecordSteps {
     return { ...result, entry };
   }
 
-  /** Whether a step would start an attempt. Changes nothing. */
-  wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): boolean {
+  /** The attempt that a step would start; `null`: none. Changes nothing. */
+  wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): Attempt | null {
     const found = this.#ports.ledger.find(id)?.record ?? null;
     const record = found !== null && this.#outlives(id, found, now) ? renewed(found, now) : found;
-    return step(record, event, policy, now).reply.type === "start";
+    const { reply } = step(record, event, policy, now);
+    return reply.type === "start" ? reply.record.attempt : null;
   }
 
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {

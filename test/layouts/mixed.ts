@@ -1,7 +1,7 @@
 // One round: the clients of test/chaos send through several deployments at once, chosen at random for each request, while the
 // process is killed at the named points. The deployments in use change with the number of requests sent: the first layout
-// alone, a second one beside it, a third, the first two removed, and the configuration rolled back. Everything goes into a
-// history that the checker of test/chaos reads.
+// alone, a second one beside it, a third, a fourth without the first, the fourth alone, and the configuration rolled back to the
+// first two. Everything goes into a history that the checker of test/chaos reads.
 
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -20,41 +20,50 @@ import type { Json } from "../../src/serve/workerd-config.ts";
 import { makeStateDir } from "../support/gateway.ts";
 import { Progress } from "../support/progress.ts";
 import { runPlainClient } from "./plain-clients.ts";
+import { closeLayouts } from "./closers.ts";
 import { type Deployment, type Service, withLayout } from "./deployments.ts";
 import { startKillingBox } from "./killing-box.ts";
 import type { Point } from "./points.ts";
 
-const NAMES = ["64", "128", "256"] as const;
+const NAMES = ["32", "64", "96", "128"] as const;
 type Name = (typeof NAMES)[number];
+
+interface LayoutSettings extends Readonly<Record<string, Json>> {
+  readonly shards: number;
+  readonly previous_shards?: readonly number[];
+}
 
 /** What the deployments have as their layouts. */
 export const PLANS = {
   /** Each has its own, and lists those before it. */
   listed: {
-    64: { shards: 64 },
-    128: { shards: 128, previous_shards: [64] },
-    256: { shards: 256, previous_shards: [64, 128] },
+    32: { shards: 32 },
+    64: { shards: 64, previous_shards: [32] },
+    96: { shards: 96, previous_shards: [32, 64] },
+    128: { shards: 128, previous_shards: [32, 64, 96] },
   },
   /** Each has its own and knows of no other, as before there was `previous_shards`. The checker must find what that breaks. */
-  strangers: { 64: { shards: 64 }, 128: { shards: 128 }, 256: { shards: 256 } },
-  /** The last one has forgotten the second, which is safe: the first one's objects name it. */
+  strangers: { 32: { shards: 32 }, 64: { shards: 64 }, 96: { shards: 96 }, 128: { shards: 128 } },
+  /** The last two have forgotten the second, which is safe: the first one's objects name it. */
   forgetful: {
-    64: { shards: 64 },
-    128: { shards: 128, previous_shards: [64] },
-    256: { shards: 256, previous_shards: [64] },
+    32: { shards: 32 },
+    64: { shards: 64, previous_shards: [32] },
+    96: { shards: 96, previous_shards: [32] },
+    128: { shards: 128, previous_shards: [32, 96] },
   },
   /** All have the same. The checker must find nothing, whatever the code. */
-  one: { 64: { shards: 64 }, 128: { shards: 64 }, 256: { shards: 64 } },
-} as const satisfies Readonly<Record<string, Readonly<Record<Name, Readonly<Record<string, Json>>>>>>;
+  one: { 32: { shards: 32 }, 64: { shards: 32 }, 96: { shards: 32 }, 128: { shards: 32 } },
+} as const satisfies Readonly<Record<string, Readonly<Record<Name, LayoutSettings>>>>;
 export type Plan = keyof typeof PLANS;
 
 /** Which deployments are in use from which part of the requests on. */
 const PHASES: readonly { readonly from: number; readonly names: readonly Name[] }[] = [
-  { from: 0, names: ["64"] },
-  { from: 0.1, names: ["64", "128"] },
-  { from: 0.45, names: ["64", "128", "256"] },
-  { from: 0.7, names: ["256"] },
-  { from: 0.85, names: ["64", "128"] },
+  { from: 0, names: ["32"] },
+  { from: 0.1, names: ["32", "64"] },
+  { from: 0.35, names: ["32", "64", "96"] },
+  { from: 0.55, names: ["64", "96", "128"] },
+  { from: 0.75, names: ["128"] },
+  { from: 0.88, names: ["32", "64"] },
 ];
 
 const OPERATORS = 2;
@@ -77,6 +86,13 @@ export interface RoundResult {
   /** How often the process was killed at each point. */
   readonly killed: Readonly<Record<Point, number>>;
   readonly requests: number;
+  /** How often an operator closed a layout. */
+  readonly closed: number;
+}
+
+/** A deployment, and the older layouts that it lists. */
+interface PlannedWorker extends Deployment {
+  readonly older: readonly string[];
 }
 
 export async function runRound(options: RoundOptions): Promise<RoundResult> {
@@ -101,6 +117,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const stateDir = await makeStateDir();
   const origin = await startChaosOrigin(await quietPort(), report);
   const workers = await makeWorkers(options, origin.url);
+  let closed = 0;
   const box = await startKillingBox(
     { stateDir, workers, objects: objectsOf(options, origin.url), kills: options.kills },
     createRandom(seed, "kills"),
@@ -111,11 +128,13 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const progress = new Progress("requests", requests);
   try {
     const isOver = (): boolean => sent >= requests;
-    const port = async (): Promise<number> => {
+    const pick = async (chance: Random): Promise<PlannedWorker> => {
       await box.up();
-      return pickPort(workers, sent / requests, random);
+      return pickWorker(workers, sent / requests, chance);
     };
+    const port = async (): Promise<number> => (await pick(random)).port;
     const run: Run = { port, dimensions, tasks: [], report, isOver };
+    const closing = createRandom(seed, "closers");
     await Promise.all([
       ...Array.from({ length: clients }, (_, n) =>
         (n % 4 === 0 ? runClient : runPlainClient)(run, createRandom(seed, `client ${n}`)),
@@ -123,6 +142,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       ...Array.from({ length: dimensions.has("operators") ? OPERATORS : 0 }, (_, n) =>
         runOperator(run, createRandom(seed, `operator ${n}`)),
       ),
+      closeLayouts({ deployment: () => pick(closing), isOver }, closing).then((count) => (closed = count)),
       box.killUntil(isOver, () => progress.show(sent)),
     ]);
     await origin.tell("calm");
@@ -138,17 +158,21 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
     output.end();
     await finished(output);
   }
-  return { killed: box.killed(), requests: sent };
+  return { killed: box.killed(), requests: sent, closed };
 }
 
-async function makeWorkers(options: RoundOptions, originUrl: string): Promise<readonly Deployment[]> {
-  const workers: Deployment[] = [];
-  for (const name of NAMES) workers.push({ ...serviceOf(options, originUrl, name), name, port: await quietPort() });
+async function makeWorkers(options: RoundOptions, originUrl: string): Promise<readonly PlannedWorker[]> {
+  const workers: PlannedWorker[] = [];
+  for (const name of NAMES) {
+    const layout: LayoutSettings = PLANS[options.plan][name];
+    const older = (layout.previous_shards ?? []).map(String);
+    workers.push({ ...serviceOf(options, originUrl, name), name, port: await quietPort(), older });
+  }
   return workers;
 }
 
 function objectsOf(options: RoundOptions, originUrl: string): Service {
-  return serviceOf(options, originUrl, "64");
+  return serviceOf(options, originUrl, NAMES[0]);
 }
 
 function serviceOf({ dimensions, main, plan }: RoundOptions, originUrl: string, name: Name): Service {
@@ -157,8 +181,10 @@ function serviceOf({ dimensions, main, plan }: RoundOptions, originUrl: string, 
 }
 
 /** After the phases, in the calm, the deployments of the last one. */
-function pickPort(workers: readonly Deployment[], part: number, random: Random): number {
+function pickWorker(workers: readonly PlannedWorker[], part: number, random: Random): PlannedWorker {
   const { names } = PHASES.findLast(({ from }) => part >= from) ?? { names: NAMES };
   const chosen = random.pick(names);
-  return workers.find(({ name }) => name === chosen)?.port ?? 0;
+  const worker = workers.find(({ name }) => name === chosen);
+  if (worker === undefined) throw new Error(`there is no deployment ${chosen}`);
+  return worker;
 }

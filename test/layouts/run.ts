@@ -47,6 +47,7 @@ const plan = fault?.plan ?? planNamed(values.plan);
 const main = await rigEntry(fault?.patches);
 const killed = noKills();
 let requests = 0;
+let closed = 0;
 let broken = 0;
 console.log(`layouts: seed ${seed}, ${rounds} rounds, ${total} requests, ${wanted} kills at each point in each round`);
 
@@ -58,10 +59,13 @@ for (let round = 1; round <= rounds; round += 1) {
   const violations = checkHistory(history);
   for (const point of POINTS) killed[point] += result.killed[point];
   requests += result.requests;
+  closed += result.closed;
   broken += violations.length;
   console.log(summarize(history, violations));
   const struck = POINTS.map((point) => `${killed[point]} ${point}`).join(", ");
-  console.log(`after round ${round}: ${requests} requests answered, ${broken} violations; killed at: ${struck}`);
+  console.log(
+    `after round ${round}: ${requests} requests answered, ${closed} layouts closed, ${broken} violations; killed at: ${struck}`,
+  );
   if (violations.length > 0) console.log(`the history stays in ${file}`);
   else if (!values["keep-history"]) await rm(file);
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OWN } from "../../src/core/home.ts";
 import { deadlineOf, step } from "../../src/core/life-cycle.ts";
-import type { Policy } from "../../src/core/record.ts";
+import type { IdempotencyRecord, Policy, Started } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
 import {
   history,
@@ -11,12 +11,14 @@ import {
   operatedHistory,
   play,
   policyFor,
+  REMEMBER_MS,
   RETENTION_MS,
   UNKNOWN_RETENTION_MS,
   type Taken,
 } from "../support/life-cycle-history.ts";
 
 const RUNS = { numRuns: 3000 };
+const memories = fc.constantFrom(undefined, ...REMEMBER_MS);
 const policies: readonly Policy["unknown"][] = ["retry", "hold", "verify"];
 
 function checkHistories(
@@ -25,11 +27,17 @@ function checkHistories(
   histories = history,
 ): void {
   fc.assert(
-    fc.property(histories, (moments) => {
-      check(play(moments, unknown), moments);
+    fc.property(histories, memories, (moments, rememberMs) => {
+      check(play(moments, unknown, rememberMs), moments);
     }),
     RUNS,
   );
+}
+
+/** When the memory of what has settled a record or left it in doubt ends. It begins with the record's own retention. */
+function rememberedUntil({ policy, ...record }: Exclude<IdempotencyRecord, Started>): number {
+  const keptMs = record.state === "unknown" ? UNKNOWN_RETENTION_MS : RETENTION_MS;
+  return record.expiresAt - keptMs + (policy.rememberMs ?? keptMs);
 }
 
 describe("life cycle over any history", () => {
@@ -84,6 +92,49 @@ describe("life cycle over any history", () => {
           if (before?.state !== "completed" || now >= before.expiresAt) continue;
           if (event.type === "forget") expect([before, null]).toContain(record);
           else expect(record).toBe(before);
+        }
+      },
+      undefined,
+      operatedHistory,
+    );
+  });
+
+  it("starts nothing after a result, for as long as its key is remembered, whatever else happens", () => {
+    checkHistories(
+      (taken) => {
+        let forbiddenUntil = 0;
+        for (const { event, reply, record, now } of taken) {
+          if (reply.type === "start") expect(now).toBeGreaterThanOrEqual(forbiddenUntil);
+          if (reply.type === "settled" && event.type === "result" && record?.state === "completed") {
+            forbiddenUntil = rememberedUntil(record);
+          }
+          if (reply.type === "changed" && event.type === "resolve" && record?.state === "completed") {
+            forbiddenUntil = rememberedUntil(record);
+          }
+          if (reply.type === "changed" && event.type === "forget") forbiddenUntil = 0;
+        }
+      },
+      undefined,
+      operatedHistory,
+    );
+  });
+
+  it("takes no request for a first one while an attempt of its key may have acted and is remembered", () => {
+    checkHistories(
+      (taken) => {
+        let doubtUntil = 0;
+        for (const { event, reply, before, record, now } of taken) {
+          if (reply.type === "start" && reply.record.attempt.number === 1) {
+            expect(now).toBeGreaterThanOrEqual(doubtUntil);
+            doubtUntil = 0;
+          }
+          const isOpen = record?.state === "failed" || record?.state === "unknown";
+          const isLost = before?.state === "started" && event.type !== "refused" && event.type !== "release";
+          if (isOpen && isLost && event.type !== "absent") doubtUntil = rememberedUntil(record);
+          if (record?.state === "completed" || (reply.type === "changed" && event.type !== "resolve")) doubtUntil = 0;
+          if (reply.type === "settled" && event.type === "absent" && record?.state === "failed") doubtUntil = 0;
+          // An attempt that is still heard of begins a new time.
+          if (doubtUntil > 0 && isOpen && record !== before) doubtUntil = rememberedUntil(record);
         }
       },
       undefined,
@@ -182,10 +233,12 @@ describe("life cycle over any history", () => {
         operatedHistory,
         fc.array(fc.nat(25), { maxLength: 8 }),
         fc.constantFrom(...policies),
-        (moments, looks, unknown) => {
+        memories,
+        (moments, looks, unknown, rememberMs) => {
           const events = play(
             moments.filter(({ event }) => event.type !== "tick"),
             unknown,
+            rememberMs,
           );
           // The same events at the same times, with alarms in between.
           let record = null;
@@ -236,18 +289,21 @@ describe("life cycle over any history", () => {
     });
   });
 
-  it("gives every record a deadline, and none outlives two deadlines untouched", () => {
+  it("gives every record a deadline, and none outlives three deadlines untouched", () => {
     checkHistories((taken) => {
       for (const { record, deadline, policy } of taken) {
         expect(deadline).toBe(record === null ? null : deadlineOf(record));
         let left = record;
         // A record under verify keeps asking until it expires.
         const asks = (one: typeof record): boolean => one?.state === "unknown" && one.verifyAt !== null;
-        for (let looks = 0; left !== null && looks < (asks(left) ? 99 : 2); looks++) {
+        let deadlines = 0;
+        for (let looks = 0; left !== null && looks < 99; looks++) {
+          if (!asks(left)) deadlines += 1;
           const at = deadlineOf(left);
           left = step(left, { type: asks(left) ? "verify" : "tick" }, policy, at).record;
         }
         expect(left).toBeNull();
+        expect(deadlines).toBeLessThanOrEqual(3);
       }
     });
   });
@@ -256,7 +312,9 @@ describe("life cycle over any history", () => {
     checkHistories((taken) => {
       for (const { before, record, reply } of taken) {
         if (
-          ["in-flight", "replay", "not-kept", "outcome-unknown", "mismatch", "superseded"].includes(reply.type) &&
+          ["in-flight", "replay", "not-kept", "outcome-unknown", "key-expired", "mismatch", "superseded"].includes(
+            reply.type,
+          ) &&
           record !== null
         ) {
           expect(record).toBe(before);
@@ -278,8 +336,9 @@ describe("life cycle over any history", () => {
           policy,
           last.now,
         );
-        const alive = step(record, { type: "tick" }, policy, last.now).record !== null;
-        expect(settled.record?.state).toBe(alive ? "completed" : undefined);
+        const { record: left } = step(record, { type: "tick" }, policy, last.now);
+        const isExpired = left === null || left.state === "remembered";
+        expect(settled.record?.state).toBe(isExpired ? (left === null ? undefined : record.state) : "completed");
       }, unknown);
     }
   });

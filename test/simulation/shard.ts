@@ -4,7 +4,7 @@
 import { epochMs } from "../../src/core/units.ts";
 import { Alarm } from "../../src/shard/alarm.ts";
 import { doDueWork } from "../../src/shard/due-work.ts";
-import type { Caller, ExchangePorts } from "../../src/shard/exchange.ts";
+import type { Caller, ExchangePorts } from "../../src/shard/exchange-ports.ts";
 import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
@@ -68,6 +68,7 @@ export class Shard {
       timers,
       reporter: new ExchangeReporter("shard", new Traffic(), null),
       askElder,
+      limiter: () => null,
     });
   }
 

@@ -11,12 +11,15 @@ import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../..
 export const LOCK_MS = 40;
 export const RETENTION_MS = 100;
 export const UNKNOWN_RETENTION_MS = 250;
+/** Longer than the retention, and shorter than that of a record in doubt; longer than both. */
+export const REMEMBER_MS = [180, 400] as const;
 
-export const policyFor = (unknown: Policy["unknown"]): Policy => ({
+export const policyFor = (unknown: Policy["unknown"], rememberMs?: number): Policy => ({
   unknown,
   lockMs: durationMs(LOCK_MS),
   retentionMs: durationMs(RETENTION_MS),
   unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
+  ...(rememberMs === undefined ? {} : { rememberMs: durationMs(rememberMs) }),
 });
 
 export const FINGERPRINT = fingerprint("f");
@@ -103,8 +106,8 @@ export interface Taken extends Step {
   readonly policy: Policy;
 }
 
-/** Plays a history. `unknown` fixes the policy of every claim; otherwise each request has its own. */
-export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): readonly Taken[] {
+/** Plays a history. `unknown` fixes the policy of every claim; otherwise each request has its own. All remember alike. */
+export function play(moments: readonly Moment[], unknown?: Policy["unknown"], rememberMs?: number): readonly Taken[] {
   const started: string[] = [];
   const taken: Taken[] = [];
   let record: IdempotencyRecord | null = null;
@@ -112,7 +115,7 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"]): r
   for (const moment of moments) {
     now = passed(now, moment.passing, record);
     const asked = moment.event.type === "request" ? moment.event.unknown : "retry";
-    const policy = policyFor(unknown ?? asked);
+    const policy = policyFor(unknown ?? asked, rememberMs);
     const lived = eventOf(moment.event, started, now);
     const result: Step = step(record, lived, policy, now);
     if (result.reply.type === "start") started.push(result.reply.record.attempt.id);

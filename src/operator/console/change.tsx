@@ -69,6 +69,8 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
       return `An attempt is in flight or may still be running at the origin. Attempts never overlap. Try again when the attempt or its lock ends: in ${formatDuration(refusal.retryAfterMs + 999)}.`;
     case "completed":
       return "The record was completed meanwhile, and its response is final. It can only be forgotten.";
+    case "remembered":
+      return "The record has expired, and only its key is remembered. It can only be forgotten.";
   }
 }
 

@@ -92,7 +92,8 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
   );
 }
 
-function noResponse({ responseKept, sealed, status }: RecordDetail): string {
+function noResponse({ state, responseKept, sealed, status }: RecordDetail): string {
+  if (state === "remembered") return "Erased.";
   if (sealed && responseKept === true) {
     return "Sealed: it is encrypted with the caller's own values, so only the caller's retry opens it.";
   }
@@ -153,6 +154,7 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
         {policy.unknown === "retry"
           ? ""
           : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
+        {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
       </dd>
       {record.sealed ? (
         <>

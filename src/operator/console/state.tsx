@@ -32,6 +32,8 @@ function Sign({ state }: { readonly state: RecordState }) {
       );
     case "completed":
       return <path d="M1.5 6.5 4.5 9.5 10.5 2.5" />;
+    case "remembered":
+      return <path d="M2.5 1.5H9.5V10.5L6 8 2.5 10.5Z" />;
     case "failed":
       return <path d="M10.5 6A4.5 4.5 0 1 1 8.6 2.3M8.6 0V2.6H6" />;
     case "unknown":

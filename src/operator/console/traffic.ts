@@ -18,7 +18,7 @@ export interface RouteRates {
 const REPLAYS: ReadonlySet<string> = new Set(["replay", "attached"]);
 
 /** Refused because of the key's record: other request, in flight, outcome unknown, response not kept. */
-const CONFLICTS: ReadonlySet<string> = new Set(["in-flight", "mismatch", "outcome-unknown", "not-kept"]);
+const CONFLICTS: ReadonlySet<string> = new Set(["in-flight", "mismatch", "outcome-unknown", "not-kept", "key-expired"]);
 
 /** By route, busiest first. */
 export function ratesOf(counts: readonly OutcomeCount[]): readonly RouteRates[] {

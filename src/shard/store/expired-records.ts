@@ -1,10 +1,13 @@
-// Erases records that have expired, with their bodies, in slices: requests wait while one is erased.
+// Erases records that have expired, with their bodies, in slices: requests wait while one is erased. What the life cycle leaves of a
+// record, because its key is remembered, moves to the bucket in which that ends.
 
+import { step } from "../../core/life-cycle.ts";
 import { bodyNumber, type EpochMs, recordId } from "../../core/units.ts";
 import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
-import { type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
+import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
 import { IS_FINISHED, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
+import { readRecord, RECORD_COLUMNS, type RecordRow, type RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
@@ -23,6 +26,8 @@ interface ErasableRow extends PlaceRow {
   readonly head_bytes: number;
   /** 1: the body is in R2. */
   readonly remote: number;
+  /** 1: its key may be remembered. */
+  readonly outlasts: number;
 }
 
 /** Where records and bodies are. */
@@ -31,6 +36,7 @@ interface Stores {
   readonly remote: RemoteBodies;
   readonly expiryBuckets: ExpiryBuckets;
   readonly aliases: Aliases;
+  readonly rows: RecordRows;
 }
 
 export class ExpiredRecords {
@@ -48,13 +54,13 @@ export class ExpiredRecords {
 
   /**
    * Erases at most `limit` records of expired buckets with their bodies, fewer when these are large. A body that is being read, or
-   * is too large for one slice, is only discarded. Returns how many records it erased.
+   * is too large for one slice, is only discarded. Returns how many records it erased or moved.
    */
   erase(now: EpochMs, limit: number): number {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote FROM records ${FIRST_CHUNKS} WHERE ${IS_FINISHED} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
+        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts FROM records ${FIRST_CHUNKS} WHERE ${IS_FINISHED} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
         lastExpired(now),
         most,
       )
@@ -63,7 +69,7 @@ export class ExpiredRecords {
     const rows = found.slice(0, count);
     const last = rows.at(-1);
     // Until the rows are gone, they name the bodies.
-    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows));
+    if (last !== undefined) this.#transaction(() => this.#eraseThrough(last, rows, now));
     this.#stores.aliases.recount();
     const isCut = count < found.length;
     this.#atOnce = isCut ? count : GROWTH * most;
@@ -71,21 +77,38 @@ export class ExpiredRecords {
     return count;
   }
 
-  #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[]): void {
+  #eraseThrough(last: ErasableRow, rows: readonly ErasableRow[], now: EpochMs): void {
     const { aliases, bodies, remote } = this.#stores;
     const isRead = rows.some(({ body }) => body !== null && bodies.isHeld(bodyNumber(body)));
     // Mostly each body has one chunk and nobody reads any: then one statement erases them all.
     if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(placeIn(last));
     for (const row of rows) {
-      aliases.erase(recordId(row.id));
+      if (row.outlasts === 0 || !this.#moves(row, now)) aliases.erase(recordId(row.id));
       if (row.remote === 1) remote.discard(row.name);
       if (row.body === null || (!isRead && row.chunks === 1)) continue;
       const body = bodyNumber(row.body);
       if (fitsSlice(row) && !bodies.isHeld(body)) bodies.erase(body);
       else bodies.discard(body);
     }
-    // The rows were read in key order from the first key on, so this range holds exactly these rows.
+    // The rows were read in key order from the first key on, so this range holds exactly these rows, without those that have moved.
     this.#sql.exec(`DELETE FROM records WHERE ${IS_FINISHED} AND number <= ${NUMBER}`, last.bucket, last.slot);
+  }
+
+  /** Moves what is left of a record, without its response; `false` if nothing is. */
+  #moves(row: ErasableRow, now: EpochMs): boolean {
+    const { rows, expiryBuckets } = this.#stores;
+    const expired = readRecord(
+      this.#sql
+        .exec<RecordRow>(`SELECT ${RECORD_COLUMNS} FROM records WHERE number = ${NUMBER}`, row.bucket, row.slot)
+        .one(),
+    );
+    const { record } = step(expired, { type: "tick" }, expired.policy, now);
+    if (record === null) return false;
+    const bucket = expiryBucketOf(record);
+    expiryBuckets.add(bucket);
+    const nothing = { response: null, body: null, verification: null, history: [], label: null };
+    rows.put(recordId(row.id), placeIn(row), bucket, { record, ...nothing });
+    return true;
   }
 }
 

@@ -71,10 +71,21 @@ export class ExpiryBuckets {
  */
 export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
-  const { retentionMs, unknownRetentionMs } = record.policy;
-  const keptMs = record.state === "unknown" ? unknownRetentionMs : retentionMs;
-  const width = Math.max(1, Math.floor(keptMs / BUCKETS_PER_RETENTION / SECOND_MS));
+  const width = Math.max(1, Math.floor(keptMs(record) / BUCKETS_PER_RETENTION / SECOND_MS));
   return Math.min(LAST_BUCKET, Math.ceil(record.expiresAt / SECOND_MS / width) * width);
+}
+
+function keptMs({ state, policy }: IdempotencyRecord): number {
+  switch (state) {
+    case "unknown":
+      return policy.unknownRetentionMs;
+    case "remembered":
+      return policy.rememberMs ?? policy.retentionMs;
+    case "started":
+    case "failed":
+    case "completed":
+      return policy.retentionMs;
+  }
 }
 
 /** From when on every record of the bucket has expired. */

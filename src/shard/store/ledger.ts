@@ -109,7 +109,14 @@ export class Ledger {
     this.seal = new Seal(sql, this.#transaction, exists.transition);
     this.elders = new KnownElders(sql, exists.transition);
     this.aliases = new Aliases(sql, exists.transition);
-    this.expired = new ExpiredRecords(sql, this.#transaction, this);
+    const { bodies, remote, expiryBuckets, aliases } = this;
+    this.expired = new ExpiredRecords(sql, this.#transaction, {
+      bodies,
+      remote,
+      expiryBuckets,
+      aliases,
+      rows: this.#rows,
+    });
   }
 
   find(id: RecordId): Entry | null {

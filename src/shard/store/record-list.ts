@@ -2,7 +2,7 @@
 // ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
 // behind it. Every statement uses a key.
 
-import { type IdempotencyRecord, OPEN_STATES, type OpenState } from "../../core/record.ts";
+import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState } from "../../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
@@ -24,7 +24,7 @@ import type { Sql } from "./schema.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
 export interface ListQuery {
-  /** Which part of the shard: open records, completed records, or all records of one key. */
+  /** Which part of the shard: open records, completed and remembered records, or all records of one key. */
   readonly section: "open" | "completed" | "key";
   /** For the section `key`: the beginning of the ids. It may be shorter or longer than a key's hash. */
   readonly keyHash: string | null;
@@ -253,7 +253,7 @@ function filterOf({
   const path = route === null ? null : decodeURIComponent(route);
   return (row, { state }) =>
     (states.length === 0 || states.includes(state)) &&
-    (section === "key" || (section === "completed") === (state === "completed")) &&
+    (section === "key" || (section === "completed") === isClosed(state)) &&
     (path === null || row.route === path) &&
     (startedBefore === null || row.started_at <= startedBefore);
 }

@@ -1,14 +1,14 @@
 // Writes a record to a row of the ledger, and reads it back.
 
-import type { IdempotencyRecord, Policy } from "../../core/record.ts";
+import type { IdempotencyRecord, Policy, RecordState } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, type BodyNumber, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
 import { keyText, type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import { NUMBER, type Place, PLACE_COLUMNS, type PlaceRow, type RecordNumbers } from "./record-numbers.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
-  isEncrypted,
   KEPT,
+  keptOf,
   type KeptResponse,
   RESPONSE_COLUMNS,
   type ResponseRow,
@@ -17,7 +17,7 @@ import {
 import type { Sql } from "./schema.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, history`;
+export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, history`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
 export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
 
@@ -41,6 +41,8 @@ export interface RecordRow extends PlaceRow {
   readonly kept: number | null;
   readonly verify_at: number | null;
   readonly verifications: number | null;
+  readonly remember_ms: number | null;
+  readonly may_have_acted: number | null;
   readonly history: string | null;
 }
 
@@ -80,14 +82,16 @@ const ATTEMPT = [
   "lock_ms",
   "retention_ms",
   "unknown_retention_ms",
+  "remember_ms",
 ];
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
-const WAIT = ["retry_from", "verify_at", "verifications", "verification"];
+const WAIT = ["retry_from", "verify_at", "verifications", "verification", "may_have_acted"];
 
 /** What a statement does when the place is taken: nothing, or it fails. */
 type OnTaken = "IGNORE" | "ABORT";
 type Texts = Readonly<Record<OnTaken, string>>;
 
+/** A first attempt. */
 const CLAIM = insert(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
 const INSERT = insert(["id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
 /** Keeps the attempt's columns except its lock, and clears the waiting times. */
@@ -196,32 +200,37 @@ function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
   const { id, number, startedAt, lockedUntil } = attempt;
-  const { unknown, lockMs, retentionMs, unknownRetentionMs } = policy;
-  return [state, print, id, number, startedAt, lockedUntil, unknown, lockMs, retentionMs, unknownRetentionMs];
+  const { unknown, lockMs, retentionMs, unknownRetentionMs, rememberMs = null } = policy;
+  const times = [lockMs, retentionMs, unknownRetentionMs, rememberMs];
+  return [writtenState(state), print, id, number, startedAt, lockedUntil, unknown, ...times];
+}
+
+/**
+ * A remembered record is stored as a completed one with NULL for `kept`. Code that does not know the state takes it for one whose
+ * response was not kept: it starts no attempt, and replays nothing.
+ */
+function writtenState(state: RecordState): Exclude<RecordState, "remembered"> {
+  return state === "remembered" ? "completed" : state;
 }
 
 function endOf({ record, response, body, history }: RecordContent): readonly SqlStorageValue[] {
-  const ended = record.state === "completed" ? record : null;
+  const completed = record.state === "completed" ? record : null;
   return [
-    ended?.completedAt ?? null,
+    completed?.completedAt ?? null,
     record.state === "started" ? null : record.expiresAt,
-    ended?.status ?? null,
-    ended === null ? null : keptOf(ended.kept, response),
+    completed?.status ?? (record.state === "remembered" ? record.status : null),
+    completed === null ? null : keptOf(completed.kept, response),
     history.length === 0 ? null : JSON.stringify(history),
     body,
     ...writeResponse(response),
   ];
 }
 
-function keptOf(isKept: boolean, response: KeptResponse | null): number {
-  if (!isKept) return KEPT.no;
-  return response !== null && isEncrypted(response) ? KEPT.encrypted : KEPT.open;
-}
-
 function waitOf({ record, verification }: RecordContent): readonly SqlStorageValue[] {
   const unknown = record.state === "unknown" ? record : null;
   const retryFrom = record.state === "failed" ? record.retryFrom : null;
-  return [retryFrom, unknown?.verifyAt ?? null, unknown?.verifications ?? null, verification];
+  const mayHaveActed = record.attempt.mayHaveActed ? 1 : null;
+  return [retryFrom, unknown?.verifyAt ?? null, unknown?.verifications ?? null, verification, mayHaveActed];
 }
 
 /** Reads what this deployment or an earlier one wrote. */
@@ -247,6 +256,7 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
     lockMs: durationMs(row.lock_ms),
     retentionMs: durationMs(row.retention_ms),
     unknownRetentionMs: durationMs(row.unknown_retention_ms),
+    ...(row.remember_ms === null ? {} : { rememberMs: durationMs(row.remember_ms) }),
   };
   const common = {
     fingerprint: fingerprint(row.fingerprint),
@@ -255,6 +265,7 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
       number: row.attempt,
       startedAt: epochMs(row.started_at),
       lockedUntil: epochMs(row.locked_until),
+      mayHaveActed: row.may_have_acted === 1,
     },
     policy,
   };
@@ -274,6 +285,7 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
       };
     case "completed": {
       const { status, kept, completed_at } = row;
+      if (kept === null) return { state: "remembered", ...common, status, expiresAt };
       return {
         state: "completed",
         ...common,

@@ -46,6 +46,12 @@ export function isEncrypted(response: KeptResponse): response is EncryptedRespon
  */
 export const KEPT = { no: 0, open: 1, encrypted: 2 } as const;
 
+/** The value of `kept` for a completed record. */
+export function keptOf(isKept: boolean, response: KeptResponse | null): number {
+  if (!isKept) return KEPT.no;
+  return response !== null && isEncrypted(response) ? KEPT.encrypted : KEPT.open;
+}
+
 /** A kept body: whole in memory, in chunks, or in R2. Bodies in chunks or R2 are already written completely. */
 export type StoredBody = { readonly kind: "inline"; readonly bytes: Uint8Array } | ChunkedBody | RemoteBody;
 

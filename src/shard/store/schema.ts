@@ -62,7 +62,15 @@ const FIRST: Step = [
   `CREATE TABLE addresses (address TEXT PRIMARY KEY) WITHOUT ROWID`,
 ];
 
-export const STEPS: readonly Step[] = [FIRST];
+/** For callers that come late. Code that does not know these columns leaves them as they are. */
+const CALLERS: Step = [
+  // How long the key is remembered; NULL: no longer than the record is kept otherwise.
+  `ALTER TABLE records ADD COLUMN remember_ms INTEGER`,
+  // 1: an attempt without a result may have taken effect.
+  `ALTER TABLE records ADD COLUMN may_have_acted INTEGER`,
+];
+
+export const STEPS: readonly Step[] = [FIRST, CALLERS];
 
 /**
  * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
@@ -111,8 +119,17 @@ export function migrate(sql: Sql, steps: readonly Step[] = STEPS): void {
   const done = row?.done ?? 0;
   if (done >= steps.length) return;
   if (done === 0) refuseUnreleased(sql);
-  for (const statement of steps.slice(done).flat()) sql.exec(statement);
+  for (const statement of done === 0 ? forNew(steps.flat()) : steps.slice(done).flat()) sql.exec(statement);
   sql.exec("INSERT INTO steps_taken VALUES (?)", steps.length);
+}
+
+const ADDS_COLUMN = /^ALTER TABLE records ADD COLUMN (.+)$/;
+
+/** The steps for a new database: each column that was added later would cost each new object a row, as an `ALTER`. */
+function forNew([records = "", ...others]: Step): Step {
+  const columns = others.flatMap((statement) => ADDS_COLUMN.exec(statement)?.[1] ?? []);
+  const whole = [records.replace(/\)$/, ""), ...columns].join(", ");
+  return [`${whole})`, ...others.filter((statement) => !ADDS_COLUMN.test(statement))];
 }
 
 /** By what versions before the first release called their tables of steps. Their numbers mean other steps than these. */

@@ -99,6 +99,7 @@ export class KeyShard {
       number: 1,
       startedAt: now,
       lockedUntil: epochMs(now + 40_000),
+      mayHaveActed: false,
     };
     const claim: Started = { state: "started", fingerprint: fingerprint(head.fingerprint), attempt, policy: POLICY };
     this.#ledger.save(id, null, claim, { label: { key, route: "/v1/*" } });

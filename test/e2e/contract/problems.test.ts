@@ -336,6 +336,7 @@ it("publishes exactly these problems with these statuses", async () => {
     "request-invalid 400 false",
     "response-not-kept 409 false",
     "store-unavailable 503 true",
+    "too-many-keys 429 true",
   ]);
   for (const { type, code } of problems) expect(type).toBe(`/.well-known/idempotency#${code}`);
 });

@@ -1,4 +1,4 @@
-// A short run of `node test/layouts/run.ts`: deployments of three layouts side by side, killed at every named point, and no key is
+// A short run of `node test/layouts/run.ts`: deployments of four layouts side by side, killed at every named point, and no key is
 // forgotten. Each fault of test/layouts/planted.ts is found by the same checker.
 
 import { expect, it } from "vitest";
@@ -10,9 +10,9 @@ import { few, isLong } from "../../support/long.ts";
 
 const COMMON = { clients: 32, dimensions: roundDimensions() };
 
-it("forgets no key while two layouts are followed by a third and rolled back", { timeout: 600_000 }, async () => {
-  const { violations, summary, killed } = await judgedRound({
-    seed: "three-layouts",
+it("forgets no key while layouts follow each other, are closed and rolled back", { timeout: 600_000 }, async () => {
+  const { violations, summary, killed, closed } = await judgedRound({
+    seed: "four-layouts",
     requests: isLong ? 2_000 : 800,
     kills: killsAtEach(isLong ? 4 : 1),
     plan: "listed",
@@ -22,6 +22,7 @@ it("forgets no key while two layouts are followed by a third and rolled back", {
   if (violations.length > 0) console.error(summary);
   expect(violations).toEqual([]);
   for (const point of POINTS) expect(killed[point]).toBeGreaterThan(0);
+  expect(closed).toBeGreaterThan(0);
 });
 
 it.each(few(FAULTS))("finds: $name", { timeout: 240_000 }, async ({ patches, plan, needsKills }) => {

@@ -24,6 +24,16 @@ export function shardFiles({ stateDir }: Pick<Gateway, "stateDir">): readonly st
     .map((name) => join(folder, name));
 }
 
+/** What the only shard stores of a key. */
+export function rowsOf(gateway: Pick<Gateway, "stateDir">, key: string): readonly Readonly<Record<string, unknown>>[] {
+  const database = new DatabaseSync(shardFile(gateway), { timeout: 5_000, readOnly: true });
+  try {
+    return database.prepare("SELECT state, kept, headers, body, history FROM records WHERE key = ?").all(key);
+  } finally {
+    database.close();
+  }
+}
+
 export interface ShardDatabase {
   /** Locks the file for all other writers, until `unlock`. */
   lock(): void;

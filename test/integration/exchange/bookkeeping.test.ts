@@ -97,6 +97,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       timers,
       reporter: new ExchangeReporter("shard", parts.traffic, null),
       askElder: () => Promise.reject(new Error("there is no elder")),
+      limiter: () => null,
     });
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];

@@ -54,7 +54,7 @@ function started(lockedUntil: EpochMs): Started {
     retentionMs: durationMs(86_400_000),
     unknownRetentionMs: durationMs(86_400_000),
   } as const;
-  const attempt = { id: attemptId("attempt"), number: 1, startedAt: NOW, lockedUntil };
+  const attempt = { id: attemptId("attempt"), number: 1, startedAt: NOW, lockedUntil, mayHaveActed: false };
   return { state: "started", fingerprint: fingerprint("print"), attempt, policy };
 }
 

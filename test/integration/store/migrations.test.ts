@@ -89,6 +89,20 @@ it.each([0, 1, 2])(
   },
 );
 
+it("gives a new database the same columns as one that took the steps one by one", () => {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  return runInDurableObject(stub, async (_instance, { storage }) => {
+    const { sql } = storage;
+    const columns = (): unknown =>
+      sql.exec("SELECT name, type, \"notnull\", dflt_value FROM pragma_table_info('records') ORDER BY cid").toArray();
+    const fresh = columns();
+    expect(JSON.stringify(fresh)).toContain("remember_ms");
+    await storage.deleteAll();
+    for (const taken of STEPS.keys()) migrate(sql, STEPS.slice(0, taken + 1));
+    expect(columns()).toEqual(fresh);
+  });
+});
+
 it.each([
   ["whose steps were others", "migrations", []],
   ["whose records had another key", "schema_steps", ["CREATE TABLE records (bucket INTEGER, id TEXT)"]],

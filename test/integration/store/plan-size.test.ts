@@ -2,12 +2,42 @@
 
 import { describe, expect, it } from "vitest";
 import { COUNTS } from "../../../src/cli/operation-counts.ts";
-import { bytesPerRecord, chunksOf } from "../../../src/cli/plan-cost.ts";
+import { bytesPerRecord, chunksOf, REMEMBERED_BYTES } from "../../../src/cli/plan-cost.ts";
+import { step } from "../../../src/core/life-cycle.ts";
+import { durationMs, epochMs, recordId } from "../../../src/core/units.ts";
+import { completed, HOUR_MS, NOW, policy, started } from "../support/records.ts";
 import { CountedShard } from "../support/counted-shard.ts";
 
 /** The database grows by pages, so few small records would tell little. */
 const SMALL = 100;
 const LARGE = 20;
+
+it("takes not more than the planned bytes of what is left of a record whose key is remembered", async () => {
+  const shard = new CountedShard();
+  await shard.begin();
+  const claim = started();
+  const { record } = step(
+    completed({ ...claim, policy: { ...policy, rememberMs: durationMs(1000 * HOUR_MS) } }),
+    { type: "tick" },
+    policy,
+    epochMs(NOW + 24 * HOUR_MS),
+  );
+  const each = await shard.within((ledger, { sql }) => {
+    const before = sql.databaseSize;
+    const label = { key: crypto.randomUUID(), route: "/protected/*" };
+    for (let more = 0; more < 10 * SMALL; more += 1) {
+      ledger.save(recordId(hexadecimal()), null, record, { label });
+    }
+    return (sql.databaseSize - before) / (10 * SMALL);
+  });
+  expect(record?.state).toBe("remembered");
+  expect(REMEMBERED_BYTES).toBeGreaterThanOrEqual(each);
+  expect(REMEMBERED_BYTES).toBeLessThanOrEqual(each * 1.1 + 500);
+});
+
+function hexadecimal(): string {
+  return `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", "");
+}
 
 describe.each([0, 400, 1000, 2500, 4000, 16_000, 17_000, 200_000, 300_000, 1_000_000])(
   "a response of %d bytes",

@@ -5,7 +5,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { epochMs } from "../../../src/core/units.ts";
+import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
@@ -82,6 +82,8 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const lost = { ...claim, state: "unknown", expiresAt: epochMs(NOW + 9), verifyAt: NOW, verifications: 0 } as const;
   ledger.save(asked, null, lost, { label: { key: "k", route: "/" } });
   ledger.label(id, ledger.find(id));
+  const remembered = { ...claim, policy: { ...claim.policy, rememberMs: durationMs(1000 * HOUR_MS) } };
+  ledger.save(freshId(), null, completed(remembered));
   const list = new RecordList(sql, ledger.numbers);
   list.countOpen(NOW);
   list.oldestUnknown(NOW);

@@ -36,6 +36,8 @@ export interface HeldWorld {
   origin: (url: string) => Promise<Response>;
   /** Whether an origin on the network can be connected to. */
   isReachable: () => Promise<boolean>;
+  /** What the rate limiter says of a caller's new key. */
+  limit: (caller: string) => Promise<{ readonly success: boolean }>;
   /** Whether the store is full: no record can be changed. */
   isFull: boolean;
   /** Called when it has refused a change for that. */
@@ -62,6 +64,7 @@ export async function withExchanges(
     const world: HeldWorld = {
       origin: () => Promise.resolve(new Response("done", { status: 201 })),
       isReachable: () => Promise.resolve(true),
+      limit: () => Promise.resolve({ success: true }),
       isFull: false,
       refused: () => undefined,
     };
@@ -92,6 +95,7 @@ export async function withExchanges(
       timers,
       reporter: new ExchangeReporter("shard", traffic, null),
       askElder: () => Promise.reject(new Error("there is no elder")),
+      limiter: () => ({ limit: ({ key }) => world.limit(key) }),
     });
     await test({
       world,

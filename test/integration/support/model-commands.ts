@@ -20,19 +20,21 @@ import {
 } from "./model-shard.ts";
 
 /** The model's state of one record: the record itself, and the content of a replay. */
-interface Remembered {
+interface Known {
   readonly record: IdempotencyRecord | null;
   readonly text: string;
 }
 
 export interface Model {
-  readonly records: Map<RecordId, Remembered>;
+  readonly records: Map<RecordId, Known>;
 }
 
 type ShardCommand = fc.AsyncCommand<Model, ModelShard>;
 
 const RECORDS = ["one", "two"].map(recordId);
-const NONE: Remembered = { record: null, text: "" };
+const NONE: Known = { record: null, text: "" };
+/** For events that take none. */
+const ANY_POLICY = policyOf({ unknown: "retry", isRemembered: false });
 
 const now = (): ReturnType<typeof epochMs> => epochMs(Date.now());
 
@@ -40,7 +42,7 @@ const now = (): ReturnType<typeof epochMs> => epochMs(Date.now());
 function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour | null): string | null {
   const known = model.records.get(ask.record) ?? NONE;
   const event = { type: "request", fingerprint: fingerprint(ask.print), attemptId: attempt, home: OWN } as const;
-  const { record, reply } = step(known.record, event, policyOf(ask.unknown), now());
+  const { record, reply } = step(known.record, event, policyOf(ask), now());
   model.records.set(ask.record, { ...known, record });
   switch (reply.type) {
     case "start":
@@ -53,6 +55,8 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
       return "409 in-flight";
     case "outcome-unknown":
       return "409 outcome-unknown";
+    case "key-expired":
+      return "409 key-expired";
     case "mismatch":
       return "422 key-reused";
     case "not-here":
@@ -77,14 +81,14 @@ function answered(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behavio
     type === "result"
       ? { type, attemptId: attempt, status, kept: true, verified: false }
       : { type, attemptId: attempt, reason: { kind: "dropped" } };
-  const { record } = step(model.records.get(ask.record)?.record ?? null, event, policyOf(ask.unknown), now());
+  const { record } = step(model.records.get(ask.record)?.record ?? null, event, policyOf(ask), now());
   model.records.set(ask.record, { record, text });
   return isLost ? "502 origin-dropped" : `first ${status} ${text}`;
 }
 
 /** The record in its present state. The ledger may still hold an expired one. */
 function asOfNow(record: IdempotencyRecord | null): IdempotencyRecord | null {
-  return step(record, { type: "tick" }, policyOf("retry"), now()).record;
+  return step(record, { type: "tick" }, ANY_POLICY, now()).record;
 }
 
 async function checkRecords(model: Model, shard: ModelShard): Promise<void> {
@@ -251,6 +255,7 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   record: fc.constantFrom(...RECORDS),
   print: fc.constantFrom("f", "f", "f", "f", "g"),
   unknown: fc.constantFrom("retry", "hold"),
+  isRemembered: fc.boolean(),
   duplicate: fc.constantFrom("reject", "wait"),
 });
 const behaviour = fc.constantFrom<Behaviour>(201, 201, 404, 500, 503, 429, 502, 504, "drops", "is cut short");

@@ -11,13 +11,16 @@ import { Ledger } from "../../../src/shard/store/ledger.ts";
 export const LOCK_MS = 40_000;
 export const RETENTION_MS = 200_000;
 export const UNKNOWN_RETENTION_MS = 600_000;
+/** Of the requests that are remembered. */
+export const REMEMBER_MS = 400_000;
 
-export function policyOf(unknown: Policy["unknown"]): Policy {
+export function policyOf({ unknown, isRemembered }: Pick<Ask, "unknown" | "isRemembered">): Policy {
   return {
     unknown,
     lockMs: durationMs(LOCK_MS),
     retentionMs: durationMs(RETENTION_MS),
     unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
+    ...(isRemembered ? { rememberMs: durationMs(REMEMBER_MS) } : {}),
   };
 }
 
@@ -31,6 +34,7 @@ export interface Ask {
   readonly record: RecordId;
   readonly print: string;
   readonly unknown: Policy["unknown"];
+  readonly isRemembered: boolean;
   readonly duplicate: "reject" | "wait";
 }
 
@@ -90,7 +94,8 @@ export class ModelShard {
     await this.evict();
   }
 
-  #send({ record, print, unknown, duplicate }: Ask, attempt: AttemptId): Promise<Response> {
+  #send(ask: Ask, attempt: AttemptId): Promise<Response> {
+    const { record, print, duplicate } = ask;
     const head: ExchangeHead = {
       record: { id: record, key: "key", route: "/" },
       request: {
@@ -103,7 +108,7 @@ export class ModelShard {
         lastEventId: null,
       },
       rules: {
-        policy: policyOf(unknown),
+        policy: policyOf(ask),
         lists: LISTS,
         duplicate,
         waitMs: 5000,

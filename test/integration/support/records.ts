@@ -29,7 +29,14 @@ export function freshId(): RecordId {
 }
 
 export function started(at = NOW): Started {
-  const attempt = { id: attemptId(crypto.randomUUID()), number: 1, startedAt: at, lockedUntil: epochMs(at + 40_000) };
+  const lockedUntil = epochMs(at + 40_000);
+  const attempt = {
+    id: attemptId(crypto.randomUUID()),
+    number: 1,
+    startedAt: at,
+    lockedUntil,
+    mayHaveActed: false,
+  };
   return { state: "started", fingerprint: fingerprint("f".repeat(64)), attempt, policy };
 }
 

@@ -20,6 +20,7 @@ const LOAD: Load = {
   headerBytes: 112,
   maxResponseBytes: 10_000_000,
   retentionMs: 24 * HOUR_MS,
+  rememberMs: null,
 };
 
 const plan = (load: Partial<Load> = {}, shards: number | null = null): Plan =>
@@ -85,6 +86,20 @@ describe("what a shard keeps", () => {
     const { keepsBodies, bytesPerRecord: size } = plan({ responseBytes: 50_000_000 });
     expect([keepsBodies, size]).toEqual([false, plan({ responseBytes: 0 }).bytesPerRecord]);
     expect(plan({ responseBytes: 50_000_000, maxResponseBytes: 50_000_000 }).keepsBodies).toBe(true);
+  });
+});
+
+describe("keys that are remembered", () => {
+  it("cost a row more each, and the storage of a small row after their retention", () => {
+    const [without, remembered] = [plan(), plan({ rememberMs: 30 * 24 * HOUR_MS })];
+    expect(without.rememberedKeys).toBe(0);
+    // 2,000 × 86,400 × 29
+    expect(remembered.rememberedKeys).toBeCloseTo(5_011_200_000, 0);
+    expect(remembered.records).toBe(without.records);
+    expect(remembered.rowsPerKey - without.rowsPerKey).toBeCloseTo(1.01, 9);
+    // 330 bytes: eleven rows fill a page, and three quarters of it are full.
+    const rows = (4096 / (0.75 * 11)) * remembered.rememberedKeys;
+    expect(remembered.month.at(-1)?.amount).toBeCloseTo((without.month.at(-1)?.amount ?? 0) + rows / 1e9, 3);
   });
 });
 

@@ -95,6 +95,15 @@ describe("the request", () => {
     expect(sent[0]?.type).toMatch(/^multipart\/form-data; boundary=/);
   });
 
+  it.each([{ body: "" }, { body: null }, { method: "DELETE", body: null }])(
+    "is sent again without a body: %j",
+    async (init) => {
+      const { send, sent } = scene(["lost", IN_FLIGHT, CREATED]);
+      expect((await send(init)).status).toBe(201);
+      expect(sent.map(({ body }) => body)).toEqual(["", "", ""]);
+    },
+  );
+
   it("may be a Request, whose body is read once", async () => {
     const clock = virtualClock();
     const bodies: string[] = [];

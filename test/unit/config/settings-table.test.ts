@@ -7,7 +7,8 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 import { markdownTable } from "../../../src/cli/settings-table.ts";
-import { fingerprintEntries, keyFormatEntries } from "../../../src/config/settings-key.ts";
+import { corsEntries } from "../../../src/config/settings-cors.ts";
+import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "../../../src/config/settings-key.ts";
 import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
 import { settingsEntries } from "../../../src/config/settings.ts";
 import { configOf, PAYMENTS } from "./support.ts";
@@ -56,7 +57,9 @@ describe("the table of settings", () => {
       ...Object.keys(settingsEntries),
       ...Object.keys(gatewayEntries),
       ...members("key_format", keyFormatEntries),
+      ...members("new_keys", newKeysEntries),
       ...members("fingerprint", fingerprintEntries),
+      ...members("cors", corsEntries),
     ];
     expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
   });
@@ -73,12 +76,20 @@ describe("the table of settings", () => {
 
   const isGateway = (name: string) => Object.hasOwn(gatewayEntries, name);
 
+  /** What a table needs before its other members mean anything. */
+  const needed = (name: string) => {
+    if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
+    return name.startsWith("new_keys.") ? 'new_keys.binding = "NEW_KEYS"' : "";
+  };
+
   it.each(ROWS.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
-    const written = parse(`${row.name} = ${row.default.slice(1, -1)}`);
-    const config = isGateway(row.name)
-      ? configOf({ IDEMPOTENCY: written, ROUTES: [PAYMENTS] })
-      : configOf({ ROUTES: [{ ...PAYMENTS, ...written }] });
-    expect(config).toEqual(configOf({ ROUTES: [PAYMENTS] }));
+    const others = needed(row.name);
+    const written = parse(`${others}\n${row.name} = ${row.default.slice(1, -1)}`);
+    const configWith = (settings: object) =>
+      isGateway(row.name)
+        ? configOf({ IDEMPOTENCY: settings, ROUTES: [PAYMENTS] })
+        : configOf({ ROUTES: [{ ...PAYMENTS, ...settings }], NEW_KEYS: {} });
+    expect(configWith(written)).toEqual(configWith(parse(others)));
   });
 
   it("leaves a default in words to settings whose absence has a meaning of its own", () => {
@@ -90,7 +101,9 @@ describe("the table of settings", () => {
       "jurisdiction",
       "key_format.pattern",
       "key_format.max",
+      "new_keys.binding",
       "verify",
+      "cors.origins",
       "operator_hostname",
     ]);
   });

@@ -33,6 +33,8 @@ describe("defaults", () => {
       refused: [425, 429, 503, 521, 523, 525, 526, 530],
       ambiguous: [408, 502, 504, 520, 522, 524],
       mismatchStatus: 422,
+      newKeys: null,
+      cors: null,
       maxRequestBodyBytes: 10_000_000,
       maxResponseBodyBytes: 10_000_000,
       omitHeaders: ["set-cookie"],

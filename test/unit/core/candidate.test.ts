@@ -8,7 +8,7 @@ const MINE = fingerprint("mine");
 function base(id: string, print: string): Pick<Candidate["record"], "fingerprint" | "attempt" | "policy"> {
   return {
     fingerprint: fingerprint(print),
-    attempt: { id: attemptId(id), number: 1, startedAt: NOW, lockedUntil: NOW },
+    attempt: { id: attemptId(id), number: 1, startedAt: NOW, lockedUntil: NOW, mayHaveActed: false },
     policy: { unknown: "retry", lockMs: durationMs(1), retentionMs: durationMs(1), unknownRetentionMs: durationMs(1) },
   };
 }

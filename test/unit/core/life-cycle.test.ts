@@ -9,24 +9,26 @@ import {
   LOCK_MS,
   OTHER_FINGERPRINT,
   policyFor,
+  REMEMBER_MS,
   RETENTION_MS,
   UNKNOWN_RETENTION_MS,
 } from "../../support/life-cycle-history.ts";
 
 const T0 = 1_000_000;
 
-function request(id: string): LifeCycleEvent {
-  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN };
+function request(id: string) {
+  return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN } as const;
 }
 
 /** Plays events at times relative to T0. Returns the reply's type and the record's state after each. */
 function tell(
-  unknown: Policy["unknown"],
+  unknown: Policy["unknown"] | Policy,
   ...events: readonly (readonly [at: number, event: LifeCycleEvent])[]
 ): readonly string[] {
   let record: IdempotencyRecord | null = null;
   return events.map(([at, event]) => {
-    const result = step(record, event, policyFor(unknown), epochMs(T0 + at));
+    const policy = typeof unknown === "string" ? policyFor(unknown) : unknown;
+    const result = step(record, event, policy, epochMs(T0 + at));
     ({ record } = result);
     return `${result.reply.type} → ${record?.state ?? "none"}`;
   });
@@ -34,9 +36,12 @@ function tell(
 
 const result = { type: "result", attemptId: attemptId("a"), status: 201, kept: true, verified: false } as const;
 const reason = { kind: "dropped" } as const;
-const refused: LifeCycleEvent = { type: "refused", attemptId: attemptId("a"), reason };
+const refused = { type: "refused", attemptId: attemptId("a"), reason } as const;
 const ambiguous: LifeCycleEvent = { type: "ambiguous", attemptId: attemptId("a"), reason };
 const tick: LifeCycleEvent = { type: "tick" };
+const release: LifeCycleEvent = { type: "release", by: "admin", reason: "because" };
+const resolve: LifeCycleEvent = { type: "resolve", by: "admin", reason: "because", status: 200 };
+const [, LONG] = REMEMBER_MS;
 
 describe("the arrows of the state machine (src/core/README.md)", () => {
   it("replays a result until it expires, and then starts again", () => {
@@ -49,6 +54,92 @@ describe("the arrows of the state machine (src/core/README.md)", () => {
         [5 + RETENTION_MS, request("c")],
       ),
     ).toEqual(["start → started", "settled → completed", "replay → completed", "start → started"]);
+  });
+
+  it("remembers the key of a result after its response has expired, and then starts again", () => {
+    const until = 5 + LONG;
+    expect(
+      tell(
+        policyFor("hold", LONG),
+        [0, request("a")],
+        [5, result],
+        [5 + RETENTION_MS - 1, request("b")],
+        [5 + RETENTION_MS, request("c")],
+        [5 + RETENTION_MS, { ...request("c"), fingerprint: OTHER_FINGERPRINT }],
+        [5 + RETENTION_MS, tick],
+        [until - 1, request("d")],
+        [until, request("e")],
+      ),
+    ).toEqual([
+      "start → started",
+      "settled → completed",
+      "replay → completed",
+      "key-expired → completed",
+      "mismatch → completed",
+      "nothing-due → remembered",
+      "key-expired → remembered",
+      "start → started",
+    ]);
+  });
+
+  it.each([
+    ["one whose response was not kept", [[5, { ...result, kept: false }]], 5 + RETENTION_MS],
+    ["one that an operator has resolved", [[LOCK_MS, resolve]], LOCK_MS + RETENTION_MS],
+    ["one that was never decided", [], LOCK_MS + UNKNOWN_RETENTION_MS],
+  ] as const)("remembers the key of a record that has expired: %s", (_name, events, expiry) => {
+    const policy = policyFor("hold", LONG);
+    const told = tell(policy, [0, request("a")], ...events, [expiry - 1, request("b")], [expiry, tick]);
+    expect(told.at(-2)).not.toMatch(/start |key-expired/);
+    expect(told.at(-1)).toBe("nothing-due → remembered");
+  });
+
+  it.each([
+    ["the attempt was refused", "retry", [[5, refused]], [5 + RETENTION_MS, "start → started"]],
+    ["the attempt was lost, and may have acted", "retry", [], [LOCK_MS + RETENTION_MS, "key-expired → started"]],
+    [
+      "the last attempt was refused, but one before it may have acted",
+      "retry",
+      [
+        [5, ambiguous],
+        [LOCK_MS, request("b")],
+        [LOCK_MS + 1, { ...refused, attemptId: attemptId("b") }],
+      ],
+      [LOCK_MS + 1 + RETENTION_MS, "key-expired → failed"],
+    ],
+    [
+      "the origin, asked, knew nothing of it",
+      "verify",
+      [[LOCK_MS, { type: "absent", attemptId: attemptId("a"), askedAt: epochMs(T0 + LOCK_MS) }]],
+      [LOCK_MS + RETENTION_MS, "start → started"],
+    ],
+    ["an operator has released it", "hold", [[LOCK_MS, release]], [LOCK_MS + RETENTION_MS, "start → started"]],
+  ] as const)("remembers a failed record's key if an attempt may have acted: %s", (_name, unknown, events, last) => {
+    const [at, expected] = last;
+    expect(tell(policyFor(unknown, LONG), [0, request("a")], ...events, [at, request("c")]).at(-1)).toBe(expected);
+  });
+
+  it("lets operators only forget a remembered record, and tells an owner that comes late that it is too late", () => {
+    const at = 5 + RETENTION_MS;
+    expect(
+      tell(
+        policyFor("hold", LONG),
+        [0, request("a")],
+        [5, result],
+        [at, release],
+        [at, resolve],
+        [at, result],
+        [at, { type: "ask" }],
+        [at, { type: "forget", by: "admin", reason: "because" }],
+        [at, request("b")],
+      ).slice(2),
+    ).toEqual([
+      "unchangeable → completed",
+      "unchangeable → completed",
+      "superseded → completed",
+      "here → completed",
+      "changed → none",
+      "start → started",
+    ]);
   });
 
   it("reports that a result was too large to keep", () => {

@@ -20,11 +20,13 @@ function intentOf(target: string, headers: Record<string, string> = {}): Intent 
 /** An intent in a few words. */
 function wordsOf(intent: Intent): string {
   switch (intent.kind) {
+    case "preflight":
+      return `preflight ${intent.route.path}`;
     case "refuse":
     case "refuse-exchange":
       return `${intent.kind} ${intent.problem.code}`;
     case "pass":
-      return `pass ${intent.route}`;
+      return `pass ${intent.route?.path ?? null}`;
     case "exchange":
       return `exchange ${intent.route.path} ${intent.key.key}`;
     case "operate":

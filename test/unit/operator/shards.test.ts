@@ -40,3 +40,11 @@ it("an object for each key is found by its key alone", () => {
   expect(places.listed).toEqual([]);
   expect(places.of("f".repeat(32)).map(shardTitle)).toEqual([`key-${"f".repeat(32)}`]);
 });
+
+it("a route whose number of shards has letters shares no object with other routes", () => {
+  const names = (route: object): readonly string[] => placesOf(route).listed.map(({ name }) => name);
+  const shared = new Set(names({ path: "/payments", shards: 16 }));
+  const own = names({ path: "/reports", shards: "16reports" });
+  expect(own).toHaveLength(16);
+  expect(own.filter((name) => shared.has(name))).toEqual([]);
+});

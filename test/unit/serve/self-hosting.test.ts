@@ -59,6 +59,12 @@ describe("a wrangler.toml off Cloudflare", () => {
     expect(problems).toMatchObject([{ path: "ROUTES[0].scope", message: expect.stringContaining("x-real-ip") }]);
   });
 
+  it("cannot limit new keys", () => {
+    const limiter = `ratelimits = [{ name = "NEW_KEYS", namespace_id = "1", simple = { limit = 5, period = 60 } }]\n`;
+    const { problems } = hosted(`${limiter}${ORIGIN}${ROUTE}new_keys = { binding = "NEW_KEYS" }\n`);
+    expect(problems).toMatchObject([{ path: "ROUTES[0].new_keys", message: expect.stringContaining("limit_req") }]);
+  });
+
   it("warns of bindings that do not exist here, but not of those that an environment does not inherit", () => {
     const lists = `r2_buckets = [{ binding = "BODIES", bucket_name = "b" }]\nqueues.producers = [{ binding = "Q", queue = "q" }]\n`;
     const text = `${lists}triggers.crons = ["* * * * *"]\n${ORIGIN}${ROUTE}

@@ -41,7 +41,8 @@ function claim(lockedUntil: EpochMs): Started {
     retentionMs: durationMs(24 * HOUR_MS),
     unknownRetentionMs: durationMs(24 * HOUR_MS),
   } as const;
-  const attempt = { id: attemptId(randomUUID()), number: 1, startedAt: epochMs(lockedUntil - 40_000), lockedUntil };
+  const startedAt = epochMs(lockedUntil - 40_000);
+  const attempt = { id: attemptId(randomUUID()), number: 1, startedAt, lockedUntil, mayHaveActed: false };
   return { state: "started", fingerprint: fingerprint(hash("sha256", "print")), attempt, policy };
 }
 
@@ -58,6 +59,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
     reachability: REACHABILITY,
     target: () => null,
     askElder: () => Promise.reject(new Error("there is no elder")),
+    limiter: () => null,
     sync: () => Promise.resolve(),
     waitUntil,
     heartbeat: new Heartbeat(timers, () => Promise.resolve()),

@@ -17,7 +17,13 @@ export function completedRecord(number: number, expiresAt: EpochMs, retentionMs:
   return {
     state: "completed",
     fingerprint: fingerprint(hash("sha256", `print-${number}`)),
-    attempt: { id: attemptId(randomUUID()), number: 1, startedAt: completedAt, lockedUntil: completedAt },
+    attempt: {
+      id: attemptId(randomUUID()),
+      number: 1,
+      startedAt: completedAt,
+      lockedUntil: completedAt,
+      mayHaveActed: false,
+    },
     policy: { unknown: "hold", lockMs: durationMs(40_000), retentionMs, unknownRetentionMs: retentionMs },
     status: 201,
     kept: true,

@@ -1,0 +1,64 @@
+// What an exchange works with: one request, and what it shares with the other exchanges of its shard.
+
+import type { Origin } from "../config/resolved.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import type { Fetcher } from "../http/pass-through.ts";
+import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import type { Alarm } from "./alarm.ts";
+import type { AttemptsInFlight } from "./attempts-in-flight.ts";
+import type { EventOffsets } from "./body/event-offsets.ts";
+import type { RequestBody } from "./body/request-body.ts";
+import type { AskElder } from "./elder-questions.ts";
+import type { Elders } from "./elders.ts";
+import type { Heartbeat } from "./heartbeat.ts";
+import type { Limiter, NewKeys } from "./new-keys.ts";
+import type { Questions } from "./questions.ts";
+import type { Reachability } from "./reachability.ts";
+import type { RecordSteps } from "./record-steps.ts";
+import type { Ledger } from "./store/ledger.ts";
+import type { Timers } from "./timers.ts";
+import type { WaitingRoom } from "./waiters.ts";
+
+/** What the exchanges need of their shard. */
+export interface ExchangePorts {
+  readonly ledger: Ledger;
+  readonly alarm: Alarm;
+  readonly reachability: Reachability;
+  /** Where a call goes; `null` when the binding does not exist. */
+  readonly target: (origin: Origin) => Fetcher | null;
+  /** Resolves when everything written so far is durable. */
+  readonly sync: () => Promise<void>;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
+  readonly heartbeat: Heartbeat;
+  readonly timers: Timers;
+  readonly reporter: ExchangeReporter;
+  readonly askElder: AskElder;
+  /** The rate limit binding of this name; `null` when it does not exist. */
+  readonly limiter: (binding: string) => Limiter | null;
+}
+
+/** What all exchanges of a shard share. */
+export interface Shared extends ExchangePorts {
+  readonly steps: RecordSteps;
+  readonly attempts: AttemptsInFlight;
+  readonly elders: Elders;
+  readonly questions: Questions;
+  readonly newKeys: NewKeys;
+  readonly offsets: EventOffsets;
+  readonly room: WaitingRoom;
+}
+
+/**
+ * Whoever sent a request to the shard. The signal aborts when its client disconnects; it is read only where something is waited
+ * for, because the runtime makes an object for it.
+ */
+export type Caller = Pick<Request, "signal">;
+
+/** One request, as it reaches the shard. */
+export interface Incoming {
+  readonly head: ExchangeHead;
+  readonly body: RequestBody;
+  /** `null` when it cannot be known whether the client has disconnected. It never ends an attempt (G5), only work for this client. */
+  readonly caller: Caller | null;
+  readonly span: ExchangeSpan;
+}

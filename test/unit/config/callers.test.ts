@@ -1,0 +1,187 @@
+// Settings about who may read answers (`cors`) and how many keys a caller may begin (`new_keys`).
+
+import { parse } from "smol-toml";
+import { describe, expect, it } from "vitest";
+
+import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
+import { isListed, parsePageOrigin } from "../../../src/config/page-origin.ts";
+import { configOf, PAYMENTS, problemOf, routeOf } from "./support.ts";
+
+const SHOP = "https://shop.example.com";
+
+describe("cors.origins", () => {
+  const lets = (listed: string, origin: string): boolean => {
+    const parsed = parsePageOrigin(listed);
+    if (!parsed.ok || parsed.value === null) throw new Error(`not one page: ${listed}`);
+    return isListed(parsed.value, origin);
+  };
+
+  it.each([
+    [SHOP, SHOP],
+    ["http://127.0.0.1:3000", "http://127.0.0.1:3000"],
+    ["http://[::1]:3000", "http://[::1]:3000"],
+    ["capacitor://localhost", "capacitor://localhost"],
+    ["https://*.example.com", SHOP],
+    ["https://*.example.com", "https://pr-12_a.example.com"],
+    ["http://*.example.com:8080", "http://a.example.com:8080"],
+  ])("%s lets in %s", (listed, origin) => {
+    expect(lets(listed, origin)).toBe(true);
+  });
+
+  it.each([
+    [SHOP, "http://shop.example.com"],
+    [SHOP, `${SHOP}:8443`],
+    [SHOP, `${SHOP}.evil.example`],
+    [SHOP, "https://SHOP.example.com"],
+    [SHOP, "null"],
+    [SHOP, `${SHOP}, https://evil.example`],
+    ["https://*.example.com", "https://example.com"],
+    ["https://*.example.com", "https://a.b.example.com"],
+    ["https://*.example.com", "https://.example.com"],
+    ["https://*.example.com", "http://a.example.com"],
+    ["https://*.example.com", "https://a.example.com:8443"],
+    ["https://*.example.com", "https://evil-example.com"],
+    ["https://*.example.com", "https://evil.example/.example.com"],
+    ["https://*.example.com", "https://evil.example#.example.com"],
+    ["https://*.example.com", "https://user@.example.com"],
+    ["https://*.example.com", "https://a.example.com.evil.example"],
+    ["https://*.example.com", "null"],
+  ])("%s keeps out %s", (listed, origin) => {
+    expect(lets(listed, origin)).toBe(false);
+  });
+
+  it.each([
+    ["null", "would let in any page"],
+    [`${SHOP}/`, "is not the origin of a page"],
+    [`${SHOP}/cart`, "is not the origin of a page"],
+    ["shop.example.com", "is not the origin of a page"],
+    ["https://user@shop.example.com", "is not the origin of a page"],
+    ["", "is not the origin of a page"],
+    [`${SHOP}:443`, `write "${SHOP}"`],
+    ["https://Shop.example.com", `write "${SHOP}"`],
+    ["https://bücher.example", 'write "https://xn--bcher-kva.example"'],
+    ["https://*", '"*" may only stand for the first name'],
+    ["https://*.*.example.com", '"*" may only stand for the first name'],
+    ["https://shop-*.example.com", '"*" may only stand for the first name'],
+    ["https://shop.*.com", '"*" may only stand for the first name'],
+    ["*://shop.example.com", '"*" may only stand for the first name'],
+    ["capacitor://*.localhost", '"*" may only stand for the first name'],
+    ["https://*.Example.com", 'write "https://example.com" with "*."'],
+    ["https://*.com", "pages of strangers"],
+    ["https://*.127.0.0.1", "pages of strangers"],
+  ])("refuse %j", (listed, why) => {
+    expect(problemOf({ cors: { origins: [listed] } })).toContain(why);
+  });
+
+  it("are listed once, and every page alone and without credentials", () => {
+    expect(problemOf({ cors: { origins: [] } })).toContain("must name at least one origin");
+    expect(problemOf({ cors: { origins: [SHOP, SHOP] } })).toContain("lists an origin twice");
+    expect(problemOf({ cors: { origins: ["*", SHOP] } })).toContain("nothing else can be listed");
+    expect(problemOf({ cors: { origins: ["*"], credentials: true } })).toContain("must list the origins");
+    expect(problemOf({ cors: { credentials: true } })).toContain("cors.origins: is missing");
+    expect(routeOf({ cors: { origins: ["*"] } }).cors).toMatchObject({ origins: null });
+  });
+});
+
+describe("cors", () => {
+  it("allows the headers that the route reads, each once", () => {
+    const route = routeOf({
+      headers: ["X-Request-Key", "Idempotency-Key"],
+      scope: ["header:X-Api-Key", "header:authorization", "cookie:session"],
+      fingerprint: { headers: ["X-Api-Version"] },
+      cors: { origins: [SHOP], headers: ["X-Request-Key", "X-Trace"], expose: ["Location"], max_age: "1h" },
+    });
+    expect(route.cors).toEqual({
+      origins: [{ kind: "exact", origin: SHOP }],
+      credentials: false,
+      allowHeaders: [
+        "Authorization",
+        "Content-Type",
+        "Last-Event-ID",
+        "X-Request-Key",
+        "Idempotency-Key",
+        "x-api-key",
+        "x-api-version",
+        "X-Trace",
+      ],
+      exposeHeaders: ["Location"],
+      preflight: "answer",
+      maxAgeMs: 3_600_000,
+    });
+  });
+
+  it("of a route replaces that of all routes, also by none", () => {
+    const [all, own, none] = configOf({
+      IDEMPOTENCY: { cors: { origins: [SHOP], expose: ["Location"] } },
+      ROUTES: [PAYMENTS, { path: "/own", cors: { origins: ["https://other.example"] } }, { path: "/none", cors: {} }],
+    }).routes;
+    expect(all?.cors).toMatchObject({ exposeHeaders: ["Location"] });
+    expect(own?.cors).toMatchObject({ origins: [{ origin: "https://other.example" }], exposeHeaders: [] });
+    expect(none?.cors).toBeNull();
+  });
+
+  it("warns if the scope is a cookie that no page of another origin sends", () => {
+    const pathsOf = (settings: object) =>
+      configWarnings(configOf({ ROUTES: [{ ...PAYMENTS, ...settings }] })).map(({ path }) => path);
+    const scope = ["cookie:session"];
+    expect(pathsOf({ scope, cors: { origins: [SHOP] } })).toEqual(["ROUTES[0].cors.credentials"]);
+    expect(pathsOf({ scope, cors: { origins: [SHOP], credentials: true } })).toEqual([]);
+    expect(pathsOf({ cors: { origins: [SHOP] } })).toEqual([]);
+  });
+});
+
+describe("new_keys", () => {
+  const SOUND = `
+compatibility_date = "2026-10-01"
+migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
+durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
+vars.ROUTES = [{ path = "/v1/payments", new_keys = { binding = "NEW_KEYS" } }]
+`;
+  const limiter = (simple: string, others = ""): string =>
+    `ratelimits = [{ name = "NEW_KEYS", namespace_id = "1001", simple = ${simple}${others} }]\n`;
+  const problemsIn = (toml: string): readonly string[] =>
+    checkWranglerConfig(parse(toml)).flatMap(({ problems }) =>
+      problems.map(({ path, message }) => `${path}: ${message}`),
+    );
+
+  it("needs a binding at start", () => {
+    expect(problemOf({ new_keys: { binding: "NEW_KEYS" } })).toMatch(
+      /^new_keys\.binding: there is no rate limit binding "NEW_KEYS": write \[\[ratelimits\]\]/,
+    );
+    expect(problemOf({ new_keys: { retry_after: "60s" } })).toContain("new_keys.binding: is missing");
+    expect(problemOf({ new_keys: { binding: "NEW KEYS" } })).toContain("is not the name of a binding");
+    expect(problemOf({ new_keys: { binding: "NEW_KEYS", retry_after: "61s" } })).toContain("must not exceed 60s");
+    expect(routeOf({ new_keys: { binding: "NEW_KEYS" } }, { NEW_KEYS: {} }).newKeys).toEqual({
+      binding: "NEW_KEYS",
+      retryAfterMs: 10_000,
+    });
+  });
+
+  it("needs [[ratelimits]] in the file, in each environment", () => {
+    expect(problemsIn(SOUND + limiter("{ limit = 100, period = 60 }"))).toEqual([]);
+    expect(problemsIn(SOUND)).toEqual([expect.stringContaining("ROUTES[0].new_keys.binding: there is no rate limit")]);
+    const services = 'services = [{ binding = "NEW_KEYS", service = "limits" }]\n';
+    expect(problemsIn(SOUND + services)).toEqual([expect.stringContaining("there is no rate limit binding")]);
+    const staging = `[env.staging]\ndurable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
+vars.IDEMPOTENCY = {}\nvars.ROUTES = [{ path = "/a", new_keys = { binding = "NEW_KEYS" } }]\n`;
+    expect(problemsIn(SOUND + limiter("{ limit = 100, period = 60 }") + staging)).toEqual([
+      expect.stringContaining("env.staging.ROUTES[0].new_keys.binding: there is no rate limit"),
+    ]);
+  });
+
+  it("is no origin", () => {
+    const toml = `${SOUND}vars.IDEMPOTENCY = { origin = { binding = "NEW_KEYS" } }\n`;
+    expect(problemsIn(toml + limiter("{ limit = 1, period = 10 }"))).toEqual([
+      expect.stringContaining("IDEMPOTENCY.origin.binding: there is no service"),
+    ]);
+  });
+
+  it.each([
+    ["{ limit = 100, period = 30 }", "simple.period: must be 10 or 60"],
+    ["{ limit = 100 }", "simple.period: must be 10 or 60"],
+    ["{ limit = 0, period = 60 }", "simple.limit: must be a whole number of at least 1"],
+    ["{ limit = 1.5, period = 60 }", "simple.limit: must be a whole number of at least 1"],
+  ])("is whole: %s", (simple, why) => {
+    expect(problemsIn(SOUND + limiter(simple))).toEqual([expect.stringContaining(`ratelimits[0].${why}`)]);
+  });
+});
