@@ -12,6 +12,9 @@ const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, unknownRetent
 /** Smaller than the largest body that the origin generates. */
 const SMALL_BYTES = 100_000;
 
+/** Used in chaos runs only. */
+const SEAL_SECRET = "chaos-seal-0123456789abcdef-0123456789";
+
 export const TENANT_HEADER = "X-Tenant";
 
 /** Under this path the origin reports what it knows about a key. */
@@ -26,6 +29,8 @@ export interface ChaosRoute {
   readonly small?: boolean;
   /** Request bodies are not compared. */
   readonly none?: boolean;
+  /** Responses are encrypted for their callers. */
+  readonly sealed?: boolean;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
   /** How often it is chosen, relative to the others; 1 by default. */
@@ -41,6 +46,8 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
   { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000 },
+  { path: "/sealed", unknown: "retry", duplicate: "attach", retentionMs: 11_000, sealed: true },
+  { path: "/sealed-hold", unknown: "hold", duplicate: "wait", retentionMs: 10_000, sealed: true },
   { path: "/verify", unknown: "verify", duplicate: "reject", retentionMs: 15_000, weight: 2, of: "verify" },
   {
     path: "/verify-shared",
@@ -87,15 +94,17 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
   return {
     IDEMPOTENCY: { origin: originUrl, shards, ...times },
     ROUTES: routesOf(dimensions).map(routeSettings),
+    SEAL_SECRET,
   };
 }
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
-  const { path, unknown, duplicate, retentionMs, json, small, none, shared } = route;
+  const { path, unknown, duplicate, retentionMs, json, small, none, shared, sealed } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (json === true) settings["fingerprint"] = { body: "json" };
   if (none === true) settings["fingerprint"] = { body: "none" };
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
+  if (sealed === true) settings["sealed"] = true;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
   return settings;

@@ -5,7 +5,7 @@
 import { CHUNK_BYTES } from "../store/bodies.ts";
 
 /** The most plain bytes in a frame, no more than any reader may hold; and what a frame takes in the store at most. */
-const FRAME_BYTES = 16 * 1024;
+export const FRAME_BYTES = 16 * 1024;
 const TAG_BYTES = 16;
 const STORED_FRAME_BYTES = FRAME_BYTES + TAG_BYTES;
 

@@ -1,30 +1,42 @@
 // A body on its way to R2 and back, encrypted: plain bytes become frames of one size, whatever the pieces in which they come.
 
 import { type BodyReader, lentPiece, type NextPiece, WHOLE } from "../../http/body-reader.ts";
-import { type BodyCipher, placeInRemote, wholeFrames } from "./body-cipher.ts";
+import { type BodyCipher, FRAME_BYTES, placeInRemote, wholeFrames } from "./body-cipher.ts";
 
-/** How many plain bytes are encrypted at once, or decrypted: a few frames, so that hundreds of bodies hold little. */
-const BLOCK_BYTES = 64 * 1024;
+/** How many frames are decrypted at once: a few, so that hundreds of bodies hold little. */
+const BLOCK = wholeFrames(64 * 1024);
 
-const BLOCK = wholeFrames(BLOCK_BYTES);
-
-/** The frames of a plain body. */
-export function encrypting(body: BodyReader, cipher: BodyCipher): BodyReader {
-  return inBlocks(body, BLOCK_BYTES, (block, place) => cipher.encrypt(block, place));
+/**
+ * The frames of a plain body. It reads no byte beyond the frame that is asked for, nor beyond `total`, because its source may end
+ * only when these frames have been taken.
+ */
+export function encrypting(body: BodyReader, cipher: BodyCipher, total: () => number): BodyReader {
+  const blocks = { bytes: FRAME_BYTES, frames: 1, total };
+  return inBlocks(body, blocks, (block, place) => cipher.encrypt(block, place));
 }
 
 /** The plain bytes of a body in frames. */
 export function decrypting(body: BodyReader, cipher: BodyCipher): BodyReader {
-  return inBlocks(body, BLOCK.bytes, (block, place) => cipher.decrypt(block, place));
+  const blocks = { ...BLOCK, total: () => Number.POSITIVE_INFINITY };
+  return inBlocks(body, blocks, (block, place) => cipher.decrypt(block, place));
+}
+
+interface Blocks {
+  readonly bytes: number;
+  readonly frames: number;
+  /** How many bytes are read at most. */
+  readonly total: () => number;
 }
 
 function inBlocks(
   body: BodyReader,
-  blockBytes: number,
+  { bytes: blockBytes, frames, total }: Blocks,
   convert: (block: Uint8Array, place: number) => Promise<Uint8Array>,
 ): BodyReader {
   const block = new Uint8Array(blockBytes);
   let size = 0;
+  /** Of all blocks. */
+  let read = 0;
   let frame = 0;
   /** What is left of a piece that was larger than the block. */
   let rest: { bytes: Uint8Array; readonly release: () => void } | null = null;
@@ -32,7 +44,7 @@ function inBlocks(
 
   /** Fills the block as far as the body goes. */
   async function fill(): Promise<void> {
-    while (size < blockBytes && !isWhole) {
+    while (size < blockBytes && !isWhole && read < total()) {
       if (rest === null) {
         const piece = await body.next();
         if (piece.kind === "whole") isWhole = true;
@@ -42,6 +54,7 @@ function inBlocks(
       const taken = rest.bytes.subarray(0, blockBytes - size);
       block.set(taken, size);
       size += taken.byteLength;
+      read += taken.byteLength;
       rest.bytes = rest.bytes.subarray(taken.byteLength);
       if (rest.bytes.byteLength > 0) continue;
       rest.release();
@@ -55,7 +68,7 @@ function inBlocks(
     const place = placeInRemote(frame);
     // A copy, because the block is filled again.
     const converted = await convert(block.slice(0, size), place);
-    frame += BLOCK.frames;
+    frame += frames;
     size = 0;
     return lentPiece(converted);
   };

@@ -56,7 +56,7 @@ export class Overflow {
 
   async #send(upload: RemoteUpload, body: BodyReader): Promise<void> {
     const { spool, lost, cipher } = this.#options;
-    const pieces = new PartPieces(cipher === null ? body : encrypting(body, cipher));
+    const pieces = new PartPieces(cipher === null ? body : encrypting(body, cipher, () => this.#total));
     let breakPart: BytePipe["abort"] = ignore;
     try {
       for (let sent = 0; sent < this.#uploadBytes;) {

@@ -26,10 +26,15 @@ export interface SealedScene extends Client {
 
 export type Secrets = Readonly<Record<string, string>>;
 
-export async function startSealedScene(secrets: Secrets, routes: GatewayVars["ROUTES"]): Promise<SealedScene> {
+/** `settings` are those of all routes. */
+export async function startSealedScene(
+  secrets: Secrets,
+  routes: GatewayVars["ROUTES"],
+  settings: GatewayVars["IDEMPOTENCY"] = { sealed: true },
+): Promise<SealedScene> {
   const origin = await startOrigin();
-  const settings = { origin: origin.url, shards: 1, timeout: "1s", lock: "2s", sealed: true };
-  const varsOf = (ROUTES: GatewayVars["ROUTES"]): GatewayVars => ({ IDEMPOTENCY: settings, ROUTES, ADMIN_TOKEN });
+  const IDEMPOTENCY = { origin: origin.url, shards: 1, timeout: "1s", lock: "2s", ...settings };
+  const varsOf = (ROUTES: GatewayVars["ROUTES"]): GatewayVars => ({ IDEMPOTENCY, ROUTES, ADMIN_TOKEN });
   let gateway = await startWorkerd({ stateDir: await makeStateDir(), vars: varsOf(routes), bindings: secrets });
   return {
     origin,
