@@ -1,6 +1,7 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
+import { sourceText, writtenSource } from "./key-source.ts";
 import { type Config, type ForwardKey, type Origin, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
@@ -24,6 +25,7 @@ export function describeConfig(config: Config): string {
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
     .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
+    .concat(config.routes.flatMap((route) => ignoredOf(route).map((ignored) => `  ${route.path}: ${ignored}`)))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
 }
@@ -31,7 +33,8 @@ export function describeConfig(config: Config): string {
 /** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */
 export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...route }: Route): object {
   const previousShards = layouts.elders.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
-  return { ...route, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
+  const keyFrom = route.keyFrom.map(writtenSource);
+  return { ...route, keyFrom, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
 }
 
 function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route): readonly string[] {
@@ -39,7 +42,7 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
     route.path,
     route.methods.join(","),
     describeOrigin(route.origin),
-    `${route.key}${describeForwarding(route.forwardKey)}`,
+    `${route.key}${describePlaces(route)}${describeForwarding(route.forwardKey)}`,
     route.scope.length === 0 ? "none" : route.scope.map(scopePartName).join("+"),
     policy.unknown,
     duplicate === "reject" ? duplicate : `${duplicate} ${formatDuration(waitMs)}`,
@@ -72,6 +75,20 @@ function promiseOfRule({ rules: { policy }, onStoreFailure }: Route): string {
   }
 }
 
+/** What a client may change under the same key, which is then replayed instead of refused. */
+function ignoredOf({ fingerprint: { body, selection, query, queryExcept } }: Route): readonly string[] {
+  const ignored: string[] = [];
+  if (body === "none") ignored.push("the body");
+  if (selection?.kind === "except") ignored.push(`${selection.pointers.join(", ")} of the body`);
+  if (selection?.kind === "only") ignored.push(`all of the body but ${selection.pointers.join(", ")}`);
+  if (query === "none") ignored.push("the query");
+  if (queryExcept.length > 0) ignored.push(`${queryExcept.join(", ")} in the query`);
+  if (ignored.length === 0) return [];
+  return [
+    `not compared: ${ignored.join("; ")}. With the same key, a change there is replayed, not refused (fingerprint)`,
+  ];
+}
+
 function describeOrigin(origin: Origin): string {
   switch (origin.kind) {
     case "url":
@@ -81,6 +98,12 @@ function describeOrigin(origin: Origin): string {
     case "zone":
       return "the zone's origin";
   }
+}
+
+/** Where the key is, unless it is where all clients send it. */
+function describePlaces({ keyFrom }: Pick<Route, "keyFrom">): string {
+  const places = keyFrom.map(sourceText).join(" or ");
+  return places === "header:Idempotency-Key" ? "" : ` (${places})`;
 }
 
 function describeForwarding(forwardKey: ForwardKey): string {

@@ -2,12 +2,14 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
+import { keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
-import type { Config, Cors, NewKeys, Origin, Route, RouteRules } from "./resolved.ts";
+import type { Config, Cors, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
-import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
+import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
@@ -51,14 +53,14 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
     key: settings.key,
-    headers: settings.headers,
+    keyFrom: settings.key_from,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
       max: keyFormat.max ?? longestKey(settings.forward_key),
     },
     newKeys: newKeysOf(settings.new_keys),
-    fingerprint: { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint },
+    fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
@@ -69,6 +71,16 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     serverTiming: settings.server_timing,
     cors: corsOf(settings),
   };
+}
+
+function fingerprintOf(settings: FullSettings): FingerprintRule {
+  const { except, only, query_except: queryExcept, ...rule } = { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint };
+  return { ...rule, queryExcept: queryExcept.toSorted(), selection: selectionOf(except, only) };
+}
+
+function selectionOf(except: readonly string[], only: readonly string[] | undefined): Selection | null {
+  if (only !== undefined) return { kind: "only", pointers: only.toSorted() };
+  return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
 }
 
 function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
@@ -83,7 +95,11 @@ function corsOf(settings: FullSettings): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
   if (origins === undefined) return null;
   const scope = settings.scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
-  const read = [...settings.headers, ...scope, ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers)];
+  const read = [
+    ...keyHeaders(settings.key_from),
+    ...scope,
+    ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
+  ];
   return {
     origins,
     credentials: cors.credentials,

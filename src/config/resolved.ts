@@ -10,9 +10,11 @@ import type {
   KeyRule,
   OperatorListener,
   PreflightRule,
+  QueryForm,
   SealedRule,
   StoreFailureRule,
 } from "./words.ts";
+import type { KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { PageOrigin } from "./page-origin.ts";
 import type { ScopePart } from "./scope-part.ts";
@@ -65,6 +67,25 @@ export interface RouteRules {
   readonly omitHeaders: readonly string[];
 }
 
+/** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
+export interface Selection {
+  readonly kind: "except" | "only";
+  /** JSON pointers (RFC 6901), sorted. None is above another. */
+  readonly pointers: readonly string[];
+}
+
+/** What tells a retry from a reuse of the key, besides method and path. */
+export interface FingerprintRule {
+  readonly body: BodyForm;
+  /** `null`: all of the body counts. */
+  readonly selection: Selection | null;
+  readonly query: QueryForm;
+  /** Names of query parameters that do not count, decoded; sorted. */
+  readonly queryExcept: readonly string[];
+  /** Lower case. */
+  readonly headers: readonly string[];
+}
+
 /** One protected route, with every setting that applies to it. */
 export interface Route {
   /** The route's place in the configuration, for messages: `ROUTES[0]`. */
@@ -80,12 +101,12 @@ export interface Route {
   /** The scopes under which older records, or those of older deployments, may be found; oldest first. */
   readonly previousScopes: readonly (readonly ScopePart[])[];
   readonly key: KeyRule;
-  /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
-  readonly headers: readonly string[];
+  /** Where the key may be, in the order in which it is looked for. */
+  readonly keyFrom: readonly KeySource[];
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** `null`: new keys are not limited. */
   readonly newKeys: NewKeys | null;
-  readonly fingerprint: { readonly body: BodyForm; readonly headers: readonly string[] };
+  readonly fingerprint: FingerprintRule;
   readonly rules: RouteRules;
   /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` if the origin is not asked. */
   readonly verify: string | null;

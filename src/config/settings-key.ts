@@ -1,4 +1,4 @@
-// Settings for the form of a key, its scope, and the fingerprint that tells a retry from a reuse. Checks single members;
+// Settings for the form of a key, its scope, and what follows if it is used for another request. Checks single members;
 // `cross-checks.ts` checks that the minimum length does not exceed the maximum.
 
 import * as v from "valibot";
@@ -6,19 +6,19 @@ import * as v from "valibot";
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { ForwardKey } from "./resolved.ts";
 import {
-  choice,
-  defaultsOf,
-  duration,
-  headerNames,
-  lowerCase,
-  parsed,
-  sameName,
-  setting,
-  whole,
-} from "./setting-kinds.ts";
+  KEY_PART_PATTERN,
+  KEY_SOURCE_FORMS,
+  KEY_SOURCE_PATTERN,
+  type KeySource,
+  MAX_SOURCES,
+  parseKeySource,
+  parseKeySources,
+} from "./key-source.ts";
+import { choice, defaultsOf, duration, parsed, setting, whole } from "./setting-kinds.ts";
+import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
 import { MINUTE_MS } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
-import { BODY_FORMS, KEY_RULES } from "./words.ts";
+import { KEY_RULES } from "./words.ts";
 import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
 
 /** The longest key that a route accepts: the origin gets it with the step's name added, and that is a key too. */
@@ -56,27 +56,6 @@ const keyFormatSchema = v.strictObject(
 export const KEY_FORMAT_DEFAULTS = v.parse(
   v.required(v.omit(v.strictObject(keyFormatEntries), ["pattern", "max"])),
   defaultsOf(keyFormatEntries),
-);
-
-/** Members of `fingerprint`. One that is left out has its built-in default. */
-export const fingerprintEntries = {
-  body: setting(choice(BODY_FORMS), {
-    description:
-      'How the body counts in the fingerprint: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"none"` not at all.',
-    default: "bytes",
-    onChange: "**makes retries of older keys look like reuse: 422**",
-  }),
-  headers: setting(headerNames(lowerCase, 0), {
-    description: "Request headers that are part of the fingerprint too.",
-    default: [],
-    onChange: "**makes retries of older keys look like reuse: 422**",
-  }),
-};
-
-/** What applies to a member of `fingerprint` that is left out. */
-export const FINGERPRINT_DEFAULTS = v.parse(
-  v.required(v.strictObject(fingerprintEntries)),
-  defaultsOf(fingerprintEntries),
 );
 
 /** The longest period of a rate limit binding. */
@@ -132,11 +111,41 @@ export const keySettings = {
     default: "required",
     onChange: "applies at once",
   }),
-  headers: setting(headerNames(sameName, 1), {
-    description: "The headers that may carry the key, in the order in which they are looked for.",
-    default: ["Idempotency-Key"],
-    onChange: "applies at once",
-  }),
+  key_from: setting(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.union(
+            [
+              v.pipe(v.string(), v.metadata({ pattern: KEY_SOURCE_PATTERN })),
+              v.pipe(
+                v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_PART_PATTERN }))),
+                v.metadata({ minItems: 2, maxItems: MAX_SOURCES }),
+                v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} members: leave some out`),
+              ),
+              v.strictObject({ template: v.string() }),
+            ],
+            'must be text, a list of texts or a template: write "header:Idempotency-Key", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
+          ),
+          parsed<string | string[] | { template: string }, KeySource>(parseKeySource),
+        ),
+        'must be a list: write ["header:Idempotency-Key"]',
+      ),
+      v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
+      v.minLength(1, 'must name at least one place: write ["header:Idempotency-Key"], or leave it out'),
+      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
+      parsed<KeySource[], readonly KeySource[]>(parseKeySources),
+    ),
+    {
+      description:
+        "Where the key may be, in the order in which it is looked for. A list in the list takes several values together, all " +
+        "of which must be there.",
+      takes: KEY_SOURCE_FORMS,
+      default: ["header:Idempotency-Key"],
+      onChange:
+        "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
+    },
+  ),
   key_format: setting(keyFormatSchema, {
     description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",
@@ -178,17 +187,14 @@ export const keySettings = {
     default: {},
     onChange: "applies at once",
   }),
-  fingerprint: setting(
-    v.strictObject(fingerprintEntries, 'must be a table: write { body = "json", headers = ["x-api-version"] }'),
-    {
-      description:
-        "What tells a retry from a reuse of the key, besides method, path and query. A route's table replaces that of " +
-        "`IDEMPOTENCY` as a whole.",
-      takes: "a table of the members below",
-      default: {},
-      onChange: "**makes retries of older keys look like reuse: 422**",
-    },
-  ),
+  fingerprint: setting(fingerprintSchema, {
+    description:
+      "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +
+      "table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: CHANGES_FINGERPRINTS,
+  }),
   mismatch_status: setting(whole(400, 499, 422), {
     description: "The status of `key-reused`: the key was used before, for another request.",
     default: 422,

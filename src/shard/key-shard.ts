@@ -46,6 +46,8 @@ import {
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./store/record-list.ts";
 import { bytesBody, offeredBody } from "./body/request-body.ts";
+import { RecordScan } from "./store/record-scan.ts";
+import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
 import { receive } from "./body/upload.ts";
@@ -74,6 +76,7 @@ export class KeyShard extends ittyDurable() {
   readonly #alarm: Alarm;
   readonly #exchanges: Exchanges;
   readonly #operator: OperatorCalls;
+  readonly #eraser: ScopeEraser;
   readonly #traffic = new Traffic();
   /** The counts of all shards; used only in the object that adds them up. */
   readonly #totals = new Traffic();
@@ -111,6 +114,11 @@ export class KeyShard extends ittyDurable() {
       databaseBytes: () => storage.sql.databaseSize,
       timers,
     });
+    this.#eraser = new ScopeEraser({
+      ledger: this.#ledger,
+      scan: new RecordScan(storage.sql),
+      steps: this.#exchanges.steps,
+    });
   }
 
   override async fetch(request: Request): Promise<Response> {
@@ -138,6 +146,10 @@ export class KeyShard extends ittyDurable() {
       }
       case CHANGE_URL:
         return this.#operator.change(request);
+      case ERASE_SCOPE_URL: {
+        const erasure: ScopeErasure = await request.json();
+        return Response.json(await this.#eraser.erase(erasure));
+      }
       case BODY_URL: {
         const response = await this.#operator.body(request);
         // As in `Exchanges.run`.

@@ -26,6 +26,8 @@ export interface ChaosRoute {
   readonly duplicate: RoutePolicy["duplicate"];
   readonly retentionMs: number;
   readonly json?: boolean;
+  /** JSON is compared without its member `timestamp`. */
+  readonly selected?: boolean;
   readonly small?: boolean;
   /** Request bodies are not compared. */
   readonly none?: boolean;
@@ -42,6 +44,7 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/hold", unknown: "hold", duplicate: "reject", retentionMs: 20_000 },
   { path: "/hold-wait", unknown: "hold", duplicate: "wait", retentionMs: 6_000 },
   { path: "/hold-json", unknown: "hold", duplicate: "reject", retentionMs: 9_000, json: true },
+  { path: "/hold-selected", unknown: "hold", duplicate: "wait", retentionMs: 12_000, json: true, selected: true },
   { path: "/hold-small", unknown: "hold", duplicate: "attach", retentionMs: 15_000, small: true },
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
@@ -99,9 +102,10 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
 }
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
-  const { path, unknown, duplicate, retentionMs, json, small, none, shared, sealed } = route;
+  const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared, sealed } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (json === true) settings["fingerprint"] = { body: "json" };
+  if (selected === true) settings["fingerprint"] = { body: "json", except: ["/timestamp"] };
   if (none === true) settings["fingerprint"] = { body: "none" };
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (sealed === true) settings["sealed"] = true;

@@ -59,7 +59,7 @@ export class BodyCipher {
   /** For an attempt with this key; each attempt needs a prefix of its own. */
   static async withKey(
     key: Uint8Array,
-    prefix = crypto.getRandomValues(new Uint8Array(PREFIX_BYTES)),
+    prefix: Uint8Array = crypto.getRandomValues(new Uint8Array(PREFIX_BYTES)),
   ): Promise<BodyCipher> {
     return new BodyCipher(await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]), prefix);
   }

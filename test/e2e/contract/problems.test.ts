@@ -17,7 +17,7 @@ beforeAll(async () => {
   mortal = await startOrigin();
   scene = await startScene({ shards: 2, timeout: "20s", lock: "30s" }, [
     { path: "/pay/*" },
-    { path: "/named/*", headers: ["X-Request-Key"] },
+    { path: "/named/*", key_from: ["header:X-Request-Key"] },
     { path: "/wait/*", duplicate: "wait", wait: "300ms" },
     { path: "/hold/*", unknown: "hold", timeout: "300ms", lock: "1s" },
     { path: "/retry/*", unknown: "retry", timeout: "300ms", lock: "1s" },
@@ -326,6 +326,7 @@ it("publishes exactly these problems with these statuses", async () => {
     "body-too-large 413 false",
     "configuration-invalid 500 false",
     "in-flight 409 true",
+    "key-expired 409 false",
     "key-invalid 400 false",
     "key-missing 400 false",
     "key-reused 422 false",

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import { problemOf, settingsOf } from "./support.ts";
 
+const FINGERPRINT = { body: "bytes", selection: null, query: "exact", queryExcept: [], headers: [] };
+
 describe("defaults", () => {
   it("exist for every setting but the path", () => {
     expect(settingsOf({})).toEqual({
@@ -17,9 +19,9 @@ describe("defaults", () => {
       scope: [{ kind: "header", name: "authorization" }, { kind: "host" }],
       previousScopes: [],
       key: "required",
-      headers: ["Idempotency-Key"],
+      keyFrom: ["header:Idempotency-Key"],
       keyFormat: { pattern: null, min: 1, max: 255 },
-      fingerprint: { body: "bytes", headers: [] },
+      fingerprint: FINGERPRINT,
       unknown: "hold",
       verify: null,
       onStoreFailure: "closed",
@@ -110,10 +112,29 @@ describe("what a setting means", () => {
       { duplicate: "wait", waitMs: 39_000 },
     ],
     [{ key: "optional" }, { key: "optional" }],
-    [{ headers: ["X-Key", "Idempotency-Key"] }, { headers: ["X-Key", "Idempotency-Key"] }],
+    [
+      { key_from: ["header:X-Key", "query:k", "form:k", "json:/a~1b/0", "cloudevent"] },
+      { keyFrom: ["header:X-Key", "query:k", "form:k", "json:/a~1b/0", "cloudevent"] },
+    ],
+    [
+      { key_from: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
+      { keyFrom: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
+    ],
     [{ key_format: { pattern: "^\\p{L}+$", max: 8 } }, { keyFormat: { pattern: "^\\p{L}+$", min: 1, max: 8 } }],
-    [{ fingerprint: { headers: ["X-Api-Version"] } }, { fingerprint: { body: "bytes", headers: ["x-api-version"] } }],
-    [{ fingerprint: { body: "json" } }, { fingerprint: { body: "json", headers: [] } }],
+    [{ fingerprint: { headers: ["X-Api-Version"] } }, { fingerprint: { ...FINGERPRINT, headers: ["x-api-version"] } }],
+    [{ fingerprint: { body: "json" } }, { fingerprint: { ...FINGERPRINT, body: "json" } }],
+    [
+      { fingerprint: { body: "json", except: ["/b/0", "/a~1b"] } },
+      { fingerprint: { ...FINGERPRINT, body: "json", selection: { kind: "except", pointers: ["/a~1b", "/b/0"] } } },
+    ],
+    [
+      { fingerprint: { body: "form", only: ["/a"], except: [] } },
+      { fingerprint: { ...FINGERPRINT, body: "form", selection: { kind: "only", pointers: ["/a"] } } },
+    ],
+    [
+      { fingerprint: { query: "sorted", query_except: ["t", "n"] } },
+      { fingerprint: { ...FINGERPRINT, query: "sorted", queryExcept: ["n", "t"] } },
+    ],
     [{ unknown: "hold" }, { unknown: "hold" }],
     [
       { unknown: "verify", verify: "/v1/by-key?key={key}" },
@@ -212,15 +233,79 @@ describe("what a setting refuses, with what to write instead", () => {
       'origin: binding must be a name of letters, digits and "_": write { binding = "API" }',
     ],
     [{ origin: { binding: "__proto__" } }, "origin: binding must be a name"],
-    [{ headers: [] }, 'headers: must name at least one header: write ["Idempotency-Key"]'],
-    [{ headers: "X-Key" }, "headers: must be a list of header names"],
-    [{ headers: ["X-Key", "x-key"] }, "headers: lists"],
-    [{ headers: ["X Key"] }, 'headers[0]: "X Key" is not a header name'],
+    [
+      { headers: ["X-Key", "Idempotency-Key"] },
+      'headers: is a part of key_from: write key_from = ["header:X-Key", "header:Idempotency-Key"]',
+    ],
+    [{ key_from: [] }, 'key_from: must name at least one place: write ["header:Idempotency-Key"]'],
+    [{ key_from: "json:/id" }, "key_from: must be a list"],
+    [{ key_from: Array.from({ length: 9 }, (_, at) => `json:/${at}`) }, "key_from: must have at most 8 entries"],
+    [{ key_from: ["header:X-Key", "header:x-key"] }, "key_from: lists header:x-key twice"],
+    [{ key_from: ["json:/a", "json:/a"] }, "key_from: lists json:/a twice"],
+    [{ key_from: [1] }, "key_from[0]: must be text, a list of texts or a template"],
+    [{ key_from: [{ template: "{json:/a}", more: 1 }] }, "key_from[0]: must be text, a list of texts or a template"],
+    [{ key_from: ["header:X Key"] }, 'key_from[0]: "X Key" is not a header name'],
+    [{ key_from: ["X-Key"] }, 'key_from[0]: "X-Key" is not a place for a key: write "header:NAME"'],
+    [{ key_from: ["query:"] }, 'key_from[0]: must name a field: write "query:request_id"'],
+    [{ key_from: ["json:id"] }, 'key_from[0]: must be a JSON pointer that begins with "/"'],
+    [{ key_from: ["json:/a~2"] }, 'key_from[0]: has a "~" that is no escape'],
+    [{ key_from: [["json:/a"]] }, "key_from[0]: a list in the list takes several values together"],
+    [{ key_from: [["json:/a", "cloudevent"]] }, 'key_from[0]: "cloudevent" is not a place for a key'],
+    [{ key_from: [["json:/a", "json:/a"]] }, 'key_from[0]: lists "json:/a" twice'],
+    [{ key_from: [{ template: "order" }] }, "key_from[0]: must have members in braces"],
+    [{ key_from: [{ template: "{json:/a" }] }, "key_from[0]: must have members in braces"],
+    [{ key_from: [{ template: "an order {json:/a}" }] }, "key_from[0]: may have only visible ASCII"],
+    [{ key_from: [{ template: "{json:/a}{json:/b}" }] }, "key_from[0]: has two members side by side"],
+    [{ key_from: [{ template: "{id}" }] }, 'key_from[0]: "id" is not a place for a key'],
     [{ omit_headers: [1] }, "omit_headers[0]: must be text"],
     [{ fingerprint: "json" }, 'fingerprint: must be a table: write { body = "json"'],
     [
       { fingerprint: { body: "text" } },
-      'fingerprint.body: must be one of its values: write "bytes" or "json" or "none"',
+      'fingerprint.body: must be one of its values: write "bytes" or "json" or "form" or "multipart" or "none"',
+    ],
+    [{ fingerprint: { body: "json", except: "/a" } }, "fingerprint.except: must be a list of JSON pointers"],
+    [
+      { fingerprint: { body: "json", except: ["timestamp"] } },
+      'fingerprint.except[0]: "timestamp" is not a JSON pointer (RFC 6901): write "/timestamp", with a slash first',
+    ],
+    [
+      { fingerprint: { body: "json", except: ["/a~2"] } },
+      'fingerprint.except[0]: "/a~2" is not a JSON pointer (RFC 6901): write ~0 for ~ and ~1 for /',
+    ],
+    [{ fingerprint: { body: "json", except: [""] } }, "fingerprint.except[0]: is the whole body"],
+    [{ fingerprint: { body: "json", except: ["/a", "/a"] } }, "fingerprint.except: lists /a twice: write it once"],
+    [
+      { fingerprint: { body: "json", only: ["/a/b", "/a"] } },
+      'fingerprint.only: lists "/a" and, below it, "/a/b": leave out one of them',
+    ],
+    [
+      { fingerprint: { body: "json", only: [] } },
+      'fingerprint.only: must name what is compared: write ["/amount", "/currency"], or leave it out',
+    ],
+    [
+      { fingerprint: { body: "json", only: ["/a"], except: ["/b"] } },
+      "fingerprint.only: excludes except: leave out one of them",
+    ],
+    [
+      { fingerprint: { except: ["/a"] } },
+      'fingerprint.except: has no effect with body = "bytes": write body = "json" or "form", or leave it out',
+    ],
+    [{ fingerprint: { body: "multipart", only: ["/a"] } }, 'fingerprint.only: has no effect with body = "multipart"'],
+    [
+      { fingerprint: { body: "form", except: ["/a/b"] } },
+      'fingerprint.except: "/a/b" has two levels, and a form has one: write "/a~1b" for a field of that name',
+    ],
+    [
+      { fingerprint: { body: "json", only: Array.from({ length: 33 }, (_, at) => `/${at}`) } },
+      "fingerprint.only: must have at most 32 entries",
+    ],
+    [{ fingerprint: { query: "any" } }, 'fingerprint.query: must be one of its values: write "exact" or "sorted"'],
+    [{ fingerprint: { query_except: "t" } }, "fingerprint.query_except: must be a list of names"],
+    [{ fingerprint: { query_except: [""] } }, "fingerprint.query_except[0]: must be the name of a parameter"],
+    [{ fingerprint: { query_except: ["t", "t"] } }, "fingerprint.query_except: lists t twice"],
+    [
+      { fingerprint: { query: "none", query_except: ["t"] } },
+      'fingerprint.query_except: has no effect with query = "none": write query = "exact" or "sorted", or leave it out',
     ],
     [{ fingerprint: { headers: ["a:b"] } }, 'fingerprint.headers[0]: "a:b" is not a header name'],
     [{ key_format: "uuid" }, "key_format: must be a table"],
