@@ -5,6 +5,7 @@ import { env, waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
+import { Encryptions } from "./http/encryption.ts";
 import { createOperate, tokenSpotter } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
@@ -37,7 +38,7 @@ function refusing(handle: Handles["all"]): Handles {
   return { all: handle, operators: handle };
 }
 
-function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: true }>): Handles {
+function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { readonly ok: true }>): Handles {
   const namespace = env.KEY_SHARD;
   const traffic = new Traffic();
   const places = new ShardPlaces(config.routes);
@@ -61,6 +62,7 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
     target,
     identities: new Identities({ network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
+    encryptions: new Encryptions(sealSecrets),
   };
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
 }

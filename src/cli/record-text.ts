@@ -14,7 +14,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
   const late = policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`;
   const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}${late}`;
   const facts: readonly (readonly [string, string])[] = [
-    ["key", record.key],
+    ["key", record.sealed ? `${record.key} (sealed: only its caller can read key and response)` : record.key],
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
     ["locked until", when(record.lockedUntil)],
@@ -65,7 +65,10 @@ function eventLines(event: TimelineEvent): readonly string[] {
   return [begun, `${readableTime(event.endedAt)}  attempt ${event.attempt} ${verdict} after ${took}${status}${reason}`];
 }
 
-function responseLines({ response, responseKept }: RecordDetail, look: Look): readonly string[] {
+function responseLines({ response, responseKept, sealed }: RecordDetail, look: Look): readonly string[] {
+  if (response === null && sealed && responseKept === true) {
+    return [look.paint("bold", "response sealed"), "  only the caller's own retry opens it"];
+  }
   if (response === null) {
     return [look.paint("bold", responseKept === false ? "response not kept" : "no response")];
   }

@@ -8,6 +8,7 @@ import { readConfig, routeVariables } from "./read.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
 import { isCredential, scopePartName } from "./scope-part.ts";
+import { sealSecretNames } from "./seal-secrets.ts";
 
 /** The platform's limit for one variable. */
 export const MAX_VARIABLE_BYTES = 5_120;
@@ -52,7 +53,10 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   problems.push(...missing);
   // Without any routes there is no configuration to check.
   if (missing.length === 0 || routeVariables(vars).length > 0) {
-    const reading = readConfig(vars, (binding, kind) => hasBinding(own, binding, kind));
+    const reading = readConfig(vars, {
+      hasBinding: (binding, kind) => hasBinding(own, binding, kind),
+      hasSecrets: false,
+    });
     if (reading.ok) config = reading.config;
     else problems.push(...reading.problems.map(({ path, message }) => ({ path: prefix + path, message })));
   }
@@ -116,9 +120,9 @@ function sizeAdvice(name: string, prefix: string): string {
   }
 }
 
-/** Tokens are secrets, and everybody who has the file could read them. */
+/** Everybody who has the file could read these. */
 function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
-  return ["ADMIN_TOKEN", "READ_TOKEN"]
+  return ["ADMIN_TOKEN", "READ_TOKEN", ...sealSecretNames(vars)]
     .filter((name) => vars[name] !== undefined)
     .map((name) => ({
       path: `${prefix}${name}`,

@@ -70,6 +70,7 @@ export function crossCheck(
       ...openProblems(inForce),
       ...scopeProblems(inForce),
       ...identityProblems(inForce, identities),
+      ...sealedProblems(inForce),
       ...newKeysProblems(inForce, hasBinding),
       ...corsProblems(inForce),
     );
@@ -227,6 +228,24 @@ function identityProblems({ all, isKnown, place }: InForce, known: readonly stri
         return { path: `${place(setting)}.${setting}`, message };
       }),
   );
+}
+
+/** What a sealed record would have to keep in the open, or could not open. */
+function sealedProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  if (isKnown("sealed", "unknown") && all.sealed === true && all.unknown === "verify") {
+    const message =
+      'must not be "verify" with sealed = true, because the origin is asked without the caller, so the caller\'s ' +
+      'headers would be stored in the open: write unknown = "hold"';
+    problems.push({ path: `${place("sealed", "unknown")}.unknown`, message });
+  }
+  if (isKnown("sealed", "previous_scope") && all.sealed !== false && all.previous_scope.length > 0) {
+    const message =
+      "must be empty with sealed, because a response opens only with the scope values with which it was sealed: change " +
+      'the scope after sealed = "past" has been in force for a retention, and write sealed = true after that';
+    problems.push({ path: `${place("sealed", "previous_scope")}.previous_scope`, message });
+  }
+  return problems;
 }
 
 /** A limit of new keys needs a binding that counts. */

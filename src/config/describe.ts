@@ -64,7 +64,12 @@ function identitiesOf({ scope, identities }: Route): readonly string[] {
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */
-function promiseOf({ rules: { policy }, onStoreFailure, graphql }: Route): string {
+function promiseOf(route: Route): string {
+  const sealed = route.sealed === true ? "; responses open for their callers only (sealed = true)" : "";
+  return promiseOfRule(route) + sealed;
+}
+
+function promiseOfRule({ rules: { policy }, onStoreFailure, graphql }: Route): string {
   const queries = graphql ? "; GraphQL queries and subscriptions pass (graphql = true)" : "";
   const late =
     policy.rememberMs === undefined

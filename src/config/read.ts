@@ -7,7 +7,8 @@ import { crossCheck, type HasBinding, type RouteDraft } from "./cross-checks.ts"
 import { readIdentities } from "./read-identities.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
-import { resolveConfig } from "./resolve.ts";
+import { missingSecret, readSealSecrets } from "./seal-secrets.ts";
+import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { Config, ConfigProblem } from "./resolved.ts";
 import { pathSchema, settingsEntries } from "./settings.ts";
 import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
@@ -15,10 +16,23 @@ import type { Parsed } from "./units.ts";
 
 /** A configuration that can be used, or everything that is wrong with it. */
 export type ConfigReading =
-  | { readonly ok: true; readonly config: Config; readonly tokens: Tokens | null }
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly tokens: Tokens | null;
+      /** For `sealed` routes: see `readSealSecrets`. */
+      readonly sealSecrets: readonly string[];
+    }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 const EVERY_SETTING: ReadonlySet<string> = new Set(Object.keys(settingsEntries));
+
+/** What is known besides the variables. By default they are those of a running Worker, with everything. */
+interface Surroundings {
+  readonly hasBinding?: HasBinding;
+  /** Whether the secrets are among the variables. */
+  readonly hasSecrets?: boolean;
+}
 
 const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
 
@@ -28,15 +42,15 @@ const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
  */
 export function readConfig(
   env: Readonly<Record<string, unknown>>,
-  hasBinding: HasBinding = (name) => isBinding(env, name),
+  { hasBinding = (name) => isBinding(env, name), hasSecrets = true }: Surroundings = {},
 ): ConfigReading {
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
   problems.push(...defaults.problems);
   const { tokens, problems: tokenProblems } = readTokens(env);
-  problems.push(...tokenProblems);
   const identities = readIdentities(readJson(env["IDENTITIES"] ?? {}));
-  problems.push(...identities.problems);
+  const seal = readSealSecrets(env);
+  problems.push(...tokenProblems, ...identities.problems, ...seal.problems);
 
   const names = routeVariables(env);
   const routes: RouteDraft[] = [];
@@ -71,14 +85,16 @@ export function readConfig(
         routes.map(({ name }) => name),
       ),
     };
-  const written = routes.flatMap(({ name, route, settings }) =>
-    route === null ? [] : [{ name, path: route.path, settings }],
-  );
-  return {
-    ok: true,
-    config: resolveConfig(defaults.gateway, defaults.settings, written, identities.identities),
-    tokens,
-  };
+  const config = resolveConfig(defaults.gateway, defaults.settings, writtenRoutes(routes), identities.identities);
+  const unsealable = config.routes.find(({ sealed }) => sealed !== false);
+  if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
+    return { ok: false, problems: [missingSecret(unsealable.name)] };
+  }
+  return { ok: true, config, tokens, sealSecrets: seal.values };
+}
+
+function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {
+  return routes.flatMap(({ name, route, settings }) => (route === null ? [] : [{ name, path: route.path, settings }]));
 }
 
 /** Names of the variables that hold routes, in the order in which they are read. */

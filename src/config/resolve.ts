@@ -82,6 +82,7 @@ function resolveRoute(
     onStoreFailure: settings.on_store_failure,
     maxRequestBodyBytes: settings.max_request_body,
     forwardKey: settings.forward_key,
+    sealed: settings.sealed,
     log: settings.log,
     serverTiming: settings.server_timing,
     cors: corsOf(settings, own),

@@ -11,6 +11,7 @@ import type {
   OperatorListener,
   PreflightRule,
   QueryForm,
+  SealedRule,
   StoreFailureRule,
 } from "./words.ts";
 import type { Identity } from "./identity.ts";
@@ -117,6 +118,7 @@ export interface Route {
   readonly onStoreFailure: StoreFailureRule;
   readonly maxRequestBodyBytes: number;
   readonly forwardKey: ForwardKey;
+  readonly sealed: SealedRule;
   readonly log: LogRule;
   /** Whether responses carry `Server-Timing`. */
   readonly serverTiming: boolean;

@@ -1,5 +1,7 @@
 // Settings for what clients get, mainly duplicates, and for what is logged about an exchange.
 
+import * as v from "valibot";
+
 import { LOG_RULES } from "../core/outcome.ts";
 import { choice, duration, headerNames, lowerCase, setting, size, yesOrNo } from "./setting-kinds.ts";
 import { MEGABYTE, MINUTE_MS } from "./units.ts";
@@ -41,6 +43,20 @@ export const answerSettings = {
     default: "10MB",
     onChange: "applies to new attempts",
   }),
+  sealed: setting(
+    v.pipe(
+      v.union([v.boolean(), v.literal("past")], 'must be true, false or "past": write true'),
+      v.metadata({ takes: '`true`, `false` or `"past"`' }),
+    ),
+    {
+      description:
+        "Whether responses are encrypted with the caller's own scope values and key, so that nobody else can read them, " +
+        'operators included. Needs the secret `SEAL_SECRET`. `"past"`: new ones are not, and earlier ones still open.',
+      default: false,
+      onChange:
+        'applies to new attempts; **from `true` write `"past"` for a retention, or sealed responses do not open**',
+    },
+  ),
   omit_headers: setting(headerNames(lowerCase, 0), {
     description: "The response headers that a replay leaves out.",
     default: ["set-cookie"],

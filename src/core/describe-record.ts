@@ -14,8 +14,10 @@ export interface DescribedRecord {
   readonly attempt: number;
   /** No other attempt starts before. */
   readonly lockedUntil: EpochMs;
-  /** Of the result; `null` when there is none. */
+  /** Of the result; `null` when there is none, or when it is sealed. */
   readonly status: number | null;
+  /** Whether the record is of a `sealed` route, and tells no status. */
+  readonly sealed?: boolean;
   /** Whether the response is replayed; `null` when there is none. */
   readonly responseKept: boolean | null;
   readonly policy: Pick<Policy, "unknown" | "unknownRetentionMs" | "rememberMs">;
@@ -130,12 +132,18 @@ function completed(
       retry,
     };
   }
-  return { ...resultOf(status ?? 0), retry };
+  if (status === null) return { tone: "neutral", headline: responseKept === false ? UNTOLD : SEALED, retry };
+  return { ...resultOf(status), retry };
 }
 
-function remembered({ attempt, status }: DescribedRecord): Omit<RecordDescription, "changes"> {
-  const what =
-    status === null ? `attempt ${attempt} may have succeeded, and nobody decided` : `the origin answered ${status}`;
+const UNTOLD = "The origin answered. Its status is not stored, because the route is sealed.";
+const SEALED = "The origin answered. Status, headers and body are sealed: only the caller's own retry opens them.";
+
+function remembered({ attempt, status, sealed = false }: DescribedRecord): Omit<RecordDescription, "changes"> {
+  const doubt = sealed
+    ? `attempt ${attempt} succeeded or may have, which is sealed`
+    : `attempt ${attempt} may have succeeded, and nobody decided`;
+  const what = status === null ? doubt : `the origin answered ${status}`;
   return {
     tone: status === null ? "doubt" : "neutral",
     headline: `Expired: ${what}. Only the key is remembered; response and history are erased.`,

@@ -14,6 +14,8 @@ export type LifeCycleEvent =
   | {
       readonly type: "request";
       readonly fingerprint: Fingerprint;
+      /** The same request's fingerprint in another form, which an earlier record may have. */
+      readonly otherFingerprint?: Fingerprint | undefined;
       readonly attemptId: AttemptId;
       readonly home: Home;
     }
@@ -23,7 +25,8 @@ export type LifeCycleEvent =
   | {
       readonly type: "result";
       readonly attemptId: AttemptId;
-      readonly status: number;
+      /** `null`: only the stored response tells it, to its caller. */
+      readonly status: number | null;
       readonly kept: boolean;
       readonly verified: boolean;
     }

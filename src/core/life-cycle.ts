@@ -17,7 +17,8 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
   if (current === null) return stepWithoutRecord(record, event, policy, now);
   switch (event.type) {
     case "request":
-      if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "mismatch" });
+      if (event.fingerprint !== current.fingerprint && event.otherFingerprint !== current.fingerprint)
+        return unchanged(record, { type: "mismatch" });
       return applyRequest(record, current, event.attemptId, policy, now);
     case "result":
     case "refused":

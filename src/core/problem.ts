@@ -18,7 +18,7 @@ export type ClientProblem =
   | { readonly code: "in-flight"; readonly retryAfterMs: number }
   /** `retryAfterMs` is `null` when the origin is never asked whether the operation took effect. */
   | { readonly code: "outcome-unknown"; readonly retryAfterMs: number | null }
-  | { readonly code: "response-not-kept"; readonly originalStatus: number }
+  | { readonly code: "response-not-kept"; readonly originalStatus: number | null }
   /** `originalStatus` is `null` when no result was ever known. */
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
   /** `holdsKey`: the limit is that of a body in which a key is looked for. */
@@ -100,12 +100,15 @@ export function describeProblem(problem: Problem): ProblemDetails {
         "An earlier request with this idempotency key may have taken effect, but its response was lost. The gateway will not repeat it. Find out whether it took effect before you start the operation again with a new key.",
       );
     case "response-not-kept": {
+      const { originalStatus } = problem;
       const details = notRetryable(
         409,
         "Response not kept",
-        `The operation took effect and was answered with status ${problem.originalStatus}, but its response was not kept, because it was too large or could not be stored. Do not repeat the operation; read its outcome from the API.`,
+        originalStatus === null
+          ? "The operation took effect and was answered, but its response was not kept or can no longer be read. Do not repeat the operation; read its outcome from the API."
+          : `The operation took effect and was answered with status ${originalStatus}, but its response was not kept, because it was too large or could not be stored. Do not repeat the operation; read its outcome from the API.`,
       );
-      return { ...details, members: { originalStatus: problem.originalStatus } };
+      return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }
     case "key-expired": {
       const { originalStatus } = problem;

@@ -79,7 +79,8 @@ export interface Unknown extends RecordBase {
 /** The operation took effect; its first answer is final. */
 export interface Completed extends RecordBase {
   readonly state: "completed";
-  readonly status: number;
+  /** `null`: it is sealed with the response. */
+  readonly status: number | null;
   /** Whether the response is stored. It is not if it was too large or could not be written. */
   readonly kept: boolean;
   readonly completedAt: EpochMs;

@@ -5,7 +5,12 @@ const encoder = new TextEncoder();
 
 /** SHA-256 in hexadecimal. A `null` part is missing, which differs from an empty part. */
 export async function digest(parts: readonly (string | Uint8Array | null)[]): Promise<string> {
-  return hex(await sha256(joinParts(parts)));
+  return hex(await digestBytes(parts));
+}
+
+/** The same as bytes. */
+export function digestBytes(parts: readonly (string | Uint8Array | null)[]): Promise<Uint8Array> {
+  return sha256(joinParts(parts));
 }
 
 /** Room for short parts, used again for each digest: the runtime copies its input when it is called. */
@@ -59,6 +64,11 @@ export function hex(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += HEX[byte];
   return text;
+}
+
+/** The bytes that `hex` has written. */
+export function bytesOfHex(text: string): Uint8Array {
+  return Uint8Array.from({ length: text.length / 2 }, (_, at) => Number.parseInt(text.slice(2 * at, 2 * at + 2), 16));
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));

@@ -6,6 +6,7 @@ import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
+import type { Encryptions } from "./encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { BoundedBody } from "./body.ts";
 import { lastEventId } from "./event-stream.ts";
@@ -38,10 +39,16 @@ export type ReadExchange =
   | PassOn
   | { readonly kind: "hash" };
 
+/** What requests are read with. */
+export interface ReadPorts {
+  readonly identities: Identities;
+  readonly encryptions: Encryptions;
+}
+
 export async function readExchange(
   intent: ExchangeIntent | SearchIntent,
   telemetry: Telemetry,
-  identities: Identities,
+  { identities, encryptions }: ReadPorts,
 ): Promise<ReadExchange> {
   const { route } = intent;
   let scopes: ReadScopes | null = null;
@@ -56,7 +63,7 @@ export async function readExchange(
   switch (keyed.kind) {
     case "keyed": {
       const proofs = scopes === null && route.identities.length > 0 ? await identities.prove(keyed.intent) : NO_PROOFS;
-      return readKeyed(keyed.intent, keyed.body, scopes ?? readScopes(keyed.intent, proofs), telemetry);
+      return readKeyed(keyed.intent, keyed.body, scopes ?? readScopes(keyed.intent, proofs), telemetry, encryptions);
     }
     case "refuse":
       return { ...keyed, echo: null };
@@ -76,6 +83,7 @@ async function readKeyed(
   read: BoundedBody | null,
   scopes: ReadScopes | { readonly problem: ClientProblem },
   telemetry: Telemetry,
+  encryptions: Encryptions,
 ): Promise<ReadExchange> {
   const { route, key } = intent;
   const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): ReadExchange => {
@@ -90,8 +98,12 @@ async function readKeyed(
     case "too-large":
       return refuseKeyed({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
-    case "over":
-      return { kind: "exchange", exchange: await exchangeOf(intent, scopes, body, telemetry) };
+    case "over": {
+      const exchange = await exchangeOf(intent, scopes, body, telemetry);
+      if (route.sealed === false) return { kind: "exchange", exchange };
+      const head = await encryptions.encrypted(exchange.head, scopes.scope, route.sealed);
+      return { kind: "exchange", exchange: { ...exchange, head } };
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { Comparison } from "./comparison.ts";
+import type { Encryption } from "./encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { AbsentWord, NamedElder } from "./hops.ts";
@@ -28,6 +29,11 @@ export const UPLOAD_URL = "https://key-shard/upload";
 export const EXCHANGE_2_URL = "https://key-shard/2/exchange";
 export const OFFER_2_URL = "https://key-shard/2/offer";
 export const UPLOAD_2_URL = "https://key-shard/2/upload";
+
+/** The same for messages with keys for the response: older code would store the response in the open. */
+export const EXCHANGE_3_URL = "https://key-shard/3/exchange";
+export const OFFER_3_URL = "https://key-shard/3/offer";
+export const UPLOAD_3_URL = "https://key-shard/3/upload";
 
 /** Where the home of a key is asked for, with a head alone, before a body is sent that can be sent only once. */
 export const LOCATE_URL = "https://key-shard/locate";
@@ -76,6 +82,8 @@ export interface RecordName {
   readonly id: RecordId;
   readonly key: string;
   readonly route: string;
+  /** A digest of the scope's values, on `sealed` routes; then `key` is empty. */
+  readonly sealedScope?: string;
   /** The names that the record would have in older scopes; only in messages to the URLs for elders. */
   readonly olderIds?: readonly RecordId[];
 }
@@ -87,6 +95,8 @@ export interface RequestFacts {
   /** For the attempt that this request may start. */
   readonly attemptId: AttemptId;
   readonly fingerprint: Fingerprint;
+  /** The same request's fingerprint in a record from before `sealed` was switched; see encryption.ts. */
+  readonly otherFingerprint?: Fingerprint;
   /** Whether requests with this fingerprint have the same bytes. */
   readonly sameBytes: boolean;
   /** `null` when the whole body is in the message; then `fingerprint` covers it. */
@@ -106,6 +116,8 @@ export interface ExchangeHead {
   /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
   readonly telemetry: Telemetry;
+  /** Only in messages of `sealed` routes. */
+  readonly encryption?: Encryption;
   /** Only where the route limits new keys. */
   readonly newKeys?: KeyCount;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */

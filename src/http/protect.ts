@@ -7,6 +7,7 @@ import type { ClientProblem } from "../core/problem.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { drain, endAfter } from "./drain.ts";
+import type { Encryptions } from "./encryption.ts";
 import { readExchange } from "./exchange-request.ts";
 import { STATUS_HEADER } from "./headers.ts";
 import type { Identities } from "./identity.ts";
@@ -32,6 +33,7 @@ export interface Ports {
   readonly identities: Identities;
   /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
   readonly reporter: ExchangeReporter;
+  readonly encryptions: Encryptions;
 }
 
 /** Refuses a request whose key is missing or invalid. */
@@ -46,9 +48,9 @@ export async function exchange(
   replays: ReplayCache,
 ): Promise<Response | PassOn> {
   const { route } = intent;
-  const { reporter, identities } = ports;
+  const { reporter } = ports;
   const span = beginSpan(intent, reporter);
-  const read = await readExchange(intent, span, identities);
+  const read = await readExchange(intent, span, ports);
   switch (read.kind) {
     case "refuse": {
       const response = finishWith(read.problem, read.echo, span, reporter);

@@ -35,14 +35,23 @@ const summaryEntries = {
   id: about(recordId, "128 bits of the key's SHA-256, then 128 of that of key and scope.", AN_ID),
   shard: about(v.string(), "The shard that keeps the record.", "shard-3-of-64"),
   layout: about(v.string(), "The layout of that shard.", "64"),
-  key: about(v.string(), "The idempotency key.", "8e03978e-40d5-43e8-bc93-6894a57f9324"),
+  key: about(
+    v.string(),
+    "The idempotency key; of a sealed record, what is stored instead: the first half of the id.",
+    "8e03978e-40d5-43e8-bc93-6894a57f9324",
+  ),
+  sealed: about(
+    v.boolean(),
+    "Whether the record is of a `sealed` route: nobody but the caller can read its key, and the response if the origin gave it.",
+    false,
+  ),
   route: about(v.string(), "The path of its route, as configured when the record was claimed.", "/v1/payments/*"),
   state: stateSchema,
   attempt: about(attemptNumber, "The number of the last attempt.", 1),
   startedAt: about(time, "When the last attempt started.", A_TIME),
   lockedUntil: about(time, "No other attempt starts before this time.", "2026-11-21T08:30:40.000Z"),
   expiresAt: about(v.nullable(time), "null while an attempt is in flight.", "2026-11-22T08:30:40.000Z"),
-  status: about(v.nullable(status), "The status of the result; null when none is known.", 201),
+  status: about(v.nullable(status), "The status of the result; null when none is known, and when it is sealed.", 201),
   responseKept: about(v.nullable(v.boolean()), "Whether the response is replayed; null when there is none.", true),
 };
 
@@ -141,10 +150,14 @@ export const recordSchema = v.object({
     descriptionSchema,
     "What state and history mean, in words, and which changes would change something.",
   ),
-  fingerprint: about(v.string(), "SHA-256 of what the request asks for, in hexadecimal.", "ab".repeat(32)),
+  fingerprint: about(
+    v.string(),
+    "SHA-256 of what the request asks for, in hexadecimal; of a sealed record, of that and the caller's values.",
+    "ab".repeat(32),
+  ),
   policy: about(policySchema, "The rules under which the last attempt was claimed."),
   timeline: about(v.array(eventSchema), "Oldest first; the last 50 events."),
-  response: about(v.nullable(responseSchema), "null when no response is kept."),
+  response: about(v.nullable(responseSchema), "null when no response is kept, and when it is sealed."),
 });
 
 /** One page of a list. It may be short, or empty, and not be the last. */

@@ -228,7 +228,7 @@ function eventOf({ action, by, reason, response }: ChangeRequest): OperatorEvent
   }
 }
 
-function summaryOf({ id, shard, layout, key, route, record }: ListedRecord): RecordSummary {
+function summaryOf({ id, shard, layout, key, route, sealedScope, record }: ListedRecord): RecordSummary {
   const { state, attempt } = record;
   const isCompleted = state === "completed";
   return {
@@ -236,6 +236,7 @@ function summaryOf({ id, shard, layout, key, route, record }: ListedRecord): Rec
     shard,
     layout,
     key,
+    sealed: sealedScope !== undefined,
     route,
     state,
     attempt: attempt.number,

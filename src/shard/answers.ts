@@ -7,7 +7,7 @@ import type { Completed } from "../core/record.ts";
 import type { NoResult } from "../core/verdict.ts";
 import type { EpochMs } from "../core/units.ts";
 import { freeBytes } from "../http/byte-budget.ts";
-import { ByteReader, type NextPiece, WHOLE } from "../http/body-reader.ts";
+import { ByteReader, type NextPiece, skipBytes, WHOLE } from "../http/body-reader.ts";
 import { EventSearch } from "../http/event-stream.ts";
 import {
   ECHO_HEADER,
@@ -22,11 +22,20 @@ import type { ExchangeHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-cache.ts";
 import type { Bodies } from "./store/bodies.ts";
+import { type BodyCipher, placeInChunk } from "./body/body-cipher.ts";
+import { decrypting } from "./body/encrypted-reader.ts";
 import { bytePipe, type Patience } from "./body/byte-pipe.ts";
 import { type BodyPosition, type EventOffsets, START } from "./body/event-offsets.ts";
 import { heldPiece, isFair } from "./body/read-memory.ts";
+import { openResponse } from "./encrypted-response.ts";
 import type { RemoteBodies } from "./store/remote-bodies.ts";
-import type { ChunkedBody, StoredBody, StoredResponse } from "./store/response-rows.ts";
+import {
+  type ChunkedBody,
+  isEncrypted,
+  type KeptResponse,
+  type StoredBody,
+  type StoredResponse,
+} from "./store/response-rows.ts";
 import { storedStream } from "./body/stored-stream.ts";
 import type { Timers } from "./timers.ts";
 
@@ -101,7 +110,7 @@ export function attachedAnswer(response: ResponseHead, body: Body, head: Exchang
 /** What a replay is made from. */
 export interface Replayable {
   readonly record: Completed;
-  readonly stored: StoredResponse;
+  readonly stored: KeptResponse;
 }
 
 export interface ReplayPorts {
@@ -114,25 +123,29 @@ export interface ReplayPorts {
  * The first answer from the record, without the headers that the route omits in replays, if its body has been read with the record
  * and the client wants all of it; otherwise `null`. Most replays are such ones: nothing has to be waited for.
  */
-export function replayAtOnce(first: Replayable, head: ExchangeHead): ExchangeAnswer | null {
-  const { body } = first.stored;
-  return body.kind === "inline" && head.request.lastEventId === null ? replayWith(body.bytes, first, head) : null;
+export function replayAtOnce({ record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer | null {
+  const { body } = stored;
+  if (body.kind !== "inline" || head.request.lastEventId !== null || isEncrypted(stored)) return null;
+  return replayWith(body.bytes, record, stored, head);
 }
 
-/** Any replay; `null` when its body is gone. */
+/** Any replay; `null` when its body is gone, or when it does not open. */
 export async function replay(
-  first: Replayable,
+  { record, stored: kept }: Replayable,
   head: ExchangeHead,
   caller: AbortSignal | null,
   { ledger, timers, offsets }: ReplayPorts,
 ): Promise<ExchangeAnswer | null> {
-  const { stored } = first;
-  const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, ledger, offsets, caller));
-  const body = await storedBytes(stored.body, ledger, from, { timers, idleMs: head.rules.idleTimeoutMs });
-  return body === null ? null : replayWith(body, first, head);
+  const opened = isEncrypted(kept) ? await openResponse(kept, head) : { stored: kept, cipher: null };
+  if (opened === null) return null;
+  const { stored, cipher } = opened;
+  const source = { stores: ledger, cipher };
+  const from = await seenUpTo(stored, head, (id) => findInStored(stored.body, id, source, offsets, caller));
+  const body = await storedBytes(stored.body, source, from, { timers, idleMs: head.rules.idleTimeoutMs });
+  return body === null ? null : replayWith(body, record, stored, head);
 }
 
-function replayWith(body: Body, { record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer {
+function replayWith(body: Body, record: Completed, stored: StoredResponse, head: ExchangeHead): ExchangeAnswer {
   const added: HeaderPairs = [
     [ECHO_HEADER, head.request.echo],
     [STATUS_HEADER, "replayed"],
@@ -154,6 +167,12 @@ export interface BodyStores {
   readonly remote: RemoteBodies;
 }
 
+/** Where a stored body is read from, and what decrypts it; `null` if it is not encrypted. */
+export interface BodySource {
+  readonly stores: BodyStores;
+  readonly cipher: BodyCipher | null;
+}
+
 /**
  * Where the client left off in a response: after the event that it names in `Last-Event-ID`. The start if it names none, if the
  * event is not found, or if the body is not an uncompressed event stream.
@@ -172,7 +191,7 @@ export async function seenUpTo(
 async function findInStored(
   body: StoredBody,
   id: string,
-  stores: BodyStores,
+  { stores: { bodies }, cipher }: BodySource,
   offsets: EventOffsets,
   caller: AbortSignal | null,
 ): Promise<BodyPosition> {
@@ -180,7 +199,7 @@ async function findInStored(
     case "inline":
       return findIn(body.bytes, id);
     case "chunks":
-      return findInChunks(body, id, stores.bodies, offsets, caller);
+      return findInChunks({ ...body, bodies, cipher }, id, offsets, caller);
     case "remote":
       // Not searched, because all of it would have to be read. The client gets the stream from its first byte.
       return START;
@@ -193,17 +212,23 @@ function findIn(bytes: Uint8Array, id: string): BodyPosition {
   return { ...START, bytes: search.offset ?? 0 };
 }
 
+/** Chunks in which an event is searched for. */
+type SearchedChunks = Pick<ChunkedBody, "body" | "count"> & Pick<BodyStores, "bodies"> & Pick<BodySource, "cipher">;
+
 /** Holds the body, so that it is not erased during the search. */
 export async function findInChunks(
-  { body, count }: Pick<ChunkedBody, "body" | "count">,
+  { body, count, bodies, cipher }: SearchedChunks,
   id: string,
-  bodies: Bodies,
   offsets: EventOffsets,
   caller: AbortSignal | null,
 ): Promise<BodyPosition> {
   bodies.hold(body);
   try {
-    return await offsets.find({ body, chunks: count, read: (chunk) => bodies.read(body, chunk) }, id, caller);
+    const read = (chunk: number): Uint8Array | null | Promise<Uint8Array> => {
+      const bytes = bodies.read(body, chunk);
+      return bytes === null || cipher === null ? bytes : cipher.decrypt(bytes, placeInChunk(chunk, 0));
+    };
+    return await offsets.find({ body, chunks: count, read }, id, caller);
   } finally {
     bodies.release(body);
   }
@@ -212,22 +237,24 @@ export async function findInChunks(
 /** The bytes of a stored body from a position on; `null` when they are gone. */
 export async function storedBytes(
   body: StoredBody,
-  stores: BodyStores,
+  { stores: { bodies, remote }, cipher }: BodySource,
   from: BodyPosition,
   patience: Patience,
 ): Promise<Body | null> {
-  const { bodies, remote } = stores;
   switch (body.kind) {
     case "inline":
       return body.bytes.subarray(from.bytes);
     // Held, because a replay that has begun may last longer than its record.
     case "chunks":
       bodies.hold(body.body);
-      return storedStream(bodies, body, from, () => bodies.release(body.body), patience);
+      return storedStream(bodies, body, { from, close: () => bodies.release(body.body), patience, cipher });
     case "remote": {
-      const stream = await remote.open(body.name, from.bytes);
+      const stream = await remote.open(body.name, cipher === null ? from.bytes : 0);
+      if (stream === null) return null;
+      const stored = new ByteReader(stream);
+      const reader = cipher === null ? stored : skipBytes(decrypting(stored, cipher), from.bytes);
       // Piped, so that an idle reader is disconnected. R2's stream has no length of its own.
-      return stream === null ? null : bytePipe(new ByteReader(stream), body.size - from.bytes, patience).readable;
+      return bytePipe(reader, body.size - from.bytes, patience).readable;
     }
   }
 }

@@ -8,7 +8,7 @@ import { type AttemptEnd, type EndReason, judge, type NoResult } from "../core/v
 import type { ExchangeHead } from "../http/message.ts";
 import { type AnswerFor, type ExchangeAnswer, POLL_MS, problemAnswer } from "./answers.ts";
 import type { Attachments } from "./store/ledger.ts";
-import type { StoredResponse } from "./store/response-rows.ts";
+import type { KeptResponse } from "./store/response-rows.ts";
 
 /** Takes one step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
@@ -71,9 +71,11 @@ export class AttemptSettlement {
   }
 
   /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */
-  result(status: number, stored: StoredResponse | null): Step | null {
+  result(status: number, stored: KeptResponse | null): Step | null {
     const { id } = this.#record.attempt;
-    const event = { type: "result", attemptId: id, status, kept: stored !== null, verified: false } as const;
+    // On a `sealed` route the record does not tell it, not even if the response is not kept.
+    const told = this.#head.encryption?.isOn === true ? null : status;
+    const event = { type: "result", attemptId: id, status: told, kept: stored !== null, verified: false } as const;
     return this.#settle(event, stored);
   }
 
@@ -83,7 +85,7 @@ export class AttemptSettlement {
   }
 
   /** `null` when the record no longer belongs to this attempt; then no client gets its answer. */
-  #settle(event: LifeCycleEvent, response: StoredResponse | null = null): Step | null {
+  #settle(event: LifeCycleEvent, response: KeptResponse | null = null): Step | null {
     const settled = this.#step(event, { response });
     if (settled.reply.type !== "superseded") return settled;
     this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });

@@ -21,12 +21,12 @@ import type { Bodies } from "./store/bodies.ts";
 import type { Patience } from "./body/byte-pipe.ts";
 import { AttemptSettlement, type StepRecord } from "./attempt-settlement.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
-import type { StoredBody, StoredResponse } from "./store/response-rows.ts";
+import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { Overflow } from "./body/overflow.ts";
 import { PassedBody } from "./body/passed-body.ts";
 import type { RemoteBodies } from "./store/remote-bodies.ts";
-import { isShort, passingSpool, spoolFor } from "./body/response-spool.ts";
+import { isShort, passingSpool, type SpoolManner, spoolFor } from "./body/response-spool.ts";
 import type { Spool } from "./body/spool.ts";
 import { StoreError } from "./store/store-error.ts";
 import type { Timers } from "./timers.ts";
@@ -34,7 +34,7 @@ import type { Timers } from "./timers.ts";
 /** What an attempt needs of its shard. */
 export interface AttemptPorts {
   /** The body that has just been stored; `null` when the record does not keep one. */
-  readonly reopen: (patience: Patience) => Promise<Body | null>;
+  readonly reopen: (manner: SpoolManner) => Promise<Body | null>;
   readonly bodies: Bodies;
   /** The body that its claim named. */
   readonly body: BodyNumber;
@@ -53,13 +53,12 @@ export interface AttemptPorts {
 /** After this time a response is sent without waiting for its body: an event stream may send its first event much later. */
 const HEAD_WAIT_MS = 100;
 
-const EMPTY = new Uint8Array();
-
 export class Attempt {
   readonly #head: ExchangeHead;
   readonly #record: Started;
   readonly #ports: AttemptPorts;
   readonly #settlement: AttemptSettlement;
+  readonly #form: KeptForm;
   #response: OriginResponse | null = null;
   #spool: Spool | null = null;
   /** The body of a response that is not a result, while it is passed on. */
@@ -79,10 +78,15 @@ export class Attempt {
     this.#lockedUntil = record.attempt.lockedUntil;
     this.#ports = ports;
     this.#settlement = new AttemptSettlement(head, record, ports.step);
+    this.#form = new KeptForm(head.encryption, { name: record.attempt.id, body: ports.body });
   }
 
   get id(): Started["attempt"]["id"] {
     return this.#record.attempt.id;
+  }
+
+  get #manner(): SpoolManner {
+    return { patience: this.#patience, cipher: this.#form.cipher };
   }
 
   get #patience(): Patience {
@@ -123,6 +127,8 @@ export class Attempt {
         return;
       }
       this.#response = outcome;
+      const preparing = this.#form.ready();
+      if (preparing !== null) await preparing;
       const verdict = judge({ kind: "answered", status: outcome.status }, this.#head.rules.lists);
       if (verdict === "result") await this.#keep(outcome);
       else await this.#pass(outcome, verdict);
@@ -147,7 +153,7 @@ export class Attempt {
       return;
     }
     this.#end = type;
-    const passed = new PassedBody(response, passingSpool(this.#ports, this.#patience));
+    const passed = new PassedBody(response, passingSpool(this.#ports, this.#manner));
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
@@ -181,7 +187,7 @@ export class Attempt {
 
   /** Stores the body as it comes, and sends it as it is stored. `isLate`: HEAD_WAIT_MS has already passed without a first piece. */
   async #keepAsItComes(response: OriginResponse, first: Promise<BodyPiece>, isLate: boolean): Promise<void> {
-    const spool = spoolFor(response, this.#ports.body, this.#ports, this.#patience);
+    const spool = spoolFor(response, this.#ports.body, this.#ports, this.#manner);
     this.#spool = spool;
     if (isLate) this.#begin(response, spool);
     else void this.#beginWhenReadable(response, spool);
@@ -216,7 +222,7 @@ export class Attempt {
       this.#settlement.result(response.status, null);
       this.#kept = false;
     };
-    this.#overflow = new Overflow({ name: this.id, remote, spool, patience: this.#patience, lost });
+    this.#overflow = new Overflow({ name: this.id, remote, spool, lost, ...this.#manner });
     await spool.flush();
     await this.#overflow.begin();
     this.#begin(response, spool);
@@ -230,29 +236,27 @@ export class Attempt {
       return;
     }
     await this.#overflow?.complete();
+    const spooled = { spool, isRemote: this.#overflow !== null };
+    const encrypted = this.#form.cipher === null ? null : await this.#form.encrypted(response, spooled);
     await spool.finish(() => {
-      if (this.#kept) this.#settlement.result(response.status, storedResponse(response, this.#storedBody(spool)));
+      if (this.#kept) this.#settlement.result(response.status, encrypted ?? this.#form.plain(response, spooled));
     });
-  }
-
-  #storedBody({ chunks, bytes }: Spool): StoredBody {
-    if (this.#overflow !== null) return { kind: "remote", name: this.id, size: bytes };
-    if (chunks === 0) return { kind: "inline", bytes: EMPTY };
-    return { kind: "chunks", body: this.#ports.body, count: chunks, size: bytes };
   }
 
   /** Stores a body that has arrived whole with its record; if that fails, the body is sent but not kept. */
   async #completeWhole(response: OriginResponse, bytes: Uint8Array): Promise<void> {
     const { status } = response;
+    const form = this.#form.whole(response, bytes);
+    const kept = form instanceof Promise ? await form : form;
     let record;
     try {
-      record = this.#settlement.result(status, storedResponse(response, { kind: "inline", bytes }))?.record;
+      record = this.#settlement.result(status, kept)?.record;
     } catch (error) {
       report(error);
       record = this.#settlement.result(status, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
-    const body = await wholeBody(bytes, () => this.#ports.reopen(this.#patience), this.#patience);
+    const body = await wholeBody(bytes, () => this.#ports.reopen(this.#manner), this.#patience);
     this.#settlement.give(firstAnswer(response, body, this.#head.request.echo, expiresAt));
   }
 
@@ -286,8 +290,8 @@ export class Attempt {
     const attachable = this.#attachable();
     if (attachable === null) return null;
     const { bodies, offsets } = this.#ports;
-    const chunks = { body: this.#ports.body, count: attachable.spool.chunks };
-    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, bodies, offsets, caller));
+    const chunks = { body: this.#ports.body, count: attachable.spool.chunks, bodies, cipher: this.#form.cipher };
+    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, offsets, caller));
     // Checked again: during the search it may have broken off or outgrown the ledger.
     const { response, spool } = this.#attachable() ?? {};
     if (response === undefined || spool === undefined) return null;
@@ -300,10 +304,6 @@ export class Attempt {
     const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;
     return response !== null && spool !== null && isThere ? { response, spool } : null;
   }
-}
-
-function storedResponse({ status, statusText, headers }: OriginResponse, body: StoredBody): StoredResponse {
-  return { status, statusText, headers, body };
 }
 
 /** Only a failure of the store means that the response could not be stored; any other error is a bug. */

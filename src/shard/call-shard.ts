@@ -15,12 +15,15 @@ import {
   type ExchangeRequest,
   encodeExchange,
   EXCHANGE_2_URL,
+  EXCHANGE_3_URL,
   EXCHANGE_URL,
   headText,
   LOCATE_URL,
   OFFER_2_URL,
+  OFFER_3_URL,
   OFFER_URL,
   UPLOAD_2_URL,
+  UPLOAD_3_URL,
   UPLOAD_URL,
 } from "../http/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
@@ -120,18 +123,27 @@ async function locate(namespace: DurableObjectNamespace, at: Addressed): Promise
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
   const { exchange } = at;
-  const hasElders = exchange.head.elders !== undefined || exchange.head.record.olderIds !== undefined;
+  const urls = urlsFor(exchange.head);
   if (exchange.rest !== null) {
     // Not retried: bytes that were read from a stream cannot be sent again.
     const { stream, taken } = streamMessage(exchange, exchange.rest);
-    return endAfter(await post(namespace, at, hasElders ? UPLOAD_2_URL : UPLOAD_URL, stream), taken);
+    return endAfter(await post(namespace, at, urls.upload, stream), taken);
   }
   if (exchange.body.byteLength > SMALL_BYTES) {
-    const url = hasElders ? OFFER_2_URL : OFFER_URL;
-    return withRetries(() => offer(exchange, (stream) => post(namespace, at, url, stream)));
+    return withRetries(() => offer(exchange, (stream) => post(namespace, at, urls.offer, stream)));
   }
   const message = encodeExchange(exchange);
-  return withRetries(() => post(namespace, at, hasElders ? EXCHANGE_2_URL : EXCHANGE_URL, message));
+  return withRetries(() => post(namespace, at, urls.exchange, message));
+}
+
+const URLS = { exchange: EXCHANGE_URL, offer: OFFER_URL, upload: UPLOAD_URL };
+const URLS_2 = { exchange: EXCHANGE_2_URL, offer: OFFER_2_URL, upload: UPLOAD_2_URL };
+const URLS_3 = { exchange: EXCHANGE_3_URL, offer: OFFER_3_URL, upload: UPLOAD_3_URL };
+
+/** URLs that older code refuses, if it would misunderstand the message. */
+function urlsFor({ encryption, elders, record }: ExchangeHead): typeof URLS {
+  if (encryption !== undefined) return URLS_3;
+  return elders === undefined && record.olderIds === undefined ? URLS : URLS_2;
 }
 
 /** A stub that has failed stays broken (platform rule), so each try has its own. */

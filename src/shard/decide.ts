@@ -4,13 +4,15 @@
 
 import type { Reply } from "../core/events.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import type { Attempt, Completed, Policy, Started } from "../core/record.ts";
+import type { Attempt, Completed, IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
+import { isKeyed } from "../http/encryption.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import type { KeyCount } from "../http/new-keys.ts";
 import { POLL_MS } from "./answers.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
-import type { StoredResponse } from "./store/response-rows.ts";
+import type { Entry } from "./store/ledger.ts";
+import type { KeptResponse } from "./store/response-rows.ts";
 
 export type Action =
   /** Take the request's body, then decide again. */
@@ -19,7 +21,7 @@ export type Action =
   | { readonly kind: "count-key"; readonly count: KeyCount }
   /** Call the origin: the record has been claimed for this attempt. */
   | { readonly kind: "start"; readonly record: Started }
-  | { readonly kind: "replay"; readonly record: Completed; readonly stored: StoredResponse }
+  | { readonly kind: "replay"; readonly record: Completed; readonly stored: KeptResponse }
   /** Follow the answer of the attempt in flight. If it cannot be followed, `waitFor` gives the action instead. */
   | { readonly kind: "attach"; readonly duplicate: Duplicate }
   /** Wait for the attempt in flight; `untilBegun`: only until its answer begins. `refusal` is the answer if the wait fails. */
@@ -59,8 +61,8 @@ export interface Situation {
   readonly giveUpAt: number;
   /** Whether the origin has already been asked for this request. */
   readonly hasAsked: boolean;
-  /** The response that the record keeps. */
-  readonly stored: StoredResponse | null;
+  /** The record before the reply. */
+  readonly entry: Entry | null;
   /** The attempt that this instance runs for the record. */
   readonly inFlight: AttemptInFlight | undefined;
 }
@@ -90,12 +92,12 @@ const ASK_AGAIN_MS = 10_000;
 
 /** The action that follows from the life cycle's reply to a request. */
 export function decide(reply: Reply, situation: Situation): Action {
-  const { head, now, hasAsked, stored, inFlight } = situation;
+  const { head, now, hasAsked, entry, inFlight } = situation;
   switch (reply.type) {
     case "start":
       return { kind: "start", record: reply.record };
     case "replay":
-      return stored === null ? notKept(reply.record) : { kind: "replay", record: reply.record, stored };
+      return replayOf(reply.record, entry?.response ?? null);
     case "not-kept":
       return notKept(reply.record);
     case "in-flight": {
@@ -115,7 +117,9 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "not-here":
       return LEAVE;
     case "mismatch":
-      return refuse({ code: "key-reused", status: head.rules.mismatchStatus });
+      return head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null)
+        ? incomparable(entry?.record ?? null)
+        : refuse({ code: "key-reused", status: head.rules.mismatchStatus });
     case "here":
     case "absent":
     case "ask":
@@ -126,6 +130,17 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "nothing-due":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
+}
+
+function replayOf(record: Completed, stored: KeptResponse | null): Action {
+  return stored === null ? notKept(record) : { kind: "replay", record, stored };
+}
+
+/**
+ * The record is of a `sealed` route and the request's route is not, so nobody knows whether it is the same request. Nothing is sent.
+ */
+function incomparable(record: IdempotencyRecord | null): Action {
+  return record?.state === "completed" ? notKept(record) : refuse({ code: "store-unavailable" });
 }
 
 function duplicateOf(

@@ -10,8 +10,8 @@ import { timed, waited } from "../traffic/exchange-reporter.ts";
 import { type Body, type ExchangeAnswer, problemAnswer, replay, replayAtOnce, storedBytes } from "./answers.ts";
 import { Attempt } from "./attempt.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
-import type { Patience } from "./body/byte-pipe.ts";
 import { START } from "./body/event-offsets.ts";
+import type { SpoolManner } from "./body/response-spool.ts";
 import { type Action, beforeStart, decide, type Duplicate, notKept, refuse, waitFor } from "./decide.ts";
 import { type Words, wordsIn } from "./elders.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
@@ -92,7 +92,8 @@ export class Exchange {
             const given = await duplicate.inFlight.attempt.attach(head, this.#signal);
             if (given !== null) return given;
             // The attempt may have ended during the search for the client's last event.
-            action = this.#inFlight === duplicate.inFlight ? waitFor(this.#later(duplicate)) : this.#decide();
+            const waitMs = duplicate.isOwn ? duplicate.waitMs : this.#giveUpAt - Date.now();
+            action = this.#inFlight === duplicate.inFlight ? waitFor({ ...duplicate, waitMs }) : this.#decide();
             break;
           }
           case "wait": {
@@ -137,7 +138,8 @@ export class Exchange {
     const { steps } = this.#shared;
     const now = epochMs(Date.now());
     const { home } = this.#shared.elders.homing(head, this.#words);
-    const event = { type: "request", fingerprint: request.fingerprint, attemptId: this.#attemptId, home } as const;
+    const { fingerprint, otherFingerprint } = request;
+    const event = { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home } as const;
     // The record is claimed only once the body is here, because the body may break off.
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
@@ -161,7 +163,7 @@ export class Exchange {
       isBodyHere: body.isHere,
       giveUpAt: this.#giveUpAt,
       hasAsked: this.#hasAsked,
-      stored: entry?.response ?? null,
+      entry,
       inFlight: this.#inFlight,
     });
   }
@@ -172,11 +174,6 @@ export class Exchange {
 
   get #inFlight(): AttemptInFlight | undefined {
     return this.#shared.attempts.get(this.#id);
-  }
-
-  /** The same duplicate after something that took time. */
-  #later(duplicate: Duplicate): Duplicate {
-    return duplicate.isOwn ? duplicate : { ...duplicate, waitMs: this.#giveUpAt - Date.now() };
   }
 
   #wait(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
@@ -210,7 +207,7 @@ export class Exchange {
     span.attemptId = record.attempt.id;
     bookkeep("counting an attempt", () => reporter.traffic.attempt(head.record.route, record.attempt.number));
     const attempt = new Attempt(head, record, {
-      reopen: (patience) => this.#reopen(record, patience),
+      reopen: (manner) => this.#reopen(record, manner),
       bodies: ledger.bodies,
       body: ledger.claimedBody(recordId),
       remote: ledger.remote,
@@ -227,11 +224,11 @@ export class Exchange {
   }
 
   /** The body that the attempt has just stored; `null` when its record does not keep one. */
-  async #reopen({ attempt }: Started, patience: Patience): Promise<Body | null> {
+  async #reopen({ attempt }: Started, { patience, cipher }: SpoolManner): Promise<Body | null> {
     const { ledger } = this.#shared;
     const entry = ledger.find(this.#id);
     if (entry === null || entry.response === null || entry.record.attempt.id !== attempt.id) return null;
-    return storedBytes(entry.response.body, ledger, START, patience);
+    return storedBytes(entry.response.body, { stores: ledger, cipher }, START, patience);
   }
 
   async #runToEnd(inFlight: AttemptInFlight, record: Started): Promise<void> {

@@ -10,12 +10,15 @@ import {
   ASK_URL,
   decodeExchange,
   EXCHANGE_2_URL,
+  EXCHANGE_3_URL,
   EXCHANGE_URL,
   LOCATE_URL,
   OFFER_2_URL,
+  OFFER_3_URL,
   OFFER_URL,
   readHead,
   UPLOAD_2_URL,
+  UPLOAD_3_URL,
   UPLOAD_URL,
 } from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
@@ -123,15 +126,18 @@ export class KeyShard extends ittyDurable() {
     const { url } = request;
     switch (url) {
       case EXCHANGE_URL:
-      case EXCHANGE_2_URL: {
+      case EXCHANGE_2_URL:
+      case EXCHANGE_3_URL: {
         const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
         return this.#exchanges.run(head, bytesBody(body), request);
       }
       case OFFER_URL:
       case OFFER_2_URL:
+      case OFFER_3_URL:
         return this.#offer(request);
       case UPLOAD_URL:
       case UPLOAD_2_URL:
+      case UPLOAD_3_URL:
         return this.#upload(request);
       case LOCATE_URL:
         return this.#exchanges.locate(readHead(await request.text()));
@@ -174,7 +180,11 @@ export class KeyShard extends ittyDurable() {
     if (body === null) throw new TypeError("an offer without a body");
     const message = new MessageReader(body);
     const head = await message.head();
-    return this.#exchanges.run(head, offeredBody(message, this.#ledger.bodies), request);
+    return this.#exchanges.run(
+      head,
+      offeredBody(message, this.#ledger.bodies, head.encryption?.isOn === true),
+      request,
+    );
   }
 
   async #upload(request: Request): Promise<Response> {

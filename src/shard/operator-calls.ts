@@ -15,7 +15,7 @@ import type { Elders } from "./elders.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./store/record-list.ts";
-import { sizeOf } from "./store/response-rows.ts";
+import { isEncrypted, sizeOf } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
 /** Where changes and requests for stored bodies are sent. */
@@ -124,8 +124,9 @@ export class OperatorCalls {
     const { response } = entry;
     // The stored record says how an attempt was lost. A record that is still started here shows that its attempt is alive.
     const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, now);
-    const isKept = record.state === "completed" && response !== null;
-    const summary = isKept ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
+    // An encrypted response is kept, but nobody but its caller can read it.
+    const isShown = record.state === "completed" && response !== null && !isEncrypted(response);
+    const summary = isShown ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
     return { id, ...ledger.label(id, entry), record, timeline, response: summary };
   }
 
@@ -197,8 +198,11 @@ export class OperatorCalls {
     const entry = ledger.find(id);
     const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
     const response = record?.state === "completed" ? (entry?.response ?? null) : null;
-    if (response === null) return new Response(null, { status: 404 });
-    const bytes = await storedBytes(response.body, ledger, START, { timers, idleMs: IDLE_MS });
+    if (response === null || isEncrypted(response)) return new Response(null, { status: 404 });
+    const bytes = await storedBytes(response.body, { stores: ledger, cipher: null }, START, {
+      timers,
+      idleMs: IDLE_MS,
+    });
     return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes, { encodeBody: "manual" });
   }
 }

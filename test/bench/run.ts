@@ -39,6 +39,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N] [--connections N] [--disk]",
     run: () => import("./transition.ts"),
   },
+  sealed: {
+    measures: "* first requests and replays of sealed responses, beside open ones, and bytes for each record",
+    options: "[--rounds N] [--seconds N] [--connections N]",
+    run: () => import("./sealed.ts"),
+  },
   runtime: {
     measures: "what the runtime's own objects and calls cost, each alone",
     options: "[--only NAME,NAME] [--rounds N]",

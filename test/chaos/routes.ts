@@ -12,6 +12,9 @@ const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, unknownRetent
 /** Smaller than the largest body that the origin generates. */
 const SMALL_BYTES = 100_000;
 
+/** Used in chaos runs only. */
+const SEAL_SECRET = "chaos-seal-0123456789abcdef-0123456789";
+
 export const TENANT_HEADER = "X-Tenant";
 
 /** Here the origin says whose a credential is. */
@@ -33,6 +36,8 @@ export interface ChaosRoute {
   readonly none?: boolean;
   /** The key is in the body, and in no header. */
   readonly bodyKey?: boolean;
+  /** Responses are encrypted for their callers. */
+  readonly sealed?: boolean;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
   /** Callers have many credentials, and the origin says whose one is. */
@@ -52,6 +57,8 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
   { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000 },
+  { path: "/sealed", unknown: "retry", duplicate: "attach", retentionMs: 11_000, sealed: true },
+  { path: "/sealed-hold", unknown: "hold", duplicate: "wait", retentionMs: 10_000, sealed: true },
   { path: "/verify", unknown: "verify", duplicate: "reject", retentionMs: 15_000, weight: 2, of: "verify" },
   {
     path: "/verify-shared",
@@ -113,17 +120,20 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
     IDEMPOTENCY: { origin: originUrl, shards, ...times },
     IDENTITIES: { caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } } },
     ROUTES: routesOf(dimensions).map(routeSettings),
+    SEAL_SECRET,
   };
 }
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
-  const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared, bodyKey, identity } = route;
+  const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
+  const { bodyKey, identity, sealed } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (json === true) settings["fingerprint"] = { body: "json" };
   if (selected === true) settings["fingerprint"] = { body: "json", except: ["/timestamp"] };
   if (none === true) settings["fingerprint"] = { body: "none" };
   if (bodyKey === true) settings["key_from"] = ["json:/key"];
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
+  if (sealed === true) settings["sealed"] = true;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
   if (identity === true) settings["scope"] = ["identity:caller"];

@@ -92,10 +92,13 @@ export function RecordPage({ view, record, draft }: RecordPageProps) {
   );
 }
 
-function noResponse({ state, responseKept, status }: RecordDetail): string {
+function noResponse({ state, responseKept, sealed, status }: RecordDetail): string {
   if (state === "remembered") return "Erased.";
+  if (sealed && responseKept === true) {
+    return "Sealed: it is encrypted with the caller's own values, so only the caller's retry opens it.";
+  }
   return responseKept === false
-    ? `The origin answered ${status ?? ""}, and its response was not kept: it was too large, or could not be stored.`
+    ? `The origin answered${status === null ? "" : ` ${status}`}, and its response was not kept: it was too large, or could not be stored.`
     : "None yet.";
 }
 
@@ -153,6 +156,12 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
           : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
         {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
       </dd>
+      {record.sealed ? (
+        <>
+          <dt>Sealed</dt>
+          <dd>key and response are for the caller only; a search for the full key finds the record</dd>
+        </>
+      ) : null}
       <dt>Shard</dt>
       <dd class="mono">{shard}</dd>
       {view.isChangingLayout ? (

@@ -21,7 +21,7 @@ export interface SearchedBody {
   readonly body: BodyNumber;
   readonly chunks: number;
   /** `null` when it is gone. */
-  readonly read: (chunk: number) => Uint8Array | null;
+  readonly read: (chunk: number) => Uint8Array | null | Promise<Uint8Array>;
 }
 
 /** What one turn reads: a chunk of the largest size, or as many small ones as take about as long. */
@@ -47,12 +47,18 @@ interface Search {
   readonly waiting: Set<() => void>;
 }
 
+/** The searches in one body. */
+interface Queue {
+  readonly body: SearchedBody;
+  readonly searches: Search[];
+}
+
 export class EventOffsets {
   readonly #pause: () => Promise<void>;
   /** The most recently used is last. */
   readonly #remembered = new Map<string, Search>();
   /** By body; the one whose turn comes next is first. */
-  readonly #queued = new Map<BodyNumber, { readonly body: SearchedBody; readonly searches: Search[] }>();
+  readonly #queued = new Map<BodyNumber, Queue>();
   #isRunning = false;
 
   /** `pause` lets other work run. */
@@ -119,7 +125,11 @@ export class EventOffsets {
     if (this.#isRunning) return;
     this.#isRunning = true;
     try {
-      while (this.#takeTurn()) await this.#pause();
+      for (;;) {
+        const turn = this.#takeTurn();
+        if (!(turn instanceof Promise ? await turn : turn)) return;
+        await this.#pause();
+      }
     } catch (error) {
       // If `pause` fails, all searches end: without pauses they would block all other work.
       report(error);
@@ -131,42 +141,80 @@ export class EventOffsets {
   }
 
   /** Continues the search whose turn it is. Returns whether there was one. */
-  #takeTurn(): boolean {
+  #takeTurn(): boolean | Promise<boolean> {
     for (const [body, queue] of this.#queued) {
-      this.#queued.delete(body);
-      const search = queue.searches.shift();
-      if (queue.searches.length > 0) this.#queued.set(body, queue);
-      // Every client that asked for it has disconnected.
-      if (search === undefined || search.waiting.size === 0) continue;
-      if (!continueSearch(search, queue.body) || isOver(search, search.until)) end(search);
-      else {
-        queue.searches.push(search);
-        this.#queued.set(body, queue);
+      const [search] = queue.searches;
+      // Otherwise every client that asked for it has disconnected.
+      if (search !== undefined && search.waiting.size > 0) {
+        const turn = continueSearch(search, queue.body);
+        if (turn instanceof Promise) return turn.then((isThere) => this.#endTurn(body, queue, isThere));
+        return this.#endTurn(body, queue, turn);
       }
-      return true;
+      this.#endTurn(body, queue, false);
     }
     return false;
+  }
+
+  /** The search whose turn it was goes to the end, or leaves. It has stayed in its queue until now, so that no client queues it again. */
+  #endTurn(body: BodyNumber, queue: Queue, isThere: boolean): true {
+    const search = queue.searches.shift();
+    if (search !== undefined) {
+      if (isThere && !isOver(search, search.until)) queue.searches.push(search);
+      else end(search);
+    }
+    this.#queued.delete(body);
+    if (queue.searches.length > 0) this.#queued.set(body, queue);
+    return true;
   }
 }
 
 /** One turn of a search. Returns whether the body still exists. */
-function continueSearch(search: Search, { read }: SearchedBody): boolean {
+function continueSearch(search: Search, { read }: SearchedBody): boolean | Promise<boolean> {
   const before = search.bytes;
-  for (let chunks = 0; chunks < TURN_CHUNKS && search.bytes - before < TURN_BYTES; chunks++) {
-    if (isOver(search, search.until)) return true;
+  for (let chunks = 0; hasTime(search, before, chunks); chunks++) {
     const bytes = readChunk(read, search.chunks);
     if (bytes === null) return false;
-    search.events.feed(bytes);
-    const { offset } = search.events;
-    if (offset !== null) search.found = { bytes: offset, chunk: search.chunks, before: search.bytes };
-    search.chunks += 1;
-    search.bytes += bytes.byteLength;
+    if (bytes instanceof Promise) return continueEncrypted(search, read, bytes);
+    feed(search, bytes);
   }
   return true;
 }
 
+/** The same for a body whose chunks have to be decrypted. */
+async function continueEncrypted(
+  search: Search,
+  read: SearchedBody["read"],
+  first: Promise<Uint8Array>,
+): Promise<boolean> {
+  const before = search.bytes;
+  try {
+    feed(search, await first);
+    for (let chunks = 1; hasTime(search, before, chunks); chunks++) {
+      const bytes = await read(search.chunks);
+      if (bytes === null) return false;
+      feed(search, bytes);
+    }
+    return true;
+  } catch (error) {
+    report(error);
+    return false;
+  }
+}
+
+function hasTime(search: Search, before: number, chunks: number): boolean {
+  return chunks < TURN_CHUNKS && search.bytes - before < TURN_BYTES && !isOver(search, search.until);
+}
+
+function feed(search: Search, bytes: Uint8Array): void {
+  search.events.feed(bytes);
+  const { offset } = search.events;
+  if (offset !== null) search.found = { bytes: offset, chunk: search.chunks, before: search.bytes };
+  search.chunks += 1;
+  search.bytes += bytes.byteLength;
+}
+
 /** Logs a failed read, so that it ends only the searches of this body. */
-function readChunk(read: SearchedBody["read"], chunk: number): Uint8Array | null {
+function readChunk(read: SearchedBody["read"], chunk: number): ReturnType<SearchedBody["read"]> {
   try {
     return read(chunk);
   } catch (error) {

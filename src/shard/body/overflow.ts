@@ -4,8 +4,10 @@
 
 import { type BodyReader, lentPiece, type NextPiece, type Piece, WHOLE } from "../../http/body-reader.ts";
 import { raceTimer } from "../../http/first-of.ts";
+import { encrypting } from "./encrypted-reader.ts";
 import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "../store/remote-bodies.ts";
 import type { Due } from "../timers.ts";
+import { type BodyCipher, plainSizeAt, storedSize } from "./body-cipher.ts";
 import { type BytePipe, bytePipe, type Patience } from "./byte-pipe.ts";
 import type { Spool } from "./spool.ts";
 
@@ -13,6 +15,8 @@ export interface OverflowOptions {
   readonly name: string;
   readonly remote: RemoteBodies;
   readonly spool: Spool;
+  /** Encrypts what is uploaded; `null` for none. */
+  readonly cipher: BodyCipher | null;
   /** How long R2 may take nothing. */
   readonly patience: Patience;
   /** Called once if the body will not be kept: no R2 bucket is bound, or R2 failed. */
@@ -51,14 +55,14 @@ export class Overflow {
   }
 
   async #send(upload: RemoteUpload, body: BodyReader): Promise<void> {
-    const { spool, lost } = this.#options;
-    const pieces = new PartPieces(body);
+    const { spool, lost, cipher } = this.#options;
+    const pieces = new PartPieces(cipher === null ? body : encrypting(body, cipher, () => this.#total));
     let breakPart: BytePipe["abort"] = ignore;
     try {
-      for (let sent = 0; sent < this.#total;) {
+      for (let sent = 0; sent < this.#uploadBytes;) {
         // A part begins only when all of it is durable, so that a slow origin keeps no connection to R2 waiting.
-        await spool.untilDurable(() => Math.min(sent + PART_BYTES, this.#total));
-        const length = Math.min(PART_BYTES, this.#total - sent);
+        await spool.untilDurable(() => Math.min(this.#needed(sent + PART_BYTES), this.#total));
+        const length = Math.min(PART_BYTES, this.#uploadBytes - sent);
         // The body ended exactly with the previous part.
         if (length === 0) break;
         await this.#inTime(async (due) => {
@@ -88,6 +92,16 @@ export class Overflow {
       pieces.free();
       body.cancel();
     }
+  }
+
+  /** What is uploaded, once it is known. */
+  get #uploadBytes(): number {
+    return this.#options.cipher === null ? this.#total : storedSize(this.#total);
+  }
+
+  /** How much of the body the first uploaded bytes need. */
+  #needed(uploadBytes: number): number {
+    return this.#options.cipher === null ? uploadBytes : plainSizeAt(uploadBytes);
   }
 
   /** Rejects when R2 does nothing for too long, because a body must not wait for it forever. */

@@ -8,8 +8,8 @@ import { ByteBudget } from "../../http/byte-budget.ts";
 import type { Bodies } from "../store/bodies.ts";
 import { bytePipe } from "./byte-pipe.ts";
 import { START } from "./event-offsets.ts";
-import { storeBody } from "./stored-body.ts";
-import { type StoredChunks, storedStream } from "./stored-stream.ts";
+import { storeBody, type StoredUpload } from "./stored-body.ts";
+import { storedStream } from "./stored-stream.ts";
 
 /** The bytes for the origin, and how many bodies share their memory. */
 interface Content {
@@ -96,15 +96,15 @@ const MAX_MS = 15 * 60_000;
 /** Counts the request bodies that the attempts of the isolate hold in memory. */
 export const attemptMemory = new ByteBudget(IN_MEMORY_BYTES, MAX_MS);
 
-/** A body that is sent only on demand, and whose fingerprint is already known. */
-export function offeredBody(rest: BodyReader, bodies: Bodies): RequestBody {
+/** A body that is sent only on demand, and whose fingerprint is already known. `isEncrypted`: if it is stored. */
+export function offeredBody(rest: BodyReader, bodies: Bodies, isEncrypted: boolean): RequestBody {
   const cancel = (): void => rest.cancel();
   const discard = (): void => void readAway(rest).catch(() => undefined);
   const take = async (): Promise<Content | null> => {
     const held = await readHeld(rest, Number.POSITIVE_INFINITY, attemptMemory).catch(() => null);
     if (held === null) return null;
     if (held.kind === "whole") return { open: () => held.body.bytes, users: 1, free: () => held.body.free() };
-    const stored = await storeBody(bodies, held.rest, Number.POSITIVE_INFINITY);
+    const stored = await storeBody(bodies, held.rest, { maxBytes: Number.POSITIVE_INFINITY, isEncrypted });
     return stored === null ? null : chunks(bodies, stored);
   };
   return new RequestBody(null, { take, discard, cancel });
@@ -140,13 +140,14 @@ export function streamedBody(rest: BodyReader, length: number | null): RequestBo
 }
 
 /** A body in chunks of the store. */
-export function chunkedBody(bodies: Bodies, stored: StoredChunks): RequestBody {
+export function chunkedBody(bodies: Bodies, stored: StoredUpload): RequestBody {
   return new RequestBody(chunks(bodies, stored));
 }
 
-function chunks(bodies: Bodies, stored: StoredChunks): Content {
+function chunks(bodies: Bodies, stored: StoredUpload): Content {
   return {
-    open: () => storedStream(bodies, stored, START, () => undefined, null),
+    open: () =>
+      storedStream(bodies, stored, { from: START, close: () => undefined, patience: null, cipher: stored.cipher }),
     users: 1,
     free: () => bodies.release(stored.body),
   };

@@ -5,8 +5,7 @@ import type { BodyNumber } from "../../core/units.ts";
 import type { OriginResponse } from "../origin-call.ts";
 import { type Bodies, CHUNK_BYTES } from "../store/bodies.ts";
 import { headText } from "../store/response-rows.ts";
-import type { Patience } from "./byte-pipe.ts";
-import { Spool } from "./spool.ts";
+import { Spool, type SpoolOptions } from "./spool.ts";
 
 /** All bytes of a quick body come within this time, so that it is written once, with its record. */
 const FIRST_FLUSH_MS = 2;
@@ -27,19 +26,22 @@ export interface SpoolPorts {
   readonly sync: () => Promise<void>;
 }
 
+/** How a spool serves its readers, and what encrypts what it stores. */
+export type SpoolManner = Pick<SpoolOptions, "patience" | "cipher">;
+
 /** For the body of a result, which its record will own. */
-export function spoolFor(response: OriginResponse, body: BodyNumber, ports: SpoolPorts, patience: Patience): Spool {
+export function spoolFor(response: OriginResponse, body: BodyNumber, ports: SpoolPorts, manner: SpoolManner): Spool {
   const { bodies, sync } = ports;
   const { length } = response;
   const firstFlushMs = isShort(response) ? SHORT_FLUSH_MS : FIRST_FLUSH_MS;
-  const owner = { body, head: headText(response) };
-  return new Spool({ bodies, sync, owner, length, firstFlushMs, windowChunks: WINDOW_CHUNKS, patience });
+  const owner = { body, head: manner.cipher === null ? headText(response) : null };
+  return new Spool({ bodies, sync, owner, length, firstFlushMs, windowChunks: WINDOW_CHUNKS, ...manner });
 }
 
 /** For the body of an answer that is passed on: it need not be durable, so it is written as late as possible. */
-export function passingSpool({ bodies, sync }: SpoolPorts, patience: Patience): Spool {
-  const timing = { firstFlushMs: SHORT_FLUSH_MS, windowChunks: WINDOW_CHUNKS, patience };
-  return new Spool({ bodies, sync, owner: null, length: null, ...timing });
+export function passingSpool({ bodies, sync }: SpoolPorts, manner: SpoolManner): Spool {
+  const timing = { firstFlushMs: SHORT_FLUSH_MS, windowChunks: WINDOW_CHUNKS };
+  return new Spool({ bodies, sync, owner: null, length: null, ...timing, ...manner });
 }
 
 /** Whether the body is known to fit into one chunk. */

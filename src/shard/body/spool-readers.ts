@@ -45,7 +45,7 @@ export class SpoolReaders {
   }
 
   /** The next piece of the chunk that the reader is at; `null` when nothing was left of it. */
-  read({ cursor }: SpoolReader): Piece | null {
+  read({ cursor }: SpoolReader): Piece | null | Promise<Piece> {
     const latest = this.#latest;
     // Shared only if a piece as large as the chunk is fair, because a slow reader may be the last one that holds it.
     if (latest === null || latest.number !== cursor.number || cursor.at > 0 || !isFair(latest.bytes.byteLength)) {

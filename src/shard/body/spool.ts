@@ -5,19 +5,21 @@
 // Memory: one chunk being filled, one being written, and one for each reader (src/shard/body/README.md, "Memory").
 
 import { type BodyReader, type NextPiece, skipBytes, WHOLE } from "../../http/body-reader.ts";
+import { freeBytes } from "../../http/byte-budget.ts";
 import type { BodyNumber } from "../../core/units.ts";
 import { type Bodies } from "../store/bodies.ts";
 import type { Due } from "../timers.ts";
+import { type BodyCipher, placeInChunk } from "./body-cipher.ts";
 import { bytePipe, type Patience } from "./byte-pipe.ts";
 import { FillingChunk } from "./chunk.ts";
 import { type BodyPosition, START } from "./event-offsets.ts";
 import { type SpoolReader, SpoolReaders } from "./spool-readers.ts";
 import { ChunkCursor } from "./stored-stream.ts";
 
-/** The body that belongs to a record, and the response's headers, which are stored with its first chunk. */
+/** The body that belongs to a record, and the response's headers, which are stored with its first chunk unless it is encrypted. */
 export interface BodyOwner {
   readonly body: BodyNumber;
-  readonly head: string;
+  readonly head: string | null;
 }
 
 export interface SpoolOptions {
@@ -34,6 +36,8 @@ export interface SpoolOptions {
   readonly windowChunks: number;
   /** How long each reader may be idle. */
   readonly patience: Patience;
+  /** Encrypts what is stored; `null` for none. */
+  readonly cipher: BodyCipher | null;
 }
 
 /** Bytes that come slowly are written together: at 40 commits a second, a stream still looks smooth. */
@@ -78,6 +82,8 @@ export class Spool {
   #isHeld = false;
   /** Whether the body is kept; if not, chunks are deleted as soon as every reader has read them. */
   #kept = true;
+  /** Whether a chunk is being encrypted: it is in memory only. */
+  #isEncrypting = false;
   /** The timer of the next flush. */
   #flushDue: Due | null = null;
   #flushing: Promise<void> = Promise.resolve();
@@ -125,7 +131,7 @@ export class Spool {
   /** All bytes, if none is in the store yet and there are no readers; otherwise `null`. */
   takeWhole(): Uint8Array | null {
     if (this.#failure !== null) throw this.#failure;
-    if (this.#written > 0 || this.#readers.count > 0) return null;
+    if (this.#written > 0 || this.#isEncrypting || this.#readers.count > 0) return null;
     this.#stopFlush();
     const bytes = this.#filling.take();
     this.#finishAs("whole");
@@ -143,7 +149,9 @@ export class Spool {
    */
   async finish(settle: () => void): Promise<void> {
     this.#stopFlush();
-    await this.#flushing;
+    // An encrypted chunk is not ready in the turn of the settlement, so the last one is written before it.
+    const mustEncrypt = this.#options.cipher !== null && this.#filling.size > 0;
+    await (mustEncrypt ? this.flush() : this.#flushing);
     if (this.#failure !== null) throw this.#failure;
     if (this.#kept || this.#readers.count > 0) this.#writeChunk();
     settle();
@@ -202,7 +210,7 @@ export class Spool {
 
   #join({ chunk }: BodyPosition): SpoolReader {
     const { bodies } = this.#options;
-    const reader = this.#readers.add(new ChunkCursor(bodies, this.#body, chunk));
+    const reader = this.#readers.add(new ChunkCursor(bodies, this.#body, chunk, this.#options.cipher));
     bodies.hold(this.#body);
     return reader;
   }
@@ -215,7 +223,8 @@ export class Spool {
         if (this.#end === "broken") throw new Error(BROKEN);
         if (cursor.number < limit()) {
           const { number } = cursor;
-          const piece = this.#readers.read(reader);
+          const reading = this.#readers.read(reader);
+          const piece = reading instanceof Promise ? await reading : reading;
           if (cursor.number !== number) {
             this.#dropRead();
             this.#change.notify();
@@ -258,7 +267,8 @@ export class Spool {
     await before;
     if (this.#end !== "open" || this.#failure !== null) return;
     try {
-      this.#writeChunk();
+      if (this.#options.cipher === null) this.#writeChunk();
+      else await this.#writeEncrypted(this.#options.cipher);
       await this.#sync();
       if (this.#writtenBytes < (this.#options.length ?? Number.POSITIVE_INFINITY)) this.#readable = this.#written;
     } catch (error) {
@@ -270,10 +280,29 @@ export class Spool {
   #writeChunk(): void {
     if (this.#filling.size === 0) return;
     const bytes = this.#filling.take();
+    this.#append(bytes, bytes);
+  }
+
+  async #writeEncrypted(cipher: BodyCipher): Promise<void> {
+    if (this.#filling.size === 0) return;
+    const bytes = this.#filling.take();
+    this.#isEncrypting = true;
+    try {
+      const encrypted = await cipher.encrypt(bytes, placeInChunk(this.#written, 0));
+      // The body may have broken off meanwhile.
+      if (this.#end === "open") this.#append(bytes, encrypted);
+      freeBytes(encrypted);
+    } finally {
+      this.#isEncrypting = false;
+    }
+  }
+
+  /** Writes a chunk of which readers get `bytes`. */
+  #append(bytes: Uint8Array, stored: Uint8Array): void {
     const { byteLength } = bytes;
     this.#hold();
     const head = this.#written === 0 ? (this.#options.owner?.head ?? null) : null;
-    this.#options.bodies.append(this.#body, this.#written, bytes, head);
+    this.#options.bodies.append(this.#body, this.#written, stored, head);
     this.#readers.written(this.#written, bytes);
     this.#written += 1;
     this.#writtenBytes += byteLength;

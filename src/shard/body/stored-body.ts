@@ -4,6 +4,7 @@ import type { BodyNumber } from "../../core/units.ts";
 import type { BodyReader } from "../../http/body-reader.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
 import type { Bodies } from "../store/bodies.ts";
+import { BodyCipher, placeInChunk } from "./body-cipher.ts";
 import { FillingChunk } from "./chunk.ts";
 
 export interface StoredUpload {
@@ -12,6 +13,8 @@ export interface StoredUpload {
   readonly size: number;
   /** SHA-256; empty when the body has more than `maxBytes`. */
   readonly digest: Uint8Array;
+  /** Decrypts it; `null` if it is not encrypted. */
+  readonly cipher: BodyCipher | null;
 }
 
 const EMPTY = new Uint8Array();
@@ -19,12 +22,18 @@ const EMPTY = new Uint8Array();
 /**
  * The caller holds the rows; they are erased when it releases them, or after a crash. Reading stops soon after `maxBytes`. Returns
  * `null` when the body breaks off, and rejects when it cannot be stored. In both cases, and above `maxBytes`, the rows are released.
+ * `isEncrypted`: with a key that only this instance has.
  */
-export async function storeBody(bodies: Bodies, rest: BodyReader, maxBytes: number): Promise<StoredUpload | null> {
+export async function storeBody(
+  bodies: Bodies,
+  rest: BodyReader,
+  { maxBytes, isEncrypted }: { readonly maxBytes: number; readonly isEncrypted: boolean },
+): Promise<StoredUpload | null> {
+  const cipher = isEncrypted ? await BodyCipher.withOwnKey() : null;
   const body = bodies.lend();
   let stored: StoredUpload | null = null;
   try {
-    stored = await store(bodies, body, rest, maxBytes);
+    stored = await store(bodies, body, { rest, maxBytes, cipher });
     return stored;
   } finally {
     if (stored === null || stored.size > maxBytes) bodies.release(body);
@@ -34,40 +43,48 @@ export async function storeBody(bodies: Bodies, rest: BodyReader, maxBytes: numb
 async function store(
   bodies: Bodies,
   body: BodyNumber,
-  rest: BodyReader,
-  maxBytes: number,
+  {
+    rest,
+    maxBytes,
+    cipher,
+  }: { readonly rest: BodyReader; readonly maxBytes: number; readonly cipher: BodyCipher | null },
 ): Promise<StoredUpload | null> {
   const digest = new crypto.DigestStream("SHA-256");
   const writer = digest.getWriter();
   const chunk = new FillingChunk();
   let count = 0;
   let size = 0;
-  const append = (): void => {
+  const append = (): void | Promise<void> => {
     const bytes = chunk.take();
-    bodies.append(body, count++, bytes);
-    freeBytes(bytes);
+    const number = count++;
+    const write = (stored: Uint8Array): void => {
+      bodies.append(body, number, stored);
+      freeBytes(stored);
+    };
+    if (cipher === null) write(bytes);
+    else return cipher.encrypt(bytes, placeInChunk(number, 0)).then(write);
   };
   try {
     while (size <= maxBytes) {
       const piece = await rest.next().catch(() => null);
       if (piece === null) return null;
       if (piece.kind === "whole") {
-        if (chunk.size > 0) append();
+        if (chunk.size > 0) await append();
         await writer.close();
-        return { body, count, size, digest: new Uint8Array(await digest.digest) };
+        return { body, count, size, digest: new Uint8Array(await digest.digest), cipher };
       }
       const { bytes } = piece;
       size += bytes.byteLength;
       for (let at = 0; at < bytes.byteLength;) {
         at += chunk.fill(bytes.subarray(at));
-        if (chunk.isFull) append();
+        if (chunk.isFull) await append();
       }
       await writer.write(bytes);
       piece.release();
     }
     rest.cancel();
     await writer.abort();
-    return { body, count, size, digest: EMPTY };
+    return { body, count, size, digest: EMPTY, cipher };
   } finally {
     chunk.free();
   }

@@ -12,9 +12,11 @@ import {
   type FingerprintParts,
   fingerprintRequest,
 } from "../../http/fingerprint.ts";
+import { withFingerprints } from "../../http/encryption.ts";
 import { type ExchangeHead, WHOLE_BODY_BYTES } from "../../http/message.ts";
 import { MessageReader } from "../../http/message-stream.ts";
 import type { Bodies } from "../store/bodies.ts";
+import { placeInChunk } from "./body-cipher.ts";
 import { DigestedMultipart } from "./digested-multipart.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
@@ -34,7 +36,8 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
   const comparison: Comparison = upload.comparison ?? { as: upload.compare };
   const multipart = comparison.as === "multipart" ? new DigestedMultipart(message, comparison.boundary) : null;
-  const stored = await storeBody(bodies, multipart ?? message, upload.maxBytes);
+  const isEncrypted = head.encryption?.isOn === true;
+  const stored = await storeBody(bodies, multipart ?? message, { maxBytes: upload.maxBytes, isEncrypted });
   if (stored === null) {
     return { head, problem: { code: "request-invalid", reason: "The request's body broke off or is malformed." } };
   }
@@ -44,11 +47,11 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   const body = chunkedBody(bodies, stored);
   const canonical = multipart === null ? null : await multipart.digest();
   const fingerprint = await fingerprintUpload(upload.fingerprintParts, comparison, canonical, stored, bodies);
-  return { head: { ...head, request: { ...head.request, fingerprint } }, body };
+  return { head: { ...head, request: await withFingerprints(head.request, head.encryption, fingerprint) }, body };
 }
 
 /** `canonical` is the digest of a multipart body's canonical form, if it has one. */
-function fingerprintUpload(
+async function fingerprintUpload(
   parts: FingerprintParts,
   comparison: Comparison,
   canonical: Uint8Array | null,
@@ -60,7 +63,7 @@ function fingerprintUpload(
     case "selected json":
     case "form":
       return stored.size <= WHOLE_BODY_BYTES
-        ? fingerprintRequest(parts, readChunks(bodies, stored), comparison)
+        ? fingerprintRequest(parts, await readChunks(bodies, stored), comparison)
         : fingerprintDigested(parts, stored.digest, comparison);
     case "multipart":
       return canonical === null
@@ -74,12 +77,13 @@ function fingerprintUpload(
 }
 
 /** The whole body, for a comparison that needs it in memory. */
-function readChunks(bodies: Bodies, { body, count, size }: StoredUpload): Uint8Array {
+async function readChunks(bodies: Bodies, { body, count, size, cipher }: StoredUpload): Promise<Uint8Array> {
   const whole = new Uint8Array(size);
   let at = 0;
   for (let number = 0; number < count; number += 1) {
-    const bytes = bodies.read(body, number);
-    if (bytes === null) throw new Error(`chunk ${number} of a request is gone`);
+    const stored = bodies.read(body, number);
+    if (stored === null) throw new Error(`chunk ${number} of a request is gone`);
+    const bytes = cipher === null ? stored : await cipher.decrypt(stored, placeInChunk(number, 0));
     whole.set(bytes, at);
     at += bytes.byteLength;
     freeBytes(bytes);

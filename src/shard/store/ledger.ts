@@ -7,6 +7,7 @@ import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Aliases } from "./aliases.ts";
 import { Bodies, CHUNK_BYTES, type Wake } from "./bodies.ts";
+import type { Label } from "./label.ts";
 import { LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
 import { ExpiredRecords } from "./expired-records.ts";
@@ -21,15 +22,16 @@ import {
   RecordNumbers,
   recordsIn,
 } from "./record-numbers.ts";
-import { FOUND_COLUMNS, type FoundRow, type Label, readHistory, readRecord, RecordRows } from "./record-rows.ts";
+import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord, RecordRows } from "./record-rows.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import {
   type ChunkedBody,
   FIRST_CHUNKS,
   fitsRow,
   headText,
+  isEncrypted,
+  type KeptResponse,
   readResponse,
-  type StoredResponse,
 } from "./response-rows.ts";
 import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
@@ -41,7 +43,7 @@ export interface Entry {
   readonly place: Place;
   readonly history: readonly TimelineEvent[];
   /** The stored response of a completed record; `null` if none is kept. */
-  readonly response: StoredResponse | null;
+  readonly response: KeptResponse | null;
   /** The body in chunks that belongs to the record, or will, if its attempt writes one. */
   readonly body: BodyNumber | null;
 }
@@ -49,7 +51,7 @@ export interface Entry {
 /** What is saved with a record. */
 export interface Attachments {
   /** For a completed record that keeps its response. */
-  readonly response?: StoredResponse | null;
+  readonly response?: KeptResponse | null;
   /** How to ask the origin whether an attempt took effect: stored with the claim, removed when the attempt is settled. */
   readonly verification?: string | null;
   /** The record's past events; if absent, the stored history stays. */
@@ -161,14 +163,17 @@ export class Ledger {
   }
 
   /** Stores a whole body in chunks. Its record, written in the same transaction, names it. */
-  #putApart({ response, bytes }: LargeBody): StoredResponse {
+  #putApart({ response, bytes }: LargeBody): KeptResponse {
     const body = this.bodies.allot();
     const size = bytes.byteLength;
+    // An encrypted body that has come whole had no more plain bytes than a chunk.
+    const chunkBytes = isEncrypted(response) ? size : CHUNK_BYTES;
+    const head = isEncrypted(response) ? null : headText(response);
     // A response that has large headers and no body needs a chunk too.
-    const count = Math.max(1, Math.ceil(size / CHUNK_BYTES));
+    const count = Math.max(1, Math.ceil(size / chunkBytes));
     for (let number = 0; number < count; number += 1) {
-      const chunk = bytes.subarray(number * CHUNK_BYTES, (number + 1) * CHUNK_BYTES);
-      this.bodies.append(body, number, chunk, number === 0 ? headText(response) : null);
+      const chunk = bytes.subarray(number * chunkBytes, (number + 1) * chunkBytes);
+      this.bodies.append(body, number, chunk, number === 0 ? head : null);
     }
     return { ...response, body: { kind: "chunks", body, count, size } };
   }
@@ -261,17 +266,19 @@ function entryOf(row: FoundRow): Entry {
 
 /** A whole body that is too large for its record's row, with its response. */
 interface LargeBody {
-  readonly response: StoredResponse;
+  readonly response: KeptResponse;
   readonly bytes: Uint8Array;
 }
 
-function largeBody(response: StoredResponse | null): LargeBody | null {
+function largeBody(response: KeptResponse | null): LargeBody | null {
   if (response?.body.kind !== "inline") return null;
   const { bytes } = response.body;
-  return fitsRow(response.statusText, response.headers, bytes.byteLength) ? null : { response, bytes };
+  // An encrypted head stays in the row, whatever its size.
+  const isInRow = fitsRow(response, bytes.byteLength) || (isEncrypted(response) && bytes.byteLength === 0);
+  return isInRow ? null : { response, bytes };
 }
 
-function chunksOf(response: StoredResponse | null): ChunkedBody | null {
+function chunksOf(response: KeptResponse | null): ChunkedBody | null {
   return response?.body.kind === "chunks" ? response.body : null;
 }
 

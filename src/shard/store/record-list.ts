@@ -5,6 +5,7 @@
 import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState } from "../../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
+import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import {
   bucketOf,
   NUMBER,
@@ -18,7 +19,7 @@ import {
   type SlotRange,
   WHOLE_BUCKET,
 } from "./record-numbers.ts";
-import { type Label, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
+import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
 import type { Sql } from "./schema.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
@@ -69,7 +70,7 @@ const ROWS_AT_ONCE = 1000;
 /** Ids are hexadecimal, so this sorts after what follows any beginning of them. */
 const AFTER_DIGITS = "~";
 
-const COLUMNS = `${RECORD_COLUMNS}, key, route`;
+const COLUMNS = `${RECORD_COLUMNS}, ${LABEL_COLUMNS}`;
 /** SQL: the numbers of slots ?2 through ?3 of bucket ?1. */
 const SLOTS = `${numberOf("?1", "?2")} AND ${numberOf("?1", "?3")}`;
 
@@ -94,7 +95,7 @@ export class RecordList {
           const record = see(recordId(row.id), readRecord(row));
           if (record === null || !matches(row, record)) continue;
           const at = cursorOf(range, placeIn(row));
-          records.push({ id: recordId(row.id), key: row.key, route: row.route, record, at });
+          records.push({ id: recordId(row.id), ...readLabel(row), record, at });
           if (records.length === query.limit) return { records, next: at };
         }
         if (end === null) break;
@@ -272,10 +273,7 @@ export interface Slice {
   readonly end: Place | null;
 }
 
-export interface ListRow extends RecordRow {
-  readonly key: string;
-  readonly route: string;
-}
+export interface ListRow extends RecordRow, LabelRow {}
 
 const NOTHING: Slice = { rows: [], scanned: 0, end: null };
 

@@ -3,10 +3,13 @@
 import type { IdempotencyRecord, Policy, RecordState } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, type BodyNumber, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
+import { keyText, type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import { NUMBER, type Place, PLACE_COLUMNS, type PlaceRow, type RecordNumbers } from "./record-numbers.ts";
 import {
   FOUND_RESPONSE_COLUMNS,
-  type StoredResponse,
+  KEPT,
+  keptOf,
+  type KeptResponse,
   RESPONSE_COLUMNS,
   type ResponseRow,
   writeResponse,
@@ -46,18 +49,10 @@ export interface RecordRow extends PlaceRow {
 /** A row of `records` with the response. */
 export type FoundRow = RecordRow & ResponseRow;
 
-/** The names by which operators know a record. */
-export interface Label {
-  /** The idempotency key. */
-  readonly key: string;
-  /** The path of the route, as configured. */
-  readonly route: string;
-}
-
 /** All that is written to a record's row. */
 export interface RecordContent {
   readonly record: IdempotencyRecord;
-  readonly response: StoredResponse | null;
+  readonly response: KeptResponse | null;
   /** The body in chunks that the record may have. */
   readonly body: BodyNumber | null;
   readonly verification: string | null;
@@ -153,16 +148,15 @@ export class RecordRows {
   }
 
   label(id: RecordId, { expiryBucket, slot }: Place): Label | null {
-    return (
-      this.#sql
-        .exec<{ key: string; route: string }>(
-          `SELECT key, route FROM records WHERE ${AT_PLACE}`,
-          expiryBucket,
-          slot,
-          id,
-        )
-        .toArray()[0] ?? null
-    );
+    const [row] = this.#sql
+      .exec<Record<keyof LabelRow, string>>(
+        `SELECT id, ${LABEL_COLUMNS} FROM records WHERE ${AT_PLACE}`,
+        expiryBucket,
+        slot,
+        id,
+      )
+      .toArray();
+    return row === undefined ? null : readLabel(row);
   }
 
   verification(id: RecordId, { expiryBucket, slot }: Place): string | null {
@@ -181,7 +175,8 @@ export class RecordRows {
 /** Inserts a new row. */
 function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
   const { record, verification, body, label } = row;
-  const claimed = [...valuesOf(place), id, label?.key ?? "", label?.route ?? "", ...attemptOf(record)];
+  const labelled = label === null ? ["", ""] : [keyText(label), label.route];
+  const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record)];
   if (record.state === "started") return { query: CLAIM[or], values: [...claimed, verification, body] };
   return { query: INSERT[or], values: [...claimed, ...endOf(row), ...waitOf(row)] };
 }
@@ -195,7 +190,7 @@ function replacement(id: RecordId, before: Place, place: Place, row: RecordConte
   }
   const rest = [...attemptOf(record), ...end];
   return record.state === "started" && label !== null
-    ? { query: CLAIM_AGAIN[or], values: [...valuesOf(place), label.key, label.route, ...rest] }
+    ? { query: CLAIM_AGAIN[or], values: [...valuesOf(place), keyText(label), label.route, ...rest] }
     : { query: REPLACE[or], values: [...valuesOf(place), ...rest] };
 }
 
@@ -224,7 +219,7 @@ function endOf({ record, response, body, history }: RecordContent): readonly Sql
     completed?.completedAt ?? null,
     record.state === "started" ? null : record.expiresAt,
     completed?.status ?? (record.state === "remembered" ? record.status : null),
-    completed === null ? null : Number(completed.kept),
+    completed === null ? null : keptOf(completed.kept, response),
     history.length === 0 ? null : JSON.stringify(history),
     body,
     ...writeResponse(response),
@@ -294,8 +289,8 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
       return {
         state: "completed",
         ...common,
-        status: status ?? 0,
-        kept: kept === 1,
+        status,
+        kept: kept === KEPT.open || kept === KEPT.encrypted,
         completedAt: epochMs(completed_at ?? 0),
         expiresAt,
       };

@@ -9,7 +9,8 @@ export interface ResponseRow {
   readonly status: number | null;
   readonly kept: number | null;
   readonly status_text: string | null;
-  readonly headers: string | null;
+  /** Bytes: the envelope of an encrypted response. */
+  readonly headers: string | ArrayBuffer | null;
   /** The body, if it is small. */
   readonly body: ArrayBuffer | null;
   readonly body_bytes: number | null;
@@ -24,6 +25,31 @@ export interface StoredResponse {
   readonly statusText: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: StoredBody;
+}
+
+/** The same for a response that only its caller can read. What is in memory, in chunks or in R2 is encrypted too. */
+export interface EncryptedResponse {
+  /** Status, headers and the size of the body, encrypted. */
+  readonly envelope: Uint8Array;
+  readonly body: StoredBody;
+}
+
+export type KeptResponse = StoredResponse | EncryptedResponse;
+
+export function isEncrypted(response: KeptResponse): response is EncryptedResponse {
+  return "envelope" in response;
+}
+
+/**
+ * The column `kept`: whether the response is stored, or stored encrypted. Code that knows no encrypted responses takes those for
+ * ones that were not kept.
+ */
+export const KEPT = { no: 0, open: 1, encrypted: 2 } as const;
+
+/** The value of `kept` for a completed record. */
+export function keptOf(isKept: boolean, response: KeptResponse | null): number {
+  if (!isKept) return KEPT.no;
+  return response !== null && isEncrypted(response) ? KEPT.encrypted : KEPT.open;
 }
 
 /** A kept body: whole in memory, in chunks, or in R2. Bodies in chunks or R2 are already written completely. */
@@ -55,11 +81,16 @@ export function headText({ headers }: Pick<StoredResponse, "headers">): string {
   return JSON.stringify(headers);
 }
 
-/** Whether a response is stored in its record's row, headers and body. */
-export function fitsRow(statusText: string, headers: StoredResponse["headers"], bodyBytes: number): boolean {
+/** Whether a response with a body of so many bytes is stored in its record's row, headers and body. */
+export function fitsRow(response: KeptResponse, bodyBytes: number): boolean {
+  return headBytes(response) + bodyBytes <= IN_ROW_BYTES;
+}
+
+function headBytes(response: KeptResponse): number {
+  if (isEncrypted(response)) return response.envelope.byteLength;
+  const { headers, statusText } = response;
   // Each pair takes six more characters as text.
-  const headBytes = headers.reduce((sum, [name, value]) => sum + name.length + value.length + 6, statusText.length);
-  return headBytes + bodyBytes <= IN_ROW_BYTES;
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length + 6, statusText.length);
 }
 
 /** In bytes. */
@@ -74,23 +105,30 @@ export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes",
 export const FOUND_RESPONSE_COLUMNS = `status_text, ifnull(headers, head) AS headers, CASE WHEN chunks = 1 AND body_bytes <= ${IN_ROW_BYTES} THEN bytes ELSE body END AS body, body_bytes, chunks, body_number`;
 export const FIRST_CHUNKS = `LEFT JOIN chunks AS first ON first.number = CASE WHEN chunks > 0 THEN ${FIRST_CHUNK_KEY} END`;
 
-export function writeResponse(response: StoredResponse | null): readonly SqlStorageValue[] {
+export function writeResponse(response: KeptResponse | null): readonly SqlStorageValue[] {
   if (response === null) return [null, null, null, null, null];
-  const { statusText, body } = response;
+  const { body } = response;
+  const [statusText, head] = isEncrypted(response)
+    ? [null, exactBuffer(response.envelope)]
+    : // The first chunk has the headers beside it.
+      [response.statusText, body.kind === "chunks" ? null : headText(response)];
   switch (body.kind) {
     case "inline":
-      return [statusText, headText(response), exactBuffer(body.bytes), body.bytes.byteLength, 0];
+      return [statusText, head, exactBuffer(body.bytes), body.bytes.byteLength, 0];
     case "chunks":
-      return [statusText, null, null, body.size, body.count];
+      return [statusText, head, null, body.size, body.count];
     case "remote":
-      return [statusText, headText(response), null, body.size, 0];
+      return [statusText, head, null, body.size, 0];
   }
 }
 
 /** `null` when the record has no response or does not keep it. */
-export function readResponse(row: ResponseRow): StoredResponse | null {
+export function readResponse(row: ResponseRow): KeptResponse | null {
   const { attempt_id: name, status, status_text, headers, body, body_bytes, chunks, body_number } = row;
-  if (row.kept !== 1 || headers === null) return null;
+  if (headers instanceof ArrayBuffer) {
+    return row.kept === KEPT.encrypted ? { envelope: new Uint8Array(headers), body: storedBody() } : null;
+  }
+  if (row.kept !== KEPT.open || headers === null) return null;
   const pairs: StoredResponse["headers"] = JSON.parse(headers);
   return { status: status ?? 0, statusText: status_text ?? "", headers: pairs, body: storedBody() };
 

@@ -91,7 +91,15 @@ countCalls(ReadableStream.prototype, "getReader", "stream reader");
 for (const { prototype } of [ReadableStreamDefaultReader, ReadableStreamBYOBReader]) {
   countCalls(prototype, "read", "awaited I/O");
 }
-countCalls(Object.getPrototypeOf(crypto.subtle), "digest", "digest");
+for (const [method, what] of [
+  ["digest", "digest"],
+  ["deriveBits", "key derivation"],
+  ["importKey", "key import"],
+  ["encrypt", "encryption"],
+  ["decrypt", "decryption"],
+] as const) {
+  countCalls(Object.getPrototypeOf(crypto.subtle), method, what);
+}
 countCalls(TextEncoder.prototype, "encode", "text coding");
 countCalls(TextEncoder.prototype, "encodeInto", "text coding");
 countCalls(TextDecoder.prototype, "decode", "text coding");

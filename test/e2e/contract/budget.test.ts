@@ -23,10 +23,11 @@ const ROUTES = [
   { path: "/v1/*" },
   { path: "/new_keys/*", new_keys: { binding: "NEW_KEYS" } },
   { path: "/cors/*", cors: { origins: [PAGE] } },
+  { path: "/sealed/*", sealed: true },
 ];
 
 /** The routes with one setting more than the plain one. Their requests come from a page. */
-const SETTINGS = ["new_keys", "cors"];
+const SETTINGS = ["new_keys", "cors", "sealed"];
 
 let origin: Origin;
 let gateway: Gateway;
@@ -38,6 +39,7 @@ beforeAll(async () => {
   gateway = await startWorkerd({
     stateDir,
     vars: { IDEMPOTENCY: { origin: origin.url, shards: 1 }, ROUTES, NEW_KEYS: {} },
+    bindings: { SEAL_SECRET: "s".repeat(64) },
     main: join(projectDir, "test/bench/budget/index.ts"),
   });
 });

@@ -51,9 +51,14 @@ export async function startScene(settings: Settings, routes: Routes): Promise<Sc
 }
 
 /** A gateway alone, with its own state. */
-export async function startGateway(originUrl: string, settings: Settings, routes: Routes): Promise<Gateway> {
+export async function startGateway(
+  originUrl: string,
+  settings: Settings,
+  routes: Routes,
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<Gateway> {
   const vars = { IDEMPOTENCY: { origin: originUrl, ...settings }, ROUTES: routes };
-  return startWorkerd({ stateDir: await makeStateDir(), vars });
+  return startWorkerd({ stateDir: await makeStateDir(), vars, bindings: secrets });
 }
 
 /** Stops it and removes its state. */

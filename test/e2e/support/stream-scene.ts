@@ -36,9 +36,12 @@ export interface Started {
   readonly streaming: Streaming;
 }
 
-export async function startStreamScene(routes: GatewayVars["ROUTES"]): Promise<StreamScene> {
+export async function startStreamScene(
+  routes: GatewayVars["ROUTES"],
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<StreamScene> {
   const origin = await startStreamOrigin();
-  const gateway = await startGateway(origin.url, { shards: 1 }, routes);
+  const gateway = await startGateway(origin.url, { shards: 1 }, routes, secrets);
   let storage: StreamStorage | null = null;
   const open: StreamScene["open"] = (request) => openStream(gateway.url, request);
   const start: StreamScene["start"] = async (path, options = {}) => {

@@ -62,8 +62,9 @@ it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, wher
           firstFlushMs: 1,
           windowChunks: 1024,
           patience,
+          cipher: null,
         });
-        const overflow = new Overflow({ name, remote, spool, patience, lost });
+        const overflow = new Overflow({ name, remote, spool, cipher: null, patience, lost });
         await spool.write(PIECE);
         await spool.flush();
         await overflow.begin();

@@ -3,6 +3,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { encodeMessage, EXCHANGE_URL } from "../../../src/http/message.ts";
@@ -60,6 +61,7 @@ async function withBucket(
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),
       target: (to) => originTarget(to, bindings),
+      encryptions: new Encryptions([]),
     });
     const headers = { "Idempotency-Key": crypto.randomUUID() };
     await run({

@@ -16,7 +16,7 @@ async function withFailingSync(run: (spool: Spool) => Promise<void>): Promise<vo
     const sync = (): Promise<void> => Promise.reject(new Error("not durable"));
     const { bodies } = new Ledger(storage);
     const patience = { timers: new Timers(), idleMs: 100 };
-    const limits = { firstFlushMs: 1, windowChunks: 16, patience };
+    const limits = { firstFlushMs: 1, windowChunks: 16, patience, cipher: null };
     const spool = new Spool({ bodies, owner: { body: bodies.allot(), head: "[]" }, length: null, sync, ...limits });
     const flush = spool.flush.bind(spool);
     let flushes = 0;

@@ -38,6 +38,7 @@ async function withSpool(
       firstFlushMs: 1,
       windowChunks: 16,
       patience: { timers: new Timers(), idleMs: 100 },
+      cipher: null,
     });
     await run({ spool, ledger, body, commit });
   });

@@ -56,7 +56,10 @@ function withLedger(run: (bench: Bench) => Promise<void>): Promise<void> {
         },
         async open(id, idleMs = FOR_EVER_MS) {
           const found = ledger.find(id)?.response?.body;
-          const stream = found === undefined ? null : await storedBytes(found, ledger, START, { timers, idleMs });
+          const stream =
+            found === undefined
+              ? null
+              : await storedBytes(found, { stores: ledger, cipher: null }, START, { timers, idleMs });
           if (!(stream instanceof ReadableStream)) throw new TypeError("no stream");
           const reader = stream.getReader();
           readers.push(reader);

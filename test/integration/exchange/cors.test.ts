@@ -1,6 +1,7 @@
 // Answers of a route with `cors` that no shard gives: a page reads them like all others.
 
 import { expect, it } from "vitest";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { CallShard } from "../../../src/http/protect.ts";
@@ -24,6 +25,7 @@ async function answerIf(callShard: CallShard, rules: object = {}, page = PAGE): 
     callShard,
     target: () => ({ fetch: () => Promise.resolve(new Response("paid", opinion)) }),
     identities: noIdentities(),
+    encryptions: new Encryptions([]),
     reporter: new ExchangeReporter("worker", new Traffic(), null),
   });
   const headers = { Host: "gateway.example", "Idempotency-Key": crypto.randomUUID(), Origin: page };

@@ -3,6 +3,7 @@
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
@@ -40,10 +41,13 @@ export class CountedShard {
     const read = readConfig({
       IDEMPOTENCY: { origin: ORIGIN, ...settings },
       ROUTES: [{ path: "/protected/*" }],
+      // For `sealed`, if the settings say so.
+      SEAL_SECRET: "a".repeat(64),
     });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     this.#handle = createApp(read.config, {
       callShard: shardCaller(this.#namespace()),
+      encryptions: new Encryptions(read.sealSecrets),
       target: () => ({ fetch: (...call) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),

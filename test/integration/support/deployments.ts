@@ -3,6 +3,7 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import { createApp } from "../../../src/app.ts";
 import type { Layout } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
@@ -69,6 +70,7 @@ export class Deployments {
     const calls: string[] = [];
     const handle = createApp(read.config, {
       callShard: shardCaller(observed(env.KEY_SHARD, (path) => calls.push(path))),
+      encryptions: new Encryptions([]),
       target: () => ({ fetch: (...call) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),

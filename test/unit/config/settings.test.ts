@@ -44,6 +44,7 @@ describe("defaults", () => {
       omitHeaders: ["set-cookie"],
       forwardKey: { kind: "client" },
       log: "errors",
+      sealed: false,
       serverTiming: false,
       trustForwarded: false,
     });

@@ -453,7 +453,7 @@ describe("the offered changes", () => {
               .filter(([, pattern]) => pattern.test(retry))
               .map(([type]) => type),
           ).toEqual([reply.type]);
-          if (lived.record.state === "completed" && lived.record.status >= 400)
+          if (lived.record.state === "completed" && (lived.record.status ?? 0) >= 400)
             expect(headline).not.toContain("the operation took effect");
         },
       ),

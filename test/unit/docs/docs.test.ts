@@ -214,6 +214,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/e2e/layouts/mixed.test.ts",
     "judgedRound(",
   ],
+  "npm run bench -- sealed": TAKES_LONG,
   "npm run bench -- transition": TAKES_LONG,
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,

@@ -5,7 +5,7 @@ import { hash, randomUUID } from "node:crypto";
 import { attemptId, epochMs, recordId } from "../../../../src/core/units.ts";
 import { type Entry, Ledger } from "../../../../src/shard/store/ledger.ts";
 import { CHUNK_BYTES } from "../../../../src/shard/store/bodies.ts";
-import { headText, type StoredBody } from "../../../../src/shard/store/response-rows.ts";
+import { headText, type StoredBody, isEncrypted } from "../../../../src/shard/store/response-rows.ts";
 import { FileStorage } from "./file-storage.ts";
 
 export interface Load {
@@ -44,7 +44,7 @@ function load(
     if (entry?.record.state !== "completed") throw new Error(`${file} has no record to copy`);
     const { record } = entry;
     const stored = entry.response;
-    if (stored === null) throw new Error(`${file} has no response to copy`);
+    if (stored === null || isEncrypted(stored)) throw new Error(`${file} has no response to copy`);
     if (stored.body.kind !== "inline") throw new Error(`the body in ${file} is too large to copy`);
     const own = stored.body;
     const { route } = ledger.label(recordId(template), entry);

@@ -1,0 +1,36 @@
+// The names by which operators know a record. The key of a record of a `sealed` route is not stored: a digest of its scope is in its
+// place, which tells whose record it is to whoever knows the scope's values and the gateway's secret. It has no column of its own,
+// because each column of a new object costs rows.
+
+import { keyHashOf } from "../../core/units.ts";
+
+export interface Label {
+  /** The idempotency key; of a sealed record the digest of it with which its id begins. */
+  readonly key: string;
+  /** The path of the route, as configured. */
+  readonly route: string;
+  /** Only of a sealed record. */
+  readonly sealedScope?: string;
+}
+
+/** The columns of a label, besides the record's id. */
+export const LABEL_COLUMNS = "key, route";
+
+export interface LabelRow {
+  readonly id: string;
+  readonly key: string;
+  readonly route: string;
+}
+
+/** No key that comes in a header has the first character, because it is not ASCII. */
+const SEALED = "\u00a7sealed ";
+
+/** What the column `key` has. */
+export function keyText({ key, sealedScope }: Label): string {
+  return sealedScope === undefined ? key : SEALED + sealedScope;
+}
+
+export function readLabel({ id, key, route }: LabelRow): Label {
+  if (!key.startsWith(SEALED)) return { key, route };
+  return { key: `sha256:${keyHashOf(id)}`, route, sealedScope: key.slice(SEALED.length) };
+}
