@@ -39,13 +39,27 @@ describe("the text of a key", () => {
     );
   });
 
-  it("differs when a character moves from one value to the next", async () => {
+  it("differs when what is between two values moves into one of them", async () => {
+    const between = fc.constantFrom(":", "%3A", "%", "~", ")", "(");
     await fc.assert(
-      fc.asyncProperty(part, part, fc.nat(10), async (one, other, at) => {
-        const all = one + other;
-        fc.pre(at > 0 && at < all.length && at !== one.length);
-        fc.pre(all.slice(0, at).isWellFormed());
-        expect(await textOf([all.slice(0, at), all.slice(at)])).not.toBe(await textOf([one, other]));
+      fc.asyncProperty(part, part, part, between, async (one, other, third, sign) => {
+        const texts = [
+          [one, other, third],
+          [one + sign + other, third],
+          [one, other + sign + third],
+          [one + sign + other + sign + third],
+        ];
+        expect(new Set(await Promise.all(texts.map(textOf))).size).toBe(texts.length);
+      }),
+    );
+  });
+
+  it("differs for a character and its escape", async () => {
+    const written = fc.constantFrom([":", "%3A"], [" ", "%20"], ["%", "%25"], ["é", "%C3%A9"]);
+    await fc.assert(
+      fc.asyncProperty(part, part, written, async (one, other, [character = "", escape = ""]) => {
+        expect(await textOf([one + character, other])).not.toBe(await textOf([one + escape, other]));
+        expect(await textOf([one + character])).not.toBe(await textOf([one + escape]));
       }),
     );
   });
