@@ -51,15 +51,16 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */
-function promiseOf({ rules: { policy }, onStoreFailure }: Route): string {
+function promiseOf({ rules: { policy }, onStoreFailure, graphql }: Route): string {
+  const queries = graphql ? "; GraphQL queries and subscriptions pass (graphql = true)" : "";
   const late =
     policy.rememberMs === undefined
       ? ""
       : `; for ${formatDuration(policy.rememberMs)}, a duplicate after the retention gets 409 key-expired`;
   const open =
     onStoreFailure === "open"
-      ? '; a request whose record cannot be reached is unprotected (on_store_failure = "open")'
-      : "";
+      ? `; a request whose record cannot be reached is unprotected (on_store_failure = "open")${queries}`
+      : queries;
   switch (policy.unknown) {
     case "hold":
       return `no second effect: after an unknown outcome, retries get 409 until an operator decides (unknown = "hold")${late}${open}`;

@@ -2,7 +2,7 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
-import { keyHeaders } from "./key-source.ts";
+import { DIRECTIVE, keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { Config, Cors, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
@@ -53,7 +53,8 @@ function resolveRoute(name: string, path: string, settings: FullSettings): Omit<
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
     key: settings.key,
-    keyFrom: settings.key_from,
+    keyFrom: settings.graphql ? [...settings.key_from, DIRECTIVE] : settings.key_from,
+    graphql: settings.graphql,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
@@ -88,7 +89,7 @@ function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
 }
 
 /** Headers that pages need for most requests, whatever the route. */
-const USUAL_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID"];
+const USUAL_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"];
 
 function corsOf(settings: FullSettings): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };

@@ -102,6 +102,8 @@ export interface Route {
   readonly key: KeyRule;
   /** Where the key may be, in the order in which it is looked for. */
   readonly keyFrom: readonly KeySource[];
+  /** Whether only GraphQL mutations are protected. */
+  readonly graphql: boolean;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** `null`: new keys are not limited. */
   readonly newKeys: NewKeys | null;

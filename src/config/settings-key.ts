@@ -14,7 +14,7 @@ import {
   parseKeySource,
   parseKeySources,
 } from "./key-source.ts";
-import { choice, defaultsOf, duration, parsed, setting, whole } from "./setting-kinds.ts";
+import { choice, defaultsOf, duration, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
 import { MINUTE_MS } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
@@ -146,6 +146,13 @@ export const keySettings = {
         "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
     },
   ),
+  graphql: setting(yesOrNo(), {
+    description:
+      "Whether the route is a GraphQL endpoint: only mutations are protected, queries and subscriptions pass. The key of a mutation " +
+      "may also be in its directive `@idempotent(key: …)`.",
+    default: false,
+    onChange: "applies at once",
+  }),
   key_format: setting(keyFormatSchema, {
     description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",

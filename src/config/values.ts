@@ -115,6 +115,14 @@ export function parsePointer(value: string): Parsed<string> {
   return refuse(`"${value}" is not a JSON pointer (RFC 6901): ${advice}`);
 }
 
+/** The names and indices of a valid pointer. */
+export function pointerTokens(pointer: string): readonly string[] {
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
 /** The name of a query parameter, decoded. */
 export function parseQueryName(value: string): Parsed<string> {
   if (value !== "" && value.isWellFormed()) return { ok: true, value };

@@ -34,7 +34,8 @@ export type ReadExchange =
       readonly echo: string | null;
       readonly unread: BodyReader | null;
     }
-  | PassOn;
+  | PassOn
+  | { readonly kind: "hash" };
 
 export async function readExchange(intent: ExchangeIntent | SearchIntent, telemetry: Telemetry): Promise<ReadExchange> {
   const keyed = intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searchKey(intent);
@@ -44,6 +45,7 @@ export async function readExchange(intent: ExchangeIntent | SearchIntent, teleme
     case "refuse":
       return { ...keyed, echo: null };
     case "pass":
+    case "hash":
       return keyed;
   }
 }

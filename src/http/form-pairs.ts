@@ -5,6 +5,7 @@
 // escapes, no second equals sign. A form with such things has no canonical form, and is compared as bytes.
 
 import type { Selection } from "../config/resolved.ts";
+import { pointerTokens } from "../config/values.ts";
 import { fieldOf } from "./field.ts";
 
 /** The largest form that is read, as for JSON. */
@@ -122,10 +123,7 @@ function characters(bytes: Uint8Array): string {
  * as `amount[]` and `Amount` for `amount`.
  */
 function select(pairs: readonly Pair[], { kind, pointers }: Selection): readonly Pair[] {
-  const names = pointers.map((pointer) => {
-    const token = pointer.slice(1).replaceAll("~1", "/").replaceAll("~0", "~");
-    return characters(new TextEncoder().encode(token));
-  });
+  const names = pointers.flatMap(pointerTokens).map((token) => characters(new TextEncoder().encode(token)));
   if (kind === "except") {
     const left = new Set(names);
     return pairs.filter(({ name }) => !left.has(name));

@@ -2,6 +2,7 @@
 // each name has one spelling and occurs once in its object, and builds no values. The work is done in slices, as for that form.
 
 import type { Selection } from "../config/resolved.ts";
+import { pointerTokens } from "../config/values.ts";
 
 /** About how many bytes are read between two pauses; the first slice is small, because its code is not yet compiled. */
 const SLICE_BYTES = 16 * 1024;
@@ -64,10 +65,7 @@ export function* selectJson(
 function placesOf(pointers: readonly string[]): Place {
   const root: Place = { pointer: -1, members: new Map() };
   for (const [number, pointer] of pointers.entries()) {
-    const tokens = pointer
-      .slice(1)
-      .split("/")
-      .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+    const tokens = pointerTokens(pointer);
     let place = root;
     for (const [depth, token] of tokens.entries()) {
       const next = place.members.get(token) ?? {

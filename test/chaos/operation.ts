@@ -49,7 +49,8 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
     questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
     credentials: route.shared === true ? 2 : 1,
-    bodyBytes: random.chance(comparesNone ? 0.4 : 0.03)
+    // A key is only looked for in a body that can be held.
+    bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true ? 0 : 0.03)
       ? LARGE_BYTES + random.int(1, LARGE_BYTES)
       : random.int(2, 2_000),
     isJson: route.json === true,

@@ -239,6 +239,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 /** What is printed for other programs, by page and language. */
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/client/README.md js": ["test/e2e/clients/clients.test.ts", "examples.client"],
+  "src/config/README.md graphql": ["test/e2e/requests/graphql.test.ts", "blockWith"],
   "src/serve/README.md nginx": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md haproxy": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md ini": { notRun: "systemd is not in the test machine" },
