@@ -14,8 +14,9 @@ import type { RecordScan, ScannedRecord } from "./store/record-scan.ts";
 /** Where such calls are sent: the values may be long, and they are secrets. */
 export const ERASE_SCOPE_URL = "https://key-shard/erase-scope";
 
-/** The rows that one call looks at: requests wait while it does. */
+/** The rows that one call looks at, and the caller's records that it forgets at most: requests wait while it does. */
 export const ROWS_PER_CALL = 100;
+export const RECORDS_PER_CALL = 10;
 
 export interface ScopeErasure {
   /** The caller's values in each of the scopes in which the records may have been claimed. */
@@ -62,10 +63,9 @@ export class ScopeEraser {
     const { records, next } = this.#ports.scan.slice(erasure.from, ROWS_PER_CALL);
     const own = await Promise.all(records.map((record) => isOfScope(record, erasure)));
     const counts = { forgotten: 0, inFlight: 0, unknown: 0 };
-    for (const [index, { id }] of records.entries()) {
-      if (own[index] === true) this.#forget(id, erasure, counts);
-    }
-    return { ...counts, next };
+    const found = records.filter((_, index) => own[index] === true);
+    for (const { id } of found.slice(0, RECORDS_PER_CALL)) this.#forget(id, erasure, counts);
+    return { ...counts, next: found[RECORDS_PER_CALL]?.place ?? next };
   }
 
   #forget(

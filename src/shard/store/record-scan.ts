@@ -9,6 +9,7 @@ import type { Sql } from "./schema.ts";
 export interface ScannedRecord {
   readonly id: RecordId;
   readonly key: string;
+  readonly place: Place;
 }
 
 export interface ScanSlice {
@@ -37,7 +38,7 @@ export class RecordScan {
       .toArray();
     const last = rows.length < limit ? undefined : rows.at(-1);
     return {
-      records: rows.map(({ id, key }) => ({ id: recordId(id), key })),
+      records: rows.map((row) => ({ id: recordId(row.id), key: row.key, place: placeIn(row) })),
       next: last === undefined ? null : placeAfter(placeIn(last)),
     };
   }
