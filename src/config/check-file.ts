@@ -3,7 +3,7 @@
 
 import type { Identity } from "./identity.ts";
 import { deploymentProblems } from "./check-deployment.ts";
-import type { BindingKind } from "./cross-checks.ts";
+import type { BindingKind } from "./in-force.ts";
 import { readConfig, routeVariables } from "./read.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import { type Config, type ConfigProblem, type Route } from "./resolved.ts";

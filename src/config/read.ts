@@ -3,7 +3,8 @@
 
 import * as v from "valibot";
 
-import { crossCheck, type HasBinding, type RouteDraft } from "./cross-checks.ts";
+import { crossCheck, type RouteDraft } from "./cross-checks.ts";
+import type { HasBinding } from "./in-force.ts";
 import { readIdentities } from "./read-identities.ts";
 import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
