@@ -8,6 +8,13 @@ import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
 import { corsEntries } from "../config/settings-cors.ts";
 import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
+import {
+  giveUpEntries,
+  inheritedEntries,
+  queueDefaultEntries,
+  queueOnlyEntries,
+  queueSchema,
+} from "../config/settings-queue.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({
@@ -38,6 +45,7 @@ const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntri
   ["new_keys", newKeysEntries],
   ["fingerprint", fingerprintEntries],
   ["cors", corsEntries],
+  ["give_up", giveUpEntries],
 ]);
 
 /** Every setting, in the order of the table. */
@@ -47,6 +55,24 @@ export function settingTexts(): readonly SettingText[] {
     ...textsOf(settingsEntries, "", null),
     ...textsOf(gatewayEntries, "", "not in routes"),
   ];
+}
+
+/** The settings that queues alone have, or have with another default, in the order of their table. */
+export function ownQueueTexts(): readonly SettingText[] {
+  const { queue, to, dead_letter: deadLetter } = queueSchema.entries;
+  const { to: _to, dead_letter: _deadLetter, ...optional } = queueOnlyEntries;
+  return [
+    textOf("queue", queue, null),
+    textOf("to", to, null),
+    textOf("dead_letter", deadLetter, null),
+    ...textsOf({ ...optional, ...queueDefaultEntries }, "", null),
+    // Its one member is described with it.
+  ].filter(({ name }) => !name.startsWith("fingerprint."));
+}
+
+/** Every setting of a queue. */
+export function queueTexts(): readonly SettingText[] {
+  return [...ownQueueTexts(), ...textsOf(inheritedEntries, "", null)];
 }
 
 function textsOf(entries: SettingEntries, prefix: string, place: string | null): readonly SettingText[] {
@@ -65,6 +91,10 @@ function textOf(name: string, schema: v.GenericSchema, place: string | null): Se
 /** A default as it would be written. */
 function toml(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    const members = Object.entries(value).map(([name, member]) => `${name} = ${toml(member)}`);
+    return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
+  }
   return JSON.stringify(value);
 }
 
@@ -73,9 +103,9 @@ export function editorText({ description, takes, default: applies, onChange }: S
   return `${description}\n\nTakes ${takes}. Default: ${applies}. A change ${onChange}.`;
 }
 
-/** The table of README.md, in Markdown. */
-export function markdownTable(): string {
-  const rows = settingTexts().map(({ name, place, default: applies, takes, description, onChange }) => [
+/** The table of a README.md, in Markdown. */
+export function markdownTable(texts: readonly SettingText[]): string {
+  const rows = texts.map(({ name, place, default: applies, takes, description, onChange }) => [
     `\`${name}\`${place === null ? "" : ` (${place})`}`,
     applies,
     takes,

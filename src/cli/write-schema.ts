@@ -10,10 +10,19 @@ import { parseArgs } from "node:util";
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 
 import { defaultsSchema, routeSchema } from "../config/settings.ts";
-import { editorText, markdownTable, settingTexts } from "./settings-table.ts";
+import { queueSchema } from "../config/settings-queue.ts";
+import {
+  editorText,
+  markdownTable,
+  ownQueueTexts,
+  queueTexts,
+  type SettingText,
+  settingTexts,
+} from "./settings-table.ts";
 
 const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
 const README = new URL("../config/README.md", import.meta.url);
+const QUEUES_README = new URL("../events/README.md", import.meta.url);
 
 /** The table is between these lines; everything around them is written by hand. */
 const BEGIN = "<!-- settings -->";
@@ -22,7 +31,10 @@ const END = "<!-- /settings -->";
 /** Metadata for the texts only. Among it the default, because a route's default is the value in `[vars.IDEMPOTENCY]`. */
 const TEXT_METADATA = ["takes", "default", "otherwise", "onChange"];
 
-const DESCRIPTIONS: ReadonlyMap<string, string> = new Map(settingTexts().map((text) => [text.name, editorText(text)]));
+const DESCRIPTIONS: ReadonlyMap<string, string> = new Map([
+  ...settingTexts().map((text) => [text.name, editorText(text)] as const),
+  ...queueTexts().map((text) => [`queue: ${text.name}`, editorText(text)] as const),
+]);
 
 /**
  * Covers the gateway's variables and leaves the rest of the file open. It names no other schema: editors' TOML support
@@ -45,16 +57,20 @@ function wranglerSchema(): object {
       vars: {
         type: "object",
         properties: { IDEMPOTENCY: { $ref: "#/definitions/settings" } },
-        patternProperties: { "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } } },
+        patternProperties: {
+          "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } },
+          "^QUEUES": { type: "array", items: { $ref: "#/definitions/queue" } },
+        },
       },
       settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema) },
       route: { description: "One protected route; the first that matches counts.", ...converted(routeSchema) },
+      queue: { description: "A queue whose messages are processed.", ...converted(queueSchema, "queue: ") },
     },
   };
 }
 
 /** What may be written, before anything is parsed. */
-function converted(schema: typeof defaultsSchema | typeof routeSchema): object {
+function converted(schema: typeof defaultsSchema | typeof routeSchema | typeof queueSchema, prefix = ""): object {
   const { $schema: _, ...definition } = toJsonSchema(schema, {
     target: "draft-07",
     typeMode: "input",
@@ -64,7 +80,7 @@ function converted(schema: typeof defaultsSchema | typeof routeSchema): object {
       return jsonSchema;
     },
   });
-  describe(definition, "");
+  describe(definition, prefix);
   return definition;
 }
 
@@ -78,19 +94,21 @@ function describe(table: JsonSchema, prefix: string): void {
   }
 }
 
-/** README.md with its table up to date. */
-function withTable(readme: string): string {
+/** A README.md with its table up to date. */
+function withTable(file: URL, texts: readonly SettingText[]): string {
+  const readme = readFileSync(file, "utf8");
   const begin = readme.indexOf(BEGIN);
   const end = readme.indexOf(END);
-  if (begin === -1 || end < begin) throw new Error(`src/config/README.md has no lines ${BEGIN} and ${END}`);
-  return `${readme.slice(0, begin)}${BEGIN}\n\n${markdownTable()}\n\n${readme.slice(end)}`;
+  if (begin === -1 || end < begin) throw new Error(`${fileURLToPath(file)} has no lines ${BEGIN} and ${END}`);
+  return `${readme.slice(0, begin)}${BEGIN}\n\n${markdownTable(texts)}\n\n${readme.slice(end)}`;
 }
 
 function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
   const files: readonly (readonly [URL, string])[] = [
     [SCHEMA, `${JSON.stringify(wranglerSchema(), null, 2)}\n`],
-    [README, withTable(readFileSync(README, "utf8"))],
+    [README, withTable(README, settingTexts())],
+    [QUEUES_README, withTable(QUEUES_README, ownQueueTexts())],
   ];
   if (values.check !== true) {
     for (const [file, text] of files) writeFileSync(file, text);

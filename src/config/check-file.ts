@@ -3,7 +3,10 @@
 
 import { deploymentProblems } from "./check-deployment.ts";
 import type { BindingKind } from "./cross-checks.ts";
+import { consumerProblems } from "./check-queues.ts";
+import { queueWarnings } from "./queue-checks.ts";
 import { readConfig, routeVariables } from "./read.ts";
+import { queueVariables } from "./read-queues.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
 import { isCredential, scopePartName } from "./scope-part.ts";
@@ -21,8 +24,10 @@ export interface CheckedEnvironment {
   readonly warnings: readonly ConfigProblem[];
 }
 
+type FileBinding = Exclude<BindingKind, "queue" | "secret">;
+
 /** Where the file lists bindings of each kind, and the member that names one. */
-const BINDING_LISTS: Readonly<Record<BindingKind, readonly (readonly [list: string, member: string])[]>> = {
+const BINDING_LISTS: Readonly<Record<FileBinding, readonly (readonly [list: string, member: string])[]>> = {
   origin: [
     ["services", "binding"],
     ["mtls_certificates", "binding"],
@@ -50,7 +55,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   const missing = name === null ? [] : notInherited(name, vars, tableOf(top["vars"]));
   problems.push(...missing);
   // Without any routes there is no configuration to check.
-  if (missing.length === 0 || routeVariables(vars).length > 0) {
+  if (missing.length === 0 || hasRules(vars)) {
     const reading = readConfig(vars, (binding, kind) => hasBinding(own, binding, kind));
     if (reading.ok) config = reading.config;
     else problems.push(...reading.problems.map(({ path, message }) => ({ path: prefix + path, message })));
@@ -59,6 +64,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
     ...sizeProblems(prefix, vars),
     ...secretProblems(prefix, vars),
     ...deploymentProblems(prefix, own, top),
+    ...(config === null ? [] : consumerProblems(prefix, own, config.queues)),
   );
   const usable = problems.length === 0 ? config : null;
   const warnings = usable === null ? [] : configWarnings(usable);
@@ -73,7 +79,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
 /** Variables that the top level has, and that the environment needs but does not inherit. */
 function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
   const why = "environments do not inherit variables";
-  if (routeVariables(vars).length === 0) {
+  if (!hasRules(vars)) {
     const message = `${why}, so this one has no routes: write [[env.${name}.vars.ROUTES]] with path = "/v1/payments"`;
     return [{ path: `env.${name}.ROUTES`, message }];
   }
@@ -84,8 +90,14 @@ function notInherited(name: string, vars: Table, topVars: Table): readonly Confi
   return [{ path: `env.${name}.IDEMPOTENCY`, message }];
 }
 
+function hasRules(vars: Table): boolean {
+  return routeVariables(vars).length > 0 || queueVariables(vars).length > 0;
+}
+
 function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
-  const names = ["IDEMPOTENCY", ...routeVariables(vars)].filter((name) => vars[name] !== undefined);
+  const names = ["IDEMPOTENCY", ...routeVariables(vars), ...queueVariables(vars)].filter(
+    (name) => vars[name] !== undefined,
+  );
   return names.flatMap((name) => {
     const value = vars[name];
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -94,7 +106,7 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
     const advice =
       name === "IDEMPOTENCY"
         ? "write what only some routes need in those routes"
-        : `write some of its routes as [[${prefix}vars.ROUTES_2]]`;
+        : `write some of its ${name.startsWith("ROUTES") ? "routes as" : "queues as"} [[${prefix}vars.${name.slice(0, 6)}_2]]`;
     const message = `is ${bytes} bytes as JSON, more than the platform's ${MAX_VARIABLE_BYTES}: ${advice}`;
     return [{ path: prefix + name, message }];
   });
@@ -111,8 +123,11 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 }
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
-export function configWarnings({ routes }: Config): readonly ConfigProblem[] {
-  return routes.flatMap((route) => [...sharedVerification(route), ...failingOpen(route), ...withoutCookies(route)]);
+export function configWarnings({ routes, queues }: Config): readonly ConfigProblem[] {
+  return [
+    ...routes.flatMap((route) => [...sharedVerification(route), ...failingOpen(route), ...withoutCookies(route)]),
+    ...queues.flatMap(queueWarnings),
+  ];
 }
 
 /** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */
@@ -151,6 +166,8 @@ function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] 
 }
 
 function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
+  // Secrets are not in the file, and consumerProblems looks for queues.
+  if (kind === "secret" || kind === "queue") return true;
   return BINDING_LISTS[kind].some(([list, member]) =>
     listOf(own[list]).some((entry) => tableOf(entry)[member] === name),
   );

@@ -45,7 +45,7 @@ interface InForce {
 }
 
 /** What a setting may name a binding for. At run time all bindings look the same (platform rule); a file tells their kinds. */
-export type BindingKind = "origin" | "limiter";
+export type BindingKind = "origin" | "limiter" | "queue" | "secret";
 export type HasBinding = (name: string, kind: BindingKind) => boolean;
 
 /** Every broken relation. One in `IDEMPOTENCY` alone is reported once for each route, with the same text. */

@@ -1,7 +1,7 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
-import { type Config, type ForwardKey, type Origin, type Route } from "./resolved.ts";
+import { type Config, type ForwardKey, type Origin, type Queue, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
 import { scopePartName } from "./scope-part.ts";
@@ -19,11 +19,12 @@ const HEADINGS = [
 
 /** One line per route, indented, in columns. */
 export function describeConfig(config: Config): string {
-  const rows = [HEADINGS, ...config.routes.map(describeRoute)];
+  const rows = [HEADINGS, ...config.routes.map(describeRoute), ...config.queues.map(describeQueue)];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
     .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
+    .concat(config.queues.map((queue) => `  ${queue.route.path}: ${messagePromiseOf(queue)}`))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
 }
@@ -32,6 +33,11 @@ export function describeConfig(config: Config): string {
 export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...route }: Route): object {
   const previousShards = layouts.elders.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
   return { ...route, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
+}
+
+/** A queue for scripts. */
+export function flatQueue({ route, callHeaders, ...queue }: Queue): object {
+  return { ...flatRoute(route), ...queue, callHeaders: callHeaders.map(({ name }) => name) };
 }
 
 function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route): readonly string[] {
@@ -45,6 +51,24 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
     duplicate === "reject" ? duplicate : `${duplicate} ${formatDuration(waitMs)}`,
     formatDuration(policy.retentionMs),
   ];
+}
+
+function describeQueue({ route, url }: Queue): readonly string[] {
+  const [, , , , , unknown = "", duplicate = "", retention = ""] = describeRoute(route);
+  return [route.path, "message", url, "id", "queue", unknown, duplicate, retention];
+}
+
+/** What the queue's rule for unknown outcomes means for its messages. */
+function messagePromiseOf({ route: { rules }, deadLetter, giveUpAfterMs }: Queue): string {
+  const until = `refused messages are tried for ${formatDuration(giveUpAfterMs)}, dead letters go to ${deadLetter}`;
+  switch (rules.policy.unknown) {
+    case "hold":
+      return `no second effect: after an unknown outcome, the message becomes a dead letter (unknown = "hold"); ${until}`;
+    case "verify":
+      return `no second effect: after an unknown outcome, the message is tried again only if the origin, asked, knows nothing of the first try (unknown = "verify"); ${until}`;
+    case "retry":
+      return `a second effect is possible: after an unknown outcome, the message is tried again when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe; ${until}`;
+  }
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */

@@ -3,7 +3,7 @@
 
 import { durationMs } from "../core/units.ts";
 import type { Layouts } from "./layout.ts";
-import type { Config, Cors, NewKeys, Origin, Route, RouteRules } from "./resolved.ts";
+import type { Config, Cors, NewKeys, Origin, Queue, Route, RouteRules } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
@@ -23,7 +23,12 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig(written: GatewaySettings, defaults: Settings, routes: readonly WrittenRoute[]): Config {
+export function resolveConfig(
+  written: GatewaySettings,
+  defaults: Settings,
+  routes: readonly WrittenRoute[],
+  queues: readonly Queue[] = [],
+): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
   return {
@@ -36,10 +41,12 @@ export function resolveConfig(written: GatewaySettings, defaults: Settings, rout
       ...resolveRoute(name, path, mergeSettings(defaults, settings)),
       trustForwarded,
     })),
+    queues,
   };
 }
 
-function resolveRoute(name: string, path: string, settings: FullSettings): Omit<Route, "trustForwarded"> {
+/** A route's rules. */
+export function resolveRoute(name: string, path: string, settings: FullSettings): Omit<Route, "trustForwarded"> {
   const keyFormat = { ...KEY_FORMAT_DEFAULTS, ...settings.key_format };
   const origin = originOf(settings);
   return {

@@ -41,7 +41,7 @@ describe("the JSON Schema", () => {
     const text = readFileSync(FILE, "utf8");
     const references = [...text.matchAll(/"\$ref": "([^"]*)"/g)].map((match) => match[1]);
     expect(new Set(references)).toEqual(
-      new Set(["#/definitions/vars", "#/definitions/settings", "#/definitions/route"]),
+      new Set(["#/definitions/vars", "#/definitions/settings", "#/definitions/route", "#/definitions/queue"]),
     );
   });
 });

@@ -6,7 +6,7 @@ import { parse } from "smol-toml";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
-import { markdownTable } from "../../../src/cli/settings-table.ts";
+import { markdownTable, settingTexts } from "../../../src/cli/settings-table.ts";
 import { corsEntries } from "../../../src/config/settings-cors.ts";
 import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "../../../src/config/settings-key.ts";
 import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
@@ -65,7 +65,7 @@ describe("the table of settings", () => {
   });
 
   it("is generated", () => {
-    expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable()}\n\n<!-- /settings -->`);
+    expect(read("README.md")).toContain(`<!-- settings -->\n\n${markdownTable(settingTexts())}\n\n<!-- /settings -->`);
   });
 
   it("says the same sentences as the JSON Schema", () => {

@@ -1,0 +1,166 @@
+// From a queue's message to the exchange that the shard runs: the same message to a shard that an HTTP request becomes. A
+// message has no headers and no caller; its scope is its queue.
+
+import { type Layout, layoutName } from "../config/layout.ts";
+import type { Queue } from "../config/resolved.ts";
+import type { DeadReason } from "../core/delivery.ts";
+import { isPlainInPath } from "../core/question.ts";
+import { attemptId } from "../core/units.ts";
+import { named, namedElders } from "../http/exchange-request.ts";
+import { fingerprintRequest } from "../http/fingerprint.ts";
+import { DELIVERY_HEADER, type HeaderPairs, MESSAGE_ID_HEADER, QUEUE_HEADER } from "../http/headers.ts";
+import type { ExchangeRequest, NamesIn, Verification } from "../http/message.ts";
+import { originUrl } from "../http/origin.ts";
+import { MAX_VERIFICATION_MS } from "../http/origin-parts.ts";
+import { nameRecord } from "../http/record-name.ts";
+
+/** A message as the platform delivers it. */
+export interface QueueMessage {
+  readonly id: string;
+  readonly timestamp: Date;
+  readonly attempts: number;
+  readonly body: unknown;
+}
+
+/** A message's body as it goes to the origin. */
+export interface MessageBody {
+  readonly bytes: Uint8Array;
+  readonly type: string;
+}
+
+const encoder = new TextEncoder();
+
+/** JSON for everything but text and bytes; `null` when the body has no JSON form. */
+export function bodyOf({ body }: QueueMessage): MessageBody | null {
+  if (typeof body === "string") return { bytes: encoder.encode(body), type: "text/plain;charset=utf-8" };
+  // Copied, because the bytes are given away with the request, and a dead letter may need them.
+  if (body instanceof ArrayBuffer) return { bytes: new Uint8Array(body.slice(0)), type: "application/octet-stream" };
+  if (body instanceof Uint8Array) return { bytes: new Uint8Array(body), type: "application/octet-stream" };
+  const text = jsonOf(body);
+  return text === null ? null : { bytes: encoder.encode(text), type: "application/json" };
+}
+
+function jsonOf(value: unknown): string | null {
+  try {
+    // There is none for `undefined` and functions, although the type says so.
+    const text: unknown = JSON.stringify(value);
+    return typeof text === "string" ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+export type ReadMessage =
+  | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
+  | { readonly kind: "dead"; readonly reason: DeadReason };
+
+/** Reads one message. `headers` are those that the configuration gives, with the values of secrets. */
+export async function readMessage(queue: Queue, message: QueueMessage, headers: HeaderPairs): Promise<ReadMessage> {
+  const body = bodyOf(message);
+  if (body === null) return { kind: "dead", reason: "message-invalid" };
+  const key = message.id;
+  return { kind: "exchange", exchange: await exchangeOf(queue, message, { body, key, headers }) };
+}
+
+interface MessageParts {
+  readonly body: MessageBody;
+  readonly key: string;
+  readonly headers: HeaderPairs;
+}
+
+async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessageParts): Promise<ExchangeRequest> {
+  const { route, url } = queue;
+  const { body, key } = parts;
+  const { own, elders } = route.layouts;
+  const scope = scopeOf(queue);
+  const namesIn: NamesIn = async (layout: Layout) => [await nameRecord(key, scope, layoutName(layout))];
+  const { pathname, search } = new URL(url);
+  const [names, fingerprint] = await Promise.all([
+    namesIn(own),
+    fingerprintRequest(
+      { method: "POST", path: pathname, query: search, headers: [] },
+      body.bytes,
+      route.fingerprint.body,
+    ),
+  ]);
+  const verification = verificationOf(queue, key, parts.headers);
+  // Where the origin cannot be asked about this key, nobody waits for its answer.
+  const asks = route.rules.policy.unknown !== "verify" || verification !== null;
+  return {
+    head: {
+      record: { ...named(names), key, route: route.path },
+      request: {
+        echo: key,
+        attemptId: attemptId(crypto.randomUUID()),
+        fingerprint,
+        sameBytes: route.fingerprint.body === "bytes",
+        upload: null,
+        isCached: false,
+        lastEventId: null,
+      },
+      rules: asks ? route.rules : { ...route.rules, policy: { ...route.rules.policy, unknown: "hold" } },
+      call: { origin: route.origin, method: "POST", url, headers: callHeaders(queue, message, parts), hasBody: true },
+      verification,
+      telemetry: { log: route.log, serverTiming: false, trace: null },
+      layout: own,
+      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
+    },
+    namesIn,
+    body: body.bytes,
+    rest: null,
+    free: () => undefined,
+  };
+}
+
+/** Begins with a word that no part of a request's scope is called, so that no client's key names a message's record. */
+function scopeOf({ queue }: Queue): readonly string[] {
+  return ["queue", queue];
+}
+
+function callHeaders(queue: Queue, message: QueueMessage, { body, key, headers }: MessageParts): HeaderPairs {
+  const typed = headers.some(([name]) => name === "content-type");
+  return [
+    ...headers,
+    ...(typed ? [] : [["content-type", body.type] as const]),
+    ...keyHeaders(queue, key),
+    [QUEUE_HEADER, queue.queue],
+    [MESSAGE_ID_HEADER, message.id],
+    [DELIVERY_HEADER, String(message.attempts)],
+  ];
+}
+
+/** The key as the origin gets it; `null` if it gets none. */
+function originKey({ route: { forwardKey } }: Queue, key: string): string | null {
+  switch (forwardKey.kind) {
+    case "client":
+      return key;
+    case "step":
+      return `${key}:${forwardKey.step}`;
+    case "none":
+      return null;
+  }
+}
+
+function keyHeaders(queue: Queue, key: string): HeaderPairs {
+  const value = originKey(queue, key);
+  return value === null ? [] : [[queue.route.headers[0] ?? "Idempotency-Key", value]];
+}
+
+/** `null` when the queue asks no questions, or when this key cannot be part of a path. */
+function verificationOf(queue: Queue, key: string, headers: HeaderPairs): Verification | null {
+  const { verify, origin, rules } = queue.route;
+  const asked = originKey(queue, key);
+  if (verify === null || asked === null) return null;
+  const [path = ""] = verify.split(/[?#]/, 1);
+  if (path.includes("{key}") && !isPlainInPath(asked)) return null;
+  const target = verify.replaceAll("{key}", encodeURIComponent(asked));
+  const isPath = target.startsWith("/");
+  return {
+    origin: isPath ? origin : { kind: "url", url: target },
+    url: isPath ? originUrl(origin, new URL(target, queue.url)) : target,
+    headers: headers.filter(([name]) => !name.startsWith("content-")).concat(keyHeaders(queue, key)),
+    timeoutMs: Math.min(rules.timeoutMs, MAX_VERIFICATION_MS),
+    idleTimeoutMs: Math.min(rules.idleTimeoutMs, MAX_VERIFICATION_MS),
+    maxBytes: rules.maxResponseBodyBytes,
+  };
+}
