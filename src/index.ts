@@ -68,6 +68,7 @@ function handlesOf({ config, tokens }: Extract<ConfigReading, { readonly ok: tru
     ...ports,
     letterBox: (name) => letterBoxIn(bindings, name),
     secret: (name) => textIn(bindings[name]),
+    flush: () => waitUntil(flush()),
   });
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators), consume };
 }

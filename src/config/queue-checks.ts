@@ -48,7 +48,10 @@ export function queueProblems(
   }
   for (const { name: header, value } of written.headers ?? QUEUE_DEFAULTS.headers) {
     if (value.kind === "text" || hasBinding(value.secret, "secret")) continue;
-    report(`headers.${header}`, `there is no secret ${value.secret}: write it with npx wrangler secret put ${value.secret}`);
+    report(
+      `headers.${header}`,
+      `there is no secret ${value.secret}: write it with npx wrangler secret put ${value.secret}`,
+    );
   }
   return problems;
 }

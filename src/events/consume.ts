@@ -46,6 +46,11 @@ export interface ConsumerPorts {
   /** The value of a secret; `null` when it does not exist. */
   readonly secret: (name: string) => string | null;
   readonly reporter: ExchangeReporter;
+  /**
+   * Hands over what has been counted. Called after each batch: a batch lasts as long as anything that waits beside it, so its
+   * acknowledgements would be late if the counts waited for others.
+   */
+  readonly flush: () => void;
 }
 
 /** Retries whole batches, while the configuration cannot be used or does not know the queue. */
@@ -60,6 +65,7 @@ export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): C
     const consumer = consumers.get(batch.queue);
     if (consumer === undefined) await retryLater(batch);
     else await Promise.all(batch.messages.map((message) => consumer.handle(message)));
+    ports.flush();
   };
 }
 
@@ -165,10 +171,7 @@ function wholeSeconds(ms: number): number {
 }
 
 /** Reads the shard's answer to its end: the shard sends the end only when the result is durable. */
-async function toldBy(
-  response: Awaited<ReturnType<AskShard>>,
-  lists: Queue["route"]["rules"]["lists"],
-): Promise<Told> {
+async function toldBy(response: Awaited<ReturnType<AskShard>>, lists: Queue["route"]["rules"]["lists"]): Promise<Told> {
   if (response === null || response === "homeless") return { kind: "nothing" };
   const retryAfterMs = retryAfterOf(response.headers.get("retry-after"));
   const word = response.headers.get(STATUS_HEADER);

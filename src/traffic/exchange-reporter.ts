@@ -88,12 +88,9 @@ export class ExchangeReporter {
     });
   }
 
-  /** Counts a decision about a message. `reason` is that of its dead letter. */
+  /** Counts a decision about a message. `reason` is that of its dead letter. The caller hands the counts over. */
   delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
-    bookkeep("counting a delivery", () => {
-      this.traffic.delivered(route, decision, reason);
-      this.#counted();
-    });
+    bookkeep("counting a delivery", () => this.traffic.delivered(route, decision, reason));
   }
 
   #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {

@@ -1,5 +1,5 @@
-// `node test/queues/run.ts [--kills 200] [--seed 1] [CONSUMER…]`: the long form of the evidence for queues (README.md of this
-// folder's parent, "Queues"). Prints one line for each consumer, and fails if a promise is broken.
+// `node test/queues/run.ts [--kills 200] [--seed 1] [CONSUMER…]`: the long form of the evidence for queues (test/README.md, "Queues
+// and crashes"). Prints one line for each consumer, and fails if a promise is broken.
 
 import { parseArgs } from "node:util";
 import { type Consumer, pointsOf, runRound } from "./round.ts";
@@ -17,7 +17,6 @@ for (const consumer of CONSUMERS.filter((one) => positionals.length === 0 || pos
     consumer,
     points,
     kills: Number(values.kills),
-    messagesPerKill: 5,
     seed: Number(values.seed),
   });
   console.log(JSON.stringify({ consumer, ...round }));

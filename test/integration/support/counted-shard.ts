@@ -5,6 +5,7 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
+import { type Consume, queueConsumer } from "../../../src/events/consume.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
@@ -26,6 +27,7 @@ type Counted = Omit<OperationCounts, "statements" | "rowsRead" | "rowsWritten">;
 export class CountedShard {
   readonly #name = crypto.randomUUID();
   readonly #handle: (request: Request) => Response | Promise<Response>;
+  readonly #consume: Consume;
   #cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
   #other = zero();
   /** What the origin answers. */
@@ -39,13 +41,18 @@ export class CountedShard {
     const read = readConfig({
       IDEMPOTENCY: { origin: ORIGIN, ...settings },
       ROUTES: [{ path: "/protected/*" }],
+      QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }],
+      DEAD: {},
     });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    this.#handle = createApp(read.config, {
+    const ports = {
       callShard: shardCaller(this.#namespace()),
-      target: () => ({ fetch: (...call) => fetch(...call) }),
+      target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
-    });
+    };
+    this.#handle = createApp(read.config, ports);
+    const none = { letterBox: () => null, secret: () => null, flush: () => undefined };
+    this.#consume = queueConsumer(read.config.queues, { ...ports, ...none });
   }
 
   get #stub(): DurableObjectStub {
@@ -80,6 +87,15 @@ export class CountedShard {
     await this.send(crypto.randomUUID());
     await this.#countStorage();
     this.take();
+  }
+
+  /** Delivers one message; whether it was acknowledged. */
+  async deliver(id: string, body: unknown): Promise<boolean> {
+    let isAcked = false;
+    const ack = (): void => void (isAcked = true);
+    const message = { id, timestamp: new Date(), attempts: 1, body, ack, retry: () => undefined };
+    await this.#consume({ queue: "orders", messages: [message], retryAll: () => undefined });
+    return isAcked;
   }
 
   /** Evicts the object; the next instance is counted from its first request on. */

@@ -53,6 +53,7 @@ function sceneOf(
     }),
     secret: (name) => (name === "AUTH" ? "Bearer s3cret" : null),
     reporter: new ExchangeReporter("worker", traffic, null),
+    flush: () => undefined,
   };
   const consume = queueConsumer(config.queues, ports);
   return {
@@ -76,7 +77,12 @@ function sceneOf(
   };
 }
 
-function told(status: number, word: string, headers: Record<string, string> = {}, body: string | ReadableStream = "{}"): Response {
+function told(
+  status: number,
+  word: string,
+  headers: Record<string, string> = {},
+  body: string | ReadableStream = "{}",
+): Response {
   return new Response(body, { status, headers: { "Idempotency-Status": word, ...headers } });
 }
 
