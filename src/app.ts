@@ -1,19 +1,17 @@
 // The Worker's request handler: a request becomes an intent (http/intent.ts), and this file acts on it. Routes come from the
 // configuration, in its order. Hono's router is used without its application, which would slow down every request (http/README.md).
 
-import type { Config, ConfigProblem, Cors } from "./config/resolved.ts";
+import type { Config, ConfigProblem } from "./config/resolved.ts";
 import type { Problem } from "./core/problem.ts";
 import { preflightResponse, readable } from "./http/cors.ts";
 import { isHost } from "./http/host.ts";
-import { type ExchangeIntent, hostOf, type Intent, intentReader, type RefusedExchange } from "./http/intent.ts";
+import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
 import { passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
 import { ReplayCache } from "./http/replay-cache.ts";
 import { wellKnownResponse } from "./http/well-known.ts";
-
-type Answer = () => Response | Promise<Response>;
 
 type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
 
@@ -51,9 +49,10 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
         if (intent.route !== null) ports.reporter.passed(intent.route.path);
         return pass(intent, ports);
       case "refuse-exchange":
-        return forPage(intent, () => refuseExchange(intent, ports));
+        return forPage(intent, refuseExchange(intent, ports));
       case "exchange":
-        return forPage(intent, () => exchange(intent, ports, replays));
+      case "search":
+        return run(intent, ports, replays);
     }
   });
 }
@@ -79,19 +78,18 @@ function guarded(answer: (request: Request, url: URL) => Response | Promise<Resp
   return async (request) => {
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
     if (url === null) return refuse(NO_URL);
-    return answered(() => answer(request, url));
+    try {
+      return await answer(request, url);
+    } catch (error) {
+      return refuseAfterBug(error);
+    }
   };
 }
 
-/** The answer, also if it fails. */
-async function answered(answer: Answer): Promise<Response> {
-  try {
-    return await answer();
-  } catch (error) {
-    // A bug. A request with a key is safe to send again; one that no route protects was never more than passed on.
-    console.error({ message: "unexpected error", reason: String(error) });
-    return refuse({ code: "store-unavailable" });
-  }
+/** A request with a key is safe to send again; one that no route protects was never more than passed on. */
+function refuseAfterBug(error: unknown): Response {
+  console.error({ message: "unexpected error", reason: String(error) });
+  return refuse({ code: "store-unavailable" });
 }
 
 /** For a Host header that names no host, or a target that makes no URL (RFC 9112, section 3.2). */
@@ -108,22 +106,36 @@ function refuseLoop(): Response {
   return refuse({ code: "configuration-invalid", problemCount: 1 });
 }
 
-/** The answer with the headers that let the pages read it which the route lists. */
-function forPage({ route, headers }: ExchangeIntent | RefusedExchange, answer: Answer): Response | Promise<Response> {
-  const { cors } = route;
-  return cors === null ? answer() : forListedPage(cors, headers.get("origin"), answer);
+/** Answers a request that a route protects, or passes it on if the route asks for no key and it has none. */
+async function run(intent: ExchangeIntent | SearchIntent, ports: Ports, replays: ReplayCache): Promise<Response> {
+  // Here, because a page has to be able to read this answer too.
+  const done = await exchange(intent, ports, replays).catch(refuseAfterBug);
+  if (done instanceof Response) return forPage(intent, done);
+  const { passing, body } = done;
+  try {
+    return await pass(
+      { passing: body === null ? passing : { ...passing, bytes: body.bytes }, route: intent.route },
+      ports,
+    );
+  } finally {
+    body?.free();
+  }
 }
 
-async function forListedPage(cors: Cors, origin: string | null, answer: Answer): Promise<Response> {
-  return readable(await answered(answer), cors, origin);
+/** The answer with the headers that let the pages read it which the route lists. */
+function forPage({ route: { cors }, headers }: Pick<ExchangeIntent, "route" | "headers">, answer: Response): Response {
+  return cors === null ? answer : readable(answer, cors, headers.get("origin"));
 }
 
 /** What the origin answers about other origins is its own affair. Only where the gateway has to answer does the route's list count. */
-function pass({ passing, route }: PassIntent, { target }: Ports): Response | Promise<Response> {
+function pass(
+  { passing, route }: Pick<PassIntent, "passing" | "route">,
+  { target }: Ports,
+): Response | Promise<Response> {
+  const { headers } = passing.request;
   const refuseToPage = (problem: Problem): Response => {
     const response = refuse(problem);
-    const cors = route?.cors ?? null;
-    return cors === null ? response : readable(response, cors, passing.request.headers.get("origin"));
+    return route === null ? response : forPage({ route, headers }, response);
   };
   const fetcher = target(passing.origin);
   if (fetcher === null) return refuseToPage({ code: "origin-unreachable" });

@@ -1,6 +1,7 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
+import { sourceText, writtenSource } from "./key-source.ts";
 import { type Config, type ForwardKey, type Origin, type Queue, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
@@ -32,12 +33,14 @@ export function describeConfig(config: Config): string {
 /** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */
 export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...route }: Route): object {
   const previousShards = layouts.elders.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
-  return { ...route, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
+  const keyFrom = route.keyFrom.map(writtenSource);
+  return { ...route, keyFrom, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
 }
 
 /** A queue for scripts. */
-export function flatQueue({ route, callHeaders, ...queue }: Queue): object {
-  return { ...flatRoute(route), ...queue, callHeaders: callHeaders.map(({ name }) => name) };
+export function flatQueue({ route, callHeaders, scopeParts, ...queue }: Queue): object {
+  const scope = scopeParts.map(sourceText);
+  return { ...flatRoute(route), ...queue, scope, callHeaders: callHeaders.map(({ name }) => name) };
 }
 
 function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route): readonly string[] {
@@ -45,7 +48,7 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
     route.path,
     route.methods.join(","),
     describeOrigin(route.origin),
-    `${route.key}${describeForwarding(route.forwardKey)}`,
+    `${route.key}${describePlaces(route)}${describeForwarding(route.forwardKey)}`,
     route.scope.length === 0 ? "none" : route.scope.map(scopePartName).join("+"),
     policy.unknown,
     duplicate === "reject" ? duplicate : `${duplicate} ${formatDuration(waitMs)}`,
@@ -53,9 +56,11 @@ function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route
   ];
 }
 
-function describeQueue({ route, url }: Queue): readonly string[] {
+function describeQueue({ route, url, hasIdAsKey, scopeParts }: Queue): readonly string[] {
   const [, , , , , unknown = "", duplicate = "", retention = ""] = describeRoute(route);
-  return [route.path, "message", url, "id", "queue", unknown, duplicate, retention];
+  const key = [...route.keyFrom.map(sourceText), ...(hasIdAsKey ? ["id"] : [])].join(" or ");
+  const scope = ["queue", ...scopeParts.map(sourceText)].join("+");
+  return [route.path, "message", url, key, scope, unknown, duplicate, retention];
 }
 
 /** What the queue's rule for unknown outcomes means for its messages. */
@@ -100,6 +105,12 @@ function describeOrigin(origin: Origin): string {
     case "zone":
       return "the zone's origin";
   }
+}
+
+/** Where the key is, unless it is where all clients send it. */
+function describePlaces({ keyFrom }: Pick<Route, "keyFrom">): string {
+  const places = keyFrom.map(sourceText).join(" or ");
+  return places === "header:Idempotency-Key" ? "" : ` (${places})`;
 }
 
 function describeForwarding(forwardKey: ForwardKey): string {

@@ -57,8 +57,14 @@ export function queueProblems(
 }
 
 /** What can be deployed but is probably a mistake. */
-export function queueWarnings({ name, route, giveUpAfterMs }: Queue): readonly ConfigProblem[] {
+export function queueWarnings({ name, route, giveUpAfterMs, hasIdAsKey }: Queue): readonly ConfigProblem[] {
   const warnings: ConfigProblem[] = [];
+  if (hasIdAsKey) {
+    const message =
+      '"id" is the message\'s own: a producer that sends its message twice makes two messages with two ids, and both take effect: ' +
+      'write where the body names the operation, such as key = ["json:/id"]';
+    warnings.push({ path: `${name}.key`, message });
+  }
   const { retentionMs } = route.rules.policy;
   if (retentionMs < MAX_QUEUE_RETENTION_MS && giveUpAfterMs >= DEFAULT_QUEUE_RETENTION_MS) {
     const message =

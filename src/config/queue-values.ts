@@ -1,6 +1,14 @@
 // Parses the texts of a queue's settings that have their own syntax: where a message goes, its headers, the statuses that
 // settle it, where its key comes from. Checks one value alone; `queue-checks.ts` checks the relations between settings.
 
+import {
+  type KeyPart,
+  type KeySource,
+  parseKeySource,
+  parseKeySources,
+  partsOf,
+  type WrittenSource,
+} from "./key-source.ts";
 import { type Parsed, refuse } from "./units.ts";
 import { firstRepeated, TOKEN } from "./values.ts";
 
@@ -77,4 +85,38 @@ export function parseDone(list: readonly (number | string)[]): Parsed<readonly n
     } else return refuse(`${JSON.stringify(one)} is no status: write 200 to 599, or "2xx" to "5xx"`);
   }
   return statuses.size === 0 ? refuse('must name a status: write ["2xx", "3xx"]') : { ok: true, value: [...statuses] };
+}
+
+/** Where a message's key comes from. */
+export interface MessageKey {
+  readonly sources: readonly KeySource[];
+  readonly hasIdAsKey: boolean;
+}
+
+const NO_REQUEST = 'is for requests: write "json:/POINTER", because a message has a body and nothing else';
+
+/** `key`: places in the body, and last of all the message's id, which every message has. */
+export function parseMessageKey(list: readonly WrittenSource[]): Parsed<MessageKey> {
+  const id = list.indexOf("id");
+  if (id !== -1 && id < list.length - 1)
+    return refuse('has places after "id", which every message has: write "id" last');
+  const sources: KeySource[] = [];
+  for (const written of id === -1 ? list : list.slice(0, -1)) {
+    const source = parseKeySource(written);
+    if (!source.ok) return source;
+    if (partsOf(source.value).some(({ kind }) => kind !== "json")) return refuse(NO_REQUEST);
+    sources.push(source.value);
+  }
+  const all = parseKeySources(sources);
+  return all.ok ? { ok: true, value: { sources: all.value, hasIdAsKey: id !== -1 } } : all;
+}
+
+/** `scope`: places in the body. */
+export function parseMessageScope(list: readonly string[]): Parsed<readonly KeyPart[]> {
+  const key = parseMessageKey(list);
+  if (!key.ok) return key;
+  const parts = key.value.sources.flatMap((source) => (source.kind === "json" ? [source] : []));
+  return parts.length === list.length
+    ? { ok: true, value: parts }
+    : refuse('takes places in the body: write ["json:/tenant"]');
 }

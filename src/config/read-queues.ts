@@ -110,21 +110,13 @@ function unknownMessage(name: string): string {
 
 /** What of a queue's settings a route has too, and what is fixed for queues. */
 function routeSettings(written: QueueSettings): Settings {
-  const {
-    queue: _queue,
-    to: _to,
-    headers: _headers,
-    done: _done,
-    give_up: _giveUp,
-    dead_letter: _letter,
-    ...rest
-  } = written;
-  const { fingerprint, retention, ambiguous } = QUEUE_DEFAULTS;
+  const { fingerprint, retention, ambiguous } = { ...QUEUE_DEFAULTS, ...written };
+  const same = Object.entries(written).filter(([name]) => Object.hasOwn(inheritedEntries, name));
   return {
+    ...Object.fromEntries(same),
     fingerprint,
     retention,
     ambiguous,
-    ...rest,
     key: "required",
     scope: [],
     previous_scope: [],
@@ -146,14 +138,17 @@ export function queueLabel(queue: string): string {
 
 /** Every setting that applies to a queue. `written` has no problem. */
 export function resolveQueue({ name, settings, written }: QueueDraft, defaults: Settings): Queue {
-  const { queue, to, headers, done, give_up: giveUp, dead_letter: deadLetter } = { ...QUEUE_DEFAULTS, ...written };
+  const settled = { ...QUEUE_DEFAULTS, ...written };
+  const { queue, to, key, scope, headers, done, give_up: giveUp, dead_letter: deadLetter } = settled;
   const merged = mergeForQueue(defaults, settings);
   const { origin, url } = targetOf(merged.origin ?? { kind: "zone" }, to);
   return {
     name,
     queue,
-    route: { ...resolveRoute(name, queueLabel(queue), merged), ...NO_REQUEST, origin },
+    route: { ...resolveRoute(name, queueLabel(queue), merged), ...NO_REQUEST, origin, keyFrom: key.sources },
     url,
+    hasIdAsKey: key.hasIdAsKey,
+    scopeParts: scope,
     callHeaders: headers,
     done,
     giveUpAfterMs: { ...GIVE_UP_DEFAULTS, ...giveUp }.after,

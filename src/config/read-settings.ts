@@ -83,10 +83,14 @@ export function readSettings(table: Table, path: string, others: readonly string
 function unknownSettings(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
-    .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name, known) }));
+    .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name, table[name], known) }));
 }
 
-function unknownMessage(name: string, known: readonly string[]): string {
+function unknownMessage(name: string, value: unknown, known: readonly string[]): string {
+  if (name === "headers") {
+    const headers = Array.isArray(value) ? value.filter((one) => typeof one === "string") : ["Idempotency-Key"];
+    return `is a part of key_from: write key_from = [${headers.map((header) => `"header:${header}"`).join(", ")}]`;
+  }
   if (name === "path") return "is a setting of routes only: write it in [[vars.ROUTES]]";
   if (Object.hasOwn(gatewayEntries, name)) return "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]";
   const nearest = nearestName(name, known);

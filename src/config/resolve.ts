@@ -2,6 +2,7 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
+import { keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { Config, Cors, NewKeys, Origin, Queue, Route, RouteRules } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
@@ -58,7 +59,7 @@ export function resolveRoute(name: string, path: string, settings: FullSettings)
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
     key: settings.key,
-    headers: settings.headers,
+    keyFrom: settings.key_from,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
@@ -89,7 +90,11 @@ function corsOf(settings: FullSettings): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
   if (origins === undefined) return null;
   const scope = settings.scope.flatMap((part) => (part.kind === "header" ? [part.name] : []));
-  const read = [...settings.headers, ...scope, ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers)];
+  const read = [
+    ...keyHeaders(settings.key_from),
+    ...scope,
+    ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
+  ];
   return {
     origins,
     credentials: cors.credentials,

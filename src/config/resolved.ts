@@ -5,6 +5,7 @@ import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, PreflightRule, StoreFailureRule } from "./words.ts";
+import type { KeyPart, KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { PageOrigin } from "./page-origin.ts";
 import type { MessageHeader } from "./queue-values.ts";
@@ -73,8 +74,8 @@ export interface Route {
   /** The scopes under which older records, or those of older deployments, may be found; oldest first. */
   readonly previousScopes: readonly (readonly ScopePart[])[];
   readonly key: KeyRule;
-  /** Names of the headers that may carry the key, in the order in which they are looked for; as written. */
-  readonly headers: readonly string[];
+  /** Where the key may be, in the order in which it is looked for. */
+  readonly keyFrom: readonly KeySource[];
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** `null`: new keys are not limited. */
   readonly newKeys: NewKeys | null;
@@ -103,6 +104,10 @@ export interface Queue {
   readonly route: Route;
   /** Where its messages are sent. */
   readonly url: string;
+  /** Whether a message in which none of the route's sources finds a key has its id as one. */
+  readonly hasIdAsKey: boolean;
+  /** The values of a message that are part of its scope, besides the queue. */
+  readonly scopeParts: readonly KeyPart[];
   /** What the origin gets with each message. */
   readonly callHeaders: readonly MessageHeader[];
   /** The statuses of results that settle a message. */

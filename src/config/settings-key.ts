@@ -6,16 +6,15 @@ import * as v from "valibot";
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { ForwardKey } from "./resolved.ts";
 import {
-  choice,
-  defaultsOf,
-  duration,
-  headerNames,
-  lowerCase,
-  parsed,
-  sameName,
-  setting,
-  whole,
-} from "./setting-kinds.ts";
+  KEY_PART_PATTERN,
+  KEY_SOURCE_FORMS,
+  KEY_SOURCE_PATTERN,
+  type KeySource,
+  MAX_SOURCES,
+  parseKeySource,
+  parseKeySources,
+} from "./key-source.ts";
+import { choice, defaultsOf, duration, headerNames, lowerCase, parsed, setting, whole } from "./setting-kinds.ts";
 import { MINUTE_MS } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
 import { BODY_FORMS, KEY_RULES } from "./words.ts";
@@ -132,11 +131,41 @@ export const keySettings = {
     default: "required",
     onChange: "applies at once",
   }),
-  headers: setting(headerNames(sameName, 1), {
-    description: "The headers that may carry the key, in the order in which they are looked for.",
-    default: ["Idempotency-Key"],
-    onChange: "applies at once",
-  }),
+  key_from: setting(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.union(
+            [
+              v.pipe(v.string(), v.metadata({ pattern: KEY_SOURCE_PATTERN })),
+              v.pipe(
+                v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_PART_PATTERN }))),
+                v.metadata({ minItems: 2, maxItems: MAX_SOURCES }),
+                v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} members: leave some out`),
+              ),
+              v.strictObject({ template: v.string() }),
+            ],
+            'must be text, a list of texts or a template: write "header:Idempotency-Key", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
+          ),
+          parsed<string | string[] | { template: string }, KeySource>(parseKeySource),
+        ),
+        'must be a list: write ["header:Idempotency-Key"]',
+      ),
+      v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
+      v.minLength(1, 'must name at least one place: write ["header:Idempotency-Key"], or leave it out'),
+      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
+      parsed<KeySource[], readonly KeySource[]>(parseKeySources),
+    ),
+    {
+      description:
+        "Where the key may be, in the order in which it is looked for. A list in the list takes several values together, all " +
+        "of which must be there.",
+      takes: KEY_SOURCE_FORMS,
+      default: ["header:Idempotency-Key"],
+      onChange:
+        "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
+    },
+  ),
   key_format: setting(keyFormatSchema, {
     description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",

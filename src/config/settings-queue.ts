@@ -3,15 +3,28 @@
 
 import * as v from "valibot";
 
+import { type KeyPart, MAX_SOURCES } from "./key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, statuses } from "./setting-kinds.ts";
 import { settingsEntries } from "./settings.ts";
 import { DAY_MS } from "./units.ts";
-import { HEADER_VALUE_PATTERN, parseDone, parseHeaderTable, parseTo, QUEUE_NAME_PATTERN } from "./queue-values.ts";
+import {
+  HEADER_VALUE_PATTERN,
+  type MessageKey,
+  parseDone,
+  parseHeaderTable,
+  parseMessageKey,
+  parseMessageScope,
+  parseTo,
+  QUEUE_NAME_PATTERN,
+} from "./queue-values.ts";
 import { BINDING_PATTERN } from "./values.ts";
 import { BODY_FORMS } from "./words.ts";
 
 /** A queue keeps a message for at most 14 days. */
 const MAX_GIVE_UP_MS = 14 * DAY_MS;
+
+const MESSAGE_PART_PATTERN = "^json:/.*$";
+const MESSAGE_KEY_PATTERN = "^(?:json:/.*|cloudevent|id)$";
 
 const QUEUE_MESSAGE = 'must be the name of a queue: write queue = "orders"';
 
@@ -36,6 +49,51 @@ export const queueOnlyEntries = {
       onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
     }),
     parsed(parseTo),
+  ),
+  key: setting(
+    v.pipe(
+      v.array(
+        v.union(
+          [
+            v.pipe(v.string(), v.metadata({ pattern: MESSAGE_KEY_PATTERN })),
+            v.array(v.pipe(v.string(), v.metadata({ pattern: MESSAGE_PART_PATTERN }))),
+            v.strictObject({ template: v.string() }),
+          ],
+          'must be text, a list of texts or a template: write "json:/id", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
+        ),
+        'must be a list: write ["json:/id"]',
+      ),
+      v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
+      v.minLength(1, 'must name at least one place: write ["json:/id"]'),
+      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
+      parsed<(string | string[] | { template: string })[], MessageKey>(parseMessageKey),
+    ),
+    {
+      description:
+        "Where a message's key may be, in the order in which it is looked for, as in `key_from` of routes. `id` is the message's own " +
+        "id, which is another one if its producer sends it twice; it comes last.",
+      takes:
+        'a list of `"json:/POINTER"`, `"cloudevent"`, `"id"`, of lists of places, or of `{ template = "order-{json:/POINTER}" }`',
+      default: ["id"],
+      onChange: "**names other records**: a message that is delivered again is processed again",
+    },
+  ),
+  scope: setting(
+    v.pipe(
+      v.array(
+        v.pipe(v.string('must be text: write "json:/tenant"'), v.metadata({ pattern: MESSAGE_PART_PATTERN })),
+        'must be a list of places: write ["json:/tenant"]',
+      ),
+      v.metadata({ maxItems: MAX_SOURCES }),
+      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
+      parsed<string[], readonly KeyPart[]>(parseMessageScope),
+    ),
+    {
+      description: "Whose key it is, besides the queue: places in the body.",
+      takes: 'a list of `"json:/POINTER"`',
+      default: [],
+      onChange: "**names other records**: a message that is delivered again is processed again",
+    },
   ),
   headers: setting(
     v.pipe(
@@ -185,6 +243,6 @@ export const QUEUE_DEFAULTS = v.parse(
 export const GIVE_UP_DEFAULTS = v.parse(v.required(v.strictObject(giveUpEntries)), defaultsOf(giveUpEntries));
 
 function defaultedEntries() {
-  const { headers, done, give_up } = queueOnlyEntries;
-  return { headers, done, give_up };
+  const { key, scope, headers, done, give_up } = queueOnlyEntries;
+  return { key, scope, headers, done, give_up };
 }

@@ -8,7 +8,8 @@ export type Problem = ClientProblem | OperatorProblem;
 
 /** The problems that a client of the API behind the gateway can get. */
 export type ClientProblem =
-  | { readonly code: "key-missing"; readonly header: string }
+  /** `ways`: where a key may be, as a phrase. */
+  | { readonly code: "key-missing"; readonly ways: string }
   | { readonly code: "key-invalid"; readonly reason: string }
   | { readonly code: "request-invalid"; readonly reason: string }
   | { readonly code: "key-reused"; readonly status: number }
@@ -20,7 +21,8 @@ export type ClientProblem =
   | { readonly code: "response-not-kept"; readonly originalStatus: number }
   /** `originalStatus` is `null` when no result was ever known. */
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
-  | { readonly code: "body-too-large"; readonly limitBytes: number }
+  /** `holdsKey`: the limit is that of a body in which a key is looked for. */
+  | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holdsKey?: true }
   | { readonly code: "origin-unreachable" }
   | { readonly code: "origin-dropped"; readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number }
   | { readonly code: "origin-timeout"; readonly unknown: UnknownRule; readonly retryAfterMs: number }
@@ -52,7 +54,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
       return notRetryable(
         400,
         "Idempotency key missing",
-        `This operation requires the ${problem.header} header with a value that is unique to the operation, such as a UUID. Nothing was sent to the origin.`,
+        `This operation requires ${problem.ways} with a value that is unique to the operation, such as a UUID. Nothing was sent to the origin.`,
       );
     case "key-invalid":
       return notRetryable(400, "Idempotency key invalid", `${problem.reason} Nothing was sent to the origin.`);
@@ -117,7 +119,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
       const details = notRetryable(
         413,
         "Request body too large",
-        `The body of this request may have at most ${problem.limitBytes} bytes. Nothing was sent to the origin.`,
+        `The body of this request may have at most ${problem.limitBytes} bytes${problem.holdsKey === true ? ", because its idempotency key may be in it" : ""}. Nothing was sent to the origin.`,
       );
       return { ...details, members: { limitBytes: problem.limitBytes } };
     }

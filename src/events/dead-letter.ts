@@ -92,6 +92,6 @@ function detailOf(reason: DeadReason, status: number | null): string {
     case "key-missing":
       return "The message has none of the configured sources of a key.";
     case "message-invalid":
-      return "The message cannot be sent to the origin.";
+      return "The message cannot be sent to the origin, or a part of its key or scope cannot be read.";
   }
 }

@@ -1,18 +1,30 @@
 // From a queue's message to the exchange that the shard runs: the same message to a shard that an HTTP request becomes. A
 // message has no headers and no caller; its scope is its queue.
 
+import { sourceText } from "../config/key-source.ts";
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Queue } from "../config/resolved.ts";
 import type { DeadReason } from "../core/delivery.ts";
 import { isPlainInPath } from "../core/question.ts";
-import { attemptId } from "../core/units.ts";
+import { attemptId, MAX_KEY_LENGTH } from "../core/units.ts";
 import { named, namedElders } from "../http/exchange-request.ts";
+import { findKey } from "../http/find-key.ts";
 import { fingerprintRequest } from "../http/fingerprint.ts";
-import { DELIVERY_HEADER, type HeaderPairs, MESSAGE_ID_HEADER, QUEUE_HEADER } from "../http/headers.ts";
+import {
+  DELIVERY_HEADER,
+  ECHO_HEADER,
+  type HeaderPairs,
+  HeaderSnapshot,
+  MESSAGE_ID_HEADER,
+  QUEUE_HEADER,
+} from "../http/headers.ts";
+import { type BodyValues, type KeyPlaces, readBodyValues } from "../http/key-places.ts";
+import { writeKey } from "../http/key-text.ts";
 import type { ExchangeRequest, NamesIn, Verification } from "../http/message.ts";
 import { originUrl } from "../http/origin.ts";
 import { MAX_VERIFICATION_MS } from "../http/origin-parts.ts";
 import { nameRecord } from "../http/record-name.ts";
+import type { ScopeValues } from "../http/scope.ts";
 
 /** A message as the platform delivers it. */
 export interface QueueMessage {
@@ -37,7 +49,13 @@ export function bodyOf({ body }: QueueMessage): MessageBody | null {
   if (body instanceof ArrayBuffer) return { bytes: new Uint8Array(body.slice(0)), type: "application/octet-stream" };
   if (body instanceof Uint8Array) return { bytes: new Uint8Array(body), type: "application/octet-stream" };
   const text = jsonOf(body);
-  return text === null ? null : { bytes: encoder.encode(text), type: "application/json" };
+  if (text === null) return null;
+  return { bytes: encoder.encode(text), type: isEvent(body) ? "application/cloudevents+json" : "application/json" };
+}
+
+/** An event in JSON has these attributes (CloudEvents 1.0, section "Required attributes"). */
+function isEvent(body: unknown): boolean {
+  return typeof body === "object" && body !== null && "specversion" in body && "source" in body && "id" in body;
 }
 
 function jsonOf(value: unknown): string | null {
@@ -58,21 +76,45 @@ export type ReadMessage =
 export async function readMessage(queue: Queue, message: QueueMessage, headers: HeaderPairs): Promise<ReadMessage> {
   const body = bodyOf(message);
   if (body === null) return { kind: "dead", reason: "message-invalid" };
-  const key = message.id;
-  return { kind: "exchange", exchange: await exchangeOf(queue, message, { body, key, headers }) };
+  const { keyFrom } = queue.route;
+  const places: KeyPlaces = { headers: new HeaderSnapshot([["content-type", body.type]]), search: "" };
+  const values = await readBodyValues({ keyFrom: [...keyFrom, ...queue.scopeParts] }, places.headers, body.bytes);
+  const found = await findKey(queue.route, places, values);
+  const scope = await scopeOf(queue, places, values);
+  if (found.kind === "invalid" || scope === null) return { kind: "dead", reason: "message-invalid" };
+  const key = found.kind === "key" ? found.key : queue.hasIdAsKey ? message.id : null;
+  if (key === null) return { kind: "dead", reason: "key-missing" };
+  return { kind: "exchange", exchange: await exchangeOf(queue, message, { body, key, scope, headers }) };
+}
+
+/** Any text that a value can have. */
+const ANY_FORM = { pattern: null, min: 1, max: MAX_KEY_LENGTH };
+
+/**
+ * Begins with a word that no part of a request's scope is called, so that no client's key names a message's record. A value that
+ * is missing is one of its own. `null` when one cannot be read.
+ */
+async function scopeOf(queue: Queue, places: KeyPlaces, body: BodyValues): Promise<ScopeValues | null> {
+  const values: (string | null)[] = ["queue", queue.queue];
+  for (const part of queue.scopeParts) {
+    const found = await findKey({ keyFrom: [part], keyFormat: ANY_FORM }, places, body);
+    if (found.kind === "invalid") return null;
+    values.push(sourceText(part), found.kind === "key" ? found.key : null);
+  }
+  return values;
 }
 
 interface MessageParts {
   readonly body: MessageBody;
   readonly key: string;
+  readonly scope: ScopeValues;
   readonly headers: HeaderPairs;
 }
 
 async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessageParts): Promise<ExchangeRequest> {
   const { route, url } = queue;
-  const { body, key } = parts;
+  const { body, key, scope } = parts;
   const { own, elders } = route.layouts;
-  const scope = scopeOf(queue);
   const namesIn: NamesIn = async (layout: Layout) => [await nameRecord(key, scope, layoutName(layout))];
   const { pathname, search } = new URL(url);
   const [names, fingerprint] = await Promise.all([
@@ -112,11 +154,6 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   };
 }
 
-/** Begins with a word that no part of a request's scope is called, so that no client's key names a message's record. */
-function scopeOf({ queue }: Queue): readonly string[] {
-  return ["queue", queue];
-}
-
 function callHeaders(queue: Queue, message: QueueMessage, { body, key, headers }: MessageParts): HeaderPairs {
   const typed = headers.some(([name]) => name === "content-type");
   return [
@@ -143,7 +180,7 @@ function originKey({ route: { forwardKey } }: Queue, key: string): string | null
 
 function keyHeaders(queue: Queue, key: string): HeaderPairs {
   const value = originKey(queue, key);
-  return value === null ? [] : [[queue.route.headers[0] ?? "Idempotency-Key", value]];
+  return value === null ? [] : [[ECHO_HEADER, writeKey(value)]];
 }
 
 /** `null` when the queue asks no questions, or when this key cannot be part of a path. */

@@ -43,7 +43,8 @@ export function* canonicalJson(body: Uint8Array): Generator<undefined, Uint8Arra
   return yield* new Canonicaliser(body).run();
 }
 
-function* isUtf8(body: Uint8Array): Generator<undefined, boolean> {
+/** Pauses after each slice of its work. */
+export function* isUtf8(body: Uint8Array): Generator<undefined, boolean> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
     for (let at = 0; at < body.byteLength; at += UTF8_SLICE_BYTES) {

@@ -6,78 +6,69 @@ import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
-import { type BodyReader, ByteReader } from "./body-reader.ts";
-import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
-import { ByteBudget } from "./byte-budget.ts";
+import type { BodyReader } from "./body-reader.ts";
+import type { BoundedBody } from "./body.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
-import type { ExchangeIntent } from "./intent.ts";
-import {
-  type ExchangeRequest,
-  type NamesIn,
-  type RecordName,
-  type Upload,
-  type Verification,
-  WHOLE_BODY_BYTES,
-} from "./message.ts";
+import type { ExchangeIntent, SearchIntent } from "./intent.ts";
+import type { ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
 import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
+import { BROKEN_BODY, readBody } from "./request-body.ts";
 import { readScope, type ScopeValues } from "./scope.ts";
+import { type PassOn, searchKey } from "./search-key.ts";
 
-/** How many body bytes all requests of one isolate may hold before a shard has taken them; beyond that, bodies flow through. */
-const HELD_BYTES = 24 << 20;
-
-/** The longest that any of them is held: it is read soon or not held, and then offered three times at most. */
-const HELD_MS = 60_000;
-
-/** Counts the body bytes that the requests of this isolate hold. */
-export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
-
-/** The parts of a request that have been read. */
+/** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
 export type ReadExchange =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
   /** `unread` is the rest of a body that is too large; `null` otherwise. */
-  | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null };
+  | {
+      readonly kind: "refuse";
+      readonly problem: ClientProblem;
+      readonly echo: string | null;
+      readonly unread: BodyReader | null;
+    }
+  | PassOn;
 
-export async function readExchange(intent: ExchangeIntent, telemetry: Telemetry): Promise<ReadExchange> {
-  const { headers, url, route } = intent;
+export async function readExchange(intent: ExchangeIntent | SearchIntent, telemetry: Telemetry): Promise<ReadExchange> {
+  const keyed = intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searchKey(intent);
+  switch (keyed.kind) {
+    case "keyed":
+      return readKeyed(keyed.intent, keyed.body, telemetry);
+    case "refuse":
+      return { ...keyed, echo: null };
+    case "pass":
+      return keyed;
+  }
+}
+
+/** `read` is the body if it has been read already. */
+async function readKeyed(
+  intent: ExchangeIntent,
+  read: BoundedBody | null,
+  telemetry: Telemetry,
+): Promise<ReadExchange> {
+  const { headers, url, route, key } = intent;
+  const refuse = (problem: ClientProblem, unread: BodyReader | null = null): ReadExchange => {
+    if (read?.kind === "whole") read.body.free();
+    return { kind: "refuse", problem, echo: key.raw, unread };
+  };
   const scope = readScope(headers, hostForScope(url, headers, route), route.scope);
   if ("problem" in scope) return refuse({ code: "request-invalid", reason: scope.problem });
-  const body = await readBody(intent);
+  const body = read ?? (await readBody(intent));
   switch (body.kind) {
     case "broken":
-      return refuse({ code: "request-invalid", reason: "The request's body broke off or is malformed." });
+      return refuse(BROKEN_BODY);
     case "too-large":
       return refuse({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
     case "over":
       return { kind: "exchange", exchange: await exchangeOf(intent, scope.values, body, telemetry) };
   }
-}
-
-function refuse(problem: ClientProblem, unread: BodyReader | null = null): ReadExchange {
-  return { kind: "refuse", problem, unread };
-}
-
-type ReadBody = BoundedBody | { readonly kind: "broken" } | { readonly kind: "too-large"; readonly rest: BodyReader };
-
-/** Reads a body as far as it may be held. Where the route compares no bodies they only flow through, so any size is good. */
-async function readBody({ request, headers, route }: ExchangeIntent): Promise<ReadBody> {
-  const limitBytes = route.fingerprint.body === "none" ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
-  const length = declaredLength(headers);
-  if (length !== null && length > limitBytes && request.body !== null) {
-    return { kind: "too-large", rest: new ByteReader(request.body) };
-  }
-  const bound = Math.min(WHOLE_BODY_BYTES, limitBytes);
-  const isSmall = length !== null && length <= Math.min(SMALL_BYTES, bound);
-  const reading = isSmall ? readSmall(request) : readBounded(request.body, bound, requestMemory);
-  const body = await reading.catch(() => null);
-  if (body === null) return { kind: "broken" };
-  return body.kind === "over" && body.readBytes > limitBytes ? { kind: "too-large", rest: body.rest } : body;
 }
 
 async function exchangeOf(

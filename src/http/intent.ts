@@ -2,6 +2,7 @@
 // sent. The operators' path is checked first, so that no route can cover it.
 // A request that a route protects always becomes an exchange, a refusal or a counted pass; it never passes unseen.
 
+import { describeSources, singleHeaders } from "../config/key-source.ts";
 import type { Config, Cors, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../core/problem.ts";
 import { type Preflight, preflightIn } from "./cors.ts";
@@ -30,7 +31,8 @@ export type Intent =
   | { readonly kind: "loop" }
   /** Refused by the route that protects it, which counts that. */
   | RefusedExchange
-  | ExchangeIntent;
+  | ExchangeIntent
+  | SearchIntent;
 
 export interface RefusedExchange {
   readonly kind: "refuse-exchange";
@@ -50,6 +52,15 @@ export interface ExchangeIntent {
   readonly key: IdempotencyKey;
 }
 
+/** A request on a route whose keys may be elsewhere than in headers: nobody has looked there yet. */
+export interface SearchIntent {
+  readonly kind: "search";
+  readonly passing: PassThroughRequest;
+  /** The request's. */
+  readonly headers: HeadersView;
+  readonly route: Route;
+}
+
 export type ReadIntent = (request: Request, url: URL) => Intent;
 
 const REFUSE_OPERATOR: Intent = { kind: "refuse", problem: { code: "operator-not-found" } };
@@ -60,6 +71,8 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname, operatorListener, trustForwarded } = config;
   const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
+  const keyHeaders = new Map(config.routes.map((route) => [route, singleHeaders(route.keyFrom)]));
+  const keyNames = [...new Set([ECHO_HEADER, ...keyHeadersIn(config.routes)].map((name) => name.toLowerCase()))];
   return (given, url) => {
     const isTheirHost = operatorHostname !== null && hostOf(given, url) === operatorHostname;
     const match = matchOperators(given.url, url.pathname);
@@ -83,20 +96,27 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
     if (route === "too-long") return { kind: "refuse", problem: PATH_TOO_LONG };
     const origin = route === null ? config.origin : route.origin;
     if (hasLooped(origin, request.headers)) return { kind: "loop" };
-    const passing = { request, url, origin, trustForwarded };
-    return route === null ? { kind: "pass", passing, route: null } : protectedIntent(passing, route);
+    const passing = { request, url, origin, trustForwarded, keyNames };
+    if (route === null) return { kind: "pass", passing, route: null };
+    return protectedIntent(passing, route, keyHeaders.get(route) ?? null);
   };
 }
 
-/** What a route makes of a request that it protects. */
-function protectedIntent(passing: PassThroughRequest, route: Route): Intent {
+/** The headers that are a key each on some route. */
+function keyHeadersIn(routes: readonly Route[]): readonly string[] {
+  return routes.flatMap(({ keyFrom }) => keyFrom.flatMap((one) => (one.kind === "header" ? [one.name] : [])));
+}
+
+/** What a route makes of a request that it protects. `names`: those of the headers, if keys come from headers alone. */
+function protectedIntent(passing: PassThroughRequest, route: Route, names: readonly string[] | null): Intent {
   const { request, url } = passing;
   const headers = new HeaderSnapshot(request.headers);
-  const key = parseKey(headers, route.headers, route.keyFormat);
+  if (names === null) return { kind: "search", passing, headers, route };
+  const key = parseKey(headers, names, route.keyFormat);
   switch (key.kind) {
     case "absent": {
       if (route.key === "optional") return { kind: "pass", passing, route };
-      const problem = { code: "key-missing", header: route.headers[0] ?? ECHO_HEADER } as const;
+      const problem = { code: "key-missing", ways: describeSources(route.keyFrom) } as const;
       return { kind: "refuse-exchange", problem, headers, route };
     }
     case "invalid":

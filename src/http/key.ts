@@ -1,5 +1,6 @@
-// Reads a request's idempotency key: a structured-field string (draft-ietf-httpapi-idempotency-key-header-07, section 2.1) or
-// the same value without quotes, which is what the SDKs send. Both forms name the same record.
+// Reads an idempotency key from a header: a structured-field string (draft-ietf-httpapi-idempotency-key-header-07, section 2.1) or
+// the same value without quotes, which is what the SDKs send. Both forms name the same record. Keys from other places:
+// find-key.ts.
 
 import { parseItem } from "structured-headers";
 import type { HeadersView } from "./headers.ts";
@@ -17,11 +18,13 @@ export type ParsedKey =
   | { readonly kind: "invalid"; readonly reason: string }
   | ({ readonly kind: "key" } & IdempotencyKey);
 
+export type InvalidKey = Extract<ParsedKey, { kind: "invalid" }>;
+
 export interface IdempotencyKey {
   readonly key: string;
-  /** The value as the client sent it, for the echo. */
+  /** For the echo: the value as the client sent it in a header, or a derived key as a header would carry it. */
   readonly raw: string;
-  /** The name of the header that carried it. */
+  /** The name of the header that carried it, or would carry it. */
   readonly header: string;
 }
 
@@ -30,9 +33,9 @@ export interface IdempotencyKey {
  * parameters mean nothing here. A limit is needed because parsing the longest value that a request may carry would block the
  * isolate for a hundred milliseconds.
  */
-const MAX_VALUE_LENGTH = 4096;
+export const MAX_VALUE_LENGTH = 4096;
 
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+export const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /** Reads the key from the first of the headers `names` that the request has. All others of them must carry the same key. */
 export function parseKey(headers: HeadersView, names: readonly string[], format: KeyFormat): ParsedKey {
@@ -40,7 +43,7 @@ export function parseKey(headers: HeadersView, names: readonly string[], format:
   for (const header of names) {
     const raw = headers.get(header);
     if (raw === null) continue;
-    const value = parseValue(raw, header);
+    const value = parseKeyHeader(raw, header);
     if (typeof value !== "string") return value;
     const problem = formatProblem(value, header, format);
     if (problem !== null) return invalid(problem);
@@ -52,7 +55,8 @@ export function parseKey(headers: HeadersView, names: readonly string[], format:
   return found ?? { kind: "absent" };
 }
 
-function parseValue(raw: string, header: string): string | ParsedKey {
+/** The key in a header's value, or what is wrong with it. */
+export function parseKeyHeader(raw: string, header: string): string | InvalidKey {
   if (raw === "") return invalid(`${header} is empty.`);
   if (raw.length > MAX_VALUE_LENGTH) return invalid(`${header} is longer than ${MAX_VALUE_LENGTH} characters.`);
   // The runtime joins repeated header lines with ", ". A key may not contain spaces, so two joined keys never pass for one.
@@ -74,13 +78,14 @@ function parseValue(raw: string, header: string): string | ParsedKey {
   }
 }
 
-function formatProblem(key: string, header: string, format: KeyFormat): string | null {
-  if (key === "") return `${header} is empty.`;
-  if (!VISIBLE_ASCII.test(key)) return `${header} may contain only visible ASCII characters, without spaces.`;
-  if (key.length < format.min) return `${header} must have at least ${format.min} characters.`;
-  if (key.length > format.max) return `${header} may have at most ${format.max} characters.`;
+/** `place` is the header that carried the key, or another place. */
+export function formatProblem(key: string, place: string, format: KeyFormat): string | null {
+  if (key === "") return `${place} is empty.`;
+  if (!VISIBLE_ASCII.test(key)) return `${place} may contain only visible ASCII characters, without spaces.`;
+  if (key.length < format.min) return `${place} must have at least ${format.min} characters.`;
+  if (key.length > format.max) return `${place} may have at most ${format.max} characters.`;
   if (format.pattern !== null && !compiled(format.pattern).test(key)) {
-    return `${header} does not match the published format ${format.pattern}.`;
+    return `${place} does not match the published format ${format.pattern}.`;
   }
   return null;
 }
@@ -96,6 +101,6 @@ function compiled(pattern: string): RegExp {
   return regExp;
 }
 
-function invalid(reason: string): ParsedKey {
+export function invalid(reason: string): InvalidKey {
   return { kind: "invalid", reason };
 }

@@ -1,12 +1,14 @@
 // What an exchange sends to the origin, derived from the client's request: the headers of the call, and the question whether
 // an earlier attempt took effect. The key is forwarded as the route says.
 
+import { keyHeaders, singleHeaders } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { isPlainInPath } from "../core/question.ts";
 import { type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import { forwardedFor } from "./forwarded.ts";
-import { type HeaderPairs, requestHeaders } from "./headers.ts";
+import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import type { IdempotencyKey } from "./key.ts";
+import { quoted } from "./key-text.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import type { OriginCall, Verification } from "./message.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
@@ -79,13 +81,18 @@ const namesOfRoutes = new WeakMap<Route, RouteNames>();
 function namesOf(route: Route): RouteNames {
   const known = namesOfRoutes.get(route);
   if (known !== undefined) return known;
-  const keyNames = route.headers.map((name) => name.toLowerCase());
   const names = {
-    own: new Set([...keyNames, ...route.fingerprint.headers, ...scopeHeaders(route)]),
-    unforwarded: new Set(route.forwardKey.kind === "client" ? [] : keyNames),
+    own: new Set([...keyHeaders(route.keyFrom), ...route.fingerprint.headers, ...scopeHeaders(route)]),
+    unforwarded: new Set(route.forwardKey.kind === "client" ? [] : unforwardedNames(route)),
   };
   namesOfRoutes.set(route, names);
   return names;
+}
+
+/** The headers that are a key each. Others from which keys are made stay, and a step's header replaces the client's. */
+function unforwardedNames({ keyFrom, forwardKey }: Route): readonly string[] {
+  const names = keyFrom.flatMap((source) => (source.kind === "header" ? [source.name.toLowerCase()] : []));
+  return singleHeaders(keyFrom) === null && forwardKey.kind === "step" ? [...names, ECHO_HEADER.toLowerCase()] : names;
 }
 
 /** In lower case. Cookies are omitted: no server could mistake the name of their header. */
@@ -96,5 +103,5 @@ function scopeHeaders({ scope }: Route): readonly string[] {
 /** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so nothing but quotes can need an escape. */
 function stepKey({ key, raw }: IdempotencyKey, step: string): string {
   const value = `${key}:${step}`;
-  return raw.startsWith('"') ? `"${value.replaceAll(/["\\]/g, "\\$&")}"` : value;
+  return raw.startsWith('"') ? quoted(value) : value;
 }

@@ -37,6 +37,10 @@ export interface PassThroughRequest {
   readonly url: URL;
   readonly origin: Origin;
   readonly trustForwarded: boolean;
+  /** The headers that carry a key on some route. */
+  readonly keyNames: readonly string[];
+  /** The request's body, if it has been read. */
+  readonly bytes?: Uint8Array;
 }
 
 /**
@@ -49,7 +53,8 @@ export async function passThrough(
   refuse: (problem: Problem) => Response,
 ): Promise<Response> {
   const response = await forward(passing, target, refuse);
-  return passing.request.headers.has(ECHO_HEADER) ? withStatus(response, "ignored") : response;
+  const { request, keyNames } = passing;
+  return keyNames.some((name) => request.headers.has(name)) ? withStatus(response, "ignored") : response;
 }
 
 async function forward(
@@ -57,19 +62,22 @@ async function forward(
   target: Fetcher,
   refuse: (problem: Problem) => Response,
 ): Promise<Response> {
-  const { request, url, origin } = passing;
+  const { request, url, origin, bytes } = passing;
   const to = originUrl(origin, url);
   try {
     if (mustCopyRequest(request, origin)) {
-      const copy = new Request(to, request);
+      const copy = new Request(
+        to,
+        bytes === undefined ? request : new Request(request, { method: request.method, body: bytes }),
+      );
       setGatewayHeaders(copy.headers, passing);
       return await target.fetch(copy, UNCHANGED);
     }
     // Otherwise from the request's parts, because copying the request takes a tenth of the time of a pass-through (measured).
-    const { method, body, signal } = request;
+    const { method, signal } = request;
     const headers = new Headers(request.headers);
     setGatewayHeaders(headers, passing);
-    return await target.fetch(to, { method, headers, body, signal, ...UNCHANGED });
+    return await target.fetch(to, { method, headers, body: bytes ?? request.body, signal, ...UNCHANGED });
   } catch (error) {
     console.error({ message: "pass-through failed", reason: String(error) });
     return refuse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 });

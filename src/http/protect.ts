@@ -8,11 +8,12 @@ import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporte
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { drain, endAfter } from "./drain.ts";
 import { readExchange } from "./exchange-request.ts";
-import type { ExchangeIntent, RefusedExchange } from "./intent.ts";
+import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
+import type { PassOn } from "./search-key.ts";
 
 /**
  * Runs an exchange in the shard that keeps its record. `null` when the shard cannot be reached, or cannot write; `homeless` when
@@ -34,20 +35,31 @@ export function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Re
   return finishWith(intent.problem, null, beginSpan(intent, reporter), reporter);
 }
 
-export async function exchange(intent: ExchangeIntent, ports: Ports, replays: ReplayCache): Promise<Response> {
-  const { route, key } = intent;
+/** Answers a request that has a key; one that its route lets pass without one is still to be sent on. */
+export async function exchange(
+  intent: ExchangeIntent | SearchIntent,
+  ports: Ports,
+  replays: ReplayCache,
+): Promise<Response | PassOn> {
+  const { route } = intent;
   const { reporter } = ports;
   const span = beginSpan(intent, reporter);
   const read = await readExchange(intent, span);
-  if (read.kind === "refuse") {
-    const response = finishWith(read.problem, key.raw, span, reporter);
-    return read.unread === null ? response : endAfter(response, drain(read.unread));
-  }
-  try {
-    const response = await answer(read.exchange, route, ports, replays, span);
-    return response ?? finishWith({ code: "store-unavailable" }, key.raw, span, reporter);
-  } finally {
-    read.exchange.free();
+  switch (read.kind) {
+    case "refuse": {
+      const response = finishWith(read.problem, read.echo, span, reporter);
+      return read.unread === null ? response : endAfter(response, drain(read.unread));
+    }
+    case "pass":
+      reporter.passed(route.path);
+      return read;
+    case "exchange":
+      try {
+        const response = await answer(read.exchange, route, ports, replays, span);
+        return response ?? finishWith({ code: "store-unavailable" }, read.exchange.head.request.echo, span, reporter);
+      } finally {
+        read.exchange.free();
+      }
   }
 }
 

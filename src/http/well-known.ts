@@ -1,6 +1,7 @@
 // The published policy, made from the configuration: the expiration policy and the rest of the idempotency specification
 // (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
+import { writtenSource } from "../config/key-source.ts";
 import { type Config, type Route } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
@@ -35,8 +36,8 @@ function publishedRoute(route: Route): object {
     methods: route.methods,
     key: {
       required: route.key === "required",
-      headers: route.headers,
-      syntax: "a structured-field string, or the same value bare; visible ASCII",
+      from: route.keyFrom.map(writtenSource),
+      syntax: "in a header: a structured-field string, or the same value bare; visible ASCII",
       minLength: min,
       maxLength: max,
       ...(pattern === null ? {} : { pattern }),
@@ -56,7 +57,7 @@ function publishedRoute(route: Route): object {
 
 /** One example of each problem that a client can get. Its evidence is a placeholder, because details are not published. */
 const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, { code: Code }> } = {
-  "key-missing": { code: "key-missing", header: ECHO_HEADER },
+  "key-missing": { code: "key-missing", ways: "" },
   "key-invalid": { code: "key-invalid", reason: "" },
   "request-invalid": { code: "request-invalid", reason: "" },
   "key-reused": { code: "key-reused", status: 422 },

@@ -35,6 +35,12 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
       world.commit();
       continue;
     }
+    const limit = world.limits.shift();
+    if (limit !== undefined) {
+      trace("the limiter allows a new key");
+      limit(true);
+      continue;
+    }
     const call = world.origin.calls.find(({ isOpen }) => isOpen);
     if (call !== undefined) {
       trace(`the origin ends the call of ${call.attempt.id}`);

@@ -24,6 +24,7 @@ export const KINDS = [
   "body",
   "question",
   "bucket",
+  "limiter",
   "operator",
   "reads on",
   "timer",
@@ -63,6 +64,8 @@ export const EXTRAS = [
   "lengths",
   /** A bucket for large bodies. */
   "bucket",
+  /** New keys that a rate limiter allows or refuses, after a while. */
+  "limiter",
   /** Operators who release, resolve and forget between any two steps. */
   "operators",
 ] as const;
@@ -87,6 +90,8 @@ export interface Plan {
   readonly hasBucket: boolean;
   /** Whether request bodies are streamed through. */
   readonly streams: boolean;
+  /** Whether new keys are limited. */
+  readonly limitsKeys: boolean;
   readonly records: number;
   /** How many requests the clients send, and how many steps are taken before the calm phase. */
   readonly requests: number;
@@ -107,7 +112,7 @@ export function drawPlan(random: Random, extras: Extras): Plan {
   const credentials = random.oneIn(3) ? 2 : 1;
   const hasBucket = random.oneIn(4) && extras.has("bucket");
   const streams = random.oneIn(5) && extras.has("cuts");
-  return {
+  const plan = {
     extras,
     unknown: random.of(["retry", "hold", "verify"] as const),
     credentials: extras.has("foreign") ? credentials : 1,
@@ -128,6 +133,7 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       body: some(2, 8, 16),
       question: some(4, 8, 16),
       bucket: some(4, 8, 16),
+      limiter: 8,
       operator: only("operators", some(1, 4)),
       "reads on": some(1, 4),
       timer: some(1, 4, 16),
@@ -148,4 +154,6 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       unreachable: some(0, 0, 0, 2),
     },
   };
+  // Not drawn, so that the other draws stay as they are.
+  return { ...plan, limitsKeys: plan.steps % 4 === 0 && extras.has("limiter") };
 }

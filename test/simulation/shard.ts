@@ -27,6 +27,7 @@ export interface ShardWorld {
   readonly target: ExchangePorts["target"];
   readonly sync: () => Promise<void>;
   readonly askElder: ExchangePorts["askElder"];
+  readonly limiter: ExchangePorts["limiter"];
 }
 
 /** How long the alarm waits after its work failed. */
@@ -46,7 +47,7 @@ export class Shard {
   /** For when the alarm stands whose handler runs; `null` when none does. */
   #handledMs: number | null = null;
 
-  constructor({ disk, bucket, target, sync, askElder }: ShardWorld) {
+  constructor({ disk, bucket, target, sync, askElder, limiter }: ShardWorld) {
     this.#disk = disk;
     const setAlarm = (ms: number): void => {
       // Within its own handler the platform drops an alarm for no later time than the one that runs.
@@ -68,7 +69,7 @@ export class Shard {
       timers,
       reporter: new ExchangeReporter("shard", new Traffic(), null),
       askElder,
-      limiter: () => null,
+      limiter,
     });
   }
 

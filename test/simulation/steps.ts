@@ -56,6 +56,8 @@ export class Steps {
       case "bucket":
       case "bucket fails":
         return this.#bucketCalls().length > 0;
+      case "limiter":
+        return this.#world.limits.length > 0;
       case "operator":
         return this.#decisions < plan.decisions && this.#world.facts.rows.size > 0;
       case "reads on":
@@ -151,6 +153,14 @@ export class Steps {
         this.#choices.trace(`the bucket fails: ${call.what}${isDone ? ", which is done" : ""}`);
         if (isDone) call.act();
         call.fail();
+        return;
+      }
+      case "limiter": {
+        const answer = this.#choices.pick(world.limits);
+        world.limits = world.limits.filter((one) => one !== answer);
+        const isAllowed = this.#choices.choose(3) > 0;
+        this.#choices.trace(`the limiter ${isAllowed ? "allows" : "refuses"} a new key`);
+        answer(isAllowed);
         return;
       }
       case "operator": {

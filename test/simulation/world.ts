@@ -28,6 +28,8 @@ const NONE = new Uint8Array();
 /** The name of the only object. */
 const OBJECT = "";
 
+const KEY_COUNT = { binding: "NEW_KEYS", retryAfterMs: 10, caller: "a caller" };
+
 /** The longest that a question may take: until its head, plus one pause of its body. */
 const QUESTION_MS = 3 * TIMEOUT_MS;
 
@@ -48,6 +50,8 @@ export class World {
   /** Whether the next call cannot connect to the origin. */
   isUnreachable = false;
   questions: Question[] = [];
+  /** What the rate limiter has been asked and has not answered yet. */
+  limits: ((success: boolean) => void)[] = [];
 
   constructor(plan: Plan, disk: Disk, trace: (what: string) => void) {
     this.plan = plan;
@@ -76,7 +80,8 @@ export class World {
   send(record: string, print: string, duplicate: Duplicate, client = 0): void {
     this.#sent += 1;
     const credential = `client ${client}`;
-    this.#deliver(headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential), credential);
+    const head = headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential);
+    this.#deliver(this.plan.limitsKeys ? { ...head, newKeys: KEY_COUNT } : head, credential);
   }
 
   /** Delivers the same request again, because its sender has lost the connection to its answer. */
@@ -129,6 +134,9 @@ export class World {
       sync: () => host.sync(),
       target: (origin) => this.#target(origin),
       askElder: () => Promise.reject(new Error("there is no elder")),
+      limiter: () => ({
+        limit: () => new Promise((resolve) => this.limits.push((success) => resolve({ success }))),
+      }),
     });
   }
 
@@ -292,6 +300,7 @@ export class World {
   /** The object is lost with its memory, its connections, and everything that was not durable. */
   crash(): void {
     this.questions = [];
+    this.limits = [];
     this.bucket?.crash(this.disk.durable);
     this.#host.crash();
     this.clock.clearAll();

@@ -9,11 +9,19 @@ export { Operators } from "../../../src/index.ts";
 /** Answers with the counts since it was last asked. */
 const COUNTS_PATH = "/counts";
 
+/** A rate limiter, which plain workerd has not. */
+const NEW_KEYS = {
+  limit: () => {
+    count("awaited I/O");
+    return Promise.resolve({ success: true });
+  },
+};
+
 let isStorageCounted = false;
 
 export class KeyShard extends GatewayShard {
   constructor(state: DurableObjectState, env: Readonly<Record<string, unknown>>) {
-    super(state, env);
+    super(state, { ...env, NEW_KEYS });
     if (isStorageCounted) return;
     isStorageCounted = true;
     countCalls(Object.getPrototypeOf(state.storage.sql), "exec", "SQL statement");

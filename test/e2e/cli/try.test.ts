@@ -14,7 +14,7 @@ beforeAll(async () => {
     { path: "/blind/*", fingerprint: { body: "none" } },
     { path: "/small/*", max_response_body: 10 },
     { path: "/hold/*", unknown: "hold" },
-    { path: "/named/*", headers: ["X-Request-Key"] },
+    { path: "/named/*", key_from: ["header:X-Request-Key"] },
   ]);
 });
 afterAll(() => scene.close());

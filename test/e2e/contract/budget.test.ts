@@ -17,6 +17,17 @@ import { projectDir } from "../../support/wrangler.ts";
 /** Counts of the background, such as handing over the Worker's traffic, come in addition: the least of some tries has none. */
 const TRIES = 5;
 
+const PAGE = "https://shop.example.com";
+
+const ROUTES = [
+  { path: "/v1/*" },
+  { path: "/new_keys/*", new_keys: { binding: "NEW_KEYS" } },
+  { path: "/cors/*", cors: { origins: [PAGE] } },
+];
+
+/** The routes with one setting more than the plain one. Their requests come from a page. */
+const SETTINGS = ["new_keys", "cors"];
+
 let origin: Origin;
 let gateway: Gateway;
 let stateDir: string;
@@ -26,7 +37,7 @@ beforeAll(async () => {
   stateDir = await mkdtemp(join(tmpdir(), "onceway-budget-"));
   gateway = await startWorkerd({
     stateDir,
-    vars: { IDEMPOTENCY: { origin: origin.url, shards: 1 }, ROUTES: [{ path: "/v1/*" }] },
+    vars: { IDEMPOTENCY: { origin: origin.url, shards: 1 }, ROUTES, NEW_KEYS: {} },
     main: join(projectDir, "test/bench/budget/index.ts"),
   });
 });
@@ -36,10 +47,11 @@ afterAll(async () => {
   await rm(stateDir, { recursive: true });
 });
 
-async function send(key: string): Promise<void> {
+async function send(key: string, route: string | null = null): Promise<void> {
   const { host: _host, "content-length": _length, ...headers } = HEADERS;
-  const init = { method: "POST", headers: { ...headers, "idempotency-key": key }, body: BODY };
-  const response = await fetch(`${gateway.url}/v1/payments`, init);
+  const origins = route === null ? {} : { origin: PAGE };
+  const init = { method: "POST", headers: { ...headers, ...origins, "idempotency-key": key }, body: BODY };
+  const response = await fetch(`${gateway.url}/${route ?? "v1"}/payments`, init);
   expect(response.status).toBe(201);
   await response.arrayBuffer();
 }
@@ -49,14 +61,20 @@ async function takeCounts(): Promise<readonly number[]> {
 }
 
 /** The counts of a request with each of these keys, each the least of all. */
-async function countsOf(keys: readonly string[]): Promise<readonly number[]> {
+async function countsOf(keys: readonly string[], route: string | null = null): Promise<readonly number[]> {
   const all: (readonly number[])[] = [];
   for (const key of keys) {
     await takeCounts();
-    await send(key);
+    await send(key, route);
     all.push(await takeCounts());
   }
   return BUDGET_COUNTS.map((_, at) => Math.min(...all.map((one) => one[at] ?? Number.NaN)));
+}
+
+function readTable(title: string): readonly string[] {
+  const { text } = readPage("test/bench/README.md");
+  const [, table = ""] = new RegExp(`\\| ${title} \\| .*\\n\\| .*\\n((?:\\|.*\\n)*)`).exec(text) ?? [];
+  return table.trimEnd().split("\n");
 }
 
 /** The rows of the table, without those that are all zero. */
@@ -77,9 +95,40 @@ describe("the budget of a request", () => {
     const cold = await countsOf(keys);
     for (const key of keys) await send(key);
     const hot = await countsOf(keys);
-    const { text } = readPage("test/bench/README.md");
-    const [, table = ""] = /\| the runtime's \| .*\n\| .*\n((?:\|.*\n)*)/.exec(text) ?? [];
-    expect(table.trimEnd().split("\n")).toEqual(tableRows([first, cold, hot]));
+    expect(readTable("the runtime's")).toEqual(tableRows([first, cold, hot]));
+  });
+
+  it("is the table in the documentation for each setting that costs something", async () => {
+    const keys = Array.from({ length: TRIES }, () => freshKey());
+    const routes = ["v1", ...SETTINGS];
+    const firsts: (readonly number[])[] = [];
+    const replays: (readonly number[])[] = [];
+    for (const route of routes) {
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) await send(freshKey(), route);
+      firsts.push(
+        await countsOf(
+          keys.map((key) => `${route}-${key}`),
+          route,
+        ),
+      );
+    }
+    gateway = await restarted();
+    await send(freshKey());
+    for (const route of routes)
+      replays.push(
+        await countsOf(
+          keys.map((key) => `${route}-${key}`),
+          route,
+        ),
+      );
+    const [plainFirst = [], plainReplay = []] = [firsts[0], replays[0]];
+    const more = (counts: readonly number[], plain: readonly number[]) =>
+      counts.map((count, at) => count - (plain[at] ?? 0));
+    const columns = SETTINGS.flatMap((_, at) => [
+      more(firsts[at + 1] ?? [], plainFirst),
+      more(replays[at + 1] ?? [], plainReplay),
+    ]);
+    expect(readTable("more of the runtime's")).toEqual(tableRows(columns));
   });
 });
 

@@ -9,10 +9,10 @@ import { type Message, type Scene, startScene, until } from "../support/scene.ts
 let scene: Scene;
 beforeAll(async () => {
   scene = await startScene({ shards: "per-key", timeout: "20s", lock: "30s" }, [
-    { path: "/alias/*", headers: ["Idempotency-Key", "X-Request-Key"] },
+    { path: "/alias/*", key_from: ["header:Idempotency-Key", "header:X-Request-Key"] },
     { path: "/forward/client/*" },
-    { path: "/forward/none/*", forward_key: "none", headers: ["Idempotency-Key", "X-Request-Key"] },
-    { path: "/forward/step/*", forward_key: "charge", headers: ["Idempotency-Key", "X-Request-Key"] },
+    { path: "/forward/none/*", forward_key: "none", key_from: ["header:Idempotency-Key", "header:X-Request-Key"] },
+    { path: "/forward/step/*", forward_key: "charge", key_from: ["header:Idempotency-Key", "header:X-Request-Key"] },
     { path: "/forward/same-step/*", forward_key: "charge" },
     { path: "/scope/header/*", scope: ["header:X-Tenant"] },
     { path: "/scope/cookie/*", scope: ["cookie:session"] },

@@ -17,7 +17,7 @@ beforeAll(async () => {
   mortal = await startOrigin();
   scene = await startScene({ shards: 2, timeout: "20s", lock: "30s" }, [
     { path: "/pay/*" },
-    { path: "/named/*", headers: ["X-Request-Key"] },
+    { path: "/named/*", key_from: ["header:X-Request-Key"] },
     { path: "/wait/*", duplicate: "wait", wait: "300ms" },
     { path: "/hold/*", unknown: "hold", timeout: "300ms", lock: "1s" },
     { path: "/retry/*", unknown: "retry", timeout: "300ms", lock: "1s" },

@@ -34,7 +34,7 @@ beforeAll(async () => {
     { path: "/elsewhere/*", ...LOCKED, verify: `${other.url}/look-up/{key}?x=1` },
     { path: "/tenant/*", ...VERIFY, lock: "1500ms", scope: ["header:x-tenant"] },
     { path: "/slow-tenant/*", ...LOCKED, scope: ["header:x-tenant"] },
-    { path: "/renamed/*", ...LOCKED, headers: ["X-Request-Key"] },
+    { path: "/renamed/*", ...LOCKED, key_from: ["header:X-Request-Key"] },
   ]);
   await scene.send({ path: "/locked/first", key: freshKey() });
   rows = openVerificationRows(scene.gateway);

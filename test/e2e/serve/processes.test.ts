@@ -56,8 +56,8 @@ beforeAll(async () => {
   origin = await startOrigin();
   const IDEMPOTENCY = { origin: origin.url, shards: 2, operator_listener: "own", trust_forwarded: true };
   const ROUTES = [
-    { path: "/two-names", headers: ["Idempotency-Key", "X-Request-Key"] },
-    { path: "/own-name", headers: ["X-Request-Key"] },
+    { path: "/two-names", key_from: ["header:Idempotency-Key", "header:X-Request-Key"] },
+    { path: "/own-name", key_from: ["header:X-Request-Key"] },
     { path: "/optional", key: "optional" },
     { path: "/*", unknown: "hold", timeout: "1s", lock: `${LOCK_MS}ms` },
   ];

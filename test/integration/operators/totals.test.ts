@@ -3,6 +3,7 @@
 
 import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
+import { OUTCOMES } from "../../../src/core/outcome.ts";
 import type { LaidPlace } from "../../../src/operator/shards.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { shardStub } from "../../../src/shard/call-shard.ts";
@@ -72,7 +73,7 @@ describe("the counters of all shards", () => {
     const metrics = parseExposition(await one.reader.metrics());
     expect(
       metrics.filter(({ name, labels }) => name === "onceway_requests_total" && labels["route"] === "/idle"),
-    ).toHaveLength(20);
+    ).toHaveLength(OUTCOMES.length);
     expect(metrics.every(({ labels, value }) => !("route" in labels) || value === 0)).toBe(true);
   });
 

@@ -124,6 +124,7 @@ export class World {
       sync: () => host.sync(),
       target: (origin) => this.#target(host, origin),
       askElder: ({ name }, question) => ask(name, question),
+      limiter: () => null,
     });
     if (this.#older.has(host)) shard.becomeOlder();
     return shard;

@@ -34,7 +34,7 @@ const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode>
 };
 
 const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[] = [
-  [{ code: "key-missing", header: "Idempotency-Key" }, false, "did-not-happen"],
+  [{ code: "key-missing", ways: "the Idempotency-Key header" }, false, "did-not-happen"],
   [{ code: "key-invalid", reason: "" }, false, "did-not-happen"],
   [{ code: "request-invalid", reason: "" }, false, "did-not-happen"],
   [{ code: "key-reused", status: 422 }, false, "unknown"],

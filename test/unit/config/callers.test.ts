@@ -86,7 +86,7 @@ describe("cors.origins", () => {
 describe("cors", () => {
   it("allows the headers that the route reads, each once", () => {
     const route = routeOf({
-      headers: ["X-Request-Key", "Idempotency-Key"],
+      key_from: ["header:X-Request-Key", "header:Idempotency-Key"],
       scope: ["header:X-Api-Key", "header:authorization", "cookie:session"],
       fingerprint: { headers: ["X-Api-Version"] },
       cors: { origins: [SHOP], headers: ["X-Request-Key", "X-Trace"], expose: ["Location"], max_age: "1h" },
@@ -98,8 +98,8 @@ describe("cors", () => {
         "Authorization",
         "Content-Type",
         "Last-Event-ID",
-        "X-Request-Key",
-        "Idempotency-Key",
+        "x-request-key",
+        "idempotency-key",
         "x-api-key",
         "x-api-version",
         "X-Trace",

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 import { describeConfig } from "../../../src/config/describe.ts";
 import type { Queue } from "../../../src/config/resolved.ts";
+import { blockWith } from "../../support/docs.ts";
 import { configOf, problemsOf } from "./support.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -120,7 +121,11 @@ describe("a queue", () => {
     ["attempts that are longer than a batch", { timeout: "14m", lock: "20m" }, "QUEUES[0].timeout"],
     ["a lock that is too short", { timeout: "50s" }, "QUEUES[0].lock"],
     ["a binding as origin that does not exist", { origin: { binding: "NONE" } }, "QUEUES[0].origin.binding"],
-    ["a setting for clients", { scope: ["ip"] }, "QUEUES[0].scope"],
+    ["a setting for clients", { mismatch_status: 409 }, "QUEUES[0].mismatch_status"],
+    ["a scope of requests", { scope: ["header:authorization"] }, "QUEUES[0].scope"],
+    ["a key of requests", { key: ["header:x-id"] }, "QUEUES[0].key"],
+    ["places after the id", { key: ["id", "json:/id"] }, "QUEUES[0].key"],
+    ["a place that is none", { key: ["json:id"] }, "QUEUES[0].key"],
     ["a misspelt setting", { give_upp: { after: "1h" } }, "QUEUES[0].give_upp"],
     ["a misspelt member", { give_up: { afterr: "1h" } }, "QUEUES[0].give_up.afterr"],
   ])("is refused with %s", (_what, settings, path) => {
@@ -163,6 +168,15 @@ describe("a file with queues", () => {
     for (const { message } of found) expect(message).toContain("write");
     return found.map(({ path }) => path);
   }
+
+  it("is fine as the page of queues shows it", () => {
+    const toml = FILE.split("vars.")[0] ?? "";
+    const [checked] = checkWranglerConfig({
+      ...parse(toml),
+      ...parse(blockWith("src/events/README.md", "[[vars.QUEUES]]")),
+    });
+    expect(checked).toMatchObject({ problems: [], warnings: [] });
+  });
 
   it("is fine with a consumer and a queue for dead letters; secrets are not in it", () => {
     expect(problemsOfFile(FILE + CONSUMER + PRODUCER)).toEqual([]);
@@ -214,6 +228,6 @@ describe("a file with queues", () => {
   it("is warned of if messages may be deleted before they are given up", () => {
     const toml = FILE.replace('to = "/in"', 'to = "/in", give_up = { after = "5d" }') + CONSUMER + PRODUCER;
     const warnings = checkWranglerConfig(parse(toml)).flatMap((one) => one.warnings);
-    expect(warnings.map(({ path }) => path)).toEqual(["QUEUES[0].give_up.after"]);
+    expect(warnings.map(({ path }) => path)).toEqual(["QUEUES[0].key", "QUEUES[0].give_up.after"]);
   });
 });

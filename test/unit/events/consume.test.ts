@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import { type ConsumerPorts, type DeliveredMessage, queueConsumer, retryLater } from "../../../src/events/consume.ts";
 import type { ExchangeRequest } from "../../../src/http/message.ts";
+import { nameRecord } from "../../../src/http/record-name.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { configOf } from "../config/support.ts";
@@ -168,6 +169,56 @@ describe("a message", () => {
     expect(await sceneOf(() => null).deliver([{}])).toEqual([1]);
     expect(await sceneOf(() => "homeless").deliver([{}])).toEqual([1]);
     expect(await sceneOf(() => told(409, "word-of-the-future")).deliver([{}])).toEqual([1]);
+  });
+});
+
+describe("a key", () => {
+  const keyOf = async (settings: object, body: unknown): Promise<string | undefined> => {
+    const scene = sceneOf(DONE, settings);
+    await scene.deliver([body], { id: "7f" });
+    return scene.requests[0]?.head.record.key;
+  };
+
+  it("comes from the body, in the order of the places, and last of all from the message's id", async () => {
+    const key = ["cloudevent", ["json:/a", "json:/b"], "json:/order/id", "id"];
+    expect(await keyOf({ key }, { order: { id: 17 } })).toBe("17");
+    expect(await keyOf({ key }, { a: "x", b: "y", order: { id: 17 } })).toBe("(x:y)");
+    expect(await keyOf({ key }, { specversion: "1.0", source: "/shop", id: "e1", a: "x", b: "y" })).toBe("(/shop:e1)");
+    expect(await keyOf({ key }, { other: 1 })).toBe("7f");
+    expect(await keyOf({ key: [{ template: "order-{json:/id}" }] }, { id: 3 })).toBe("order-3");
+    expect(await keyOf({ key: ["json:/id"] }, '{"id":"in text"}')).toBe("(in%20text)");
+  });
+
+  it("is quoted for the origin where it has to be", async () => {
+    const scene = sceneOf(DONE, { key: ["json:/id"] });
+    await scene.deliver([{ id: "a,b" }]);
+    expect(new Map(scene.requests[0]?.head.call.headers).get("Idempotency-Key")).toBe('"a,b"');
+  });
+
+  it.each([
+    ["is not there", { n: 1 }, "key-missing"],
+    ["is no text", { id: { n: 1 } }, "message-invalid"],
+    ["is empty", { id: "" }, "message-invalid"],
+  ])("that %s makes a dead letter", async (_what, body, reason) => {
+    const scene = sceneOf(DONE, { key: ["json:/id"] });
+    expect(await scene.deliver([body])).toEqual(["ack"]);
+    expect(scene.letters).toMatchObject([{ data: { reason } }]);
+    expect(scene.requests).toEqual([]);
+  });
+
+  it("means another record for each tenant and queue, and none of a client", async () => {
+    const settings = { key: ["json:/id"], scope: ["json:/tenant"] };
+    const scene = sceneOf(DONE, settings);
+    for (const tenant of ["a", "b", undefined, "a"]) await scene.deliver([{ id: "k", tenant }]);
+    const other = sceneOf(DONE, { key: ["json:/id"] });
+    await other.deliver([{ id: "k" }]);
+    const ids = [...scene.requests, ...other.requests].map(({ head }) => head.record.id);
+    expect(new Set(ids).size).toBe(4);
+    expect(ids[3]).toBe(ids[0]);
+    expect(ids).not.toContain(await nameRecord("k", [], "64"));
+    const invalid = sceneOf(DONE, settings);
+    await invalid.deliver([{ id: "k", tenant: { name: "a" } }]);
+    expect(invalid.letters).toMatchObject([{ data: { reason: "message-invalid" } }]);
   });
 });
 

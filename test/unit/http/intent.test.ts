@@ -7,6 +7,7 @@ const config = configOf({
   ROUTES: [
     { path: "/required", key: "required" },
     { path: "/optional", key: "optional" },
+    { path: "/elsewhere", key_from: ["header:Idempotency-Key", "json:/id"] },
   ],
 });
 const readIntent = intentReader(config, (headers) => headers.get("authorization") === "Bearer operator");
@@ -29,6 +30,8 @@ function wordsOf(intent: Intent): string {
       return `pass ${intent.route?.path ?? null}`;
     case "exchange":
       return `exchange ${intent.route.path} ${intent.key.key}`;
+    case "search":
+      return `search ${intent.route.path}`;
     case "operate":
     case "publish":
     case "loop":
@@ -45,6 +48,8 @@ describe("a request's intent", () => {
     ["POST /required", { "Idempotency-Key": '"k1"' }, "exchange /required k1"],
     ["POST /required", {}, "refuse-exchange key-missing"],
     ["POST /required", { "Idempotency-Key": "two words" }, "refuse-exchange key-invalid"],
+    ["POST /elsewhere", { "Idempotency-Key": "k1" }, "search /elsewhere"],
+    ["GET /elsewhere", {}, "pass null"],
     ["GET /.well-known/idempotency", {}, "publish"],
     ["POST /.well-known/idempotency", {}, "pass null"],
     ["GET /_onceway/records", {}, "operate"],

@@ -1,0 +1,211 @@
+// Where an idempotency key may come from: the kinds of source, how the configuration writes them, and how clients are told.
+// http/find-key.ts reads them from a request. A new kind is added here and there.
+
+import { type Parsed, refuse } from "./units.ts";
+import { firstRepeated, TOKEN } from "./values.ts";
+
+/** A place in a request that holds one value. A header's name is as written; the tokens are those of a JSON pointer (RFC 6901). */
+export type KeyPart =
+  | { readonly kind: "header"; readonly name: string }
+  | { readonly kind: "query"; readonly name: string }
+  | { readonly kind: "form"; readonly name: string }
+  | { readonly kind: "json"; readonly name: string; readonly tokens: readonly string[] };
+
+/** One way to find a key: a value, the source and id of a CloudEvent, several values together, or a text with values in it. */
+export type KeySource =
+  | KeyPart
+  | { readonly kind: "cloudevent" }
+  | { readonly kind: "all"; readonly parts: readonly KeyPart[] }
+  | { readonly kind: "template"; readonly text: string; readonly pieces: readonly (string | KeyPart)[] };
+
+/** A source as the configuration writes it. */
+export type WrittenSource = string | readonly string[] | { readonly template: string };
+
+/** How the settings' documentation writes the forms of an entry. */
+export const KEY_SOURCE_FORMS =
+  'a list of `"header:NAME"`, `"query:NAME"`, `"json:/POINTER"`, `"form:NAME"`, `"cloudevent"`, of lists of these, ' +
+  'or of `{ template = "{header:NAME}-{json:/POINTER}" }`';
+
+export const KEY_PART_PATTERN = "^(?:header:.+|query:.+|form:.+|json:/.*)$";
+export const KEY_SOURCE_PATTERN = `${KEY_PART_PATTERN.slice(0, -2)}|cloudevent)$`;
+
+/** Each part is looked for in the whole body. */
+export const MAX_SOURCES = 8;
+
+const PART_ADVICE = 'write "header:NAME", "query:NAME", "json:/POINTER" or "form:NAME"';
+
+/** One entry of `key_from`. */
+export function parseKeySource(written: WrittenSource): Parsed<KeySource> {
+  if (written === "cloudevent") return { ok: true, value: { kind: "cloudevent" } };
+  if (typeof written === "string") return parsePart(written);
+  return "template" in written ? parseTemplate(written.template) : parseAll(written);
+}
+
+/** `key_from` as a whole: none twice. */
+export function parseKeySources(sources: readonly KeySource[]): Parsed<readonly KeySource[]> {
+  const twice = firstRepeated(sources.map((source) => sourceText(lowerCased(source))));
+  return twice === null ? { ok: true, value: sources } : refuse(`lists ${twice} twice: write it once`);
+}
+
+/** Header names compare without case. */
+function lowerCased(source: KeySource): KeySource {
+  return source.kind === "header" ? { ...source, name: source.name.toLowerCase() } : source;
+}
+
+function parsePart(written: string): Parsed<KeyPart> {
+  const colon = written.indexOf(":");
+  const kind = written.slice(0, Math.max(colon, 0));
+  const name = written.slice(colon + 1);
+  switch (kind) {
+    case "header":
+      return TOKEN.test(name)
+        ? { ok: true, value: { kind, name } }
+        : refuse(`"${name}" is not a header name (RFC 9110, 5.6.2): write "header:Idempotency-Key"`);
+    case "query":
+    case "form":
+      return name === ""
+        ? refuse(`must name a field: write "${kind}:request_id"`)
+        : { ok: true, value: { kind, name } };
+    case "json":
+      return parsePointer(name);
+    default:
+      return refuse(`"${written}" is not a place for a key: ${PART_ADVICE}, or "cloudevent" as an entry of its own`);
+  }
+}
+
+/** RFC 6901, section 3. The empty pointer would be the whole body. */
+function parsePointer(name: string): Parsed<KeyPart> {
+  if (!name.startsWith("/")) return refuse(`must be a JSON pointer that begins with "/": write "json:/id"`);
+  if (/~(?![01])/.test(name)) return refuse('has a "~" that is no escape: write "~0" for "~" and "~1" for "/"');
+  const tokens = name
+    .slice(1)
+    .split("/")
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return { ok: true, value: { kind: "json", name, tokens } };
+}
+
+function parseAll(written: readonly string[]): Parsed<KeySource> {
+  if (written.length < 2) {
+    return refuse('a list in the list takes several values together: write ["json:/a", "json:/b"], or the text alone');
+  }
+  const parts: KeyPart[] = [];
+  for (const one of written) {
+    const part = parsePart(one);
+    if (!part.ok) return part;
+    parts.push(part.value);
+  }
+  const twice = firstRepeated(parts.map(partName));
+  return twice === null ? { ok: true, value: { kind: "all", parts } } : refuse(`lists "${twice}" twice: write it once`);
+}
+
+const TEMPLATE_ADVICE = 'write { template = "order-{json:/id}" }';
+
+function parseTemplate(text: string): Parsed<KeySource> {
+  if (!/^[^{}]*(?:\{[^{}]*\}[^{}]*)+$/.test(text)) return refuse(`must have members in braces: ${TEMPLATE_ADVICE}`);
+  if (!/^[\x21-\x7e]+$/.test(text.replaceAll(/\{[^{}]*\}/g, "-"))) {
+    return refuse(`may have only visible ASCII around its members: ${TEMPLATE_ADVICE}`);
+  }
+  if (text.includes("}{")) {
+    return refuse(
+      "has two members side by side, so that nobody can tell where one ends: write text between them, or a list",
+    );
+  }
+  const pieces: (string | KeyPart)[] = [];
+  for (const [index, piece] of text.split(/[{}]/).entries()) {
+    if (index % 2 === 0) {
+      if (piece !== "") pieces.push(piece);
+      continue;
+    }
+    const part = parsePart(piece);
+    if (!part.ok) return part;
+    pieces.push(part.value);
+  }
+  return { ok: true, value: { kind: "template", text, pieces } };
+}
+
+/** A source as the configuration writes it. */
+export function writtenSource(source: KeySource): WrittenSource {
+  switch (source.kind) {
+    case "cloudevent":
+      return source.kind;
+    case "all":
+      return source.parts.map(partName);
+    case "template":
+      return { template: source.text };
+    case "header":
+    case "query":
+    case "form":
+    case "json":
+      return partName(source);
+  }
+}
+
+/** The same as one text. */
+export function sourceText(source: KeySource): string {
+  const written = writtenSource(source);
+  if (typeof written === "string") return written;
+  return "template" in written ? written.template : `[${written.join(", ")}]`;
+}
+
+function partName({ kind, name }: KeyPart): string {
+  return `${kind}:${name}`;
+}
+
+/** The places that a source reads. Those of a CloudEvent depend on how the event is sent. */
+export function partsOf(source: KeySource): readonly KeyPart[] {
+  switch (source.kind) {
+    case "cloudevent":
+      return [];
+    case "all":
+      return source.parts;
+    case "template":
+      return source.pieces.filter((piece) => typeof piece !== "string");
+    case "header":
+    case "query":
+    case "form":
+    case "json":
+      return [source];
+  }
+}
+
+/** The names of all headers from which keys are read, in lower case. */
+export function keyHeaders(sources: readonly KeySource[]): readonly string[] {
+  return sources.flatMap((source) => [
+    ...(source.kind === "cloudevent" ? EVENT_HEADERS : []),
+    ...partsOf(source).flatMap((part) => (part.kind === "header" ? [part.name.toLowerCase()] : [])),
+  ]);
+}
+
+/** The names of the headers, as written, if each source is one; otherwise `null`. */
+export function singleHeaders(sources: readonly KeySource[]): readonly string[] | null {
+  const names = sources.flatMap((source) => (source.kind === "header" ? [source.name] : []));
+  return names.length === sources.length ? names : null;
+}
+
+/** The headers that say what event a request is (CloudEvents 1.0, HTTP binding, section 3.1). */
+const EVENT_HEADERS = ["ce-specversion", "ce-source", "ce-id"];
+
+/** All ways to send a key, for a person. */
+export function describeSources(sources: readonly KeySource[]): string {
+  return sources.map(describeSource).join(", or ");
+}
+
+function describeSource(source: KeySource): string {
+  if (source.kind === "cloudevent") return "the source and id of a CloudEvent";
+  const parts = partsOf(source).map(describePart);
+  return parts.length === 1 ? parts.join("") : `${parts.join(" and ")} together`;
+}
+
+/** A place, for a person. */
+export function describePart({ kind, name }: KeyPart): string {
+  switch (kind) {
+    case "header":
+      return `the ${name} header`;
+    case "query":
+      return `the query parameter ${name}`;
+    case "form":
+      return `the form field ${name}`;
+    case "json":
+      return `the member ${name} of the JSON body`;
+  }
+}

@@ -1,0 +1,47 @@
+// Reads the body of a request that a route protects, as far as it may be held in memory.
+
+import type { ClientProblem } from "../core/problem.ts";
+import { type BodyReader, ByteReader } from "./body-reader.ts";
+import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { declaredLength } from "./headers.ts";
+import type { ExchangeIntent } from "./intent.ts";
+import { WHOLE_BODY_BYTES } from "./message.ts";
+
+/** How many body bytes all requests of one isolate may hold before a shard has taken them; beyond that, bodies flow through. */
+const HELD_BYTES = 24 << 20;
+
+/** The longest that any of them is held: it is read soon or not held, and then offered three times at most. */
+const HELD_MS = 60_000;
+
+/** Counts the body bytes that the requests of this isolate hold. */
+export const requestMemory = new ByteBudget(HELD_BYTES, HELD_MS);
+
+export const BROKEN_BODY: ClientProblem = {
+  code: "request-invalid",
+  reason: "The request's body broke off or is malformed.",
+};
+
+export type ReadBody =
+  | BoundedBody
+  | { readonly kind: "broken" }
+  | { readonly kind: "too-large"; readonly rest: BodyReader };
+
+/** Reads a body as far as it may be held. Where the route compares no bodies they only flow through, so any size is good. */
+export async function readBody({
+  request,
+  headers,
+  route,
+}: Pick<ExchangeIntent, "request" | "headers" | "route">): Promise<ReadBody> {
+  const limitBytes = route.fingerprint.body === "none" ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
+  const length = declaredLength(headers);
+  if (length !== null && length > limitBytes && request.body !== null) {
+    return { kind: "too-large", rest: new ByteReader(request.body) };
+  }
+  const bound = Math.min(WHOLE_BODY_BYTES, limitBytes);
+  const isSmall = length !== null && length <= Math.min(SMALL_BYTES, bound);
+  const reading = isSmall ? readSmall(request) : readBounded(request.body, bound, requestMemory);
+  const body = await reading.catch(() => null);
+  if (body === null) return { kind: "broken" };
+  return body.kind === "over" && body.readBytes > limitBytes ? { kind: "too-large", rest: body.rest } : body;
+}

@@ -1,0 +1,140 @@
+// The page "Which settings for which API": each of its files is checked, started with wrangler, and sent a first request and its retry as
+// the clients of such an API send them. Effects are counted at the origin.
+
+import { parse, stringify } from "smol-toml";
+import * as v from "valibot";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import type { Json } from "../../../src/serve/workerd-config.ts";
+import { readPage } from "../../support/docs.ts";
+import { makeStateDir, startWranglerDev } from "../../support/gateway.ts";
+import { freshKey, type HeaderPair, headerValue } from "../../support/http.ts";
+import { startOrigin, type TestOrigin } from "../../support/origin.ts";
+import { projectCompatibility } from "../../support/wrangler.ts";
+import { type Client, clientOf, type Message, removeGateway } from "../support/scene.ts";
+
+const json: v.GenericSchema<Json> = v.lazy(() =>
+  v.union([v.string(), v.number(), v.boolean(), v.array(json), v.record(v.string(), json)]),
+);
+const table = v.record(v.string(), json);
+const file = v.looseObject({
+  name: v.string(),
+  compatibility_date: v.string(),
+  compatibility_flags: v.array(v.string()),
+  vars: v.object({ IDEMPOTENCY: table, ROUTES: v.array(table) }),
+});
+
+const FILES = readPage("src/config/examples/README.md")
+  .blocks.filter(({ language }) => language === "toml")
+  .map(({ text }) => v.parse(file, parse(text)));
+
+const SHOP: HeaderPair = ["Origin", "https://shop.example.com"];
+
+interface Retry {
+  readonly first: Message;
+  readonly retry: Message;
+  /** What else the page says of such an API. */
+  readonly more?: (client: Client) => Promise<void>;
+}
+
+/** A request, sent again as it is. */
+function twice(message: Message): Retry {
+  return { first: message, retry: message };
+}
+
+function eventsFrom(key: string, headers: readonly HeaderPair[]): Message {
+  const behave = {
+    headers: [["Content-Type", "text/event-stream"]] satisfies [string, string][],
+    chunks: ["id: 1\ndata: one\n\n", "id: 2\ndata: two\n\n"],
+  };
+  return { path: "/v1/completions", key, behave, headers };
+}
+
+/** The requests of each API's clients, by the name of the file. */
+const RETRIES: Readonly<Record<string, () => Retry>> = {
+  payments: () =>
+    twice({
+      path: "/v1/payments",
+      key: freshKey(),
+      headers: [["Authorization", "Bearer sk_live_1"]],
+      body: "amount=1",
+    }),
+  webhooks: () =>
+    twice({
+      path: "/webhooks/payments",
+      headers: [["Webhook-Id", `msg_${freshKey()}`]],
+      behave: { status: 200, body: "" },
+    }),
+  checkout: () => {
+    const message = { path: "/v1/checkout", key: freshKey(), headers: [SHOP, ["Cookie", "session=ann"] as const] };
+    return {
+      ...twice(message),
+      async more(client) {
+        const asked: HeaderPair[] = [SHOP, ["Access-Control-Request-Method", "POST"]];
+        const preflight = await client.send({ method: "OPTIONS", path: "/v1/checkout", body: null, headers: asked });
+        expect([preflight.status, headerValue(preflight, "access-control-allow-origin")]).toEqual([204, SHOP[1]]);
+        expect(headerValue(await client.send(message), "access-control-allow-credentials")).toBe("true");
+      },
+    };
+  },
+  graphql: () => {
+    const mutation = { path: "/graphql", key: freshKey() };
+    return {
+      first: { ...mutation, body: '{"query":"mutation { pay }","variables":{"a":1,"b":2}}' },
+      retry: { ...mutation, body: '{ "variables": { "b": 2, "a": 1 }, "query": "mutation { pay }" }' },
+      async more(client) {
+        const query = { path: "/graphql", body: '{"query":"{ me }"}', behave: { effect: false } };
+        expect(headerValue(await client.send(query), "idempotency-status")).toBeNull();
+      },
+    };
+  },
+  completions: () => {
+    const key = freshKey();
+    return {
+      ...twice(eventsFrom(key, [])),
+      async more(client) {
+        const resumed = await client.send(eventsFrom(key, [["Last-Event-ID", "1"]]));
+        expect(resumed.body.toString()).toBe("id: 2\ndata: two\n\n");
+      },
+    };
+  },
+  batch: () => twice({ method: "PUT", path: "/jobs/42/charge", key: "job-42-charge" }),
+};
+
+let origin: TestOrigin;
+beforeAll(async () => {
+  origin = await startOrigin();
+});
+beforeEach(() => origin.reset());
+afterAll(() => origin.close());
+
+it("has a test for each of its files", () => {
+  expect(FILES.map(({ name }) => name).toSorted()).toEqual(Object.keys(RETRIES).toSorted());
+});
+
+describe.each(FILES.map((one) => [one.name, one] as const))("%s", (name, toml) => {
+  it("passes the check without a warning, and needs no other compatibility than the gateway", () => {
+    const [checked] = checkWranglerConfig(toml);
+    expect([checked?.problems, checked?.warnings]).toEqual([[], []]);
+    expect({ date: toml.compatibility_date, flags: toml.compatibility_flags }).toEqual(projectCompatibility());
+  });
+
+  it("answers a retry with the first answer, and acts once", async () => {
+    const { vars, ratelimits = [], r2_buckets: buckets = [] } = toml;
+    const gateway = await startWranglerDev({
+      vars: { ...vars, IDEMPOTENCY: { ...vars.IDEMPOTENCY, origin: origin.url } },
+      stateDir: await makeStateDir(),
+      extraToml: stringify({ ratelimits, r2_buckets: buckets }),
+    });
+    const client = clientOf(gateway.url);
+    const { first, retry, more } = RETRIES[name]?.() ?? twice({ path: "/" });
+    const answer = await client.send(first);
+    const replay = await client.send(retry);
+    const became = [answer, replay].map((response) => headerValue(response, "idempotency-status"));
+    expect([answer.status < 300, became]).toEqual([true, ["first", "replayed"]]);
+    expect([replay.status, replay.body.toString()]).toEqual([answer.status, answer.body.toString()]);
+    await more?.(client);
+    expect(await origin.effects()).toBe(1);
+    await removeGateway(gateway);
+  });
+});
