@@ -24,9 +24,14 @@ export interface Fetcher {
 }
 
 /** A CGI-style server treats names with dashes and with underscores as the same (RFC 3875, section 4.1.18). */
-const GATEWAY_NAMES = [...GATEWAY_REQUEST_HEADERS].flatMap((name) => [
-  ...new Set([name, name.replace("-", "_"), name.replace(/-(?=[^-]*$)/, "_"), name.replaceAll("-", "_")]),
-]);
+const GATEWAY_NAMES = [...GATEWAY_REQUEST_HEADERS].flatMap((name) => {
+  const [first, ...others] = name.split("-");
+  const ways = others.reduce<string[]>(
+    (begun, part) => begun.flatMap((one) => [`${one}-${part}`, `${one}_${part}`]),
+    [first ?? ""],
+  );
+  return ways;
+});
 
 /** With these options the runtime neither decodes the body nor follows a redirect (platform rule). */
 const UNCHANGED = { redirect: "manual", encodeResponseBody: "manual" } as const;

@@ -34,7 +34,6 @@ const strikes = strikesOfParent();
 const journal = openSync(options.journal, "a");
 const messages = new Map<string, Message>();
 let sent = 0;
-let isEnding = false;
 
 function write(line: JournalLine): void {
   writeSync(journal, `${JSON.stringify({ ...line, at: Date.now() })}\n`);
@@ -109,7 +108,7 @@ function appearAgain(id: string, afterMs: number): void {
 }
 
 async function consume(): Promise<void> {
-  while (!isEnding) {
+  for (;;) {
     const batch = take();
     if (batch.length > 0) await deliver(batch);
     else await pause(5);
@@ -148,7 +147,6 @@ process.on("message", (message) => {
   }
 });
 process.on("disconnect", () => {
-  isEnding = true;
   closeSync(journal);
   process.exit(0);
 });
