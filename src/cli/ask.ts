@@ -2,7 +2,7 @@
 
 import type { Readable, Writable } from "node:stream";
 
-import { confirm, isCancel, select, text, type SelectOptions, type TextOptions } from "@clack/prompts";
+import { confirm, isCancel, password, select, text, type SelectOptions, type TextOptions } from "@clack/prompts";
 
 import { Failure, UNUSABLE } from "./exit-codes.ts";
 
@@ -18,6 +18,13 @@ export function openDialogue(): Dialogue | null {
 
 export async function askText(dialogue: Dialogue, options: TextOptions): Promise<string> {
   const answer = await text({ ...options, ...dialogue });
+  if (isCancel(answer)) throw cancelled();
+  return answer;
+}
+
+/** What is typed is not shown. */
+export async function askSecret(dialogue: Dialogue, message: string): Promise<string> {
+  const answer = await password({ message, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
 }

@@ -10,6 +10,7 @@ import { jsonLine, lookOf, printable, printableLines } from "./look.ts";
 import type { OperatorClient, RecordDetail, ResponsePreview } from "./operator-client.ts";
 import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { Failure, UNUSABLE } from "./exit-codes.ts";
+import { forgetScope, type ForgetScopeOptions } from "./forget-scope.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { recordText } from "./record-text.ts";
 import { fromNow } from "./times.ts";
@@ -17,6 +18,8 @@ import { fromNow } from "./times.ts";
 interface ChangeOptions extends OperatorOptions, RecordChoice {
   readonly reason?: string;
 }
+
+type ForgetOptions = ChangeOptions & ForgetScopeOptions;
 
 interface ResolveOptions extends ChangeOptions {
   readonly status: number;
@@ -78,11 +81,30 @@ export function defineResolve(command: Command): Command {
 
 export function defineForget(command: Command): Command {
   command
-    .summary("erase a record")
+    .summary("erase a record, or all records of a caller")
     .description(
-      "Erases a record with its response: the next request with this key counts as a first request and calls the origin.",
-    );
-  return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
+      "Erases a record with its response: the next request with this key counts as a first request and calls the origin. With --scope, erases all records of one caller, after counting them.",
+    )
+    .option(
+      "--scope <PART>",
+      "all records of the caller with this part of a route's scope: header:authorization; its value is asked for, or read from stdin, a line each (header:authorization=VALUE stays in the shell's history); once for each part",
+      collect,
+    )
+    .option("--without <PART>", "a part of the scope that the caller's requests lack", collect)
+    .option(
+      "--include-unknown",
+      "with --scope: also records in doubt, so that a retry may repeat what has taken effect",
+    )
+    .option("--preview", "with --scope: only count them")
+    .option("--yes", "with --scope: do not ask for confirmation; required without a terminal");
+  return changeCommand(command).action(async (id: string | undefined, options: ForgetOptions) => {
+    if (options.scope !== undefined || options.without !== undefined) {
+      if (id !== undefined || options.key !== undefined) {
+        throw new Failure(UNUSABLE, "Write either a record or --scope.");
+      }
+      await forgetScope(await readReason(options), options);
+      return;
+    }
     const { client, recordId, reason } = await prepare(id, options);
     await client.forget(recordId, reason);
     console.log(options.json === true ? jsonLine({ id: recordId, forgotten: true }) : `forgotten: ${recordId}`);
@@ -99,14 +121,23 @@ async function prepare(
   options: ChangeOptions,
 ): Promise<{ readonly client: OperatorClient; readonly recordId: string; readonly reason: string }> {
   const client = connect(options);
-  // Checked before the first question and the first call, so that a script fails at once.
-  const dialogue = openDialogue();
-  const given = options.reason?.trim() ?? "";
-  if (given === "" && dialogue === null)
-    throw new Failure(UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
+  checkReason(options);
   const recordId = await pickRecord(client, id, options);
-  if (given !== "" || dialogue === null) return { client, recordId, reason: given };
-  return { client, recordId, reason: (await askText(dialogue, { message: "Why?", validate: reasonProblem })).trim() };
+  return { client, recordId, reason: await readReason(options) };
+}
+
+/** Checked before the first question and the first call, so that a script fails at once. */
+function checkReason({ reason = "" }: ChangeOptions): void {
+  if (reason.trim() === "" && openDialogue() === null)
+    throw new Failure(UNUSABLE, 'Missing --reason: write --reason "…"; the record keeps it.');
+}
+
+async function readReason(options: ChangeOptions): Promise<string> {
+  checkReason(options);
+  const given = options.reason?.trim() ?? "";
+  const dialogue = openDialogue();
+  if (given !== "" || dialogue === null) return given;
+  return (await askText(dialogue, { message: "Why?", validate: reasonProblem })).trim();
 }
 
 function reasonProblem(value: string | undefined): string | undefined {

@@ -5,7 +5,13 @@ import * as v from "valibot";
 
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
-import { forgottenSchema, previewSchema, recordPageSchema, recordSchema } from "../operator/record-schema.ts";
+import {
+  forgottenSchema,
+  previewSchema,
+  recordPageSchema,
+  recordSchema,
+  scopeErasedSchema,
+} from "../operator/record-schema.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
@@ -18,6 +24,7 @@ export type RecentExchanges = v.InferOutput<typeof recentSchema>;
 export type Exchange = RecentExchanges["exchanges"][number];
 export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
+export type ScopeErased = v.InferOutput<typeof scopeErasedSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
 
 /** All that the commands show of a refusal. */
@@ -54,6 +61,18 @@ export interface Resolution {
   readonly body: Buffer;
 }
 
+/** Which caller's records to forget. */
+export interface ScopeRequest {
+  /** `null`: the caller's requests lack the part. */
+  readonly scope: Readonly<Record<string, string | null>>;
+  readonly reason: string;
+  readonly includeUnknown?: boolean;
+  /** Either this or `confirm`. */
+  readonly preview?: boolean;
+  readonly confirm?: boolean;
+  readonly cursor?: string;
+}
+
 export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
@@ -65,6 +84,8 @@ export interface OperatorClient {
   preview(id: string, reason: string, response: Resolution): Promise<ResponsePreview>;
   resolve(id: string, reason: string, response: Resolution): Promise<RecordDetail>;
   forget(id: string, reason: string): Promise<void>;
+  /** One part of the work; continue with its cursor until that is null. */
+  forgetScope(request: ScopeRequest): Promise<ScopeErased>;
   layouts(): Promise<LayoutList>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
@@ -128,6 +149,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     resolve: (id, reason, response) =>
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
+    forgetScope: (request) => read(scopeErasedSchema, "/scopes/forget", request),
     layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),

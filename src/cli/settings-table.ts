@@ -7,7 +7,8 @@ import { pathSchema, settingsEntries } from "../config/settings.ts";
 import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
 import { corsEntries } from "../config/settings-cors.ts";
-import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
+import { fingerprintEntries } from "../config/settings-fingerprint.ts";
+import { keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
 import {
   giveUpEntries,
   inheritedEntries,

@@ -34,11 +34,24 @@ export async function snapshotRequest(...[input, init]: Parameters<typeof fetch>
   const request = new Request(input, init);
   const template = request.clone();
   const bytes = await request.arrayBuffer();
-  const key = template.headers.get(KEY_HEADER) ?? crypto.randomUUID();
+  const key = template.headers.get(KEY_HEADER) ?? randomUuid();
   template.headers.set(KEY_HEADER, key);
   // Without a body of its own, the second try would take the template's, which the first has used up; it may be empty.
   const body = HAS_NO_BODY.has(template.method) ? null : bytes;
   return { template, body, key, signal: request.signal };
+}
+
+/** RFC 9562, section 5.4. Browsers have `crypto.randomUUID` only in pages with TLS. */
+function randomUuid(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const hex = Array.from(bytes, (byte, at) => withVersion(byte, at).toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/** The byte with the bits that say that it is a random UUID. */
+function withVersion(byte: number, at: number): number {
+  if (at === 6) return (byte & 0x0f) | 0x40;
+  return at === 8 ? (byte & 0x3f) | 0x80 : byte;
 }
 
 const HAS_NO_BODY = new Set(["GET", "HEAD"]);

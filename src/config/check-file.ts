@@ -124,10 +124,13 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
 export function configWarnings({ routes, queues }: Config): readonly ConfigProblem[] {
-  return [
-    ...routes.flatMap((route) => [...sharedVerification(route), ...failingOpen(route), ...withoutCookies(route)]),
-    ...queues.flatMap(queueWarnings),
-  ];
+  const ofRoutes = routes.flatMap((route) => [
+    ...sharedVerification(route),
+    ...failingOpen(route),
+    ...withoutCookies(route),
+    ...leavingOut(route),
+  ]);
+  return [...ofRoutes, ...queues.flatMap(queueWarnings)];
 }
 
 /** Failing open breaks the promise of a route that repeats nothing in doubt. Where both are written, it is a problem. */
@@ -138,6 +141,22 @@ function failingOpen({ name, rules, onStoreFailure }: Route): readonly ConfigPro
     'is "open", so a request whose record cannot be reached is forwarded unprotected and may take effect twice, ' +
     `although unknown = "${unknown}" (the default) repeats nothing in doubt: write unknown = "retry" if that is meant, or "closed" here`;
   return [{ path: `${name}.on_store_failure`, message }];
+}
+
+/** Names that usually decide what an operation does. */
+const DECISIVE = /(?:amount|price|total|sum|quantity|qty|currency|account|iban|recipient|payee|destination)s?$/i;
+
+/** A change in what does not count is replayed: the client believes in an effect that never was. */
+function leavingOut({ name, fingerprint: { selection, queryExcept } }: Route): readonly ConfigProblem[] {
+  const pointers = selection?.kind === "except" ? selection.pointers : [];
+  const decisive = pointers.filter((pointer) => DECISIVE.test(pointer)).map((one) => ({ one, member: "except" }));
+  const inQuery = queryExcept.filter((one) => DECISIVE.test(one)).map((one) => ({ one, member: "query_except" }));
+  return [...decisive, ...inQuery].map(({ one, member }) => ({
+    path: `${name}.fingerprint.${member}`,
+    message:
+      `leaves out "${one}", which probably decides the effect: with the same key, another value there gets the first answer ` +
+      "instead of 422: leave it out of this list, unless clients may change it between two tries",
+  }));
 }
 
 /**

@@ -25,6 +25,7 @@ export function describeConfig(config: Config): string {
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
     .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
+    .concat(config.routes.flatMap((route) => ignoredOf(route).map((ignored) => `  ${route.path}: ${ignored}`)))
     .concat(config.queues.map((queue) => `  ${queue.route.path}: ${messagePromiseOf(queue)}`))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
@@ -77,15 +78,16 @@ function messagePromiseOf({ route: { rules }, deadLetter, giveUpAfterMs }: Queue
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */
-function promiseOf({ rules: { policy }, onStoreFailure }: Route): string {
+function promiseOf({ rules: { policy }, onStoreFailure, graphql }: Route): string {
+  const queries = graphql ? "; GraphQL queries and subscriptions pass (graphql = true)" : "";
   const late =
     policy.rememberMs === undefined
       ? ""
       : `; for ${formatDuration(policy.rememberMs)}, a duplicate after the retention gets 409 key-expired`;
   const open =
     onStoreFailure === "open"
-      ? '; a request whose record cannot be reached is unprotected (on_store_failure = "open")'
-      : "";
+      ? `; a request whose record cannot be reached is unprotected (on_store_failure = "open")${queries}`
+      : queries;
   switch (policy.unknown) {
     case "hold":
       return `no second effect: after an unknown outcome, retries get 409 until an operator decides (unknown = "hold")${late}${open}`;
@@ -94,6 +96,20 @@ function promiseOf({ rules: { policy }, onStoreFailure }: Route): string {
     case "retry":
       return `a second effect is possible: after an unknown outcome, a retry runs when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe${late}${open}`;
   }
+}
+
+/** What a client may change under the same key, which is then replayed instead of refused. */
+function ignoredOf({ fingerprint: { body, selection, query, queryExcept } }: Route): readonly string[] {
+  const ignored: string[] = [];
+  if (body === "none") ignored.push("the body");
+  if (selection?.kind === "except") ignored.push(`${selection.pointers.join(", ")} of the body`);
+  if (selection?.kind === "only") ignored.push(`all of the body but ${selection.pointers.join(", ")}`);
+  if (query === "none") ignored.push("the query");
+  if (queryExcept.length > 0) ignored.push(`${queryExcept.join(", ")} in the query`);
+  if (ignored.length === 0) return [];
+  return [
+    `not compared: ${ignored.join("; ")}. With the same key, a change there is replayed, not refused (fingerprint)`,
+  ];
 }
 
 function describeOrigin(origin: Origin): string {

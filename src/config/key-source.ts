@@ -2,14 +2,18 @@
 // http/find-key.ts reads them from a request. A new kind is added here and there.
 
 import { type Parsed, refuse } from "./units.ts";
-import { firstRepeated, TOKEN } from "./values.ts";
+import { firstRepeated, pointerTokens, TOKEN } from "./values.ts";
 
 /** A place in a request that holds one value. A header's name is as written; the tokens are those of a JSON pointer (RFC 6901). */
 export type KeyPart =
   | { readonly kind: "header"; readonly name: string }
   | { readonly kind: "query"; readonly name: string }
   | { readonly kind: "form"; readonly name: string }
-  | { readonly kind: "json"; readonly name: string; readonly tokens: readonly string[] };
+  | { readonly kind: "json"; readonly name: string; readonly tokens: readonly string[] }
+  /** The directive of a GraphQL mutation; it is never written, but comes last where `graphql` is set. */
+  | { readonly kind: "graphql"; readonly name: "@idempotent" };
+
+export const DIRECTIVE: KeyPart = { kind: "graphql", name: "@idempotent" };
 
 /** One way to find a key: a value, the source and id of a CloudEvent, several values together, or a text with values in it. */
 export type KeySource =
@@ -77,11 +81,7 @@ function parsePart(written: string): Parsed<KeyPart> {
 function parsePointer(name: string): Parsed<KeyPart> {
   if (!name.startsWith("/")) return refuse(`must be a JSON pointer that begins with "/": write "json:/id"`);
   if (/~(?![01])/.test(name)) return refuse('has a "~" that is no escape: write "~0" for "~" and "~1" for "/"');
-  const tokens = name
-    .slice(1)
-    .split("/")
-    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
-  return { ok: true, value: { kind: "json", name, tokens } };
+  return { ok: true, value: { kind: "json", name, tokens: pointerTokens(name) } };
 }
 
 function parseAll(written: readonly string[]): Parsed<KeySource> {
@@ -136,6 +136,7 @@ export function writtenSource(source: KeySource): WrittenSource {
     case "query":
     case "form":
     case "json":
+    case "graphql":
       return partName(source);
   }
 }
@@ -164,6 +165,7 @@ export function partsOf(source: KeySource): readonly KeyPart[] {
     case "query":
     case "form":
     case "json":
+    case "graphql":
       return [source];
   }
 }
@@ -207,5 +209,7 @@ export function describePart({ kind, name }: KeyPart): string {
       return `the form field ${name}`;
     case "json":
       return `the member ${name} of the JSON body`;
+    case "graphql":
+      return `the directive ${name} of the mutation`;
   }
 }

@@ -9,7 +9,8 @@ import type { Parsed } from "./units.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { corsEntries } from "./settings-cors.ts";
-import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "./settings-key.ts";
+import { fingerprintEntries } from "./settings-fingerprint.ts";
+import { keyFormatEntries, newKeysEntries } from "./settings-key.ts";
 
 /** The result of reading a table of settings. */
 export interface SettingsReading {

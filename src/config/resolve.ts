@@ -2,13 +2,24 @@
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
 import { durationMs } from "../core/units.ts";
-import { keyHeaders } from "./key-source.ts";
+import { DIRECTIVE, keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
-import type { Config, Cors, NewKeys, Origin, Queue, Route, RouteRules } from "./resolved.ts";
+import type {
+  Config,
+  Cors,
+  FingerprintRule,
+  NewKeys,
+  Origin,
+  Queue,
+  Route,
+  RouteRules,
+  Selection,
+} from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
-import { FINGERPRINT_DEFAULTS, KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
+import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
@@ -59,14 +70,15 @@ export function resolveRoute(name: string, path: string, settings: FullSettings)
     scope: scopeOf(settings.scope, origin),
     previousScopes: settings.previous_scope.map((scope) => scopeOf(scope, origin)),
     key: settings.key,
-    keyFrom: settings.key_from,
+    keyFrom: settings.graphql ? [...settings.key_from, DIRECTIVE] : settings.key_from,
+    graphql: settings.graphql,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
       max: keyFormat.max ?? longestKey(settings.forward_key),
     },
     newKeys: newKeysOf(settings.new_keys),
-    fingerprint: { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint },
+    fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
@@ -78,13 +90,23 @@ export function resolveRoute(name: string, path: string, settings: FullSettings)
   };
 }
 
+function fingerprintOf(settings: FullSettings): FingerprintRule {
+  const { except, only, query_except: queryExcept, ...rule } = { ...FINGERPRINT_DEFAULTS, ...settings.fingerprint };
+  return { ...rule, queryExcept: queryExcept.toSorted(), selection: selectionOf(except, only) };
+}
+
+function selectionOf(except: readonly string[], only: readonly string[] | undefined): Selection | null {
+  if (only !== undefined) return { kind: "only", pointers: only.toSorted() };
+  return except.length === 0 ? null : { kind: "except", pointers: except.toSorted() };
+}
+
 function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
   const { binding, retry_after: retryAfterMs } = { ...NEW_KEYS_DEFAULTS, ...written };
   return binding === undefined ? null : { binding, retryAfterMs };
 }
 
 /** Headers that pages need for most requests, whatever the route. */
-const USUAL_HEADERS = ["Authorization", "Content-Type", "Last-Event-ID"];
+const USUAL_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"];
 
 function corsOf(settings: FullSettings): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };

@@ -4,7 +4,15 @@
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
-import type { BodyForm, DuplicateRule, KeyRule, OperatorListener, PreflightRule, StoreFailureRule } from "./words.ts";
+import type {
+  BodyForm,
+  DuplicateRule,
+  KeyRule,
+  OperatorListener,
+  PreflightRule,
+  QueryForm,
+  StoreFailureRule,
+} from "./words.ts";
 import type { KeyPart, KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { PageOrigin } from "./page-origin.ts";
@@ -59,6 +67,25 @@ export interface RouteRules {
   readonly omitHeaders: readonly string[];
 }
 
+/** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
+export interface Selection {
+  readonly kind: "except" | "only";
+  /** JSON pointers (RFC 6901), sorted. None is above another. */
+  readonly pointers: readonly string[];
+}
+
+/** What tells a retry from a reuse of the key, besides method and path. */
+export interface FingerprintRule {
+  readonly body: BodyForm;
+  /** `null`: all of the body counts. */
+  readonly selection: Selection | null;
+  readonly query: QueryForm;
+  /** Names of query parameters that do not count, decoded; sorted. */
+  readonly queryExcept: readonly string[];
+  /** Lower case. */
+  readonly headers: readonly string[];
+}
+
 /** One protected route, with every setting that applies to it. */
 export interface Route {
   /** The route's place in the configuration, for messages: `ROUTES[0]`. */
@@ -76,10 +103,12 @@ export interface Route {
   readonly key: KeyRule;
   /** Where the key may be, in the order in which it is looked for. */
   readonly keyFrom: readonly KeySource[];
+  /** Whether only GraphQL mutations are protected. */
+  readonly graphql: boolean;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** `null`: new keys are not limited. */
   readonly newKeys: NewKeys | null;
-  readonly fingerprint: { readonly body: BodyForm; readonly headers: readonly string[] };
+  readonly fingerprint: FingerprintRule;
   readonly rules: RouteRules;
   /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` if the origin is not asked. */
   readonly verify: string | null;

@@ -39,7 +39,7 @@ export const corsEntries = {
   }),
   headers: setting(headerNames(sameName, 0), {
     description:
-      "Request headers that these pages may send, besides `Authorization`, `Content-Type`, `Last-Event-ID` and those that " +
+      "Request headers that these pages may send, besides `Authorization`, `Content-Type`, `Idempotency-Key`, `Last-Event-ID` and those that " +
       "the route reads (its key, its scope, its fingerprint).",
     default: [],
     onChange: "applies at once",

@@ -1,4 +1,4 @@
-// Settings for the form of a key, its scope, and the fingerprint that tells a retry from a reuse. Checks single members;
+// Settings for the form of a key, its scope, and what follows if it is used for another request. Checks single members;
 // `cross-checks.ts` checks that the minimum length does not exceed the maximum.
 
 import * as v from "valibot";
@@ -14,10 +14,11 @@ import {
   parseKeySource,
   parseKeySources,
 } from "./key-source.ts";
-import { choice, defaultsOf, duration, headerNames, lowerCase, parsed, setting, whole } from "./setting-kinds.ts";
+import { choice, defaultsOf, duration, parsed, setting, whole, yesOrNo } from "./setting-kinds.ts";
+import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
 import { MINUTE_MS } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
-import { BODY_FORMS, KEY_RULES } from "./words.ts";
+import { KEY_RULES } from "./words.ts";
 import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
 
 /** The longest key that a route accepts: the origin gets it with the step's name added, and that is a key too. */
@@ -55,27 +56,6 @@ const keyFormatSchema = v.strictObject(
 export const KEY_FORMAT_DEFAULTS = v.parse(
   v.required(v.omit(v.strictObject(keyFormatEntries), ["pattern", "max"])),
   defaultsOf(keyFormatEntries),
-);
-
-/** Members of `fingerprint`. One that is left out has its built-in default. */
-export const fingerprintEntries = {
-  body: setting(choice(BODY_FORMS), {
-    description:
-      'How the body counts in the fingerprint: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"none"` not at all.',
-    default: "bytes",
-    onChange: "**makes retries of older keys look like reuse: 422**",
-  }),
-  headers: setting(headerNames(lowerCase, 0), {
-    description: "Request headers that are part of the fingerprint too.",
-    default: [],
-    onChange: "**makes retries of older keys look like reuse: 422**",
-  }),
-};
-
-/** What applies to a member of `fingerprint` that is left out. */
-export const FINGERPRINT_DEFAULTS = v.parse(
-  v.required(v.strictObject(fingerprintEntries)),
-  defaultsOf(fingerprintEntries),
 );
 
 /** The longest period of a rate limit binding. */
@@ -166,6 +146,13 @@ export const keySettings = {
         "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
     },
   ),
+  graphql: setting(yesOrNo(), {
+    description:
+      "Whether the route is a GraphQL endpoint: only mutations are protected, queries and subscriptions pass. The key of a mutation " +
+      "may also be in its directive `@idempotent(key: …)`.",
+    default: false,
+    onChange: "applies at once",
+  }),
   key_format: setting(keyFormatSchema, {
     description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
     takes: "a table of the members below",
@@ -207,17 +194,14 @@ export const keySettings = {
     default: {},
     onChange: "applies at once",
   }),
-  fingerprint: setting(
-    v.strictObject(fingerprintEntries, 'must be a table: write { body = "json", headers = ["x-api-version"] }'),
-    {
-      description:
-        "What tells a retry from a reuse of the key, besides method, path and query. A route's table replaces that of " +
-        "`IDEMPOTENCY` as a whole.",
-      takes: "a table of the members below",
-      default: {},
-      onChange: "**makes retries of older keys look like reuse: 422**",
-    },
-  ),
+  fingerprint: setting(fingerprintSchema, {
+    description:
+      "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +
+      "table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    default: {},
+    onChange: CHANGES_FINGERPRINTS,
+  }),
   mismatch_status: setting(whole(400, 499, 422), {
     description: "The status of `key-reused`: the key was used before, for another request.",
     default: 422,

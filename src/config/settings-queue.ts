@@ -18,13 +18,15 @@ import {
   QUEUE_NAME_PATTERN,
 } from "./queue-values.ts";
 import { BINDING_PATTERN } from "./values.ts";
-import { BODY_FORMS } from "./words.ts";
 
 /** A queue keeps a message for at most 14 days. */
 const MAX_GIVE_UP_MS = 14 * DAY_MS;
 
 const MESSAGE_PART_PATTERN = "^json:/.*$";
 const MESSAGE_KEY_PATTERN = "^(?:json:/.*|cloudevent|id)$";
+
+/** How a message's body may be compared: it is no form of a browser's. */
+const MESSAGE_FORMS = ["bytes", "json", "none"] as const;
 
 const QUEUE_MESSAGE = 'must be the name of a queue: write queue = "orders"';
 
@@ -149,7 +151,7 @@ export const queueOnlyEntries = {
 
 /** Those of routes whose default is another for queues. They are not inherited from `IDEMPOTENCY`, whose values are for clients. */
 export const queueDefaultEntries = {
-  fingerprint: setting(v.strictObject({ body: choice(BODY_FORMS) }, 'must be a table: write { body = "json" }'), {
+  fingerprint: setting(v.strictObject({ body: choice(MESSAGE_FORMS) }, 'must be a table: write { body = "json" }'), {
     description: "How a message's body counts in its fingerprint. Producers write JSON in any order.",
     takes: '`{ body = "json" }`, `"bytes"` or `"none"`',
     default: { body: "json" },

@@ -101,6 +101,34 @@ export function parseKeyPattern(value: string): Parsed<string> {
   }
 }
 
+/** RFC 6901, section 3; not the empty pointer, which means the whole document. */
+export const POINTER_PATTERN = "^(?:/(?:[^~/]|~[01])*)+$";
+const POINTER = new RegExp(POINTER_PATTERN, "u");
+
+/** A pointer into a JSON document, below its root. */
+export function parsePointer(value: string): Parsed<string> {
+  if (POINTER.test(value) && value.isWellFormed()) return { ok: true, value };
+  if (value === "") return refuse('is the whole body: write a pointer below it, "/timestamp", or set body instead');
+  const advice = value.startsWith("/")
+    ? "write ~0 for ~ and ~1 for / in a name"
+    : 'write "/timestamp", with a slash first';
+  return refuse(`"${value}" is not a JSON pointer (RFC 6901): ${advice}`);
+}
+
+/** The names and indices of a valid pointer. */
+export function pointerTokens(pointer: string): readonly string[] {
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** The name of a query parameter, decoded. */
+export function parseQueryName(value: string): Parsed<string> {
+  if (value !== "" && value.isWellFormed()) return { ok: true, value };
+  return refuse('must be the name of a parameter, without escapes: write "timestamp"');
+}
+
 /** The first value that is in the list twice. */
 export function firstRepeated<T>(values: readonly T[]): T | null {
   return values.find((value, index) => values.indexOf(value) !== index) ?? null;

@@ -25,9 +25,16 @@ export type Jurisdiction = (typeof JURISDICTIONS)[number];
 export const KEY_RULES = ["required", "optional"] as const;
 export type KeyRule = (typeof KEY_RULES)[number];
 
-/** How a request's body counts in its fingerprint: as it is, in the form of RFC 8785, or not at all. */
-export const BODY_FORMS = ["bytes", "json", "none"] as const;
+/**
+ * How a request's body counts in its fingerprint: as it is, in the form of RFC 8785, as the pairs of a form, as its parts whatever
+ * their boundary, or not at all.
+ */
+export const BODY_FORMS = ["bytes", "json", "form", "multipart", "none"] as const;
 export type BodyForm = (typeof BODY_FORMS)[number];
+
+/** How the query counts: as it is, whatever the order of pairs with different names, or not at all. */
+export const QUERY_FORMS = ["exact", "sorted", "none"] as const;
+export type QueryForm = (typeof QUERY_FORMS)[number];
 
 /**
  * What a duplicate gets while an attempt is in flight: 409 at once, the whole first answer when it is complete, or the

@@ -7,6 +7,7 @@ import type { Queue } from "../config/resolved.ts";
 import type { DeadReason } from "../core/delivery.ts";
 import { isPlainInPath } from "../core/question.ts";
 import { attemptId, MAX_KEY_LENGTH } from "../core/units.ts";
+import { comparisonOf } from "../http/comparison.ts";
 import { named, namedElders } from "../http/exchange-request.ts";
 import { findKey } from "../http/find-key.ts";
 import { fingerprintRequest } from "../http/fingerprint.ts";
@@ -122,7 +123,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
     fingerprintRequest(
       { method: "POST", path: pathname, query: search, headers: [] },
       body.bytes,
-      route.fingerprint.body,
+      comparisonOf(route.fingerprint, new HeaderSnapshot([["content-type", body.type]])),
     ),
   ]);
   const verification = verificationOf(queue, key, parts.headers);

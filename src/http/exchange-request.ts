@@ -9,6 +9,8 @@ import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { BoundedBody } from "./body.ts";
 import { lastEventId } from "./event-stream.ts";
+import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
+import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { hostForScope } from "./forwarded.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
@@ -32,7 +34,8 @@ export type ReadExchange =
       readonly echo: string | null;
       readonly unread: BodyReader | null;
     }
-  | PassOn;
+  | PassOn
+  | { readonly kind: "hash" };
 
 export async function readExchange(intent: ExchangeIntent | SearchIntent, telemetry: Telemetry): Promise<ReadExchange> {
   const keyed = intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searchKey(intent);
@@ -42,6 +45,7 @@ export async function readExchange(intent: ExchangeIntent | SearchIntent, teleme
     case "refuse":
       return { ...keyed, echo: null };
     case "pass":
+    case "hash":
       return keyed;
   }
 }
@@ -78,11 +82,12 @@ async function exchangeOf(
   { log, serverTiming, trace }: Telemetry,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
+  const comparison = comparisonOf(route.fingerprint, headers);
   const parts: FingerprintParts = {
     method: request.method,
     path: url.pathname,
-    query: url.search,
-    headers: route.fingerprint.headers.map((name) => headers.get(name)),
+    query: comparedQuery(url.search, route.fingerprint),
+    headers: comparedHeaders(route.fingerprint.headers, headers, comparison),
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const { own, elders } = route.layouts;
@@ -96,7 +101,7 @@ async function exchangeOf(
   const [id, fingerprint] = await Promise.all([
     nameRecord(key.key, scope, layoutName(own)),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
-    fingerprintRequest(parts, bytes, route.fingerprint.body),
+    fingerprintRequest(parts, bytes, comparison),
   ]);
   const older = olderScopes.length === 0 ? [] : await olderNamesIn(own);
   const verification = verificationOf(intent);
@@ -109,7 +114,7 @@ async function exchangeOf(
         attemptId: attemptId(crypto.randomUUID()),
         fingerprint,
         sameBytes: route.fingerprint.body === "bytes",
-        upload: body.kind === "whole" ? null : uploadOf(headers, route, parts),
+        upload: body.kind === "whole" ? null : uploadOf(headers, route, parts, comparison),
         isCached: false,
         lastEventId: lastEventId(headers.get("last-event-id")),
       },
@@ -148,12 +153,15 @@ export function namedElders(layouts: readonly Layout[], namesIn: NamesIn): Promi
   return Promise.all(layouts.map(async (layout) => ({ layout, recordIds: await namesIn(layout) })));
 }
 
-function uploadOf(headers: HeadersView, { fingerprint, maxRequestBodyBytes }: Route, parts: FingerprintParts): Upload {
+function uploadOf(headers: HeadersView, route: Route, parts: FingerprintParts, comparison: Comparison): Upload {
+  const { as } = comparison;
+  const isPlain = as === "none" || as === "bytes" || as === "json";
   return {
-    fingerprintParts: fingerprint.body === "none" ? null : parts,
+    fingerprintParts: as === "none" ? null : parts,
     length: declaredLength(headers),
-    maxBytes: maxRequestBodyBytes,
-    compare: fingerprint.body === "json" ? "json" : "bytes",
+    maxBytes: route.maxRequestBodyBytes,
+    compare: as === "json" ? "json" : "bytes",
+    ...(isPlain ? null : { comparison }),
   };
 }
 

@@ -88,7 +88,8 @@ async function readSource(source: KeySource, places: KeyPlaces, body: BodyValues
     }
     case "query":
     case "form":
-    case "json": {
+    case "json":
+    case "graphql": {
       const value = readPart(source, places, body);
       return value.kind === "text" ? single(value.text, source) : value;
     }

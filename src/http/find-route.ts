@@ -44,8 +44,8 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
 }
 
 /**
- * The strictest of several routes that one request could match: by `key`, then by `unknown`, then by `on_store_failure`; of
- * equals the first. The settings of two routes are never mixed.
+ * The strictest of several routes that one request could match: by `key`, then by `graphql`, then by `unknown`, then by `on_store_failure`;
+ * of equals the first. The settings of two routes are never mixed.
  */
 export function strictestRoute(routes: readonly Route[]): Route | null {
   let strictest: Route | null = null;
@@ -53,8 +53,8 @@ export function strictestRoute(routes: readonly Route[]): Route | null {
   return strictest;
 }
 
-function laxity({ key, rules, onStoreFailure }: Route): number {
-  return KEY[key] * 100 + UNKNOWN[rules.policy.unknown] * 10 + STORE[onStoreFailure];
+function laxity({ key, graphql, rules, onStoreFailure }: Route): number {
+  return KEY[key] * 100 + (graphql ? 50 : 0) + UNKNOWN[rules.policy.unknown] * 10 + STORE[onStoreFailure];
 }
 
 const KEY: Readonly<Record<KeyRule, number>> = { required: 0, optional: 1 };

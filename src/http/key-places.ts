@@ -37,16 +37,17 @@ export const EVENT_PARTS = [SOURCE, ID];
 /** The places in the body from which a source is read, as far as a body of this type may have them. */
 export function bodyParts(source: KeySource, headers: HeadersView): readonly KeyPart[] {
   const type = mediaType(headers);
+  if (source.kind === "graphql") return [source];
   if (source.kind === "cloudevent") return type === STRUCTURED_EVENT ? EVENT_PARTS : [];
   return partsOf(source).filter(
     ({ kind }) => (kind === "json" && mayBeJson(type)) || (kind === "form" && type === FORM),
   );
 }
 
-const FORM = "application/x-www-form-urlencoded";
+export const FORM = "application/x-www-form-urlencoded";
 
 /** Some senders of JSON call it text, and a popular command line calls every body a form. */
-function mayBeJson(type: string): boolean {
+export function mayBeJson(type: string): boolean {
   return isCalledJson(type) || type.startsWith("text/") || type === FORM;
 }
 
@@ -71,6 +72,7 @@ export function readPart(part: KeyPart, { headers, search }: KeyPlaces, body: Bo
       return fieldValue(findInQuery(search, [part.name], MAX_VALUE_LENGTH).get(part.name), part);
     case "form":
     case "json":
+    case "graphql":
       return body.get(nameOf(part)) ?? ABSENT;
   }
 }
@@ -113,7 +115,7 @@ export function wrong(source: KeySource, what: string): InvalidKey {
 }
 
 /** Shared by all bodies of this isolate. */
-const slicer = new TimeSlicer();
+export const slicer = new TimeSlicer();
 
 /** What the body has at the places that the route names. */
 export async function readBodyValues(
@@ -154,7 +156,8 @@ export async function readBodyValues(
   return values;
 }
 
-function jsonValue(found: readonly JsonValue[], part: KeyPart): PartValue {
+/** What a key at this place is, by all that was found there. */
+export function jsonValue(found: readonly JsonValue[], part: KeyPart): PartValue {
   const [value] = found;
   if (value === undefined) return ABSENT;
   const kind = found.some((one) => one.kind === "repeated") ? "repeated" : value.kind;

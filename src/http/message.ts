@@ -4,10 +4,10 @@
 
 import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
-import type { BodyForm } from "../config/words.ts";
 import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
+import type { Comparison } from "./comparison.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { AbsentWord, NamedElder } from "./hops.ts";
@@ -63,7 +63,9 @@ export interface Upload {
   readonly length: number | null;
   readonly maxBytes: number;
   /** In which form bodies of up to `WHOLE_BODY_BYTES` are compared; larger ones are compared as bytes. */
-  readonly compare: Exclude<BodyForm, "none">;
+  readonly compare: "bytes" | "json";
+  /** What older code cannot do, which then goes by `compare`, and is stricter. */
+  readonly comparison?: Comparison;
 }
 
 /** Bodies up to this size may be held whole, larger ones never are. JSON is compared as such up to here. */

@@ -8,6 +8,7 @@ import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporte
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { drain, endAfter } from "./drain.ts";
 import { readExchange } from "./exchange-request.ts";
+import { STATUS_HEADER } from "./headers.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
@@ -53,6 +54,8 @@ export async function exchange(
     case "pass":
       reporter.passed(route.path);
       return read;
+    case "hash":
+      return documentNeeded();
     case "exchange":
       try {
         const response = await answer(read.exchange, route, ports, replays, span);
@@ -61,6 +64,15 @@ export async function exchange(
         read.exchange.free();
       }
   }
+}
+
+/**
+ * Asks for the document of which a GraphQL client has sent only the hash, as a server does that does not know it: clients of
+ * automatically persisted queries send the document then. Nothing was sent to the origin, so nothing needs a record.
+ */
+function documentNeeded(): Response {
+  const error = { message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } };
+  return Response.json({ errors: [error] }, { headers: { [STATUS_HEADER]: "ignored", "Cache-Control": "no-store" } });
 }
 
 /** The answer of this isolate, of the shard, or of the origin without protection; `null` when there is none. */

@@ -2,13 +2,15 @@
 // that passes because its route asks for no key. The body is read only if the key may be there. A request whose key cannot be
 // looked for is refused, because it may have one: it never passes unseen.
 
-import { describeSources } from "../config/key-source.ts";
+import { describeSources, DIRECTIVE } from "../config/key-source.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { BoundedBody, HeldBody } from "./body.ts";
 import { findKey, type FoundKey } from "./find-key.ts";
+import { readGraphql } from "./graphql.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
-import { readBodyValues } from "./key-places.ts";
+import { type KeyPlaces, nameOf, readBodyValues } from "./key-places.ts";
+import type { IdempotencyKey } from "./key.ts";
 import { WHOLE_BODY_BYTES } from "./message.ts";
 import type { PassThroughRequest } from "./pass-through.ts";
 import { BROKEN_BODY, readBody } from "./request-body.ts";
@@ -24,13 +26,16 @@ export type SearchedKey =
   /** `body` is `null` as long as nobody has read it. */
   | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: BoundedBody | null }
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null }
-  | PassOn;
+  | PassOn
+  /** A GraphQL request that names its document by a hash alone. */
+  | { readonly kind: "hash" };
 
 export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
   const { route, headers, passing } = intent;
   const places = { headers, search: passing.url.search };
-  const found = await findKey(route, places, null);
-  if (found.kind !== "body") return withKey(intent, found, null);
+  const early = await findKey(route, places, null);
+  // What a GraphQL request is, only its body tells.
+  if (early.kind !== "body" && !route.graphql) return withKey(intent, early, null);
   const body = await readBody({ request: passing.request, headers, route });
   switch (body.kind) {
     case "broken":
@@ -38,15 +43,33 @@ export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
     case "too-large":
       return refuse(tooLarge(route.maxRequestBodyBytes), body.rest);
     case "over": {
+      // Too large to be looked at, a GraphQL request counts as a mutation.
+      if (early.kind === "key") return { kind: "keyed", intent: keyedIntent(intent, early), body };
       // A body of this size could be held: too many others are.
       if (body.readBytes <= WHOLE_BODY_BYTES) return refuse({ code: "store-unavailable" }, body.rest);
       return refuse(tooLarge(WHOLE_BODY_BYTES), body.rest);
     }
-    case "whole": {
-      const values = await readBodyValues(route, headers, body.body.bytes);
-      return withKey(intent, await findKey(route, places, values), body.body);
+    case "whole":
+      return searchBody(intent, places, body.body);
+  }
+}
+
+async function searchBody(intent: SearchIntent, places: KeyPlaces, body: HeldBody): Promise<SearchedKey> {
+  const { route, headers, passing } = intent;
+  const values = new Map(await readBodyValues(route, headers, body.bytes));
+  if (route.graphql) {
+    const reading = await readGraphql(body.bytes, headers, places.search);
+    switch (reading.kind) {
+      case "other":
+        return { kind: "pass", passing, body };
+      case "hash":
+        body.free();
+        return { kind: "hash" };
+      case "mutation":
+        values.set(nameOf(DIRECTIVE), reading.key);
     }
   }
+  return withKey(intent, await findKey(route, places, values), body);
 }
 
 function tooLarge(limitBytes: number): ClientProblem {
@@ -60,13 +83,19 @@ function refuse(problem: ClientProblem, unread: BodyReader | null = null): Searc
   return { kind: "refuse", problem, unread };
 }
 
-function withKey({ passing, headers, route }: SearchIntent, found: FoundKey, body: HeldBody | null): SearchedKey {
+function keyedIntent({ passing: { request, url }, headers, route }: SearchIntent, key: IdempotencyKey): ExchangeIntent {
+  return { kind: "exchange", request, headers, url, route, key };
+}
+
+function withKey(intent: SearchIntent, found: FoundKey, body: HeldBody | null): SearchedKey {
+  const { passing, route } = intent;
   switch (found.kind) {
-    case "key": {
-      const { request, url } = passing;
-      const intent: ExchangeIntent = { kind: "exchange", request, headers, url, route, key: found };
-      return { kind: "keyed", intent, body: body === null ? null : { kind: "whole", body } };
-    }
+    case "key":
+      return {
+        kind: "keyed",
+        intent: keyedIntent(intent, found),
+        body: body === null ? null : { kind: "whole", body },
+      };
     case "invalid":
       body?.free();
       return refuse({ code: "key-invalid", reason: found.reason });

@@ -2,7 +2,7 @@
 // (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
 import { writtenSource } from "../config/key-source.ts";
-import { type Config, type Route } from "../config/resolved.ts";
+import { type Config, type FingerprintRule, type Route } from "../config/resolved.ts";
 import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
 import { problemType } from "./problem-response.ts";
@@ -43,7 +43,7 @@ function publishedRoute(route: Route): object {
       ...(pattern === null ? {} : { pattern }),
     },
     scope: scopeNames(route.scope),
-    fingerprint: { of: ["method", "path", "query"], body: route.fingerprint.body, headers: route.fingerprint.headers },
+    fingerprint: publishedFingerprint(route.fingerprint),
     duplicate: duplicate === "reject" ? { while: "reject" } : { while: duplicate, upToSeconds: waitMs / 1000 },
     unknownOutcome: policy.unknown,
     onStoreFailure: route.onStoreFailure,
@@ -52,6 +52,18 @@ function publishedRoute(route: Route): object {
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
     mismatchStatus,
     maxRequestBodyBytes: route.maxRequestBodyBytes,
+  };
+}
+
+/** What a client may change between two tries, and what it may not. */
+function publishedFingerprint({ body, selection, query, queryExcept, headers }: FingerprintRule): object {
+  return {
+    of: query === "none" ? ["method", "path"] : ["method", "path", "query"],
+    ...(query === "sorted" ? { query } : null),
+    ...(queryExcept.length === 0 ? null : { queryExcept }),
+    body,
+    ...(selection === null ? null : { [selection.kind]: selection.pointers }),
+    headers,
   };
 }
 

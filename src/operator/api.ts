@@ -13,14 +13,15 @@ import { ByteBudget } from "../http/byte-budget.ts";
 import { drain, endAfter } from "../http/drain.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import type { OperatorAuth, Role } from "./auth.ts";
-import { parseChange } from "./change-request.ts";
+import { parseChange, parseJson } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, TotalsView } from "./gateway-schema.ts";
 import { previewOf } from "./given-response.ts";
 import { type CloseResult, type GivenResponse, type Operator, openCounts } from "./operator.ts";
 import { CHANGES, RECORD_ID } from "./request-schema.ts";
-import type { ForgottenView, PreviewView, RecordPageView, RecordView } from "./record-schema.ts";
+import type { ForgottenView, PreviewView, RecordPageView, RecordView, ScopeErasedView } from "./record-schema.ts";
+import { noScopeText, parseScopeRequest } from "./scope-request.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 import { viewDetail, viewExchange, viewLayout, viewSummary } from "./views.ts";
 
@@ -128,6 +129,7 @@ export function operatorApp(
     await operator.endSessions("admin");
     return context.json<EndedView>({ ended: true });
   });
+  app.post("/scopes/forget", (context) => forgetScope(context, auth, operator));
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
   }
@@ -144,6 +146,29 @@ async function change(
   auth: OperatorAuth,
   operator: Operator,
 ): Promise<Response> {
+  const parsed = await readAdminRequest(context, auth, (bytes) => parseChange(action, bytes));
+  if (parsed instanceof Response) return parsed;
+  if (!parsed.ok) return invalid(parsed.reason);
+  if (!isRecordId(context)) return refuse({ code: "record-not-found" });
+  const { isPreview, ...asked } = parsed.value;
+  if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
+  const result = await operator.change(idOf(context), { ...asked, by: "admin" });
+  switch (result.kind) {
+    case "changed":
+      return context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
+    case "forgotten":
+      return context.json<ForgottenView>({ forgotten: true });
+    case "refused":
+      return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
+  }
+}
+
+/** Reads the body of an administrator's request; a refusal, if it is no administrator's or cannot be read. */
+async function readAdminRequest<T>(
+  context: Context<Variables>,
+  auth: OperatorAuth,
+  parse: (bytes: Uint8Array) => T,
+): Promise<T | Response> {
   const stream = context.req.raw.body;
   if (context.get("role") !== "admin") {
     const refusal = refuse(auth.forbid());
@@ -157,20 +182,25 @@ async function change(
   if (body.kind === "over") {
     return endAfter(refuse({ code: "body-too-large", limitBytes: MAX_REQUEST_BYTES }), drain(body.rest));
   }
-  const parsed = parseChange(action, body.body.bytes);
+  const parsed = parse(body.body.bytes);
   body.body.free();
+  return parsed;
+}
+
+async function forgetScope(context: Context<Variables>, auth: OperatorAuth, operator: Operator): Promise<Response> {
+  const parsed = await readAdminRequest(context, auth, (bytes) => parseScopeRequest(parseJson(bytes)));
+  if (parsed instanceof Response) return parsed;
   if (!parsed.ok) return invalid(parsed.reason);
-  if (!isRecordId(context)) return refuse({ code: "record-not-found" });
-  const { isPreview, ...asked } = parsed.value;
-  if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
-  const result = await operator.change(idOf(context), { ...asked, by: "admin" });
+  const result = await operator.forgetScope({ ...parsed.value, by: "admin" });
   switch (result.kind) {
-    case "changed":
-      return context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
-    case "forgotten":
-      return context.json<ForgottenView>({ forgotten: true });
-    case "refused":
-      return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
+    case "done": {
+      const { kind: _, ...view } = result;
+      return context.json<ScopeErasedView>(view);
+    }
+    case "no-scope":
+      return invalid(noScopeText(result.scopes));
+    case "no-cursor":
+      return invalid("cursor must come from the call before, and the shards must not have changed since: start again.");
   }
 }
 

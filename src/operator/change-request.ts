@@ -39,7 +39,8 @@ export function parseChange(action: Change, bytes: Uint8Array): Parsed<ParsedCha
   return { ok: true, value: { action, reason: read.output.reason, response: given.value, isPreview: preview } };
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+/** `null` if it is not JSON. */
+export function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
   } catch {

@@ -1,4 +1,4 @@
-// The components of the OpenAPI document: the schemas by name, the refusals, headers and tokens that its operations share.
+// The components of the OpenAPI document: the schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
 import {
   endedSchema,
@@ -14,16 +14,18 @@ import {
 import {
   changeRequestSchema,
   eventSchema,
+  forgetScopeRequestSchema,
   forgottenSchema,
   previewSchema,
   reasonSchema,
   recordPageSchema,
   recordSchema,
   resolveRequestSchema,
+  scopeErasedSchema,
   stateSchema,
   summarySchema,
 } from "./record-schema.ts";
-import { RECORD_ID } from "./request-schema.ts";
+import { ID_PREFIX, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -43,6 +45,8 @@ export const SCHEMAS = {
   Recent: recentSchema,
   Preview: previewSchema,
   Forgotten: forgottenSchema,
+  ForgetScope: forgetScopeRequestSchema,
+  ScopeErased: scopeErasedSchema,
   Ended: endedSchema,
   ReasonText: reasonSchema,
   Reason: changeRequestSchema,
@@ -77,7 +81,7 @@ export const PROBLEMS = {
     status: 409,
     code: "change-refused",
     description:
-      "An attempt may be running until its lock ends (retryable, with Retry-After), or the record is completed (not retryable).",
+      "An attempt may be running until its lock ends (retryable, with Retry-After), or the record is completed or remembered (not retryable).",
     headers: { "Retry-After": "RetryAfterIfRetryable" },
   },
   TooLarge: { status: 413, code: "body-too-large", description: "The request's body is too large.", headers: {} },
@@ -138,4 +142,49 @@ export function headersOf(headers: Readonly<Record<string, string>>): Json {
 
 export function schemaRef(name: SchemaName): Json {
   return { $ref: `#/components/schemas/${name}` };
+}
+
+export function queryParameter(name: string, schema: Json, description: string): Json {
+  return { name, in: "query", description, schema };
+}
+
+export function listParameters(): readonly Json[] {
+  const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
+  return [
+    {
+      ...queryParameter(
+        "state",
+        { type: "array", items: schemaRef("State") },
+        "One state or more, separated by commas; all by default.",
+      ),
+      style: "form",
+      explode: false,
+    },
+    queryParameter(
+      "route",
+      { type: "string", minLength: 1, maxLength: maxRouteLength },
+      "The path of the route, as configured.",
+    ),
+    queryParameter(
+      "older_than",
+      { type: "string", examples: ["5m", "24h"] },
+      "Only records whose last attempt started at least this long ago.",
+    ),
+    queryParameter(
+      "key",
+      { type: "string", minLength: 1, maxLength: maxKeyLength },
+      "The idempotency key, without quotes around it. Its records in all scopes.",
+    ),
+    queryParameter(
+      "id",
+      { type: "string", pattern: ID_PREFIX.source },
+      "The first digits of the record's id: a log's keyHash, or fewer or more digits. Not together with key. With shards = \"per-key\", at least 32 digits.",
+    ),
+    queryParameter(
+      "limit",
+      { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
+      "How many records a page has at most.",
+    ),
+    queryParameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
+  ];
 }

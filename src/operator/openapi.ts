@@ -5,13 +5,14 @@
 import {
   components,
   headersOf,
+  listParameters,
   type Json,
   type ProblemName,
   PROBLEMS,
+  queryParameter,
   type SchemaName,
   schemaRef,
 } from "./openapi-components.ts";
-import { ID_PREFIX, LIST_LIMITS } from "./request-schema.ts";
 
 interface Operation {
   readonly id: string;
@@ -99,7 +100,7 @@ function paths(): Json {
         summary: "The latest exchanges, oldest first; with a cursor, those that came since.",
         description:
           "The exchanges in the shards' memory: the last 100 of each shard, and none from before it was last evicted. An exchange appears 300 ms after its end.",
-        parameters: [parameter("after", { type: "string" }, "A cursor from an earlier answer of this feed.")],
+        parameters: [queryParameter("after", { type: "string" }, "A cursor from an earlier answer of this feed.")],
         answer: answer("The exchanges.", "Recent"),
         problems: ["Invalid", "Unavailable"],
       }),
@@ -112,6 +113,18 @@ function paths(): Json {
         isAdmins: true,
         answer: answer("All sessions have ended.", "Ended"),
         problems: ["Forbidden", "Unavailable"],
+      }),
+    },
+    "/scopes/forget": {
+      post: operation({
+        id: "forgetScope",
+        summary: "Forgets all records of one caller: of one scope.",
+        description:
+          "Either preview or confirm must be true. One call looks at a bounded number of records: continue with the cursor until it is null, and add the counts up. Records that come meanwhile may be left: send it again. Asks every object of every layout, except those with an object for each key, which notListed names. A shard that does not answer is named in unreachable, and has to be asked again from the start. No answer repeats a value of the scope. For up to 30 seconds some Workers may still replay a forgotten record from their memory.",
+        isAdmins: true,
+        request: "ForgetScope",
+        answer: answer("What this call has done.", "ScopeErased"),
+        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
       }),
     },
     "/records": {
@@ -180,53 +193,8 @@ function paths(): Json {
   };
 }
 
-function listParameters(): readonly Json[] {
-  const { defaultLimit, maxLimit, maxRouteLength, maxKeyLength } = LIST_LIMITS;
-  return [
-    {
-      ...parameter(
-        "state",
-        { type: "array", items: schemaRef("State") },
-        "One state or more, separated by commas; all by default.",
-      ),
-      style: "form",
-      explode: false,
-    },
-    parameter(
-      "route",
-      { type: "string", minLength: 1, maxLength: maxRouteLength },
-      "The path of the route, as configured.",
-    ),
-    parameter(
-      "older_than",
-      { type: "string", examples: ["5m", "24h"] },
-      "Only records whose last attempt started at least this long ago.",
-    ),
-    parameter(
-      "key",
-      { type: "string", minLength: 1, maxLength: maxKeyLength },
-      "The idempotency key, without quotes around it. Its records in all scopes.",
-    ),
-    parameter(
-      "id",
-      { type: "string", pattern: ID_PREFIX.source },
-      "The first digits of the record's id: a log's keyHash, or fewer or more digits. Not together with key. With shards = \"per-key\", at least 32 digits.",
-    ),
-    parameter(
-      "limit",
-      { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
-      "How many records a page has at most.",
-    ),
-    parameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
-  ];
-}
-
 const LAYOUT: Json = { $ref: "#/components/parameters/Layout" };
 const ID: Json = { $ref: "#/components/parameters/Id" };
-
-function parameter(name: string, schema: Json, description: string): Json {
-  return { name, in: "query", description, schema };
-}
 
 function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): Json {
   return operation({

@@ -7,7 +7,7 @@ import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
-import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
+import type { RecordPageView, RecordView, ScopeErasedView, SummaryView } from "./record-schema.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
@@ -70,6 +70,25 @@ export type ChangeResult =
   /** Retry after: when the lock ends. The attempt may end earlier. */
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
+/** Which caller's records to forget. */
+export interface ScopeForgetting {
+  /** The value of each part; `null`: the caller's requests lack it. */
+  readonly scope: ReadonlyMap<string, string | null>;
+  readonly by: string;
+  /** Written to the log. */
+  readonly reason: string;
+  readonly isPreview: boolean;
+  readonly includesUnknown: boolean;
+  /** From the result before; `null`: from the beginning. */
+  readonly cursor: string | null;
+}
+
+export type ScopeForgetResult =
+  | ({ readonly kind: "done" } & ScopeErasedView)
+  /** No route has or had a scope of these parts; `scopes` are those that there are. */
+  | { readonly kind: "no-scope"; readonly scopes: readonly (readonly string[])[] }
+  | { readonly kind: "no-cursor" };
+
 /** What all shards have open: those that answered, and the names of those that did not. */
 export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable"> {
   /** Those in force first, then the older ones. */
@@ -115,6 +134,8 @@ export interface Operator {
   /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is unreachable. */
   body(id: RecordId): Promise<ReadableStream<Uint8Array> | null>;
   change(id: RecordId, change: ChangeRequest): Promise<ChangeResult>;
+  /** Forgets some of a caller's records, shard by shard: continue with the cursor until it is `null`. */
+  forgetScope(forgetting: ScopeForgetting): Promise<ScopeForgetResult>;
   /** Names of headers that a route omits from replays on any of its methods, in lower case. */
   omittedHeaders(route: string): readonly string[];
   /** The current generation of console sessions. Rejects without an answer: then no session is valid. */

@@ -1,6 +1,6 @@
 // Implements `Operator` with calls to the shards.
 
-import { layoutTitle } from "../config/layout.ts";
+import { layoutName, layoutTitle, shardCount } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
@@ -24,7 +24,12 @@ import type {
   RecordPage,
   AllCounts,
   RecordSummary,
+  ScopeForgetResult,
+  ScopeForgetting,
 } from "./operator.ts";
+import { eraseScope } from "./erase-scope.ts";
+import { fittingScopes, namedScopes } from "./scope-request.ts";
+import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
@@ -105,6 +110,31 @@ export class ShardOperator implements Operator {
       return { kind: "refused", why, retryAfterMs: Math.max(0, (record?.lockedUntil ?? 0) - Date.now()) };
     }
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
+  }
+
+  async forgetScope({ scope, cursor, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
+    const scopes = fittingScopes(this.#routes, scope);
+    if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(this.#routes) };
+    const { layouts, listed } = this.#places;
+    const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
+    const erased = await eraseScope(listed, scopes, forgetting, cursor, (place, erasure) =>
+      unlessSilent(place, this.#eraseSlice(place, { ...erasure, layout: names.get(place.layout) ?? place.layout })),
+    );
+    if (erased === null) return { kind: "no-cursor" };
+    const { isPreview, by, reason } = forgetting;
+    if (!isPreview) {
+      // Without the values. Which records it were is not said either: an id is a digest of them.
+      const { forgotten, inFlight, unknown, unreachable } = erased;
+      const parts = [...scope.keys()];
+      console.warn({ message: "scope forgotten", parts, by, reason, forgotten, inFlight, unknown, unreachable });
+    }
+    const notListed = layouts.flatMap(({ title, layout }) => (shardCount(layout.shards) === null ? [title] : []));
+    return { kind: "done", ...erased, notListed };
+  }
+
+  async #eraseSlice(place: ShardPlace, erasure: ScopeErasure): Promise<ErasedSlice> {
+    const response = await this.#fetch(place, ERASE_SCOPE_URL, JSON.stringify(erasure));
+    return response.json();
   }
 
   async counts(): Promise<AllCounts> {

@@ -43,6 +43,8 @@ import {
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./store/record-list.ts";
 import { bytesBody, offeredBody } from "./body/request-body.ts";
+import { RecordScan } from "./store/record-scan.ts";
+import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
 import { receive } from "./body/upload.ts";
@@ -71,6 +73,7 @@ export class KeyShard extends ittyDurable() {
   readonly #alarm: Alarm;
   readonly #exchanges: Exchanges;
   readonly #operator: OperatorCalls;
+  readonly #eraser: ScopeEraser;
   readonly #traffic = new Traffic();
   /** The counts of all shards; used only in the object that adds them up. */
   readonly #totals = new Traffic();
@@ -108,6 +111,11 @@ export class KeyShard extends ittyDurable() {
       databaseBytes: () => storage.sql.databaseSize,
       timers,
     });
+    this.#eraser = new ScopeEraser({
+      ledger: this.#ledger,
+      scan: new RecordScan(storage.sql),
+      steps: this.#exchanges.steps,
+    });
   }
 
   override async fetch(request: Request): Promise<Response> {
@@ -132,6 +140,10 @@ export class KeyShard extends ittyDurable() {
       }
       case CHANGE_URL:
         return this.#operator.change(request);
+      case ERASE_SCOPE_URL: {
+        const erasure: ScopeErasure = await request.json();
+        return Response.json(await this.#eraser.erase(erasure));
+      }
       case BODY_URL: {
         const response = await this.#operator.body(request);
         // As in `Exchanges.run`.

@@ -52,6 +52,17 @@ export class RecordSteps {
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
+  /** Why an operator's change would be refused now; `null`: it would be made. Changes nothing. */
+  whyNot(id: RecordId, event: OperatorEvent): Unchangeable | null {
+    const found = this.#ports.ledger.find(id)?.record ?? null;
+    if (this.#ports.attempts.get(id) !== undefined) return "in-flight";
+    const now = epochMs(Date.now());
+    const record = found === null ? null : this.see(id, found, now);
+    if (record === null) return "none";
+    const { reply } = step(record, event, record.policy, now);
+    return reply.type === "unchangeable" ? reply.why : null;
+  }
+
   /**
    * The name of the record that a request means. Outside a change of the scope it is its own name. Expired records under its other
    * names are erased, so that none of them is found again if the clock goes back, beside the one that starts now. `null`: more

@@ -1,28 +1,37 @@
 // What it costs to compare a body, and how long nobody else is answered meanwhile: for each form of comparison, and for the
-// JSON texts that are dearest, each of a mebibyte. In Node, whose engine is the runtime's: there a clock runs also while
+// bodies that are dearest in it, each of a mebibyte. In Node, whose engine is the runtime's: there a clock runs also while
 // code runs. Each slice counts by the shortest of its times, since what the rest of the machine does is no cost of the body.
 //
-//   npm run bench -- fingerprint [--rounds 9]
+//   npm run bench -- fingerprint [--rounds 9] [--only form]
 
 import { parseArgs } from "node:util";
 import { canonicalJson } from "../../src/http/canonical-json.ts";
 import { sha256 } from "../../src/http/digest.ts";
+import { canonicalForm } from "../../src/http/form-pairs.ts";
+import { selectJson } from "../../src/http/json-selection.ts";
+import { canonicalMultipart } from "../../src/http/multipart.ts";
 import { Progress } from "../support/progress.ts";
 import { WORST_JSON } from "../support/worst-json.ts";
 
-const { values } = parseArgs({ options: { rounds: { type: "string", default: "9" } } });
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "9" }, only: { type: "string", default: "" } },
+});
 const rounds = Number(values.rounds);
 
+const MEBIBYTE = 1 << 20;
+
+/** What is done before the digest; `null`: the body is digested as it is. */
+type Work = ((body: Uint8Array) => Generator<undefined, Uint8Array | null>) | null;
+
 /** The milliseconds of each stretch of one run. */
-async function stretches(body: Uint8Array, compare: "bytes" | "json" | "none"): Promise<readonly number[]> {
-  if (compare === "none") return [0];
+async function stretches(body: Uint8Array, work: Work): Promise<readonly number[]> {
   const times: number[] = [];
   let canonical: Uint8Array | null = null;
-  if (compare === "json") {
-    const work = canonicalJson(body);
+  if (work !== null) {
+    const slices = work(body);
     for (;;) {
       const begun = performance.now();
-      const step = work.next();
+      const step = slices.next();
       times.push(performance.now() - begun);
       if (step.done !== true) continue;
       canonical = step.value;
@@ -34,27 +43,79 @@ async function stretches(body: Uint8Array, compare: "bytes" | "json" | "none"): 
   return [...times, performance.now() - begun];
 }
 
-async function row(name: string, body: Uint8Array, compare: "bytes" | "json" | "none"): Promise<string> {
-  const first = await stretches(body, compare);
+async function row(name: string, body: Uint8Array, work: Work): Promise<void> {
+  if (!name.startsWith(values.only)) return;
+  const first = await stretches(body, work);
   const shortest = [...first];
   const progress = new Progress(name, rounds, { unit: "rounds" });
   for (let round = 1; round < rounds; round++) {
     progress.show(round);
-    for (const [index, time] of (await stretches(body, compare)).entries()) {
+    for (const [index, time] of (await stretches(body, work)).entries()) {
       shortest[index] = Math.min(shortest[index] ?? time, time);
     }
   }
   progress.end();
   const total = shortest.reduce((sum, time) => sum + time, 0);
-  const cells = [name, total, Math.max(...shortest)].map((cell) => (typeof cell === "string" ? cell : cell.toFixed(1)));
-  return `| ${[...cells, shortest.length].join(" | ")} |`;
+  const cells = [total, Math.max(...shortest)].map((cell) => cell.toFixed(1));
+  process.stdout.write(`| ${[name, ...cells, shortest.length].join(" | ")} |\n`);
 }
+
+const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
+const filled = (part: string): string => part.repeat(Math.floor(MEBIBYTE / part.length));
+
+/** As many names as a route may list, so that each name in the body is compared with all of them. */
+const POINTERS = Array.from({ length: 32 }, (_, at) => `/${String(at).padStart(4, "0")}`);
+const MANY = Object.fromEntries(Array.from({ length: 90_000 }, (_, at) => [String(at + 1000), at % 10]));
+
+/** Canonical form and selection, as a request costs. */
+function* selected(body: Uint8Array, kind: "except" | "only", pointers: readonly string[]) {
+  const canonical = yield* canonicalJson(body);
+  return canonical === null ? null : yield* selectJson(canonical, { kind, pointers });
+}
+
+function* form(body: Uint8Array): Generator<undefined, Uint8Array | null> {
+  const canonical = yield* canonicalForm(body, null);
+  return canonical === null ? null : canonical.bytes;
+}
+
+const pairs = (name: (at: number) => string, value: string): string =>
+  Array.from({ length: 2_000 }, (_, at) => `${name((at * 7919) % 2_000)}=${value}`).join("&");
+
+const BOUNDARY = "----formdata-undici-012345678901";
+const HEAD = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n`;
+const multipart = (content: string): string =>
+  `${HEAD}${content.slice(0, MEBIBYTE - HEAD.length - BOUNDARY.length - 6)}\r\n--${BOUNDARY}--`;
+const byParts = (body: Uint8Array) => canonicalMultipart(body, BOUNDARY);
+const random = (): string => {
+  const bytes = new Uint8Array(MEBIBYTE);
+  for (let at = 0; at < MEBIBYTE; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+  return Buffer.from(bytes).toString("hex").slice(0, MEBIBYTE);
+};
 
 process.stdout.write("| body of 1 MiB | total ms | longest stretch ms | stretches |\n");
 process.stdout.write("| --- | --- | --- | --- |\n");
-const bytes = new Uint8Array(1 << 20).fill(0x61);
-process.stdout.write(`${await row("none: any", bytes, "none")}\n`);
-process.stdout.write(`${await row("bytes: any", bytes, "bytes")}\n`);
-for (const [name, text] of Object.entries(WORST_JSON)) {
-  process.stdout.write(`${await row(`json: ${name}`, new TextEncoder().encode(text), "json")}\n`);
-}
+const bytes = new Uint8Array(MEBIBYTE).fill(0x61);
+await row("bytes: any", bytes, null);
+for (const [name, text] of Object.entries(WORST_JSON)) await row(`json: ${name}`, encoded(text), canonicalJson);
+const select = (kind: "except" | "only", pointers: readonly string[]) => (body: Uint8Array) =>
+  selected(body, kind, pointers);
+const object = JSON.stringify({ a: filled("x").slice(0, MEBIBYTE - 40), timestamp: 1 });
+await row("selection: except one member, one string", encoded(object), select("except", ["/timestamp"]));
+await row("selection: only 32 of 90,000 members", encoded(JSON.stringify(MANY)), select("only", POINTERS));
+await row(
+  "selection: except an element of 500,000",
+  encoded(`{"a":[${filled("1,").slice(0, -40)}1]}`),
+  select("except", ["/a/499999"]),
+);
+await row("form: 2,000 pairs", encoded(pairs((at) => `name${at}`, "x".repeat(500))), form);
+await row("form: 2,000 long names that begin alike", encoded(pairs((at) => `${"n".repeat(500)}${at}`, "1")), form);
+await row("form: one value of escapes", encoded(`a=${filled("%41").slice(0, -3)}`), form);
+await row("form: two-byte pairs, refused", encoded(filled("a&")), form);
+await row("multipart: a file of random text", encoded(multipart(random())), byParts);
+await row("multipart: a file of dashes", encoded(multipart(filled("-"))), byParts);
+await row("multipart: a file of almost-boundaries", encoded(multipart(filled(`--${BOUNDARY.slice(0, -1)}`))), byParts);
+await row(
+  "multipart: as many parts as fit",
+  encoded(`${filled(`--${BOUNDARY}\r\n\r\n`).slice(0, -(BOUNDARY.length + 4))}--${BOUNDARY}--`),
+  byParts,
+);

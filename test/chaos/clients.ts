@@ -133,7 +133,7 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
   const meant = comparesNone ? "first" : print;
   const id = `q${sent}`;
   const call = { port: await run.port(), id, key, scope, credential, path, print: meant, plan, questions, calm };
-  const done = await exchange({ ...call, body: requestBody(operation, print, odd) }, leave);
+  const done = await exchange({ ...call, body: requestBody(operation, print, odd, id) }, leave);
   run.report(done);
   return done;
 }

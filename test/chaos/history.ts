@@ -115,7 +115,7 @@ export interface Arrival {
   readonly attempt: number | null;
   /** Digest of the request's body; null if the body did not arrive whole. */
   readonly bodySha256: string | null;
-  /** The request carried the right `Idempotency-Key`. */
+  /** The request carried the right `Idempotency-Key`: none where the key is in the body. */
   readonly hasKey: boolean;
   /** The planned behaviour. */
   readonly step: string;

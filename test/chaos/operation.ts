@@ -25,6 +25,8 @@ export interface Operation {
   readonly waits: boolean;
   /** The route compares JSON, so a retry may format it differently. */
   readonly isJson: boolean;
+  /** The route leaves the member `timestamp` out of the comparison, so each try has its own. */
+  readonly isSelected: boolean;
 }
 
 const SCOPES = ["ann", "bob", "cid", "dora"] as const;
@@ -47,24 +49,31 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
     questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
     credentials: route.shared === true ? 2 : 1,
-    bodyBytes: random.chance(comparesNone ? 0.4 : 0.03)
+    // A key is only looked for in a body that can be held.
+    bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true ? 0 : 0.03)
       ? LARGE_BYTES + random.int(1, LARGE_BYTES)
       : random.int(2, 2_000),
     isJson: route.json === true,
+    isSelected: route.selected === true,
     isHuge,
     comparesNone,
     waits: route.duplicate !== "reject",
   };
 }
 
-/** The request's body. `print` "other" is a different operation under the same key; `odd` formats the same JSON differently. */
-export function requestBody(operation: Operation, print: "first" | "other", odd: boolean): Buffer {
+/**
+ * The request's body. `print` "other" is a different operation under the same key; `odd` formats the same JSON differently. `id` is
+ * different in each try. Large bodies are compared as bytes.
+ */
+export function requestBody(operation: Operation, print: "first" | "other", odd: boolean, id: string): Buffer {
   const amount = print === "first" ? 100 : 101;
-  const text = "x".repeat(operation.bodyBytes);
-  const { key } = operation;
+  const { key, bodyBytes, isJson, isSelected } = operation;
+  const text = "x".repeat(bodyBytes);
+  const isLarge = bodyBytes >= LARGE_BYTES / 2;
+  const timestamp = isSelected && !isLarge ? { timestamp: [id] } : null;
   return Buffer.from(
-    odd && operation.isJson && operation.bodyBytes < LARGE_BYTES / 2
-      ? `{ "text": "${text}",\n "amount": ${amount}.0, "key": "${key}" }`
-      : JSON.stringify({ key, amount, text }),
+    odd && isJson && !isLarge
+      ? `{ ${isSelected ? `"timestamp": "${id}", ` : ""}"text": "${text}",\n "amount": ${amount}.0, "key": "${key}" }`
+      : JSON.stringify({ key, amount, text, ...timestamp }),
   );
 }

@@ -3,7 +3,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Arrival, Effect, OriginMarks } from "./history.ts";
-import { TENANT_HEADER } from "./routes.ts";
+import { isKeyInBody, TENANT_HEADER } from "./routes.ts";
 import { CALM, PLAN_HEADER, REQUEST_HEADER } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
@@ -134,7 +134,7 @@ function describe(request: IncomingMessage, seq: number): Draft {
     ...caller,
     path: request.url ?? "",
     attempt: /^[1-9]\d*$/.test(number) ? Number(number) : null,
-    hasKey: header(request, "idempotency-key") === caller.key,
+    hasKey: header(request, "idempotency-key") === (isKeyInBody(request.url ?? "") ? "" : caller.key),
     bodySha256: null,
     step: "none",
     at: Date.now(),

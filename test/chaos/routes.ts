@@ -23,9 +23,13 @@ export interface ChaosRoute {
   readonly duplicate: RoutePolicy["duplicate"];
   readonly retentionMs: number;
   readonly json?: boolean;
+  /** JSON is compared without its member `timestamp`. */
+  readonly selected?: boolean;
   readonly small?: boolean;
   /** Request bodies are not compared. */
   readonly none?: boolean;
+  /** The key is in the body, and in no header. */
+  readonly bodyKey?: boolean;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
   /** How often it is chosen, relative to the others; 1 by default. */
@@ -37,6 +41,8 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/hold", unknown: "hold", duplicate: "reject", retentionMs: 20_000 },
   { path: "/hold-wait", unknown: "hold", duplicate: "wait", retentionMs: 6_000 },
   { path: "/hold-json", unknown: "hold", duplicate: "reject", retentionMs: 9_000, json: true },
+  { path: "/hold-selected", unknown: "hold", duplicate: "wait", retentionMs: 12_000, json: true, selected: true },
+  { path: "/hold-body-key", unknown: "hold", duplicate: "wait", retentionMs: 10_000, bodyKey: true },
   { path: "/hold-small", unknown: "hold", duplicate: "attach", retentionMs: 15_000, small: true },
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
@@ -56,6 +62,11 @@ const ROUTES: readonly ChaosRoute[] = [
 
 export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
   return ROUTES.filter(({ of }) => of === undefined || dimensions.has(of));
+}
+
+/** Whether a request to this path has its key in the body, and in no header. */
+export function isKeyInBody(path: string): boolean {
+  return ROUTES.some((route) => route.path === path && route.bodyKey === true);
 }
 
 export function policiesOf(dimensions: Dimensions): Readonly<Record<string, RoutePolicy>> {
@@ -91,10 +102,12 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
 }
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
-  const { path, unknown, duplicate, retentionMs, json, small, none, shared } = route;
+  const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared, bodyKey } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (json === true) settings["fingerprint"] = { body: "json" };
+  if (selected === true) settings["fingerprint"] = { body: "json", except: ["/timestamp"] };
   if (none === true) settings["fingerprint"] = { body: "none" };
+  if (bodyKey === true) settings["key_from"] = ["json:/key"];
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];

@@ -4,7 +4,7 @@ import { headerValue, openRequest } from "../support/http.ts";
 import type { HeaderPair, OpenRequest, RawResponse } from "../support/http.ts";
 import { bodyOf, digestHead, sha256 } from "./body.ts";
 import type { Answer, Ending, Exchange, OriginMarks } from "./history.ts";
-import { TENANT_HEADER } from "./routes.ts";
+import { isKeyInBody, TENANT_HEADER } from "./routes.ts";
 import { MARKS_HEADER, PLAN_HEADER, QUESTIONS_HEADER, REQUEST_HEADER, SECRET } from "./steps.ts";
 
 /** Longer than any answer may take: waits, timeouts and the longest planned body together. */
@@ -66,9 +66,9 @@ export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> 
   return { type: "exchange", id, ...sent, stalledMs, endAt: Date.now(), ending };
 }
 
-function headersOf({ key, scope, credential, plan, questions, id, body }: Call): HeaderPair[] {
+function headersOf({ key, scope, credential, path, plan, questions, id, body }: Call): HeaderPair[] {
   return [
-    ["Idempotency-Key", key],
+    ...(isKeyInBody(path) ? [] : [["Idempotency-Key", key] as const]),
     ["X-Key", key],
     ["Authorization", credential],
     [TENANT_HEADER, scope],

@@ -37,7 +37,7 @@ async function insist(run: Run, task: Task, random: Random): Promise<void> {
 
 /** The origin carries it out and answers at once. */
 function plainOperation({ dimensions }: Run, random: Random): Operation {
-  const { path, json, none, duplicate } = random.pick(routesOf(dimensions));
+  const { path, json, selected, none, duplicate } = random.pick(routesOf(dimensions));
   return {
     key: `${path.slice(1)}-${random.hex(16)}`,
     path,
@@ -50,5 +50,6 @@ function plainOperation({ dimensions }: Run, random: Random): Operation {
     comparesNone: none === true,
     waits: duplicate !== "reject",
     isJson: json === true,
+    isSelected: selected === true,
   };
 }

@@ -109,8 +109,8 @@ describe("fingerprint", () => {
           const mixed = { ...one, [changed]: other[changed] };
           const same = JSON.stringify([...one.body, one[changed]]) === JSON.stringify([...mixed.body, mixed[changed]]);
           expect(
-            (await fingerprintRequest(one, one.body, "bytes")) ===
-              (await fingerprintRequest(mixed, mixed.body, "bytes")),
+            (await fingerprintRequest(one, one.body, { as: "bytes" })) ===
+              (await fingerprintRequest(mixed, mixed.body, { as: "bytes" })),
           ).toBe(same);
         },
       ),

@@ -26,12 +26,17 @@ const NODE = join(projectDir, "node_modules/.bin/node");
 const SCRIPT = join(projectDir, "src/cli/onceway.ts");
 
 /** The process gets no variables of the test's own shell, and no terminal. */
-export function startOnceway(args: readonly string[], env: Readonly<Record<string, string>> = {}): RunningCommand {
+export function startOnceway(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  input = "",
+): RunningCommand {
   const child = spawn(NODE, [SCRIPT, ...args], {
     cwd: projectDir,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
     env: { PATH: process.env["PATH"], ...env },
   });
+  child.stdin.end(input);
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
@@ -57,6 +62,7 @@ export function startOnceway(args: readonly string[], env: Readonly<Record<strin
 export function runOnceway(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  input = "",
 ): Promise<CommandOutcome> {
-  return startOnceway(args, env).outcome;
+  return startOnceway(args, env, input).outcome;
 }

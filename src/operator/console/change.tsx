@@ -51,7 +51,10 @@ export function changeRoutes(app: Hono<Signed>, paths: Paths, { operator }: Cons
 }
 
 /** `null` when an administrator sent the form from the console. */
-async function refuseForm({ paths, viewer }: View, fields: Readonly<Record<string, string>>): Promise<Response | null> {
+export async function refuseForm(
+  { paths, viewer }: View,
+  fields: Readonly<Record<string, string>>,
+): Promise<Response | null> {
   const refuse = (title: string, text: string): Promise<Response> =>
     show(<Message paths={paths} title={title} text={text} />, 403);
   if (viewer.role !== "admin") {

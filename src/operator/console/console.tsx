@@ -8,6 +8,7 @@ import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { SCRIPT, STYLE } from "./assets.ts";
 import { changeRoutes } from "./change.tsx";
+import { forgetScopeRoutes } from "./forget-scope.tsx";
 import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
 import { Message, show } from "./page.tsx";
@@ -78,5 +79,6 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   app.use(guard(paths, ports));
   pageRoutes(app, paths, ports);
   changeRoutes(app, paths, ports);
+  forgetScopeRoutes(app, paths, ports);
   return app;
 }

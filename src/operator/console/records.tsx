@@ -52,7 +52,12 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
           {done}
         </p>
       )}
-      <h1 id="records-title">Records</h1>
+      <div class="head">
+        <h1 id="records-title">Records</h1>
+        <a class="small" href={view.paths.forgetScope}>
+          Forget a caller
+        </a>
+      </div>
       <UnreachableShards unreachable={listed?.unreachable ?? []} />
       <form class="filter card" method="get" action={view.paths.records} role="search">
         <div class="field wide">

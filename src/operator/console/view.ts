@@ -46,6 +46,7 @@ export function pathsBelow(base: string) {
     overview: base,
     records: `${console}/records`,
     shards: `${console}/shards`,
+    forgetScope: `${console}/records/forget-scope`,
     signIn: `${console}/sign-in`,
     signOut: `${console}/sign-out`,
     signOutEverywhere: `${console}/sign-out-everywhere`,

@@ -3,11 +3,19 @@
 // then a client that disconnects cuts it off, and the attempt is ambiguous.
 
 import type { ClientProblem } from "../../core/problem.ts";
+import type { Fingerprint } from "../../core/units.ts";
 import { freeBytes } from "../../http/byte-budget.ts";
-import { fingerprintDigested, fingerprintRequest } from "../../http/fingerprint.ts";
+import type { Comparison } from "../../http/comparison.ts";
+import {
+  fingerprintDigested,
+  fingerprintMultipart,
+  type FingerprintParts,
+  fingerprintRequest,
+} from "../../http/fingerprint.ts";
 import { type ExchangeHead, WHOLE_BODY_BYTES } from "../../http/message.ts";
 import { MessageReader } from "../../http/message-stream.ts";
 import type { Bodies } from "../store/bodies.ts";
+import { DigestedMultipart } from "./digested-multipart.ts";
 import { chunkedBody, type RequestBody, streamedBody } from "./request-body.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
 
@@ -24,7 +32,9 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   const { upload } = head.request;
   if (upload === null) throw new TypeError("a streamed message without an upload");
   if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
-  const stored = await storeBody(bodies, message, upload.maxBytes);
+  const comparison: Comparison = upload.comparison ?? { as: upload.compare };
+  const multipart = comparison.as === "multipart" ? new DigestedMultipart(message, comparison.boundary) : null;
+  const stored = await storeBody(bodies, multipart ?? message, upload.maxBytes);
   if (stored === null) {
     return { head, problem: { code: "request-invalid", reason: "The request's body broke off or is malformed." } };
   }
@@ -32,14 +42,38 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
     return { head, problem: { code: "body-too-large", limitBytes: upload.maxBytes } };
   }
   const body = chunkedBody(bodies, stored);
-  const isJson = upload.compare === "json" && stored.size <= WHOLE_BODY_BYTES;
-  const fingerprint = isJson
-    ? await fingerprintRequest(upload.fingerprintParts, readChunks(bodies, stored), "json")
-    : await fingerprintDigested(upload.fingerprintParts, stored.digest);
+  const canonical = multipart === null ? null : await multipart.digest();
+  const fingerprint = await fingerprintUpload(upload.fingerprintParts, comparison, canonical, stored, bodies);
   return { head: { ...head, request: { ...head.request, fingerprint } }, body };
 }
 
-/** The whole body, for the comparison as JSON. */
+/** `canonical` is the digest of a multipart body's canonical form, if it has one. */
+function fingerprintUpload(
+  parts: FingerprintParts,
+  comparison: Comparison,
+  canonical: Uint8Array | null,
+  stored: StoredUpload,
+  bodies: Bodies,
+): Promise<Fingerprint> {
+  switch (comparison.as) {
+    case "json":
+    case "selected json":
+    case "form":
+      return stored.size <= WHOLE_BODY_BYTES
+        ? fingerprintRequest(parts, readChunks(bodies, stored), comparison)
+        : fingerprintDigested(parts, stored.digest, comparison);
+    case "multipart":
+      return canonical === null
+        ? fingerprintDigested(parts, stored.digest, comparison)
+        : fingerprintMultipart(parts, canonical, comparison);
+    case "none":
+    case "bytes":
+    case "typed bytes":
+      return fingerprintDigested(parts, stored.digest, comparison);
+  }
+}
+
+/** The whole body, for a comparison that needs it in memory. */
 function readChunks(bodies: Bodies, { body, count, size }: StoredUpload): Uint8Array {
   const whole = new Uint8Array(size);
   let at = 0;

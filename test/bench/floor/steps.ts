@@ -54,7 +54,7 @@ export default {
         ? [recordId(key), ""]
         : await Promise.all([
             nameRecord(key, [headers.get("authorization")], "64 null"),
-            fingerprintRequest(parts, body, "bytes"),
+            fingerprintRequest(parts, body, { as: "bytes" }),
           ]);
     const pairs = STEP < 5 ? [...headers] : requestHeaders(headers, NONE, NONE);
     const head: Head = { id, key, fingerprint: print, url: ORIGIN + pathname + search, method, headers: pairs };

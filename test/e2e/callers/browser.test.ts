@@ -39,6 +39,12 @@ afterAll(async () => {
   await browser.close();
 });
 
+function pageOf(at: number): PageServer {
+  const page = pages[at];
+  if (page === undefined) throw new Error("a page is missing");
+  return page;
+}
+
 let context: BrowserContext;
 /** The pages of two listed origins, and of one that is not. */
 let shop: Ask;
@@ -46,9 +52,11 @@ let other: Ask;
 let stranger: Ask;
 beforeEach(async () => {
   context = await browser.newContext();
-  const [one, two, three] = await Promise.all(pages.map((page) => openPage(context, page)));
-  if (one === undefined || two === undefined || three === undefined) throw new Error("a page is missing");
-  [shop, other, stranger] = [one, two, three];
+  [shop, other, stranger] = await Promise.all([
+    openPage(context, pageOf(0)),
+    openPage(context, pageOf(1)),
+    openPage(context, pageOf(2)),
+  ]);
 });
 afterEach(() => context.close());
 
@@ -200,8 +208,11 @@ describe("onceway/client in a page", () => {
     expect(await origin.effects(key)).toBe(1);
   });
 
-  it("sends a form again with the same bytes, and makes the key", async () => {
+  it("sends a form again with the same bytes, and makes the key, also in a page without TLS", async () => {
     const path = "/shop/form";
+    // What such a page lacks; those of this test are served from the loopback address, which browsers trust as they trust TLS.
+    await context.addInitScript("delete Crypto.prototype.randomUUID");
+    shop = await openPage(context, pageOf(0));
     const asked = (): Asked => {
       const { url, init } = orderOf({ path });
       const headers = { "X-Behave": JSON.stringify(PAID) };

@@ -184,7 +184,7 @@ describe("a preflight", () => {
     expect([response.status, aboutPages(response)]).toEqual([204, readableBy(SHOP)]);
     expect(headerValue(response, "access-control-allow-methods")).toBe("POST, PATCH");
     expect(headerValue(response, "access-control-allow-headers")).toBe(
-      "Authorization, Content-Type, Last-Event-ID, Idempotency-Key",
+      "Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
     );
     expect(headerValue(response, "access-control-max-age")).toBe("600");
     expect(aboutPages(await ask("/pay/preflight", "POST", EVIL))).toEqual(NOBODY);

@@ -59,21 +59,35 @@ const RETRIES: Readonly<Record<string, () => Retry>> = {
       headers: [["Authorization", "Bearer sk_live_1"]],
       body: "amount=1",
     }),
-  webhooks: () =>
-    twice({
-      path: "/webhooks/payments",
-      headers: [["Webhook-Id", `msg_${freshKey()}`]],
-      behave: { status: 200, body: "" },
-    }),
+  webhooks: () => {
+    const id = `evt_${freshKey()}`;
+    const attempt = (pending: number): Message => ({
+      path: "/webhooks/stripe",
+      headers: [
+        ["Content-Type", "application/json"],
+        ["Stripe-Signature", `t=${pending}`],
+      ],
+      body: JSON.stringify({ id, pending_webhooks: pending }),
+    });
+    return { first: attempt(1), retry: attempt(2) };
+  },
   checkout: () => {
-    const message = { path: "/v1/checkout", key: freshKey(), headers: [SHOP, ["Cookie", "session=ann"] as const] };
+    const key = freshKey();
+    /** The page's `FormData`: each time it is sent, its boundary is another one. */
+    const form = (boundary: string): Message => ({
+      path: "/v1/checkout",
+      key,
+      headers: [SHOP, ["Cookie", "session=ann"], ["Content-Type", `multipart/form-data; boundary=${boundary}`]],
+      body: `--${boundary}\r\nContent-Disposition: form-data; name="amount"\r\n\r\n1\r\n--${boundary}--\r\n`,
+    });
     return {
-      ...twice(message),
+      first: form("one"),
+      retry: form("two"),
       async more(client) {
         const asked: HeaderPair[] = [SHOP, ["Access-Control-Request-Method", "POST"]];
         const preflight = await client.send({ method: "OPTIONS", path: "/v1/checkout", body: null, headers: asked });
         expect([preflight.status, headerValue(preflight, "access-control-allow-origin")]).toEqual([204, SHOP[1]]);
-        expect(headerValue(await client.send(message), "access-control-allow-credentials")).toBe("true");
+        expect(headerValue(await client.send(form("three")), "access-control-allow-credentials")).toBe("true");
       },
     };
   },

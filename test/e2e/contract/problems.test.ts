@@ -326,6 +326,7 @@ it("publishes exactly these problems with these statuses", async () => {
     "body-too-large 413 false",
     "configuration-invalid 500 false",
     "in-flight 409 true",
+    "key-expired 409 false",
     "key-invalid 400 false",
     "key-missing 400 false",
     "key-reused 422 false",

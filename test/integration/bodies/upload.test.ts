@@ -2,8 +2,9 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import type { Comparison } from "../../../src/http/comparison.ts";
 import { fingerprintRequest } from "../../../src/http/fingerprint.ts";
-import { type ExchangeHead, UPLOAD_URL } from "../../../src/http/message.ts";
+import { type ExchangeHead, UPLOAD_URL, WHOLE_BODY_BYTES } from "../../../src/http/message.ts";
 import { lentPiece, type NextPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { streamMessage } from "../../../src/http/message-stream.ts";
 import { CHUNK_BYTES } from "../../../src/shard/store/bodies.ts";
@@ -69,9 +70,46 @@ describe("an upload", () => {
         return reception.head.request.fingerprint;
       };
       const [one, other] = [text('{"a":1,"b":[2]}'), text('{ "b": [2], "a": 1 }')];
-      expect(await fingerprintOf(one, "json")).toBe(await fingerprintRequest(parts, one, "json"));
+      expect(await fingerprintOf(one, "json")).toBe(await fingerprintRequest(parts, one, { as: "json" }));
       expect(await fingerprintOf(other, "json")).toBe(await fingerprintOf(one, "json"));
-      expect(await fingerprintOf(other, "bytes")).toBe(await fingerprintRequest(parts, other, "bytes"));
+      expect(await fingerprintOf(other, "bytes")).toBe(await fingerprintRequest(parts, other, { as: "bytes" }));
+    });
+  });
+
+  it("is compared as a form, a selection or a multipart body if the route says so, exactly as in the Worker", async () => {
+    await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
+      const { bodies } = new Ledger(storage);
+      const { upload } = uploadHead().request;
+      const parts = upload?.fingerprintParts ?? null;
+      if (upload === null || parts === null) throw new TypeError("no upload");
+      const media = { type: "t", encoding: null, media: "t" };
+      const multipart = (boundary: string, content: string): string =>
+        `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n${content}\r\n--${boundary}--`;
+      const large = "-b".repeat(WHOLE_BODY_BYTES);
+      const cases: readonly (readonly [Comparison, ...string[]])[] = [
+        [{ as: "form", selection: null, ...media }, "a=1&b=%41", "b=A&a=1", "a=2&b=A"],
+        [
+          { as: "selected json", selection: { kind: "except", pointers: ["/t"] }, ...media },
+          '{"a":1,"t":1}',
+          '{"t":2,"a":1}',
+          '{"a":2}',
+        ],
+        [{ as: "multipart", boundary: "--b-b", ...media }, multipart("--b-b", "1"), multipart("--b-b", "2")],
+        [{ as: "multipart", boundary: "--b-b", ...media }, multipart("--b-b", "1"), `x${multipart("--b-b", "1")}`],
+        [{ as: "multipart", boundary: "--xb", ...media }, multipart("--xb", large), multipart("--xb", `${large}c`)],
+        [{ as: "typed bytes", type: "t", encoding: null }, "a=1&b=2", "b=2&a=1"],
+      ];
+      for (const [comparison, ...texts] of cases) {
+        for (const text of texts) {
+          const body = new TextEncoder().encode(text);
+          const head = headOf({ request: { upload: { ...upload, compare: "bytes", comparison } } });
+          const rest = { next: () => Promise.resolve(WHOLE), cancel: () => undefined };
+          const reception = await receive(streamMessage({ head, body }, rest).stream, bodies);
+          if (!("body" in reception)) throw new TypeError("refused");
+          reception.body.release();
+          expect(reception.head.request.fingerprint).toBe(await fingerprintRequest(parts, body, comparison));
+        }
+      }
     });
   });
 

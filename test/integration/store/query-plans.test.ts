@@ -8,6 +8,7 @@ import { expect, it } from "vitest";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
+import { FIRST_PLACE, RecordScan } from "../../../src/shard/store/record-scan.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
 
 interface Ran {
@@ -93,6 +94,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
     list.page(query, (_id, record) => record, NOW);
     list.page({ ...query, route: "/", startedBefore: NOW }, (_id, record) => record, NOW);
   }
+  new RecordScan(sql).slice(FIRST_PLACE, 10);
   ledger.nextDeadline();
   for (const route of ledger.questions.routes()) ledger.questions.first(route, 1);
   ledger.expired.erase(epochMs(NOW + 48 * HOUR_MS), 10);

@@ -75,7 +75,7 @@ describe("the request", () => {
     const { send, sent } = scene([CREATED]);
     await send();
     await send();
-    expect(sent[0]?.key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    expect(sent[0]?.key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(sent[1]?.key).not.toBe(sent[0]?.key);
   });
 

@@ -97,9 +97,9 @@ describe("cors", () => {
       allowHeaders: [
         "Authorization",
         "Content-Type",
+        "Idempotency-Key",
         "Last-Event-ID",
         "x-request-key",
-        "idempotency-key",
         "x-api-key",
         "x-api-version",
         "X-Trace",

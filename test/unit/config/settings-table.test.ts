@@ -8,7 +8,8 @@ import { describe, expect, it } from "vitest";
 
 import { markdownTable, settingTexts } from "../../../src/cli/settings-table.ts";
 import { corsEntries } from "../../../src/config/settings-cors.ts";
-import { fingerprintEntries, keyFormatEntries, newKeysEntries } from "../../../src/config/settings-key.ts";
+import { fingerprintEntries } from "../../../src/config/settings-fingerprint.ts";
+import { keyFormatEntries, newKeysEntries } from "../../../src/config/settings-key.ts";
 import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
 import { settingsEntries } from "../../../src/config/settings.ts";
 import { configOf, PAYMENTS } from "./support.ts";
@@ -102,6 +103,7 @@ describe("the table of settings", () => {
       "key_format.pattern",
       "key_format.max",
       "new_keys.binding",
+      "fingerprint.only",
       "verify",
       "cors.origins",
       "operator_hostname",

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import { problemOf, settingsOf } from "./support.ts";
 
+const FINGERPRINT = { body: "bytes", selection: null, query: "exact", queryExcept: [], headers: [] };
+
 describe("defaults", () => {
   it("exist for every setting but the path", () => {
     expect(settingsOf({})).toEqual({
@@ -18,8 +20,9 @@ describe("defaults", () => {
       previousScopes: [],
       key: "required",
       keyFrom: ["header:Idempotency-Key"],
+      graphql: false,
       keyFormat: { pattern: null, min: 1, max: 255 },
-      fingerprint: { body: "bytes", headers: [] },
+      fingerprint: FINGERPRINT,
       unknown: "hold",
       verify: null,
       onStoreFailure: "closed",
@@ -117,9 +120,22 @@ describe("what a setting means", () => {
       { key_from: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
       { keyFrom: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
     ],
+    [{ graphql: true }, { graphql: true, keyFrom: ["header:Idempotency-Key", "graphql:@idempotent"] }],
     [{ key_format: { pattern: "^\\p{L}+$", max: 8 } }, { keyFormat: { pattern: "^\\p{L}+$", min: 1, max: 8 } }],
-    [{ fingerprint: { headers: ["X-Api-Version"] } }, { fingerprint: { body: "bytes", headers: ["x-api-version"] } }],
-    [{ fingerprint: { body: "json" } }, { fingerprint: { body: "json", headers: [] } }],
+    [{ fingerprint: { headers: ["X-Api-Version"] } }, { fingerprint: { ...FINGERPRINT, headers: ["x-api-version"] } }],
+    [{ fingerprint: { body: "json" } }, { fingerprint: { ...FINGERPRINT, body: "json" } }],
+    [
+      { fingerprint: { body: "json", except: ["/b/0", "/a~1b"] } },
+      { fingerprint: { ...FINGERPRINT, body: "json", selection: { kind: "except", pointers: ["/a~1b", "/b/0"] } } },
+    ],
+    [
+      { fingerprint: { body: "form", only: ["/a"], except: [] } },
+      { fingerprint: { ...FINGERPRINT, body: "form", selection: { kind: "only", pointers: ["/a"] } } },
+    ],
+    [
+      { fingerprint: { query: "sorted", query_except: ["t", "n"] } },
+      { fingerprint: { ...FINGERPRINT, query: "sorted", queryExcept: ["n", "t"] } },
+    ],
     [{ unknown: "hold" }, { unknown: "hold" }],
     [
       { unknown: "verify", verify: "/v1/by-key?key={key}" },
@@ -246,7 +262,51 @@ describe("what a setting refuses, with what to write instead", () => {
     [{ fingerprint: "json" }, 'fingerprint: must be a table: write { body = "json"'],
     [
       { fingerprint: { body: "text" } },
-      'fingerprint.body: must be one of its values: write "bytes" or "json" or "none"',
+      'fingerprint.body: must be one of its values: write "bytes" or "json" or "form" or "multipart" or "none"',
+    ],
+    [{ fingerprint: { body: "json", except: "/a" } }, "fingerprint.except: must be a list of JSON pointers"],
+    [
+      { fingerprint: { body: "json", except: ["timestamp"] } },
+      'fingerprint.except[0]: "timestamp" is not a JSON pointer (RFC 6901): write "/timestamp", with a slash first',
+    ],
+    [
+      { fingerprint: { body: "json", except: ["/a~2"] } },
+      'fingerprint.except[0]: "/a~2" is not a JSON pointer (RFC 6901): write ~0 for ~ and ~1 for /',
+    ],
+    [{ fingerprint: { body: "json", except: [""] } }, "fingerprint.except[0]: is the whole body"],
+    [{ fingerprint: { body: "json", except: ["/a", "/a"] } }, "fingerprint.except: lists /a twice: write it once"],
+    [
+      { fingerprint: { body: "json", only: ["/a/b", "/a"] } },
+      'fingerprint.only: lists "/a" and, below it, "/a/b": leave out one of them',
+    ],
+    [
+      { fingerprint: { body: "json", only: [] } },
+      'fingerprint.only: must name what is compared: write ["/amount", "/currency"], or leave it out',
+    ],
+    [
+      { fingerprint: { body: "json", only: ["/a"], except: ["/b"] } },
+      "fingerprint.only: excludes except: leave out one of them",
+    ],
+    [
+      { fingerprint: { except: ["/a"] } },
+      'fingerprint.except: has no effect with body = "bytes": write body = "json" or "form", or leave it out',
+    ],
+    [{ fingerprint: { body: "multipart", only: ["/a"] } }, 'fingerprint.only: has no effect with body = "multipart"'],
+    [
+      { fingerprint: { body: "form", except: ["/a/b"] } },
+      'fingerprint.except: "/a/b" has two levels, and a form has one: write "/a~1b" for a field of that name',
+    ],
+    [
+      { fingerprint: { body: "json", only: Array.from({ length: 33 }, (_, at) => `/${at}`) } },
+      "fingerprint.only: must have at most 32 entries",
+    ],
+    [{ fingerprint: { query: "any" } }, 'fingerprint.query: must be one of its values: write "exact" or "sorted"'],
+    [{ fingerprint: { query_except: "t" } }, "fingerprint.query_except: must be a list of names"],
+    [{ fingerprint: { query_except: [""] } }, "fingerprint.query_except[0]: must be the name of a parameter"],
+    [{ fingerprint: { query_except: ["t", "t"] } }, "fingerprint.query_except: lists t twice"],
+    [
+      { fingerprint: { query: "none", query_except: ["t"] } },
+      'fingerprint.query_except: has no effect with query = "none": write query = "exact" or "sorted", or leave it out',
     ],
     [{ fingerprint: { headers: ["a:b"] } }, 'fingerprint.headers[0]: "a:b" is not a header name'],
     [{ key_format: "uuid" }, "key_format: must be a table"],

@@ -44,13 +44,40 @@ describe("a route that fails open", () => {
   });
 });
 
+describe("a route that leaves something out of its fingerprint", () => {
+  it("gets a warning if that probably decides the effect", () => {
+    const except = (...pointers: string[]) => ({ fingerprint: { body: "json", except: pointers } });
+    expect(pathsOf(except("/timestamp", "/meta/nonce", "/totally", "/amount/at"))).toEqual([]);
+    expect(pathsOf(except("/amount"))).toEqual(["ROUTES[0].fingerprint.except"]);
+    expect(pathsOf(except("/items/0/unitPrice", "/t"))).toEqual(["ROUTES[0].fingerprint.except"]);
+    expect(pathsOf({ fingerprint: { body: "json", only: ["/amount"] } })).toEqual([]);
+    expect(pathsOf({ fingerprint: { query_except: ["to_account", "t"] } })).toEqual([
+      "ROUTES[0].fingerprint.query_except",
+    ]);
+  });
+});
+
 describe("what check says of a route", () => {
   it.each([
     [{}, "/v1/payments: no second effect: after an unknown outcome, retries get 409 until an operator decides"],
     [{ unknown: "retry" }, "/v1/payments: a second effect is possible"],
     [VERIFY, "/v1/payments: no second effect: after an unknown outcome, a retry runs only if the origin"],
     [{ on_store_failure: "open" }, 'is unprotected (on_store_failure = "open")'],
+    [
+      { fingerprint: { body: "json", except: ["/t", "/n"], query_except: ["s"] } },
+      "/v1/payments: not compared: /n, /t of the body; s in the query. With the same key, a change there is replayed",
+    ],
+    [
+      { fingerprint: { body: "form", only: ["/amount"], query: "none" } },
+      "/v1/payments: not compared: all of the body but /amount; the query. With",
+    ],
+    [{ fingerprint: { body: "none" } }, "/v1/payments: not compared: the body. With"],
   ])("%j", (settings, promise) => {
     expect(describeConfig(configOf({ ROUTES: [{ ...PAYMENTS, ...settings }] }))).toContain(promise);
+  });
+
+  it("says nothing of what is not compared if all of it is", () => {
+    const fingerprint = { body: "json", headers: ["x-api-version"], query: "sorted" };
+    expect(describeConfig(configOf({ ROUTES: [{ ...PAYMENTS, fingerprint }] }))).not.toContain("not compared");
   });
 });

@@ -159,6 +159,14 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run check-config": ["test/check.ts", "src/cli/check-config.ts"],
   "npx wrangler deploy --dry-run": ["test/e2e/cli/init.test.ts", '"deploy", "--dry-run"'],
   "npx onceway check --against https://api.example.com": ["test/e2e/operators/layouts.test.ts", '"--against"'],
+  'npx onceway forget --scope header:authorization --preview --reason "asked to be erased" < credential.txt': [
+    "test/e2e/callers/forget-scope.test.ts",
+    '"--preview"',
+  ],
+  'npx onceway forget --scope header:authorization --yes --reason "asked to be erased" < credential.txt': [
+    "test/e2e/callers/forget-scope.test.ts",
+    '"--yes"',
+  ],
   "npx onceway layouts": ["test/e2e/operators/layouts.test.ts", 'onceway("layouts")'],
   "npx onceway layouts --close 64": ["test/e2e/operators/layouts.test.ts", '"--close", "3"'],
   "for n in 0 1; do npx onceway check --against https://ops-$n.example.com || break; done": [
@@ -232,6 +240,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 /** What is printed for other programs, by page and language. */
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/client/README.md js": ["test/e2e/clients/clients.test.ts", "examples.client"],
+  "src/config/README.md graphql": ["test/e2e/requests/graphql.test.ts", "blockWith"],
   "src/serve/README.md nginx": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md haproxy": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md ini": { notRun: "systemd is not in the test machine" },

@@ -129,7 +129,7 @@ describe("a preflight", () => {
     expect(about(answer)).toEqual({
       "access-control-allow-origin": SHOP,
       "access-control-allow-methods": "POST, PUT",
-      "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, idempotency-key, X-Trace",
+      "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Trace",
       "access-control-max-age": "600",
       vary: "Origin",
     });

@@ -5,7 +5,7 @@ import { finish } from "../../support/slices.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const of = (text: string, compare: "bytes" | "json" | "none" = "json"): Promise<string> =>
-  fingerprintRequest({ method: "POST", path: "/p", query: "", headers: [] }, bytes(text), compare);
+  fingerprintRequest({ method: "POST", path: "/p", query: "", headers: [] }, bytes(text), { as: compare });
 
 const canonicalOf = (body: Uint8Array): Uint8Array | null => finish(canonicalJson(body));
 

@@ -1,0 +1,219 @@
+// What a request to a GraphQL endpoint asks for (GraphQL over HTTP, and what servers take besides): a JSON object or a batch of them,
+// `application/graphql`, a form, a multipart upload, parameters of the URL. A request is a mutation unless all that a server may
+// read in it is a query or a subscription.
+
+import { DIRECTIVE } from "../config/key-source.ts";
+import { hex, sha256 } from "./digest.ts";
+import { type FieldValue, findInForm, findInQuery } from "./form-fields.ts";
+import { type DirectiveKey, readDocument } from "./graphql-document.ts";
+import type { HeadersView } from "./headers.ts";
+import { findInJson } from "./json-pointer.ts";
+import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "./json-trails.ts";
+import { ABSENT, FORM, jsonValue, mayBeJson, mediaType, type PartValue, slicer, usable, wrong } from "./key-places.ts";
+import { MAX_VALUE_LENGTH } from "./key.ts";
+
+export type GraphqlReading =
+  /** Queries and subscriptions alone. */
+  | { readonly kind: "other" }
+  | { readonly kind: "mutation"; readonly key: PartValue }
+  /** Only the hash of a document: nobody but the server knows what it does. */
+  | { readonly kind: "hash" };
+
+/** One request of perhaps several in a batch. A member that servers may read in two ways is `unclear`. */
+interface Operation {
+  readonly query: string | null;
+  readonly names: readonly string[];
+  /** The digest that an automatically persisted query has. */
+  readonly hash: string | null;
+  readonly isUnclear: boolean;
+  readonly variable: (name: string) => Promise<PartValue>;
+}
+
+/** A body has at most 1 MiB, and so has a document in it. */
+const MAX_LENGTH = 1 << 20;
+
+/** More requests in one batch are not looked at. */
+const MAX_BATCH = 100;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+const UNCLEAR: GraphqlReading = { kind: "mutation", key: ABSENT };
+
+export async function readGraphql(body: Uint8Array, headers: HeadersView, search: string): Promise<GraphqlReading> {
+  const inUrl = findInQuery(search, FIELDS, MAX_LENGTH);
+  const operations = await operationsOf(body, headers, inUrl);
+  if (operations === null || operations.length === 0 || operations.length > MAX_BATCH) return UNCLEAR;
+  const keys: PartValue[] = [];
+  let isMutation = false;
+  for (const operation of operations) {
+    const names = [...operation.names, ...textsOf(inUrl, "operationName")];
+    const documents = [...(operation.query === null ? [] : [operation.query]), ...textsOf(inUrl, "query")];
+    if (documents.length === 0 && operation.hash !== null && !operation.isUnclear) return { kind: "hash" };
+    if (operation.isUnclear || documents.length === 0 || (await isAnothersHash(operation))) isMutation = true;
+    for (const document of documents) {
+      const reading = readDocument(document, names);
+      if (reading.kind === "other") continue;
+      isMutation = true;
+      for (const key of reading.keys) keys.push(await valueOf(key, operation, inUrl));
+      // Each document may cost some milliseconds.
+      await slicer.run(pause());
+    }
+  }
+  return isMutation ? { kind: "mutation", key: oneKey(keys) } : { kind: "other" };
+}
+
+function* pause(): Generator<undefined, void> {
+  yield;
+}
+
+/** Whether the document has another hash than it says. A server may run what it knows under that hash. */
+async function isAnothersHash({ query, hash }: Operation): Promise<boolean> {
+  return query !== null && hash !== null && hex(await sha256(encoder.encode(query))) !== hash.toLowerCase();
+}
+
+/** The names of the parts of a request, in a form or in a URL. Servers know documents under some of them. */
+const FIELDS = ["query", "operationName", "variables", "extensions", "id", "documentId", "doc_id"];
+const UNCLEAR_FIELDS = ["extensions", "id", "documentId", "doc_id"];
+
+/** `null`: there is no telling. */
+async function operationsOf(
+  body: Uint8Array,
+  headers: HeadersView,
+  inUrl: ReadonlyMap<string, FieldValue>,
+): Promise<readonly Operation[] | null> {
+  if ((headers.get("content-encoding") ?? "identity") !== "identity" || isUnclear(inUrl)) return null;
+  const type = mediaType(headers);
+  if (type === "application/graphql") return [operationOfText(decoder.decode(body))];
+  if (type === "multipart/form-data") {
+    const operations = await operationsField(body, headers);
+    return operations === null ? null : operationsInJson(encoder.encode(operations));
+  }
+  if (!mayBeJson(type)) return null;
+  const inJson = await operationsInJson(body);
+  if (inJson !== null || type !== FORM) return inJson;
+  const fields = await slicer.run(findInForm(body, FIELDS, MAX_LENGTH));
+  return isUnclear(fields) ? null : [operationOfForm(fields)];
+}
+
+function isUnclear(fields: ReadonlyMap<string, FieldValue>): boolean {
+  return UNCLEAR_FIELDS.some((name) => fields.has(name)) || [...fields.values()].some(({ kind }) => kind !== "text");
+}
+
+function textsOf(fields: ReadonlyMap<string, FieldValue>, name: string): readonly string[] {
+  const field = fields.get(name);
+  return field?.kind === "text" ? [field.text] : [];
+}
+
+function operationOfText(query: string): Operation {
+  return { query, names: [], hash: null, isUnclear: false, variable: async () => ABSENT };
+}
+
+function operationOfForm(fields: ReadonlyMap<string, FieldValue>): Operation {
+  const [variables = "{}"] = textsOf(fields, "variables");
+  return {
+    query: textsOf(fields, "query")[0] ?? null,
+    names: textsOf(fields, "operationName"),
+    hash: null,
+    isUnclear: false,
+    variable: (name) => variableIn(encoder.encode(variables), [name], 0),
+  };
+}
+
+/** The field that holds the requests of an upload (GraphQL multipart request specification). */
+async function operationsField(body: Uint8Array, headers: HeadersView): Promise<string | null> {
+  try {
+    const request = new Response(body, { headers: { "Content-Type": headers.get("content-type") ?? "" } });
+    const [operations, ...others] = (await request.formData()).getAll("operations");
+    return typeof operations === "string" && others.length === 0 ? operations : null;
+  } catch {
+    return null;
+  }
+}
+
+const MEMBERS = [
+  ["query"],
+  ["operationName"],
+  ["extensions", "persistedQuery", "sha256Hash"],
+  ["id"],
+  ["documentId"],
+  ["doc_id"],
+];
+const [QUERY, NAME, HASH] = [0, 1, 2];
+
+async function operationsInJson(json: Uint8Array): Promise<readonly Operation[] | null> {
+  const isBatch = json.find((byte) => byte > 0x20) === 0x5b;
+  const root: JsonPointer = isBatch ? [EACH] : [];
+  // Without further steps: each element of a batch, whatever it is.
+  const pointers: readonly JsonPointer[] = [...MEMBERS.map((names) => [...root, ...names]), ...(isBatch ? [root] : [])];
+  const found = await slicer.run(findInJson(json, pointers, MAX_LENGTH));
+  if (found === null) return null;
+  const elements = isBatch
+    ? found.filter(({ pointer }) => pointer === MEMBERS.length).map(({ element }) => element)
+    : [0];
+  if (elements.length > MAX_BATCH) return null;
+  return elements.map((element) => {
+    const own = found.filter((one) => one.element === element && one.pointer < MEMBERS.length);
+    return operationOf(own, (name) => variableIn(json, [...root, "variables", name], element));
+  });
+}
+
+function operationOf(found: readonly FoundValue[], variable: Operation["variable"]): Operation {
+  const at = (pointer: number): readonly JsonValue[] =>
+    found.filter((one) => one.pointer === pointer && !isNull(one.value)).map(({ value }) => value);
+  const text = (pointer: number): string | null => {
+    const [value] = at(pointer);
+    return value?.kind === "string" ? value.text : null;
+  };
+  const name = text(NAME);
+  const areOthers = found.some(({ pointer, value }) => pointer > HASH && !isNull(value));
+  const areTexts = found.every(({ value }) => value.kind === "string" || isNull(value));
+  return {
+    query: text(QUERY),
+    names: name === null ? [] : [name],
+    hash: text(HASH),
+    isUnclear: areOthers || !areTexts,
+    variable,
+  };
+}
+
+function isNull(value: JsonValue): boolean {
+  return value.kind === "literal" && value.text === "null";
+}
+
+async function variableIn(json: Uint8Array, pointer: JsonPointer, element: number): Promise<PartValue> {
+  const found = await slicer.run(findInJson(json, [pointer], MAX_VALUE_LENGTH));
+  const values = (found ?? []).filter((one) => one.element === element).map(({ value }) => value);
+  return jsonValue(values, DIRECTIVE);
+}
+
+async function valueOf(
+  key: DirectiveKey,
+  operation: Operation,
+  inUrl: ReadonlyMap<string, FieldValue>,
+): Promise<PartValue> {
+  switch (key.kind) {
+    case "text":
+      return usable(key.text, DIRECTIVE);
+    case "invalid":
+      return wrong(DIRECTIVE, "needs a key that is a text or a variable.");
+    case "variable": {
+      const [inSearch] = textsOf(inUrl, "variables");
+      const value =
+        inSearch === undefined
+          ? await operation.variable(key.name)
+          : await variableIn(encoder.encode(inSearch), [key.name], 0);
+      if (value.kind !== "absent") return value;
+      if (typeof key.fallback === "string") return usable(key.fallback, DIRECTIVE);
+      return wrong(DIRECTIVE, `has the key $${key.name}, which has no value.`);
+    }
+  }
+}
+
+/** All directives of one request have to have the same key, because it has one record. */
+function oneKey(keys: readonly PartValue[]): PartValue {
+  const [first = ABSENT, ...others] = keys;
+  for (const key of keys) if (key.kind === "invalid") return key;
+  const areSame = others.every((key) => key.kind === "text" && first.kind === "text" && key.text === first.text);
+  return areSame ? first : wrong(DIRECTIVE, "is there with different keys; send one key for the whole request.");
+}

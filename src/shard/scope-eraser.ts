@@ -1,0 +1,100 @@
+// Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
+// again from its key and the caller's scope values, and compared. One call looks at a bounded number of rows in one short turn. The
+// values are never stored, logged or answered.
+
+import type { OperatorEvent } from "../core/events.ts";
+import { epochMs } from "../core/units.ts";
+import { isNameIn } from "../http/record-name.ts";
+import type { ScopeValues } from "../http/scope.ts";
+import type { RecordSteps } from "./record-steps.ts";
+import type { Ledger } from "./store/ledger.ts";
+import type { Place } from "./store/record-numbers.ts";
+import type { RecordScan, ScannedRecord } from "./store/record-scan.ts";
+
+/** Where such calls are sent: the values may be long, and they are secrets. */
+export const ERASE_SCOPE_URL = "https://key-shard/erase-scope";
+
+/** The rows that one call looks at: requests wait while it does. */
+export const ROWS_PER_CALL = 100;
+
+export interface ScopeErasure {
+  /** The caller's values in each of the scopes in which the records may have been claimed. */
+  readonly scopes: readonly ScopeValues[];
+  /** The name of the layout whose object this is. */
+  readonly layout: string;
+  readonly from: Place;
+  /** Only counts. */
+  readonly isPreview: boolean;
+  /** Whether records in doubt are forgotten too, so that a retry may repeat what has taken effect. */
+  readonly includesUnknown: boolean;
+  readonly by: string;
+  readonly reason: string;
+}
+
+export interface ErasureCounts {
+  /** In a preview, those that would be. */
+  readonly forgotten: number;
+  /** Left: an attempt is in flight, or may still be running. */
+  readonly inFlight: number;
+  /** Left, unless these are included: the outcome is unknown. A preview counts them here in any case. */
+  readonly unknown: number;
+}
+
+export interface ErasedSlice extends ErasureCounts {
+  /** Where the next call goes on; `null`: all records have been looked at. */
+  readonly next: Place | null;
+}
+
+export interface EraserPorts {
+  readonly ledger: Pick<Ledger, "find">;
+  readonly scan: RecordScan;
+  readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
+}
+
+export class ScopeEraser {
+  readonly #ports: EraserPorts;
+
+  constructor(ports: EraserPorts) {
+    this.#ports = ports;
+  }
+
+  async erase(erasure: ScopeErasure): Promise<ErasedSlice> {
+    const { records, next } = this.#ports.scan.slice(erasure.from, ROWS_PER_CALL);
+    const own = await Promise.all(records.map((record) => isOfScope(record, erasure)));
+    const counts = { forgotten: 0, inFlight: 0, unknown: 0 };
+    for (const [index, { id }] of records.entries()) {
+      if (own[index] === true) this.#forget(id, erasure, counts);
+    }
+    return { ...counts, next };
+  }
+
+  #forget(
+    id: ScannedRecord["id"],
+    { isPreview, includesUnknown, by, reason }: ScopeErasure,
+    counts: { forgotten: number; inFlight: number; unknown: number },
+  ): void {
+    const { ledger, steps } = this.#ports;
+    const found = ledger.find(id)?.record ?? null;
+    // Another request may have erased it since the slice was read.
+    if (found === null) return;
+    const isUnknown = steps.see(id, found, epochMs(Date.now()))?.state === "unknown";
+    if (isUnknown && (isPreview || !includesUnknown)) {
+      counts.unknown += 1;
+      return;
+    }
+    const event: OperatorEvent = { type: "forget", by, reason };
+    const why = isPreview ? steps.whyNot(id, event) : steps.change(id, event, null);
+    // `none`: it had expired, and is erased now.
+    if (why === null || why === "none") counts.forgotten += 1;
+    else counts.inFlight += 1;
+  }
+}
+
+/** Whether a record is that of the caller with these scope values. */
+async function isOfScope(
+  { id, key }: ScannedRecord,
+  { scopes, layout }: Pick<ScopeErasure, "scopes" | "layout">,
+): Promise<boolean> {
+  const found = await Promise.all(scopes.map((values) => isNameIn(id, key, values, layout)));
+  return found.includes(true);
+}

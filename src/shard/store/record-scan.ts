@@ -1,0 +1,44 @@
+// Goes through all records of a shard in the order of their numbers, a slice at a time: those in flight first, then by expiry. A
+// record that is begun or moved meanwhile may be missed.
+
+import { type RecordId, recordId } from "../../core/units.ts";
+import { NUMBER, type Place, placeAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
+import type { Sql } from "./schema.ts";
+
+/** What says whose a record is. */
+export interface ScannedRecord {
+  readonly id: RecordId;
+  readonly key: string;
+}
+
+export interface ScanSlice {
+  readonly records: readonly ScannedRecord[];
+  /** Where the next slice begins; `null` at the end. */
+  readonly next: Place | null;
+}
+
+export const FIRST_PLACE: Place = { expiryBucket: 0, slot: 0 };
+
+export class RecordScan {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  slice({ expiryBucket, slot }: Place, limit: number): ScanSlice {
+    const rows = this.#sql
+      .exec<PlaceRow & { readonly id: string; readonly key: string }>(
+        `SELECT ${PLACE_COLUMNS}, id, key FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT ?`,
+        expiryBucket,
+        slot,
+        limit,
+      )
+      .toArray();
+    const last = rows.length < limit ? undefined : rows.at(-1);
+    return {
+      records: rows.map(({ id, key }) => ({ id: recordId(id), key })),
+      next: last === undefined ? null : placeAfter(placeIn(last)),
+    };
+  }
+}

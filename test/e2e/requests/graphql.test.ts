@@ -1,0 +1,243 @@
+// A GraphQL endpoint (`graphql = true`) in front of a real GraphQL server: mutations take effect once, queries and subscriptions pass
+// as they came. What counts as a mutation is tested in unit/http/graphql.test.ts, and against the reference implementation in
+// property/graphql.test.ts.
+
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { buildSchema, graphql } from "graphql";
+import * as v from "valibot";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { blockWith } from "../../support/docs.ts";
+import type { Gateway } from "../../support/gateway.ts";
+import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../support/http.ts";
+import { expectProblem, expectReplay } from "../support/problem.ts";
+import { clientOf, type Message, removeGateway, startGateway } from "../support/scene.ts";
+
+const schema = buildSchema(`
+  directive @idempotent(key: String!) on MUTATION | FIELD
+  type Payment { number: Int! amount: Int! }
+  type Query { payments: Int! }
+  type Mutation { pay(amount: Int!): Payment! }
+`);
+
+/** What the server has received and done. */
+const seen: { payments: number; bodies: Buffer[]; documents: Map<string, string> } = {
+  payments: 0,
+  bodies: [],
+  documents: new Map(),
+};
+
+const rootValue = {
+  payments: () => seen.payments,
+  pay: ({ amount }: { readonly amount: number }) => ({ number: ++seen.payments, amount }),
+};
+
+const requestSchema = v.object({
+  query: v.optional(v.string()),
+  operationName: v.nullish(v.string()),
+  variables: v.nullish(v.record(v.string(), v.unknown())),
+  extensions: v.optional(v.object({ persistedQuery: v.object({ sha256Hash: v.string() }) })),
+});
+
+/** As servers with automatically persisted queries do. */
+async function execute({
+  query,
+  operationName,
+  variables,
+  extensions,
+}: v.InferOutput<typeof requestSchema>): Promise<unknown> {
+  const hash = extensions?.persistedQuery.sha256Hash ?? "";
+  const source = query ?? seen.documents.get(hash);
+  if (source === undefined) {
+    return { errors: [{ message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } }] };
+  }
+  if (hash !== "") seen.documents.set(hash, source);
+  return graphql({ schema, source, rootValue, operationName: operationName ?? null, variableValues: variables ?? {} });
+}
+
+async function answer(request: IncomingMessage): Promise<unknown> {
+  const body = await buffer(request);
+  seen.bodies.push(body);
+  if (request.headers["content-type"] === "application/graphql") return execute({ query: body.toString() });
+  if (request.method === "GET") {
+    const url = new URL(request.url ?? "", "http://origin");
+    return execute({ query: url.searchParams.get("query") ?? "" });
+  }
+  const asked: unknown = JSON.parse(body.toString());
+  return Array.isArray(asked)
+    ? Promise.all(asked.map((one) => execute(v.parse(requestSchema, one))))
+    : execute(v.parse(requestSchema, asked));
+}
+
+let server: Server;
+let gateway: Gateway;
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    void answer(request).then((result) =>
+      response.writeHead(200, { "Content-Type": "application/graphql-response+json" }).end(JSON.stringify(result)),
+    );
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = v.parse(v.object({ port: v.number() }), server.address()) satisfies Pick<AddressInfo, "port">;
+  gateway = await startGateway(`http://127.0.0.1:${port}`, { shards: 2 }, [
+    { path: "/graphql", graphql: true },
+    { path: "/optional", graphql: true, key: "optional" },
+  ]);
+});
+afterAll(async () => {
+  await removeGateway(gateway);
+  server.close();
+});
+beforeEach(() => {
+  seen.payments = 0;
+  seen.bodies = [];
+});
+
+const JSON_LINE: HeaderPair = ["Content-Type", "application/json"];
+/** As the documentation has it. */
+const PAY = blockWith("src/config/README.md", "mutation Pay");
+const QUERY = "query Ask { payments }";
+
+function ask(body: unknown, others: Partial<Message> = {}): Promise<RawResponse> {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return clientOf(gateway.url).send({ path: "/graphql", headers: [JSON_LINE], body: text, ...others });
+}
+
+const dataOf = ({ body }: RawResponse): unknown => JSON.parse(body.toString());
+
+describe("a mutation", () => {
+  it.each([
+    ["in a variable of its directive", (key: string) => [{ query: PAY, variables: { key } }, {}] as const],
+    [
+      "in its directive",
+      (key: string) => [{ query: PAY.replace("($key: String!)", "").replace("$key", `"${key}"`) }, {}] as const,
+    ],
+    ["in a header", (key: string) => [{ query: "mutation { pay(amount: 5) { number } }" }, { key }] as const],
+  ])("with its key %s takes effect once", async (_where, requestOf) => {
+    const key = freshKey();
+    const [body, others] = requestOf(key);
+    const first = await ask(body, others);
+    expect(dataOf(first)).toEqual({ data: { pay: { number: 1 } } });
+    expect([headerValue(first, "idempotency-key"), headerValue(first, "idempotency-status")]).toEqual([key, "first"]);
+    expectReplay(await ask(body, others), first);
+    expect(seen.payments).toBe(1);
+    expect(seen.bodies.map(String)).toEqual([JSON.stringify(body)]);
+  });
+
+  it("without a key is refused, and nothing is forwarded", async () => {
+    const problem = expectProblem(await ask({ query: "mutation { pay(amount: 5) { number } }" }), {
+      code: "key-missing",
+      status: 400,
+      retryable: false,
+      echo: null,
+    });
+    expect(problem.detail).toContain("the Idempotency-Key header, or the directive @idempotent of the mutation");
+    expect(seen.bodies).toEqual([]);
+  });
+
+  it("with two different keys is refused", async () => {
+    const answered = await ask({ query: PAY, variables: { key: "one" } }, { key: "another" });
+    expectProblem(answered, { code: "key-invalid", status: 400, retryable: false, echo: null });
+    expect(seen.bodies).toEqual([]);
+  });
+
+  it("in a batch protects the whole batch", async () => {
+    const body = [{ query: QUERY }, { query: PAY, variables: { key: freshKey() } }];
+    const first = await ask(body);
+    expect(dataOf(first)).toEqual([{ data: { payments: 0 } }, { data: { pay: { number: 1 } } }]);
+    expectReplay(await ask(body), first);
+    expect(seen.payments).toBe(1);
+  });
+
+  it("that is chosen by its name is told from a query in the same document", async () => {
+    const body = { query: `${PAY} ${QUERY}`, variables: { key: freshKey() } };
+    const paid = await ask({ ...body, operationName: "Pay" });
+    expectReplay(await ask({ ...body, operationName: "Pay" }), paid);
+    expect(dataOf(await ask({ ...body, operationName: "Ask" }))).toEqual({ data: { payments: 1 } });
+  });
+
+  it("with a large body is protected by a key in a header, and needs one", async () => {
+    const body = { query: PAY, variables: { key: freshKey(), filler: "x".repeat(1 << 20) } };
+    expectProblem(await ask(body), { code: "body-too-large", status: 413, retryable: false, echo: null });
+    const others = { key: freshKey() };
+    const first = await ask(body, others);
+    expectReplay(await ask(body, others), first);
+    expect(seen.payments).toBe(1);
+  });
+});
+
+describe("a query", () => {
+  it.each([
+    ["alone", { query: QUERY }, {}],
+    ["in a batch", [{ query: QUERY }, { query: "{ payments }" }], {}],
+    ["that names a mutation in a comment", { query: `${QUERY} # mutation { pay }` }, {}],
+    ["as application/graphql", QUERY, { headers: [["Content-Type", "application/graphql"]] }],
+    ["in chunks", { query: QUERY }, { chunked: true }],
+    ["whose white space counts", '{ "query" :\t"{ payments }" }', {}],
+  ] as const)("%s passes each time, byte by byte", async (_what, body, others) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    for (const payments of [3, 4]) {
+      seen.payments = payments;
+      const answered = await ask(text, others);
+      expect(JSON.stringify(dataOf(answered))).toContain(`"payments":${payments}`);
+      expect(headerValue(answered, "idempotency-status")).toBeNull();
+    }
+    expect(seen.bodies.map(String)).toEqual([text, text]);
+  });
+
+  it("with a key passes too, and is told that the key has no effect", async () => {
+    const others = { key: freshKey() };
+    for (const _ of [1, 2]) {
+      expect(headerValue(await ask({ query: QUERY }, others), "idempotency-status")).toBe("ignored");
+    }
+    expect(seen.bodies).toHaveLength(2);
+  });
+
+  it("by GET passes", async () => {
+    const path = `/graphql?query=${encodeURIComponent("{ payments }")}`;
+    const answered = await clientOf(gateway.url).send({ method: "GET", path, body: null });
+    expect(dataOf(answered)).toEqual({ data: { payments: 0 } });
+  });
+});
+
+describe("an automatically persisted query", () => {
+  const persisted = (query: string): object => ({
+    extensions: { persistedQuery: { version: 1, sha256Hash: createHash("sha256").update(query).digest("hex") } },
+  });
+
+  it("is asked for its document, and its mutation then takes effect once", async () => {
+    const variables = { key: freshKey() };
+    for (const attempt of [1, 2, 3]) {
+      const known = await ask({ variables, ...persisted(PAY) });
+      expect(dataOf(known)).toEqual({
+        errors: [{ message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } }],
+      });
+      const whole = await ask({ query: PAY, variables, ...persisted(PAY) });
+      expect(dataOf(whole)).toEqual({ data: { pay: { number: 1 } } });
+      expect(headerValue(whole, "idempotency-status")).toBe(attempt === 1 ? "first" : "replayed");
+    }
+    expect(seen.bodies).toHaveLength(1);
+  });
+
+  it("cannot hide a mutation behind a query's document", async () => {
+    seen.documents.set(createHash("sha256").update(PAY).digest("hex"), PAY);
+    const answered = await ask({ query: QUERY, ...persisted(PAY) });
+    expectProblem(answered, { code: "key-missing", status: 400, retryable: false, echo: null });
+    expect(seen.bodies).toEqual([]);
+  });
+});
+
+it('with key = "optional" a mutation without a key passes unprotected', async () => {
+  const query = "mutation { pay(amount: 5) { number } }";
+  for (const number of [1, 2]) {
+    const answered = await ask({ query }, { path: "/optional" });
+    expect(dataOf(answered)).toEqual({ data: { pay: { number } } });
+  }
+  const first = await ask({ query }, { path: "/optional", key: "one-key" });
+  expectReplay(await ask({ query }, { path: "/optional", key: "one-key" }), first);
+  expect(seen.payments).toBe(3);
+});

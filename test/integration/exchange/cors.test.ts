@@ -1,0 +1,52 @@
+// Answers of a route with `cors` that no shard gives: a page reads them like all others.
+
+import { expect, it } from "vitest";
+import { createApp } from "../../../src/app.ts";
+import { readConfig } from "../../../src/config/read.ts";
+import type { CallShard } from "../../../src/http/protect.ts";
+import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/traffic/traffic.ts";
+import { silence } from "../support/silence.ts";
+
+silence();
+
+const PAGE = "https://shop.example.com";
+const EVIL = "https://evil.example";
+
+/** The answer to a page's request, if the shard can be called like this. */
+async function answerIf(callShard: CallShard, rules: object = {}, page = PAGE): Promise<Response> {
+  const route = { path: "/pay", unknown: "retry", cors: { origins: [PAGE] }, ...rules };
+  const reading = readConfig({ IDEMPOTENCY: { origin: "https://api.example" }, ROUTES: [route] });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  const opinion = { headers: { "Access-Control-Allow-Origin": EVIL } };
+  const app = createApp(reading.config, {
+    callShard,
+    target: () => ({ fetch: () => Promise.resolve(new Response("paid", opinion)) }),
+    reporter: new ExchangeReporter("worker", new Traffic(), null),
+  });
+  const headers = { Host: "gateway.example", "Idempotency-Key": crypto.randomUUID(), Origin: page };
+  return app(new Request("https://gateway.example/pay", { method: "POST", headers, body: "{}" }));
+}
+
+const shown = async (response: Response): Promise<readonly unknown[]> => [
+  response.status,
+  response.headers.get("Idempotency-Status"),
+  response.headers.get("Access-Control-Allow-Origin"),
+  response.headers.get("Vary"),
+];
+
+it("are readable if no shard can be reached, whether the route then fails closed or open", async () => {
+  const unreachable: CallShard = () => Promise.resolve(null);
+  expect(await shown(await answerIf(unreachable))).toEqual([503, "store-unavailable", PAGE, "Origin"]);
+  const open = await answerIf(unreachable, { on_store_failure: "open" });
+  expect(await shown(open)).toEqual([200, "unprotected", PAGE, "Origin"]);
+  expect(open.headers.get("Access-Control-Expose-Headers")).toContain("Idempotency-Unprotected");
+  const unlisted = await answerIf(unreachable, { on_store_failure: "open" }, EVIL);
+  expect(await shown(unlisted)).toEqual([200, "unprotected", null, "Origin"]);
+});
+
+it("are readable if the gateway itself fails", async () => {
+  const response = await answerIf(() => Promise.reject(new Error("a bug")));
+  expect(await shown(response)).toEqual([503, null, PAGE, "Origin"]);
+  expect(await response.json()).toMatchObject({ code: "store-unavailable" });
+});

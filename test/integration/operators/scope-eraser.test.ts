@@ -1,0 +1,163 @@
+// A shard that forgets a caller's records: which ones, how many rows one call looks at, and what it leaves.
+
+import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
+import { durationMs, epochMs } from "../../../src/core/units.ts";
+import { nameRecord } from "../../../src/http/record-name.ts";
+import {
+  type ErasedSlice,
+  type ErasureCounts,
+  ERASE_SCOPE_URL,
+  ROWS_PER_CALL,
+  type ScopeErasure,
+} from "../../../src/shard/scope-eraser.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { FIRST_PLACE } from "../../../src/shard/store/record-scan.ts";
+import { completed, HOUR_MS, policy, response, started } from "../support/records.ts";
+
+const LAYOUT = "1";
+const ANNA = ["header:authorization", "Bearer anna"];
+const BEN = ["header:authorization", "Bearer ben"];
+
+type Stub = DurableObjectStub;
+
+function freshShard(): Stub {
+  return env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+}
+
+async function save(
+  stub: Stub,
+  scope: readonly string[],
+  record: IdempotencyRecord,
+  key: string = crypto.randomUUID(),
+): Promise<string> {
+  const id = await nameRecord(key, scope, LAYOUT);
+  await runInDurableObject(stub, (_instance, { storage }) => {
+    const kept = record.state === "completed" ? { response } : {};
+    new Ledger(storage).save(id, null, record, { ...kept, label: { key, route: "/" } });
+  });
+  return key;
+}
+
+const claim = (): Started => started(epochMs(Date.now()));
+const done = (): IdempotencyRecord => completed(claim(), epochMs(Date.now()));
+
+async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<ErasedSlice> {
+  const whole: ScopeErasure = {
+    scopes: [ANNA],
+    layout: LAYOUT,
+    from: FIRST_PLACE,
+    isPreview: false,
+    includesUnknown: false,
+    by: "admin",
+    reason: "because",
+    ...erasure,
+  };
+  const answer = await stub.fetch(ERASE_SCOPE_URL, { method: "POST", body: JSON.stringify(whole) });
+  return answer.json();
+}
+
+/** The object starts again before, so that it knows what another instance has saved. */
+async function erase(stub: Stub, erasure: Partial<ScopeErasure> = {}): Promise<ErasureCounts & { calls: number }> {
+  const sum = { forgotten: 0, inFlight: 0, unknown: 0, calls: 0 };
+  let from: ScopeErasure["from"] | null = FIRST_PLACE;
+  await evictDurableObject(stub);
+  while (from !== null) {
+    const slice: ErasedSlice = await eraseSlice(stub, { ...erasure, from });
+    sum.forgotten += slice.forgotten;
+    sum.inFlight += slice.inFlight;
+    sum.unknown += slice.unknown;
+    sum.calls += 1;
+    from = slice.next;
+  }
+  return sum;
+}
+
+function keysIn(stub: Stub): Promise<readonly string[]> {
+  return runInDurableObject(stub, (_instance, { storage }) =>
+    storage.sql
+      .exec<{ key: string }>("SELECT key FROM records ORDER BY key")
+      .toArray()
+      .map(({ key }) => key),
+  );
+}
+
+describe("a shard that forgets a caller", () => {
+  it("forgets exactly the records of the given scopes, also of one key that others use", async () => {
+    const stub = freshShard();
+    const shared = crypto.randomUUID();
+    await save(stub, ANNA, done(), shared);
+    const bens = await save(stub, BEN, done(), shared);
+    await save(stub, ANNA, done());
+    const older = await save(stub, [...ANNA, "host", "api.example"], done());
+    expect(await erase(stub, { isPreview: true })).toMatchObject({ forgotten: 2 });
+    expect(await keysIn(stub)).toHaveLength(4);
+    expect(await erase(stub)).toMatchObject({ forgotten: 2, inFlight: 0, unknown: 0 });
+    expect(await keysIn(stub)).toEqual([bens, older].toSorted());
+    expect(await erase(stub, { scopes: [ANNA, [...ANNA, "host", "api.example"]] })).toMatchObject({ forgotten: 1 });
+    expect(await keysIn(stub)).toEqual([bens]);
+    expect(await erase(stub, { layout: "2", scopes: [BEN] })).toMatchObject({ forgotten: 0 });
+  });
+
+  it("looks at a bounded number of rows in one call, and may be stopped and repeated", async () => {
+    const stub = freshShard();
+    const count = 2 * ROWS_PER_CALL + 10;
+    const keys = Array.from({ length: count }, () => crypto.randomUUID());
+    const ids = await Promise.all(keys.map((key, at) => nameRecord(key, at % 2 === 0 ? ANNA : BEN, LAYOUT)));
+    await runInDurableObject(stub, (_instance, { storage }) => {
+      const ledger = new Ledger(storage);
+      for (const [at, id] of ids.entries()) {
+        ledger.save(id, null, done(), { response, label: { key: keys[at] ?? "", route: "/" } });
+      }
+    });
+    await evictDurableObject(stub);
+    const first = await eraseSlice(stub, {});
+    expect(first.forgotten).toBeGreaterThan(0);
+    expect(first.forgotten).toBeLessThanOrEqual(ROWS_PER_CALL);
+    expect(first.next).not.toBeNull();
+    // The rest of that run never comes.
+    const again = await erase(stub);
+    expect(again.forgotten + first.forgotten).toBe(count / 2);
+    expect(again.calls).toBeLessThanOrEqual(3);
+    expect(await keysIn(stub)).toHaveLength(count / 2);
+    expect(await erase(stub, { scopes: [BEN], isPreview: true })).toMatchObject({ forgotten: count / 2 });
+  });
+
+  it("leaves an attempt in flight, and a record in doubt unless it is included", async () => {
+    const stub = freshShard();
+    await save(stub, ANNA, claim());
+    const attempt = { ...claim().attempt, lockedUntil: epochMs(Date.now() - 1) };
+    const ends = { expiresAt: epochMs(Date.now() + HOUR_MS), verifyAt: null, verifications: 0 };
+    const doubt = await save(stub, ANNA, { ...claim(), ...ends, attempt, state: "unknown" });
+    expect(await erase(stub, { isPreview: true, includesUnknown: true })).toMatchObject({
+      forgotten: 0,
+      inFlight: 1,
+      unknown: 1,
+    });
+    expect(await erase(stub)).toMatchObject({ forgotten: 0, inFlight: 1, unknown: 1 });
+    expect(await keysIn(stub)).toHaveLength(2);
+    expect(await erase(stub, { includesUnknown: true })).toMatchObject({ forgotten: 1, inFlight: 1, unknown: 0 });
+    expect(await keysIn(stub)).not.toContain(doubt);
+  });
+
+  it("erases what has expired, what is only remembered, and large bodies", async () => {
+    const stub = freshShard();
+    const old = epochMs(Date.now() - 48 * HOUR_MS);
+    await save(stub, ANNA, completed(started(old), old));
+    const remembering = { ...started(old), policy: { ...policy, rememberMs: durationMs(1000 * HOUR_MS) } };
+    await save(stub, ANNA, completed(remembering, old));
+    const key = crypto.randomUUID();
+    const id = await nameRecord(key, ANNA, LAYOUT);
+    await runInDurableObject(stub, (_instance, { storage }) => {
+      const body = { kind: "inline", bytes: new Uint8Array(400_000) } as const;
+      new Ledger(storage).save(id, null, done(), { response: { ...response, body }, label: { key, route: "/" } });
+    });
+    expect(await erase(stub)).toMatchObject({ forgotten: 3, inFlight: 0, unknown: 0 });
+    expect(await keysIn(stub)).toEqual([]);
+    await runDurableObjectAlarm(stub);
+    await runInDurableObject(stub, (_instance, { storage }) => {
+      expect(storage.sql.exec("SELECT count(*) AS n FROM chunks").one()).toEqual({ n: 0 });
+    });
+  });
+});
