@@ -178,7 +178,9 @@ async function toldBy(response: Awaited<ReturnType<AskShard>>, lists: Queue["rou
   if (word === "first" || word === "replayed" || word === "attached") {
     const { status } = response;
     const verdict = judge({ kind: "answered", status }, lists);
-    return { kind: "answer", status, verdict, isWhole: await readToEnd(response), retryAfterMs };
+    // A body that comes with 205 is not passed on, so the end of this answer says nothing about the end of the origin's.
+    const isTold = status !== 205 || word === "replayed";
+    return { kind: "answer", status, verdict, isWhole: (await readToEnd(response)) && isTold, retryAfterMs };
   }
   const problem: unknown = await response.json();
   // A newer shard may have problems that this code does not know.
