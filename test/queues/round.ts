@@ -97,16 +97,12 @@ async function killAtPoints(
   for (let round = 0; round < kills; round += 1) {
     for (const point of points) {
       const needsLoss = AFTER_A_LOSS[consumer].includes(point);
-      if (needsLoss) await kill(scene, "origin-acted", 1);
-      await kill(scene, point, needsLoss ? 1 : 1 + (round % 4));
+      // Armed before the loss, because what follows that may come at once.
+      const strike = scene[SEEN_BY[point]].strike(point, needsLoss ? 1 : 1 + (round % 4));
+      if (needsLoss) await scene.crash(await scene.origin.strike("origin-acted", 1));
+      await scene.crash(await strike);
       killed[point] = (killed[point] ?? 0) + 1;
       report(killed);
     }
   }
-}
-
-/** Kills the gateway when the point is passed for the `passes`-th time. */
-async function kill(scene: QueueScene, point: Point, passes: number): Promise<void> {
-  const go = await scene[SEEN_BY[point]].strike(point, passes);
-  await scene.crash(go);
 }

@@ -86,10 +86,10 @@ export async function startChild(file: string, options: object): Promise<ChildPr
 export function stoppable(child: ChildProcess): Stoppable {
   return {
     async strike(point, passes) {
-      const struck = untilSaid(child, "struck");
+      const struck = untilSaid(child, "struck", point);
       child.send({ order: "arm", point, passes });
       await struck;
-      return () => void child.send({ order: "go" });
+      return () => void child.send({ order: "go", point });
     },
     async close() {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -100,11 +100,12 @@ export function stoppable(child: ChildProcess): Stoppable {
   };
 }
 
-/** Resolves with the next message that has this member. */
-function untilSaid(child: ChildProcess, member: string): Promise<void> {
+/** Resolves at the next message that has this member, with this value if one is given. */
+function untilSaid(child: ChildProcess, member: string, value?: string): Promise<void> {
   return new Promise((resolve) => {
     const listener = (message: unknown): void => {
-      if (typeof message !== "object" || message === null || !(member in message)) return;
+      const said = typeof message === "object" && message !== null ? new Map(Object.entries(message)) : new Map();
+      if (!said.has(member) || (value !== undefined && said.get(member) !== value)) return;
       child.off("message", listener);
       resolve();
     };

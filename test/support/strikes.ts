@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 const orders = v.variant("order", [
   v.object({ order: v.literal("arm"), point: v.string(), passes: v.number() }),
-  v.object({ order: v.literal("go") }),
+  v.object({ order: v.literal("go"), point: v.string() }),
 ]);
 
 export interface Strikes {
@@ -15,22 +15,24 @@ export interface Strikes {
 
 /** For the child process. */
 export function strikesOfParent(): Strikes {
-  let armed: { point: string; passes: number } | null = null;
-  let go: (() => void) | null = null;
+  const armed = new Map<string, number>();
+  const waiting = new Map<string, () => void>();
   process.on("message", (message) => {
     const order = v.safeParse(orders, message);
     if (!order.success) return;
-    if (order.output.order === "arm") armed = order.output;
-    else go?.();
+    const { point } = order.output;
+    if (order.output.order === "arm") armed.set(point, order.output.passes);
+    else waiting.get(point)?.();
   });
   return {
     async at(point) {
-      if (armed?.point !== point) return;
-      armed.passes -= 1;
-      if (armed.passes > 0) return;
-      armed = null;
+      const passes = armed.get(point);
+      if (passes === undefined) return;
+      armed.set(point, passes - 1);
+      if (passes > 1) return;
+      armed.delete(point);
       await new Promise<void>((resolve) => {
-        go = resolve;
+        waiting.set(point, resolve);
         process.send?.({ struck: point });
       });
     },
