@@ -37,5 +37,5 @@ export function settingsInForce(defaults: Layer, route: Layer & { readonly name:
 }
 
 /** What a setting may name a binding for. At run time all bindings look the same (platform rule); a file tells their kinds. */
-export type BindingKind = "origin" | "limiter";
+export type BindingKind = "origin" | "limiter" | "queue" | "secret";
 export type HasBinding = (name: string, kind: BindingKind) => boolean;
