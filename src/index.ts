@@ -40,6 +40,7 @@ function refusing(handle: Handles["all"]): Handles {
 
 function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { readonly ok: true }>): Handles {
   const namespace = env.KEY_SHARD;
+  const encryptions = new Encryptions(sealSecrets);
   const traffic = new Traffic();
   const places = new ShardPlaces(config.routes);
   const shards = places.counting;
@@ -53,7 +54,7 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
   const flush = (): Promise<void> => flusher.flush();
   const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
   const operators = {
-    operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
+    operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes, encryptions), reader),
     isTheirs: tokenSpotter(tokens),
   };
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
@@ -62,7 +63,7 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
     target,
     identities: new Identities({ network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
-    encryptions: new Encryptions(sealSecrets),
+    encryptions,
   };
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
 }
