@@ -44,6 +44,7 @@ function refusing(handle: Handles["all"]): Handles {
 
 function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { readonly ok: true }>): Handles {
   const namespace = env.KEY_SHARD;
+  const encryptions = new Encryptions(sealSecrets);
   const traffic = new Traffic();
   const allRoutes = [...config.routes, ...config.queues.map(({ route }) => route)];
   const places = new ShardPlaces(allRoutes);
@@ -58,7 +59,7 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
   const flush = (): Promise<void> => flusher.flush();
   const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
   const operators = {
-    operate: createOperate(config, tokens, new ShardOperator(namespace, allRoutes), reader),
+    operate: createOperate(config, tokens, new ShardOperator(namespace, allRoutes, encryptions), reader),
     isTheirs: tokenSpotter(tokens),
   };
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
@@ -67,7 +68,7 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
     target,
     identities: new Identities({ network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
-    encryptions: new Encryptions(sealSecrets),
+    encryptions,
   };
   const consume = queueConsumer(config.queues, {
     ...ports,

@@ -7,6 +7,7 @@ import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import type { OperatorEvent } from "../core/events.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
+import type { Encryptions } from "../http/encryption.ts";
 import { encodeMessage } from "../http/message.ts";
 import { keyHash } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
@@ -41,10 +42,16 @@ export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
   readonly #routes: readonly Route[];
   readonly #places: ShardPlaces;
+  readonly #encryptions: Pick<Encryptions, "scopeDigests">;
 
-  constructor(namespace: DurableObjectNamespace, routes: readonly Route[]) {
+  constructor(
+    namespace: DurableObjectNamespace,
+    routes: readonly Route[],
+    encryptions: Pick<Encryptions, "scopeDigests">,
+  ) {
     this.#namespace = namespace;
     this.#routes = routes;
+    this.#encryptions = encryptions;
     this.#places = new ShardPlaces(routes);
   }
 
@@ -123,9 +130,10 @@ export class ShardOperator implements Operator {
   async forgetScope({ scope, cursor, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
     const scopes = fittingScopes(this.#routes, scope);
     if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(this.#routes) };
+    const sealedScopes = (await Promise.all(scopes.map((one) => this.#encryptions.scopeDigests(one)))).flat();
     const { layouts, listed } = this.#places;
     const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
-    const erased = await eraseScope(listed, scopes, forgetting, cursor, (place, erasure) =>
+    const erased = await eraseScope(listed, { ...forgetting, scopes, sealedScopes }, cursor, (place, erasure) =>
       unlessSilent(place, this.#eraseSlice(place, { ...erasure, layout: names.get(place.layout) ?? place.layout })),
     );
     if (erased === null) return { kind: "no-cursor" };

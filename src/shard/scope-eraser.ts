@@ -1,6 +1,6 @@
 // Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
-// again from its key and the caller's scope values, and compared. One call looks at a bounded number of rows in one short turn. The
-// values are never stored, logged or answered.
+// again from its key and the caller's scope values, and compared; a sealed record, whose key is not stored, has a digest of its scope.
+// One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
 import type { OperatorEvent } from "../core/events.ts";
 import { epochMs } from "../core/units.ts";
@@ -21,6 +21,8 @@ export const RECORDS_PER_CALL = 10;
 export interface ScopeErasure {
   /** The caller's values in each of the scopes in which the records may have been claimed. */
   readonly scopes: readonly ScopeValues[];
+  /** What sealed records store of these scopes, under each of the gateway's secrets. */
+  readonly sealedScopes: readonly string[];
   /** The name of the layout whose object this is. */
   readonly layout: string;
   readonly from: Place;
@@ -92,9 +94,10 @@ export class ScopeEraser {
 
 /** Whether a record is that of the caller with these scope values. */
 async function isOfScope(
-  { id, key }: ScannedRecord,
-  { scopes, layout }: Pick<ScopeErasure, "scopes" | "layout">,
+  { id, label: { key, sealedScope } }: ScannedRecord,
+  { scopes, sealedScopes, layout }: Pick<ScopeErasure, "scopes" | "sealedScopes" | "layout">,
 ): Promise<boolean> {
+  if (sealedScope !== undefined) return sealedScopes.includes(sealedScope);
   const found = await Promise.all(scopes.map((values) => isNameIn(id, key, values, layout)));
   return found.includes(true);
 }

@@ -1,6 +1,7 @@
 // The operator API's routes match openapi.json; tokens, and how wrong ones are counted.
 
 import { describe, expect, it } from "vitest";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
 import { MAX_FAILURES, OperatorAuth } from "../../../src/operator/auth.ts";
@@ -17,7 +18,12 @@ it("every route of the code is in the OpenAPI file, and every operation of the f
   const { counting: shards, totals } = new ShardPlaces([]);
   const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
   const reader = new TrafficReader({ namespace, shards, totals, ...nothing });
-  const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
+  const app = operatorApp(
+    "/_onceway",
+    new OperatorAuth(tokens),
+    new ShardOperator(namespace, [], new Encryptions([])),
+    reader,
+  );
   const routes = app.routes
     // The token check runs before all routes.
     .filter(({ method }) => method !== "ALL")
