@@ -52,8 +52,9 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
   const routes = [...new Set(config.routes.map(({ path }) => path))];
   const flush = (): Promise<void> => flusher.flush();
   const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
+  const encryptions = new Encryptions(sealSecrets);
   const operators = {
-    operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes), reader),
+    operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes, encryptions), reader),
     isTheirs: tokenSpotter(tokens),
   };
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
@@ -62,7 +63,7 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
     target,
     identities: new Identities({ network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
-    encryptions: new Encryptions(sealSecrets),
+    encryptions,
   };
   return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
 }

@@ -7,6 +7,7 @@ import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import type { OperatorEvent } from "../core/events.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
+import type { Encryptions } from "../http/encryption.ts";
 import { encodeMessage } from "../http/message.ts";
 import { keyHash } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
@@ -40,11 +41,13 @@ type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSession
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
   readonly #routes: readonly Route[];
+  readonly #encryptions: Encryptions;
   readonly #places: ShardPlaces;
 
-  constructor(namespace: DurableObjectNamespace, routes: readonly Route[]) {
+  constructor(namespace: DurableObjectNamespace, routes: readonly Route[], encryptions: Encryptions) {
     this.#namespace = namespace;
     this.#routes = routes;
+    this.#encryptions = encryptions;
     this.#places = new ShardPlaces(routes);
   }
 
@@ -125,7 +128,9 @@ export class ShardOperator implements Operator {
     if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(this.#routes) };
     const { layouts, listed } = this.#places;
     const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
-    const erased = await eraseScope(listed, scopes, forgetting, cursor, (place, erasure) =>
+    const sealedScopes = (await Promise.all(scopes.map((one) => this.#encryptions.scopeDigests(one)))).flat();
+    const erasing = { ...forgetting, sealedScopes };
+    const erased = await eraseScope(listed, scopes, erasing, cursor, (place, erasure) =>
       unlessSilent(place, this.#eraseSlice(place, { ...erasure, layout: names.get(place.layout) ?? place.layout })),
     );
     if (erased === null) return { kind: "no-cursor" };

@@ -1,12 +1,13 @@
 // Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
-// again from its key and the caller's scope values, and compared. One call looks at a bounded number of rows in one short turn. The
-// values are never stored, logged or answered.
+// again from its key and the caller's scope values, and compared; a sealed record has a digest of its scope in the place of its key. One
+// call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
 import type { OperatorEvent } from "../core/events.ts";
 import { epochMs } from "../core/units.ts";
 import { isNameIn } from "../http/record-name.ts";
 import type { ScopeValues } from "../http/scope.ts";
 import type { RecordSteps } from "./record-steps.ts";
+import { textOfSealed } from "./store/label.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { Place } from "./store/record-numbers.ts";
 import type { RecordScan, ScannedRecord } from "./store/record-scan.ts";
@@ -21,6 +22,8 @@ export const RECORDS_PER_CALL = 10;
 export interface ScopeErasure {
   /** The caller's values in each of the scopes in which the records may have been claimed. */
   readonly scopes: readonly ScopeValues[];
+  /** What the caller's sealed records have in the place of their keys. */
+  readonly sealedScopes: readonly string[];
   /** The name of the layout whose object this is. */
   readonly layout: string;
   readonly from: Place;
@@ -93,8 +96,9 @@ export class ScopeEraser {
 /** Whether a record is that of the caller with these scope values. */
 async function isOfScope(
   { id, key }: ScannedRecord,
-  { scopes, layout }: Pick<ScopeErasure, "scopes" | "layout">,
+  { scopes, sealedScopes, layout }: Pick<ScopeErasure, "scopes" | "sealedScopes" | "layout">,
 ): Promise<boolean> {
+  if (sealedScopes.some((one) => textOfSealed(one) === key)) return true;
   const found = await Promise.all(scopes.map((values) => isNameIn(id, key, values, layout)));
   return found.includes(true);
 }

@@ -8,6 +8,7 @@ import type { Sql } from "./schema.ts";
 /** What says whose a record is. */
 export interface ScannedRecord {
   readonly id: RecordId;
+  /** As it is stored (label.ts). */
   readonly key: string;
   readonly place: Place;
 }

@@ -95,7 +95,7 @@ describe("the walk over all shards", () => {
   const places = Array.from({ length: 40 }, (_, at): LaidPlace => {
     return { name: `shard-${at}-of-40`, jurisdiction: null, locationHint: null, layout: "40" };
   });
-  const erasing = { isPreview: false, includesUnknown: false, by: "admin", reason: "because" };
+  const erasing = { sealedScopes: [], isPreview: false, includesUnknown: false, by: "admin", reason: "because" };
   const scopes = [["header:authorization", SECRET]];
 
   /** Shards in which each call finds one record, and needs so many calls. */

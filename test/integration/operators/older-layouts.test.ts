@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Layouts } from "../../../src/config/layout.ts";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import type { RecordSummary } from "../../../src/operator/operator.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
@@ -47,7 +48,7 @@ function sceneOf(own: string, older: string): Scene {
   if (route === undefined || elder === undefined) throw new Error("no older layout");
   const { layouts } = route;
   return {
-    operator: new ShardOperator(env.KEY_SHARD, routes),
+    operator: new ShardOperator(env.KEY_SHARD, routes, new Encryptions([])),
     places: new ShardPlaces(routes),
     layouts,
     titles: { own, older },
@@ -135,7 +136,7 @@ it("a layout in force, an unknown one, and one with an object for each key canno
   const settings = { origin: "https://origin.example", shards: `2${randomLetters()}`, previous_shards: ["per-key"] };
   const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/act" }] });
   if (!read.ok) throw new Error("invalid");
-  const perKey = new ShardOperator(env.KEY_SHARD, read.config.routes);
+  const perKey = new ShardOperator(env.KEY_SHARD, read.config.routes, new Encryptions([]));
   expect(await perKey.close("per-key", "admin")).toEqual({ kind: "refused", why: "per-key" });
 });
 

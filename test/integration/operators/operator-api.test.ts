@@ -5,6 +5,7 @@ import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
 import { MAX_FAILURES, OperatorAuth } from "../../../src/operator/auth.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
 import { env } from "cloudflare:test";
@@ -17,7 +18,12 @@ it("every route of the code is in the OpenAPI file, and every operation of the f
   const { counting: shards, totals } = new ShardPlaces([]);
   const nothing = { keepRecords: true, routes: [], flush: () => Promise.resolve(), waitUntil: () => undefined };
   const reader = new TrafficReader({ namespace, shards, totals, ...nothing });
-  const app = operatorApp("/_onceway", new OperatorAuth(tokens), new ShardOperator(namespace, []), reader);
+  const app = operatorApp(
+    "/_onceway",
+    new OperatorAuth(tokens),
+    new ShardOperator(namespace, [], new Encryptions([])),
+    reader,
+  );
   const routes = app.routes
     // The token check runs before all routes.
     .filter(({ method }) => method !== "ALL")

@@ -47,6 +47,7 @@ const done = (): IdempotencyRecord => completed(claim(), epochMs(Date.now()));
 async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<ErasedSlice> {
   const whole: ScopeErasure = {
     scopes: [ANNA],
+    sealedScopes: [],
     layout: LAYOUT,
     from: FIRST_PLACE,
     isPreview: false,
