@@ -13,6 +13,7 @@ const SETTINGS = { shards: 2, scope: ["none"] };
 const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
 
 const BODIES: Readonly<Record<string, unknown>> = {
+  forgetScope: { scope: { "header:authorization": "Bearer x" }, reason: "x", confirm: true, includeUnknown: true },
   release: { reason: "x" },
   resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
   forget: { reason: "x" },
@@ -69,6 +70,7 @@ it("the OpenAPI file marks the changes and bodies that a read-only token may not
   expect(operations.filter(({ mayRead }) => !mayRead).map((one) => one.id)).toEqual([
     "closeLayout",
     "endSessions",
+    "forgetScope",
     "responseBody",
     "release",
     "resolve",
