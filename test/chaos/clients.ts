@@ -147,6 +147,7 @@ export function isFinal({ operation }: Task, ending: Ending): boolean {
     case "outcome-unknown":
       return POLICIES[operation.path]?.unknown === "hold";
     case "response-not-kept":
+    case "key-expired":
       return true;
     default:
       return false;

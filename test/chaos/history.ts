@@ -14,6 +14,8 @@ export interface RoutePolicy {
   readonly lockMs: number;
   readonly retentionMs: number;
   readonly unknownRetentionMs: number;
+  /** How long keys are remembered; absent: no longer than their records. */
+  readonly rememberMs?: number;
   /** Larger bodies are kept only in a bucket, if there is one. */
   readonly maxResponseBodyBytes: number;
   /** Whether larger bodies go into a bucket. */

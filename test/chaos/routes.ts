@@ -28,6 +28,8 @@ export interface ChaosRoute {
   readonly unknown: RoutePolicy["unknown"];
   readonly duplicate: RoutePolicy["duplicate"];
   readonly retentionMs: number;
+  /** How long keys are remembered after their records' retention. */
+  readonly rememberMs?: number;
   readonly json?: boolean;
   /** JSON is compared without its member `timestamp`. */
   readonly selected?: boolean;
@@ -54,6 +56,7 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/hold-selected", unknown: "hold", duplicate: "wait", retentionMs: 12_000, json: true, selected: true },
   { path: "/hold-body-key", unknown: "hold", duplicate: "wait", retentionMs: 10_000, bodyKey: true },
   { path: "/hold-small", unknown: "hold", duplicate: "attach", retentionMs: 15_000, small: true },
+  { path: "/hold-late", unknown: "hold", duplicate: "wait", retentionMs: 3_000, rememberMs: 600_000, weight: 2 },
   { path: "/retry", unknown: "retry", duplicate: "reject", retentionMs: 7_000 },
   { path: "/retry-wait", unknown: "retry", duplicate: "wait", retentionMs: 20_000 },
   { path: "/retry-attach", unknown: "retry", duplicate: "attach", retentionMs: 12_000 },
@@ -92,11 +95,17 @@ export function isKeyInBody(path: string): boolean {
 
 export function policiesOf(dimensions: Dimensions): Readonly<Record<string, RoutePolicy>> {
   return Object.fromEntries(
-    routesOf(dimensions).map(({ path, unknown, duplicate, retentionMs, small, none }) => {
+    routesOf(dimensions).map(({ path, unknown, duplicate, retentionMs, rememberMs, small, none }) => {
       const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
       const comparesNone = none === true;
       const hasBucket = dimensions.has("bucket");
-      return [path, { unknown, duplicate, retentionMs, maxResponseBodyBytes, hasBucket, comparesNone, ...TIMES }];
+      const kept = {
+        retentionMs,
+        ...(rememberMs === undefined ? {} : { rememberMs }),
+        maxResponseBodyBytes,
+        hasBucket,
+      };
+      return [path, { unknown, duplicate, ...kept, comparesNone, ...TIMES }];
     }),
   );
 }
@@ -126,8 +135,9 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, sealed } = route;
+  const { bodyKey, identity, sealed, rememberMs } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
+  if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
   if (json === true) settings["fingerprint"] = { body: "json" };
   if (selected === true) settings["fingerprint"] = { body: "json", except: ["/timestamp"] };
   if (none === true) settings["fingerprint"] = { body: "none" };

@@ -1,9 +1,8 @@
 // Rules about the answers that clients get (G2, G4, G7), checked when an answer or its bytes leave the object.
 
-import type { Policy } from "../../src/core/record.ts";
 import type { Clock } from "./clock.ts";
 import type { AttemptFacts, Facts, HeardResult } from "./facts.ts";
-import { LEAST_RETENTION_MS } from "./plan.ts";
+import { LEAST_RETENTION_MS, type Plan } from "./plan.ts";
 import type { PlainResponse } from "./platform.ts";
 import type { Rules } from "./rules.ts";
 
@@ -19,13 +18,13 @@ export class AnswerRules {
   readonly #clock: Clock;
   readonly #facts: Facts;
   readonly #rules: Rules;
-  readonly #unknown: Policy["unknown"];
+  readonly #plan: Pick<Plan, "unknown" | "remembers">;
 
-  constructor(clock: Clock, facts: Facts, rules: Rules, unknown: Policy["unknown"]) {
+  constructor(clock: Clock, facts: Facts, rules: Rules, plan: Pick<Plan, "unknown" | "remembers">) {
     this.#clock = clock;
     this.#facts = facts;
     this.#rules = rules;
-    this.#unknown = unknown;
+    this.#plan = plan;
   }
 
   /** An answer that is not a stream leaves the object. Returns a short description of it. */
@@ -60,12 +59,28 @@ export class AnswerRules {
           this.#rules.broken("G4", `${asked.name} hears ${code}, but no durable record says so`);
         }
         return;
+      case "key-expired":
+        this.#hearsExpired(asked, attempts);
+        break;
       case "outcome-unknown":
-        if (this.#unknown === "retry" || attempts.length === 0) {
+        if (this.#plan.unknown === "retry" || attempts.length === 0) {
           this.#rules.broken("G6", `${asked.name} hears ${code}, but no attempt's outcome is unknown`);
         }
     }
     this.#hearsNoResult(asked, code);
+  }
+
+  /** Only the same request hears that, of a remembered key, and not as long as its record is certainly kept. */
+  #hearsExpired({ name, fingerprint }: Asked, attempts: readonly AttemptFacts[]): void {
+    const last = attempts.at(-1);
+    if (!this.#plan.remembers || last === undefined) {
+      this.#rules.broken("G2", `${name} hears key-expired, but no key is remembered`);
+    } else if (attempts.every((one) => one.fingerprint !== fingerprint)) {
+      this.#rules.broken("G2", `${name} hears key-expired, but no request for the key was the same`);
+    } else if (!last.isForgotten && this.#clock.latestMs < last.startedAtMs + LEAST_RETENTION_MS) {
+      const agoMs = this.#clock.latestMs - last.startedAtMs;
+      this.#rules.broken("G2", `${name} hears key-expired, but ${last.id} started only ${agoMs} ms ago`);
+    }
   }
 
   /** Whether the result may have expired since it was settled. */

@@ -88,5 +88,8 @@ async function passTime(world: World, trace: (what: string) => void): Promise<vo
     // Not awaited: its handler may wait for calls that settle() answers.
     void world.alarm();
     await settle(world, trace);
+    if (steps > 0 || !world.plan.remembers) continue;
+    for (const record of world.facts.rows.keys()) world.send(record, "same", "reject");
+    await settle(world, trace);
   }
 }

@@ -4,7 +4,7 @@
 import { attemptId, durationMs, fingerprint, recordId } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
 import type { Asked, AnswerRules } from "./answers.ts";
-import { LOCK_MS, type Plan, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./plan.ts";
+import { LOCK_MS, type Plan, REMEMBER_MS, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./plan.ts";
 import { PlainResponse } from "./platform.ts";
 
 export interface ClientRequest extends Asked {
@@ -31,7 +31,7 @@ export type Duplicate = ExchangeHead["rules"]["duplicate"];
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
-  plan: Pick<Plan, "unknown" | "keptBytes" | "streams">,
+  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams">,
   record: string,
   print: string,
   attempt: string,
@@ -56,6 +56,7 @@ export function headFor(
         lockMs: durationMs(LOCK_MS),
         retentionMs: durationMs(RETENTION_MS),
         unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
+        ...(plan.remembers ? { rememberMs: durationMs(REMEMBER_MS) } : {}),
       },
       lists: LISTS,
       duplicate,

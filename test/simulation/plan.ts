@@ -13,6 +13,9 @@ export const RETENTION_MS = 200;
 export const LEAST_RETENTION_MS = RETENTION_MS - 20;
 export const UNKNOWN_RETENTION_MS = 500;
 export const LEAST_UNKNOWN_RETENTION_MS = UNKNOWN_RETENTION_MS - 20;
+/** So long that the alarm finds the record expired and its key still remembered: expiry buckets are a second wide. */
+export const REMEMBER_MS = 2_500;
+export const LEAST_REMEMBER_MS = REMEMBER_MS - 20;
 export const WAIT_MS = 25;
 
 export const KINDS = [
@@ -68,6 +71,8 @@ export const EXTRAS = [
   "limiter",
   /** Operators who release, resolve and forget between any two steps. */
   "operators",
+  /** Keys that are remembered after their records have expired. */
+  "remembered",
 ] as const;
 export type Extra = (typeof EXTRAS)[number];
 export type Extras = ReadonlySet<Extra>;
@@ -85,6 +90,8 @@ export function extrasWithout(names: readonly string[]): Extras {
 export interface Plan {
   readonly extras: Extras;
   readonly unknown: Policy["unknown"];
+  /** Whether keys are remembered after their records have expired. */
+  readonly remembers: boolean;
   /** How many credentials share the scope. */
   readonly credentials: number;
   readonly hasBucket: boolean;
@@ -155,5 +162,6 @@ export function drawPlan(random: Random, extras: Extras): Plan {
     },
   };
   // Not drawn, so that the other draws stay as they are.
-  return { ...plan, limitsKeys: plan.steps % 4 === 0 && extras.has("limiter") };
+  const limitsKeys = plan.steps % 4 === 0 && extras.has("limiter");
+  return { ...plan, limitsKeys, remembers: plan.steps % 3 === 0 && extras.has("remembered") };
 }

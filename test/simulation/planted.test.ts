@@ -15,7 +15,7 @@ import { RecordSteps } from "../../src/shard/record-steps.ts";
 import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
 import { Timers } from "../../src/shard/timers.ts";
 import { explore } from "./explore.ts";
-import { type Extra, TIMEOUT_MS } from "./plan.ts";
+import { type Extra, RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
 
 type Steps = typeof LifeCycle.step;
 type Taken = Parameters<Steps>;
@@ -192,6 +192,35 @@ describe("who leaves, waits, or stands still", () => {
   it("and holds what has expired breaks G8", async () => {
     vi.spyOn(Bodies.prototype, "release").mockImplementation(() => undefined);
     await expectFound(/G8: chunks left for ever/);
+  }, 60_000);
+});
+
+describe("a remembered key", () => {
+  it("that is erased with its record breaks G2", async () => {
+    plantStep((actual, record, event, now) => {
+      const taken = actual(record, event, record.policy, now);
+      const isMoved = event.type === "tick" && taken.record?.state === "remembered";
+      return isMoved ? { record: null, reply: { type: "nothing-due" }, deadline: null } : null;
+    });
+    await expectFound(/G2: a\d+ starts after a\d+, whose result is durable/, "remembered");
+  }, 60_000);
+
+  it("of which the next request starts an attempt breaks G2", async () => {
+    planted.step = (actual, record, event, policy, now) => {
+      const taken = actual(record, event, policy, now);
+      return taken.reply.type === "key-expired" ? actual(null, event, policy, now) : taken;
+    };
+    await expectFound(/G2: a\d+ starts after a\d+, whose result is durable/, "remembered");
+  }, 60_000);
+
+  it("that is told before the record has expired breaks G2", async () => {
+    planted.step = (actual, record, event, policy, now) => {
+      const taken = actual(record, event, policy, now);
+      return taken.reply.type === "replay" && policy.rememberMs !== undefined
+        ? actual(record, event, policy, epochMs(now + RETENTION_MS))
+        : taken;
+    };
+    await expectFound(/G2: request a\d+ hears key-expired, but a\d+ started only/, "remembered");
   }, 60_000);
 });
 

@@ -5,7 +5,14 @@ import type { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
 import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts } from "./facts.ts";
-import { LEAST_RETENTION_MS, LEAST_UNKNOWN_RETENTION_MS, LOCK_MS, type Plan, RETENTION_MS } from "./plan.ts";
+import {
+  LEAST_REMEMBER_MS,
+  LEAST_RETENTION_MS,
+  LEAST_UNKNOWN_RETENTION_MS,
+  LOCK_MS,
+  type Plan,
+  RETENTION_MS,
+} from "./plan.ts";
 
 /** By then the alarm checks a question to which no answer has come. */
 const LOOK_AFTER_MS = 35_000;
@@ -20,7 +27,7 @@ export interface Effect {
 
 export class Rules {
   readonly violations: string[] = [];
-  readonly #plan: Pick<Plan, "unknown">;
+  readonly #plan: Pick<Plan, "unknown" | "remembers">;
   readonly #clock: Clock;
   readonly #hasFailed: () => boolean;
   readonly #facts: Facts;
@@ -31,7 +38,7 @@ export class Rules {
   excusedUntilMs = 0;
 
   /** `hasFailed`: whether a write has failed. */
-  constructor(plan: Pick<Plan, "unknown">, clock: Clock, hasFailed: () => boolean, facts: Facts) {
+  constructor(plan: Pick<Plan, "unknown" | "remembers">, clock: Clock, hasFailed: () => boolean, facts: Facts) {
     this.#plan = plan;
     this.#clock = clock;
     this.#hasFailed = hasFailed;
@@ -73,7 +80,8 @@ export class Rules {
       if (earlier.isReleased || earlier.isForgotten) continue;
       const settledMs = Math.min(earlier.lockedUntilMs, earlier.answeredAtMs ?? Number.POSITIVE_INFINITY);
       const isInDoubt = earlier.isUndecided && earlier.resultAtMs === null && !earlier.isResolved;
-      const forbiddenUntil = settledMs + (isInDoubt ? LEAST_UNKNOWN_RETENTION_MS : LEAST_RETENTION_MS);
+      const keptMs = isInDoubt ? LEAST_UNKNOWN_RETENTION_MS : LEAST_RETENTION_MS;
+      const forbiddenUntil = settledMs + (this.#plan.remembers ? LEAST_REMEMBER_MS : keptMs);
       if (this.#plan.unknown !== "retry" && !earlier.isAbsent && latestMs < forbiddenUntil) {
         this.broken("G6", `${pair}, whose outcome is unknown, with unknown = "${this.#plan.unknown}"`);
       }
@@ -117,7 +125,10 @@ export class Rules {
       const { isReleased, isForgotten, isResolved, answeredAtMs, lockedUntilMs, record } = earlier.attempt;
       // A record that an operator has settled may expire before the attempt takes effect.
       const settledMs = isResolved ? (answeredAtMs ?? lockedUntilMs) : lockedUntilMs;
-      const isErased = this.#clock.latestMs >= Math.min(earlier.atMs, settledMs) + LEAST_RETENTION_MS;
+      // An origin that is asked forgets its effects when their records expire.
+      const isRemembered = this.#plan.remembers && this.#plan.unknown === "hold";
+      const keptMs = isRemembered ? LEAST_REMEMBER_MS : LEAST_RETENTION_MS;
+      const isErased = this.#clock.latestMs >= Math.min(earlier.atMs, settledMs) + keptMs;
       if (isReleased || isForgotten) continue;
       if (this.#plan.unknown !== "retry" && record === attempt.record && !isErased) {
         this.broken(
@@ -181,7 +192,10 @@ export class Rules {
     attempt.isDurable = true;
     attempt.lockedUntilMs = Math.max(attempt.startedAtMs + LOCK_MS, lockedUntilMs);
     attempt.isUndecided = state === "unknown" || state === "started";
-    attempt.completedUntilMs = state === "completed" ? (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS : null;
+    // A remembered record is stored as a completed one.
+    const rememberedUntilMs = this.#plan.remembers ? attempt.startedAtMs + LEAST_REMEMBER_MS : 0;
+    const keptUntilMs = (attempt.resultAtMs ?? 0) + LEAST_RETENTION_MS;
+    attempt.completedUntilMs = state === "completed" ? Math.max(keptUntilMs, rememberedUntilMs) : null;
   }
 
   /** After everything has settled and all time has passed. */

@@ -58,7 +58,7 @@ export class World {
     this.disk = disk;
     this.#trace = trace;
     this.rules = new Rules(plan, this.clock, () => disk.hasFailed, this.facts);
-    const answers = new AnswerRules(this.clock, this.facts, this.rules, plan.unknown);
+    const answers = new AnswerRules(this.clock, this.facts, this.rules, plan);
     this.clients = new Clients(answers, plan.keptBytes, trace);
     this.bucket = plan.hasBucket ? new Bucket(() => disk.written) : null;
     this.#host = new Host(OBJECT, disk, (host) => this.#instance(host));

@@ -94,8 +94,13 @@ export function contradiction(world: World, record: RecordHistory, seq: number, 
       ? null
       : `expected a replay of ${nameOf(seq)}, but the client got the answer of ${nameOf(ending.origin.arrival)}`;
   }
-  if (!ending.complete || (ending.code === "store-unavailable" && isBroken)) return null;
+  if (!ending.complete || (isUnavailable(ending) && isBroken)) return null;
   return `expected a replay of ${nameOf(seq)}, but the client got ${ending.status} ${ending.code ?? ""}`;
+}
+
+/** The gateway cannot reach what it needs before it can look for an answer. Each problem has to be true as well (others.ts). */
+function isUnavailable({ code }: Answer): boolean {
+  return code === "store-unavailable" || code === "identity-unavailable";
 }
 
 function nameOf(seq: number): string {
@@ -205,7 +210,7 @@ export function mismatch(world: World, record: RecordHistory): readonly Violatio
       if (print === printOf(world, arrival) || sentAt < arrival.at || endAt >= livesTo) return [];
       if (ending.kind === "none" || ending.code === "key-reused" || (!ending.complete && ending.origin === null))
         return [];
-      if (ending.code === "store-unavailable" && wasBroken(world, sentAt, endAt)) return [];
+      if (isUnavailable(ending) && wasBroken(world, sentAt, endAt)) return [];
       const what = `expected key-reused for a different request with the key, got ${ending.status} ${ending.code ?? ""}`;
       return [{ rule, what, evidence: naming(arrival, exchange) }];
     });

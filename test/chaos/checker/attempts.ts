@@ -182,6 +182,21 @@ export function unknownStays(_world: World, record: RecordHistory): readonly Vio
     });
 }
 
+/**
+ * With `remember`, no attempt starts after one that may have acted until the key is forgotten, by time or by an operator, also when
+ * the record has long expired.
+ */
+export function keysAreRemembered(world: World, record: RecordHistory): readonly Violation[] {
+  const { unknown, rememberMs } = record.policy;
+  if (rememberMs === undefined || unknown !== "hold") return [];
+  return neighbours(record.arrivals).flatMap(([earlier, later]) => {
+    if (isRefused(world, earlier) || later.at >= claimedFrom(world, earlier) + rememberMs) return [];
+    if (record.decisions.some((decision) => isBetween(world, decision, earlier, later))) return [];
+    const what = `an attempt started ${later.at - earlier.at} ms after one that may have acted, and the key is remembered`;
+    return [{ rule: "G6 one effect", what, evidence: naming(earlier, later) }];
+  });
+}
+
 /** A record belongs to one request: no different request is forwarded under its key. */
 export function noOtherRequest(world: World, record: RecordHistory): readonly Violation[] {
   return neighbours(record.arrivals)

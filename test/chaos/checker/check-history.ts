@@ -4,6 +4,7 @@ import type { HistoryEvent } from "../history.ts";
 import { expiry, everyByte, firstAnswerWins, mismatch } from "./answers.ts";
 import {
   claimBeforeCall,
+  keysAreRemembered,
   neverTwoByGuess,
   noOtherRequest,
   oneAtATime,
@@ -40,6 +41,7 @@ const RULES: readonly Rule[] = [
   claimBeforeCall,
   neverTwoByGuess,
   oneEffect,
+  keysAreRemembered,
   unknownStays,
   noOtherRequest,
   firstAnswerWins,

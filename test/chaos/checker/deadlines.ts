@@ -123,6 +123,7 @@ function isSettled(world: World, { policy, exchanges }: RecordHistory, { ending 
   }
   switch (ending.code ?? "") {
     case "response-not-kept":
+    case "key-expired":
       return true;
     case "outcome-unknown":
       return policy.unknown === "hold";

@@ -57,6 +57,8 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
       return record.policy.unknown === "verify" && answer.retryAfterMs === null
         ? 'outcome-unknown without Retry-After on a route with unknown = "verify"'
         : null;
+    case "key-expired":
+      return untruthOfExpiry(record, exchange, answer);
     case "response-not-kept":
       return record.arrivals.some((arrival) => mayBeUnkept(world, record, arrival))
         ? null
@@ -81,4 +83,12 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
     default:
       return `unexpected answer: ${answer.status} ${answer.code ?? "without a code"}`;
   }
+}
+
+/** A record has not expired before its retention has ended, even if its attempt never reached the origin. */
+function untruthOfExpiry({ policy, exchanges }: RecordHistory, { endAt }: Exchange, answer: Answer): string | null {
+  if (policy.rememberMs === undefined) return "key-expired on a route that remembers no keys";
+  if (answer.status !== 409) return `key-expired with status ${answer.status}, expected 409`;
+  const earlyMs = Math.min(...exchanges.map(({ sentAt }) => sentAt)) + policy.retentionMs - endAt;
+  return earlyMs > 0 ? `key-expired ${earlyMs} ms before the retention of the first request can have ended` : null;
 }

@@ -97,6 +97,8 @@ export function keyOf(id: string): string {
 
 export interface Plan {
   readonly unknown: Policy["unknown"];
+  /** Whether keys are remembered after their records have expired. */
+  readonly remembers: boolean;
   readonly deployments: readonly Deployment[];
   /** Those whose operators may close an older layout's objects. */
   readonly closers: readonly Deployment[];
@@ -129,7 +131,7 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
   const hasTriggers = hasOlderCode || random.oneIn(16);
   const first = random.below(KEYS.length);
   const keys = [...KEYS.slice(first), ...KEYS.slice(0, first)].slice(0, some(1, 1, 1, 2, 3));
-  return {
+  const plan = {
     unknown: random.of(["retry", "hold"] as const),
     deployments: hasOlderCode ? [...deployments, OLDER] : deployments,
     closers: closers.filter((one) => one.elders.length > 0),
@@ -142,7 +144,7 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
     decisions: some(0, 0, 0, 1, 2),
     faults: some(0, 1, 2, 4),
     keptBytes: random.oneIn(12) ? 3 : 1000,
-    streams: false,
+    streams: false as const,
     endsCalmly: random.oneIn(3),
     weights: {
       request: some(4, 8, 16),
@@ -170,4 +172,6 @@ export function drawPlan(random: Random, olderCode: "every" | "some" = "some"): 
       "code back": hasOlderCode ? 3 : 0,
     },
   };
+  // Not drawn, so that the other draws stay as they are.
+  return { ...plan, remembers: plan.steps % 8 === 0 };
 }

@@ -93,7 +93,7 @@ export class World {
     this.#trace = trace;
     const hasFailed = (): boolean => [...this.hosts.values()].some(({ disk }) => disk.hasFailed);
     this.rules = new Rules(plan, this.clock, hasFailed, this.facts);
-    this.#answers = new AnswerRules(this.clock, this.facts, this.rules, plan.unknown);
+    this.#answers = new AnswerRules(this.clock, this.facts, this.rules, plan);
     this.clients = new Clients(this.#answers, plan.keptBytes, trace);
     const namespace = namespaceOf((name, url, body) => this.network.post(name, url, body, null));
     this.#workers = new Map(plan.deployments.map((one) => [one, shardCaller(namespace)]));

@@ -10,6 +10,7 @@ import {
   BOB,
   BROKEN,
   came,
+  decided,
   expectBad,
   expectGood,
   LEFT,
@@ -93,6 +94,12 @@ describe("G2 first answer wins", () => {
 
   it.each(["in-flight", "outcome-unknown", "origin-timeout"])("finds %s instead of the answer", (code) => {
     expectBad(story(...begun, asked("q2", 100, 110, problem(code)), settled), "G2 first answer wins");
+  });
+
+  it.each(["store-unavailable", "identity-unavailable"])("accepts %s only during a fault", (code) => {
+    const retry = asked("q2", 3_000, 3_010, problem(code, 503));
+    expectBad(story(...begun, retry, settled), "G2 first answer wins");
+    expectGood(story(...begun, retry, settled, outage("stopped", 2_900, 3_005)));
   });
 
   it("finds a replay that breaks off, and accepts it if the gateway was killed or the client left", () => {
@@ -239,6 +246,30 @@ describe("G6 never two by guess", () => {
     };
     expectBad(restarted(25_000), RULE);
     expectGood(restarted(32_000));
+  });
+});
+
+describe("a remembered key", () => {
+  /** Its retention is 3 s. */
+  const LATE = { path: "/hold-late" };
+  const answered = came(1, "q1", 20, LATE);
+  const began = [asked("q1", 0, 40, told(answered), LATE), answered, acted(answered)] as const;
+  const expired = (at: number): HistoryEvent => asked("q2", at, at + 10, problem("key-expired"), { ...LATE, ...CALM });
+
+  it("is told once its record has expired, and not before", () => {
+    expectGood(story(...began, expired(3_100)));
+    expectBad(story(...began, expired(2_900)), "G2 first answer wins");
+    expectBad(story(...began, expired(2_900)), "honest problems");
+    expectBad(story(...begun, asked("q2", 30_000, 30_010, problem("key-expired"), CALM)), "honest problems");
+  });
+
+  it("has no second attempt, except after an operator's forget", () => {
+    const second = came(2, "q2", 100_000, { ...LATE, attempt: 1 });
+    const again = asked("q2", 99_990, 100_020, told(second), LATE);
+    const last = asked("q9", 100_100, 100_110, replayed(second), { ...LATE, ...CALM });
+    const restarted = [...began, again, second, acted(second), last];
+    expectBad(story(...restarted), "G6 one effect");
+    expectGood(story(...restarted, decided(-1, "forget", 50_000)));
   });
 });
 
