@@ -19,7 +19,7 @@ export type ClientProblem =
   /** `retryAfterMs` is `null` when the origin is never asked whether the operation took effect. */
   | { readonly code: "outcome-unknown"; readonly retryAfterMs: number | null }
   | { readonly code: "response-not-kept"; readonly originalStatus: number | null }
-  /** `originalStatus` is `null` when no result was ever known. */
+  /** `originalStatus` is `null` when no result was ever known, or when the record was sealed. */
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
   /** `holdsKey`: the limit is that of a body in which a key is looked for. */
   | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holdsKey?: true }
@@ -112,10 +112,7 @@ export function describeProblem(problem: Problem): ProblemDetails {
     }
     case "key-expired": {
       const { originalStatus } = problem;
-      const what =
-        originalStatus === null
-          ? "may have taken effect, but its response was lost"
-          : `was answered with status ${originalStatus}`;
+      const what = originalStatus === null ? "may have taken effect" : `was answered with status ${originalStatus}`;
       const details = notRetryable(
         409,
         "Idempotency key expired",

@@ -27,6 +27,7 @@ const OWN_HEADERS = [
   UNPROTECTED_HEADER,
   "Retry-After",
   "Link",
+  "WWW-Authenticate",
   "X-Should-Retry",
 ].join(", ");
 

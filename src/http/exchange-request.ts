@@ -29,7 +29,7 @@ import { type PassOn, searchKey } from "./search-key.ts";
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
 export type ReadExchange =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
-  /** `unread` is the rest of a body that is too large; `null` otherwise. */
+  /** `unread` is the rest of a body that is not held; `null` if none has been begun. */
   | {
       readonly kind: "refuse";
       readonly problem: ClientProblem;
@@ -52,8 +52,9 @@ export async function readExchange(
 ): Promise<ReadExchange> {
   const { route } = intent;
   let scopes: ReadScopes | null = null;
-  // Who certainly needs to be known is proved before the body is read.
-  if (route.identities.length > 0 && (intent.kind === "exchange" || route.key === "required")) {
+  // Who certainly needs to be known is proved before the body is read. Of a GraphQL request only its body tells that: queries pass.
+  const isProtected = intent.kind === "exchange" || (route.key === "required" && !route.graphql);
+  if (route.identities.length > 0 && isProtected) {
     const caller = intent.kind === "exchange" ? intent : { ...intent, url: intent.passing.url };
     const read = readScopes(caller, await identities.prove(caller));
     if ("problem" in read) return refuse(read.problem, intent.kind === "exchange" ? intent.key.raw : null);
@@ -90,7 +91,8 @@ async function readKeyed(
     if (read?.kind === "whole") read.body.free();
     return { kind: "refuse", problem, echo: key.raw, unread };
   };
-  if ("problem" in scopes) return refuseKeyed(scopes.problem);
+  // What has been read of a large body counts as held until it is drained.
+  if ("problem" in scopes) return refuseKeyed(scopes.problem, read?.kind === "over" ? read.rest : null);
   const body = read ?? (await readBody(intent));
   switch (body.kind) {
     case "broken":

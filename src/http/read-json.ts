@@ -40,11 +40,21 @@ export async function readJson(
       body.rest.cancel();
       throw new Error(`the answer has more than ${maxBytes} bytes`);
     }
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body.body.bytes);
-    body.body.free();
-    const json: unknown = JSON.parse(text);
-    return { status: 200, json };
+    try {
+      return { status: 200, json: parse(body.body.bytes) };
+    } finally {
+      body.body.free();
+    }
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** The platform's own error repeats a part of the text, which would come into the log: it may be a secret. */
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch {
+    throw new Error("the answer is not JSON");
   }
 }

@@ -24,11 +24,14 @@ beforeAll(async () => {
         slow: { ask: { ...ask, timeout: "1s" } },
         session: { ask, credential: ["cookie:session", "header:x-tenant"] },
       },
-      ROUTES: ["account", "brief", "slow", "session"].map((name) => ({
-        path: `/${name}`,
-        scope: [`identity:${name}`],
-        key: "optional",
-      })),
+      ROUTES: [
+        ...["account", "brief", "slow", "session"].map((name) => ({
+          path: `/${name}`,
+          scope: [`identity:${name}`],
+          key: "optional" as const,
+        })),
+        { path: "/graphql", graphql: true, scope: ["identity:account"] },
+      ],
     },
   });
   client = clientOf(gateway.url);
@@ -165,6 +168,42 @@ describe("a caller with an opaque credential", () => {
   });
 });
 
+describe("a GraphQL endpoint", () => {
+  const ask = (query: string, key?: string): Promise<RawResponse> =>
+    client.send({
+      path: "/graphql",
+      ...(key === undefined ? {} : { key }),
+      headers: [["Content-Type", "application/json"]],
+      body: JSON.stringify({ query }),
+    });
+
+  it("answers queries of nobody in particular, and asks for a credential for mutations only", async () => {
+    const before = origin.questions.length;
+    expectFirstAnswer(await ask("{ products }"), 201, null);
+    const key = freshKey();
+    expectRefused(await ask("mutation { pay }", key), key);
+    expect(origin.questions.length).toBe(before);
+    expect(origin.effects(key)).toEqual([]);
+  });
+
+  it("keeps nothing of the large bodies of strangers, so that callers still get theirs read", async () => {
+    const large = `mutation { pay } # ${"x".repeat(1_200_000)}`;
+    // More than an isolate holds of all bodies.
+    for (let sent = 0; sent < 30; sent += 1) {
+      const key = freshKey();
+      expectRefused(await ask(large, key), key);
+    }
+    const query = `mutation @idempotent(key: "${freshKey()}") { pay }`;
+    const body = JSON.stringify({ query, variables: { filler: "x".repeat(200_000) } });
+    const headers: readonly HeaderPair[] = [
+      ["Content-Type", "application/json"],
+      ["Authorization", credentialOf("a1")],
+    ];
+    const first = await client.send({ path: "/graphql", headers, body });
+    expect(first.status).toBe(201);
+  });
+});
+
 describe("an answer of the origin", () => {
   it.each([
     ["401", { status: 401 }],
@@ -187,6 +226,7 @@ describe("an answer of the origin", () => {
     ["429", { status: 429 }],
     ["a redirect", { status: 302, headers: { location: "/login" } }],
     ["HTML", { body: "<html>" }],
+    ["the credential as plain text", { body: "opaque-secret-of-a1" }],
     [
       "no UTF-8 text",
       { body: Buffer.from([0xff, 0xfe]).toString("latin1"), headers: { "content-type": "text/plain" } },
@@ -198,6 +238,9 @@ describe("an answer of the origin", () => {
     expect(origin.effects(key)).toEqual([]);
     origin.answers.set(credential, accountOf("a1"));
     expectFirstAnswer(await send(credential, key), 201);
+    // The log says why, and nothing of an answer.
+    expect(gateway.output()).toContain("the origin did not say who a caller is");
+    expect(gateway.output()).not.toMatch(/opaque-|<html/);
   });
 
   it("that does not come in time costs its own caller the time, and nobody else anything", async () => {

@@ -20,6 +20,7 @@ beforeAll(async () => {
     { path: "/retry", unknown: "retry" },
     { path: "/attach", duplicate: "attach", wait: "10s", timeout: "20s", lock: "30s" },
     { path: "/open", sealed: false },
+    { path: "/brief", retention: "3s", remember: "1h" },
     { path: "/*" },
   ]);
 });
@@ -186,6 +187,44 @@ describe("what is stored for a while", () => {
     expectReplay(await scene.send(plain), first);
     expect(tracesIn(scene.gateway.stateDir, [...marks, keyOf(message)])).toEqual([]);
     expect(await scene.origin.effects(keyOf(message))).toBe(2);
+  });
+});
+
+describe("a caller who is forgotten", () => {
+  it("leaves no sealed record, under a newer secret neither, and nobody else is forgotten", async () => {
+    const secrets = { ...FIRST, SEAL_SECRET_2: freshSecret() };
+    const [older, newer, others] = [caseOf("/pay", "small"), caseOf("/pay", "large"), caseOf("/pay", "small")];
+    const [credential = ""] = older.marks;
+    const authorization = `Bearer ${credential}`;
+    const second = { ...newer.message, headers: [["Authorization", authorization] as const] };
+    await scene.send(older.message);
+    const kept = await scene.send(others.message);
+    await scene.again({ secrets });
+    await scene.send(second);
+    const forget = (how: object) =>
+      askGateway(`${scene.gateway.url}${BASE}/scopes/forget`, "POST", {
+        body: { scope: { "header:authorization": authorization }, reason: "asked to be erased", ...how },
+      });
+    expect((await forget({ preview: true })).json).toMatchObject({ forgotten: 2 });
+    expect((await forget({ confirm: true })).json).toMatchObject({ forgotten: 2, cursor: null });
+    expect((await forget({ preview: true })).json).toMatchObject({ forgotten: 0 });
+    expectReplay(await scene.send(others.message), kept);
+    await scene.again({ secrets: FIRST });
+  });
+});
+
+describe("a sealed record that is only remembered", () => {
+  it("does not say that its response was lost, nor what its status was", async () => {
+    const { message, marks } = caseOf("/brief", "small");
+    expect((await scene.send(message)).status).toBe(271);
+    const late = await until(async () => {
+      const answer = await scene.send(message);
+      return answer.status === 409 ? answer : null;
+    }, "the response expires");
+    expect(codeOf(late)).toBe("key-expired");
+    expect(late.body.toString()).not.toMatch(/271|was lost/);
+    expect(tracesIn(scene.gateway.stateDir, [...marks, keyOf(message)])).toEqual([]);
+    expect(await scene.origin.effects(keyOf(message))).toBe(1);
   });
 });
 

@@ -94,10 +94,8 @@ export class Deployments {
     const shards = { shards: this.layout(next), previous_shards: [this.layout(count)] };
     const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...shards }, ROUTES: [{ path: "/*" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    const { kind } = await new ShardOperator(env.KEY_SHARD, read.config.routes, new Encryptions([])).close(
-      this.layout(count),
-      "admin",
-    );
+    const operator = new ShardOperator(env.KEY_SHARD, read.config.routes, new Encryptions([]));
+    const { kind } = await operator.close(this.layout(count), "admin");
     if (kind !== "closed") throw new Error(`layout ${count} is not closed`);
   }
 

@@ -18,7 +18,7 @@ function about(response: Response): Record<string, string> {
 }
 
 const EXPOSED =
-  "Idempotency-Key, Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Idempotency-Unprotected, Retry-After, Link, X-Should-Retry";
+  "Idempotency-Key, Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Idempotency-Unprotected, Retry-After, Link, WWW-Authenticate, X-Should-Retry";
 
 describe("an answer", () => {
   it("names the page that asks, if it is listed, and what it may read", () => {
