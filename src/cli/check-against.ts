@@ -5,6 +5,7 @@ import { layoutTitle } from "../config/layout.ts";
 import { adviseAfresh, type NamedLayout, writePreviousShards } from "../config/layout-checks.ts";
 import type { ConfigProblem, Route } from "../config/resolved.ts";
 import { type IdentityRoots, identityRoots } from "../config/identity.ts";
+import { sourceName } from "../config/key-source.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import { InheritedRoutes, routeText, type RunningRoute } from "./inherited-routes.ts";
 import type { LayoutState } from "./operator-client.ts";
@@ -30,7 +31,12 @@ export function compareLayouts(
   const forgotten = running
     .filter(({ mayGo }) => !mayGo)
     .flatMap((layout) => forgetting(layout, routes, running, inherited));
-  const renamed = routes.flatMap((route) => [...otherScopes(route, inherited), ...otherCallers(route, inherited)]);
+  const renamed = routes.flatMap((route) => [
+    ...otherScopes(route, inherited),
+    ...otherCallers(route, inherited),
+    ...otherKeys(route, inherited),
+    ...unopened(route, inherited),
+  ]);
   const found = [...forgotten, ...renamed];
   return {
     problems: [...entered, ...found.filter(({ isCertain }) => isCertain)].map(asProblem),
@@ -87,6 +93,30 @@ function isRenaming(before: IdentityRoots, after: IdentityRoots): boolean {
   return (
     isOtherKind || Object.entries(before).some(([root, text]) => Object.hasOwn(after, root) && after[root] !== text)
   );
+}
+
+/** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
+function otherKeys(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const read = new Set(route.keyFrom.map(sourceName));
+  const left = new Set(inherited.of(route).flatMap(({ keyFrom = [] }) => keyFrom.filter((name) => !read.has(name))));
+  return [...left].map((name) => ({
+    path: `${route.name}.key_from`,
+    message: `no longer takes keys from ${name}, as the gateway that runs does: requests that were sent with such a key are not recognized when they come again`,
+    isCertain: false,
+  }));
+}
+
+/** Nothing takes effect twice, but no retry gets the response of before. */
+function unopened(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  if (route.sealed !== false || !inherited.of(route).some(({ sealed }) => sealed === true)) return [];
+  return [
+    {
+      path: `${route.name}.sealed`,
+      message:
+        'leaves responses that do not open, because sealed = true is in force: write "past" for a retention first',
+      isCertain: true,
+    },
+  ];
 }
 
 function asList(names: readonly string[]): string {

@@ -14,6 +14,10 @@ export interface RunningRoute {
   readonly scope: readonly string[];
   /** By the names of its identities, where they take a caller's name from (config/identity.ts). */
   readonly identities?: Readonly<Record<string, IdentityRoots>>;
+  /** The names of the places that its keys come from; an older gateway does not say it. */
+  readonly keyFrom?: readonly string[];
+  /** Whether responses of new attempts are sealed. */
+  readonly sealed?: boolean;
 }
 
 /** How the operator API names a route. */

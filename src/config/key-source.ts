@@ -47,13 +47,13 @@ export function parseKeySource(written: WrittenSource): Parsed<KeySource> {
 
 /** `key_from` as a whole: none twice. */
 export function parseKeySources(sources: readonly KeySource[]): Parsed<readonly KeySource[]> {
-  const twice = firstRepeated(sources.map((source) => sourceText(lowerCased(source))));
+  const twice = firstRepeated(sources.map(sourceName));
   return twice === null ? { ok: true, value: sources } : refuse(`lists ${twice} twice: write it once`);
 }
 
-/** Header names compare without case. */
-function lowerCased(source: KeySource): KeySource {
-  return source.kind === "header" ? { ...source, name: source.name.toLowerCase() } : source;
+/** Two sources with one name are the same: header names compare without case. */
+export function sourceName(source: KeySource): string {
+  return sourceText(source.kind === "header" ? { ...source, name: source.name.toLowerCase() } : source);
 }
 
 function parsePart(written: string): Parsed<KeyPart> {

@@ -94,6 +94,13 @@ const runningRouteSchema = v.object({
       { user: { "https://login.example.com": "sub" } },
     ),
   ),
+  keyFrom: v.exactOptional(
+    about(v.array(v.string()), "Where its keys come from; names of headers in lower case.", [
+      "header:x-request-id",
+      "json:/id",
+    ]),
+  ),
+  sealed: v.exactOptional(about(v.boolean(), "Whether responses of new attempts are sealed.", true)),
 });
 
 /** All layouts that the configuration lists. */

@@ -3,6 +3,7 @@
 import { layoutName, layoutTitle, shardCount } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
 import { identityRoots } from "../config/identity.ts";
+import { sourceName } from "../config/key-source.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import type { OperatorEvent } from "../core/events.ts";
@@ -64,13 +65,15 @@ export class ShardOperator implements Operator {
   }
 
   get routes(): LayoutsView["routes"] {
-    return this.#routes.map(({ path, methods, scope, identities }) => ({
+    return this.#routes.map(({ path, methods, scope, identities, keyFrom, sealed }) => ({
       path,
       methods,
       scope: scopeNames(scope),
       ...(identities.length === 0
         ? {}
         : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
+      keyFrom: keyFrom.map(sourceName),
+      sealed: sealed === true,
     }));
   }
 

@@ -21,7 +21,11 @@ function published(
 }
 
 function routesOf(...settings: readonly object[]): readonly Route[] {
-  const read = readConfig({ IDEMPOTENCY: { origin: "https://origin.example" }, ROUTES: settings });
+  const read = readConfig({
+    IDEMPOTENCY: { origin: "https://origin.example" },
+    ROUTES: settings,
+    SEAL_SECRET: "0123456789abcdef".repeat(4),
+  });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   return read.config.routes;
 }
@@ -40,6 +44,12 @@ function compare(settings: object, ...layouts: readonly Running[]): Comparison {
 
 function messages({ problems }: Comparison): readonly string[] {
   return problems.map(({ path, message }) => `${path}: ${message}`);
+}
+
+/** Of a route "/pay" with these settings, where a route with the same requests is in force. */
+function compareToPay(settings: object, before: Partial<RunningRoute>): Comparison {
+  const pay = { path: "/pay", methods: ["POST", "PATCH"], scope: ["header:authorization"], ...before };
+  return compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], [pay]);
 }
 
 const FINE: Comparison = { problems: [], warnings: [] };
@@ -236,6 +246,50 @@ describe("another scope", () => {
         },
       ]);
       expect(compared({ scope, previous_scope: [before] }, before)).toEqual(FINE);
+    }
+  });
+});
+
+describe("where the keys come from", () => {
+  const keyFrom = ["header:x-order", "json:/id"];
+  const compared = (settings: object): Comparison => compareToPay(settings, { keyFrom });
+
+  it("is warned of when a place is left out, and not when one is added or written in another case", () => {
+    expect(compared({ key_from: ["header:X-Order", "form:id", "json:/id"] })).toEqual(FINE);
+    expect(compared({ key_from: ["json:/id"] })).toEqual({
+      problems: [],
+      warnings: [
+        {
+          path: "ROUTES[0].key_from",
+          message:
+            "no longer takes keys from header:x-order, as the gateway that runs does: requests that were sent with such a key are not recognized when they come again",
+        },
+      ],
+    });
+    expect(compared({ key_from: [["header:X-Order", "json:/id"]] }).warnings).toHaveLength(2);
+  });
+
+  it("is not known of a gateway of before", () => {
+    expect(compareToPay({ key_from: ["json:/other"] }, {})).toEqual(FINE);
+  });
+});
+
+describe("a route that is no longer sealed", () => {
+  const compared = (sealed: unknown, before: boolean | undefined): Comparison =>
+    compareToPay({ sealed }, before === undefined ? {} : { sealed: before });
+
+  it('is refused while sealed = true is in force, unless it is "past"', () => {
+    expect(messages(compared(false, true))).toEqual([
+      'ROUTES[0].sealed: leaves responses that do not open, because sealed = true is in force: write "past" for a retention first',
+    ]);
+    for (const [sealed, before] of [
+      ["past", true],
+      [true, true],
+      [true, false],
+      [false, false],
+      [false, undefined],
+    ] as const) {
+      expect(compared(sealed, before)).toEqual(FINE);
     }
   });
 });
