@@ -5,6 +5,8 @@ import { env, waitUntil, WorkerEntrypoint } from "cloudflare:workers";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
+import { type Consume, queueConsumer, retryLater } from "./events/consume.ts";
+import { letterBoxIn } from "./events/dead-letter.ts";
 import { Encryptions } from "./http/encryption.ts";
 import { createOperate, tokenSpotter } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
@@ -32,16 +34,20 @@ interface Handles {
   readonly all: ReturnType<typeof createApp>;
   /** For requests of the operators' own listener. */
   readonly operators: ReturnType<typeof createApp>;
+  /** For the batches of queues. */
+  readonly consume: Consume;
 }
 
 function refusing(handle: Handles["all"]): Handles {
-  return { all: handle, operators: handle };
+  return { all: handle, operators: handle, consume: retryLater };
 }
 
 function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { readonly ok: true }>): Handles {
   const namespace = env.KEY_SHARD;
+  const encryptions = new Encryptions(sealSecrets);
   const traffic = new Traffic();
-  const places = new ShardPlaces(config.routes);
+  const allRoutes = [...config.routes, ...config.queues.map(({ route }) => route)];
+  const places = new ShardPlaces(allRoutes);
   const shards = places.counting;
   const keepRecords = places.listed.length > 0;
   const flusher = new TrafficFlusher({
@@ -49,12 +55,11 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
     traffic,
     waitUntil,
   });
-  const routes = [...new Set(config.routes.map(({ path }) => path))];
+  const routes = [...new Set(allRoutes.map(({ path }) => path))];
   const flush = (): Promise<void> => flusher.flush();
   const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
-  const encryptions = new Encryptions(sealSecrets);
   const operators = {
-    operate: createOperate(config, tokens, new ShardOperator(namespace, config.routes, encryptions), reader),
+    operate: createOperate(config, tokens, new ShardOperator(namespace, allRoutes, encryptions), reader),
     isTheirs: tokenSpotter(tokens),
   };
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
@@ -65,7 +70,17 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
-  return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators) };
+  const consume = queueConsumer(config.queues, {
+    ...ports,
+    letterBox: (name) => letterBoxIn(bindings, name),
+    secret: (name) => textIn(bindings[name]),
+    flush: () => waitUntil(flush()),
+  });
+  return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators), consume };
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }
 
 /** The entry point of the operators' own listener, if there is one. No client request comes here. */
@@ -77,4 +92,5 @@ export class Operators extends WorkerEntrypoint {
 
 export default {
   fetch: (request: Request) => handles.all(request),
+  queue: (batch: MessageBatch) => handles.consume(batch),
 } satisfies ExportedHandler;

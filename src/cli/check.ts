@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
-import { describeConfig, flatRoute } from "../config/describe.ts";
+import { describeConfig, flatQueue, flatRoute } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { compareLayouts } from "./check-against.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
@@ -26,7 +26,7 @@ export function defineCheck(command: Command): Command {
     .option(...TOKEN_FILE)
     .option(
       "--json",
-      "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes}]}",
+      "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes, queues}]}",
     )
     .addHelpText(
       "after",
@@ -69,7 +69,8 @@ async function compare(
   return checked.map((environment) => {
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
-    const { problems, warnings } = compareLayouts(config.routes, layouts, routes);
+    const own = [...config.routes, ...config.queues.map((queue) => queue.route)];
+    const { problems, warnings } = compareLayouts(own, layouts, routes);
     const placed = ({ path, message }: ConfigProblem): ConfigProblem => ({
       path: `${name === null ? "" : `env.${name}.`}${path}`,
       message,
@@ -96,13 +97,17 @@ function report(file: string, checked: readonly CheckedEnvironment[]): void {
   // On standard error, apart from the table. A warning does not fail the check, because the file can be deployed.
   for (const { path, message } of warningsOf(checked)) console.error(`${file}: warning: ${path}: ${message}`);
   let routes = 0;
+  let queues = 0;
   for (const { name, config } of checked) {
     if (config === null) continue;
     routes += config.routes.length;
+    queues += config.queues.length;
     console.log(`${name === null ? "top level" : `env.${name}`}\n${describeConfig(config)}\n`);
   }
   const places = checked.length === 1 ? "1 environment" : `${checked.length} environments`;
-  console.log(`${file}: fine, ${routes === 1 ? "1 protected route" : `${routes} protected routes`} in ${places}`);
+  const protectedRoutes = routes === 1 ? "1 protected route" : `${routes} protected routes`;
+  const consumed = queues === 0 ? "" : ` and ${queues === 1 ? "1 queue" : `${queues} queues`}`;
+  console.log(`${file}: fine, ${protectedRoutes}${consumed} in ${places}`);
 }
 
 /** One line for each problem, and how many there are. */
@@ -112,7 +117,11 @@ export function problemLines(file: string, problems: readonly ConfigProblem[]): 
 
 function printJson(file: string, problems: readonly ConfigProblem[], checked: readonly CheckedEnvironment[]): void {
   const warnings = warningsOf(checked);
-  const environments = checked.map(({ name, config }) => ({ name, routes: config?.routes.map(flatRoute) ?? null }));
+  const environments = checked.map(({ name, config }) => ({
+    name,
+    routes: config?.routes.map(flatRoute) ?? null,
+    queues: config?.queues.map(flatQueue) ?? null,
+  }));
   console.log(JSON.stringify({ file, ok: problems.length === 0, problems, warnings, environments }));
   if (problems.length > 0) process.exitCode = REFUSED;
 }

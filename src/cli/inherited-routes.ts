@@ -58,6 +58,10 @@ export class InheritedRoutes {
 }
 
 function patterned<T extends { readonly path: string }>(route: T): Patterned<T> {
+  // A queue, which only itself matches.
+  if (route.path.startsWith("queue:")) {
+    return { route, patterns: [{ segments: [{ kind: "literal", text: route.path }], tail: false }] };
+  }
   const read = parsePathPattern(route.path);
   // A newer gateway may have patterns that this version cannot read.
   return { route, patterns: read.ok ? read.value : [{ segments: [], tail: true }] };

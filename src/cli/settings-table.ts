@@ -10,6 +10,13 @@ import { corsEntries } from "../config/settings-cors.ts";
 import { fingerprintEntries } from "../config/settings-fingerprint.ts";
 import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
 import { keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
+import {
+  giveUpEntries,
+  inheritedEntries,
+  queueDefaultEntries,
+  queueOnlyEntries,
+  queueSchema,
+} from "../config/settings-queue.ts";
 
 /** What a declaration says, in its metadata (setting-kinds.ts). */
 const aboutSchema = v.object({
@@ -42,6 +49,7 @@ const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntri
   ["jwt", jwtEntries],
   ["ask", askEntries],
   ["cors", corsEntries],
+  ["give_up", giveUpEntries],
 ]);
 
 /** Every setting, in the order of the table. */
@@ -56,6 +64,24 @@ export function settingTexts(): readonly SettingText[] {
 /** Every member of an identity, in the order of its table. */
 export function identityTexts(): readonly SettingText[] {
   return textsOf(identityEntries, "", null);
+}
+
+/** The settings that queues alone have, or have with another default, in the order of their table. */
+export function ownQueueTexts(): readonly SettingText[] {
+  const { queue, to, dead_letter: deadLetter } = queueSchema.entries;
+  const { to: _to, dead_letter: _deadLetter, ...optional } = queueOnlyEntries;
+  return [
+    textOf("queue", queue, null),
+    textOf("to", to, null),
+    textOf("dead_letter", deadLetter, null),
+    ...textsOf({ ...optional, ...queueDefaultEntries }, "", null),
+    // Its one member is described with it.
+  ].filter(({ name }) => !name.startsWith("fingerprint."));
+}
+
+/** Every setting of a queue. */
+export function queueTexts(): readonly SettingText[] {
+  return [...ownQueueTexts(), ...textsOf(inheritedEntries, "", null)];
 }
 
 function textsOf(entries: SettingEntries, prefix: string, place: string | null): readonly SettingText[] {
@@ -74,6 +100,10 @@ function textOf(name: string, schema: v.GenericSchema, place: string | null): Se
 /** A default as it would be written. */
 function toml(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    const members = Object.entries(value).map(([name, member]) => `${name} = ${toml(member)}`);
+    return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
+  }
   return JSON.stringify(value);
 }
 

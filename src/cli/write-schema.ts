@@ -11,21 +11,34 @@ import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 
 import { defaultsSchema, routeSchema } from "../config/settings.ts";
 import { identitySchema } from "../config/settings-identity.ts";
-import { editorText, identityTexts, markdownTable, settingTexts } from "./settings-table.ts";
+import { queueSchema } from "../config/settings-queue.ts";
+import {
+  editorText,
+  identityTexts,
+  markdownTable,
+  ownQueueTexts,
+  queueTexts,
+  type SettingText,
+  settingTexts,
+} from "./settings-table.ts";
 
 const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
 const README = new URL("../config/README.md", import.meta.url);
+const QUEUES_README = new URL("../events/README.md", import.meta.url);
 
 /** Each table is between two lines with its name; everything around them is written by hand. */
-const TABLES = { settings: settingTexts, identities: identityTexts };
-
 /** Metadata for the texts only. Among it the default, because a route's default is the value in `[vars.IDEMPOTENCY]`. */
 const TEXT_METADATA = ["takes", "default", "otherwise", "onChange"];
 
 type Descriptions = ReadonlyMap<string, string>;
 
-const DESCRIPTIONS: Descriptions = new Map(settingTexts().map((text) => [text.name, editorText(text)]));
-const IDENTITY_DESCRIPTIONS: Descriptions = new Map(identityTexts().map((text) => [text.name, editorText(text)]));
+const DESCRIPTIONS = descriptionsOf(settingTexts());
+const IDENTITY_DESCRIPTIONS = descriptionsOf(identityTexts());
+const QUEUE_DESCRIPTIONS = descriptionsOf(queueTexts());
+
+function descriptionsOf(texts: readonly SettingText[]): Descriptions {
+  return new Map(texts.map((text) => [text.name, editorText(text)]));
+}
 
 /**
  * Covers the gateway's variables and leaves the rest of the file open. It names no other schema: editors' TOML support
@@ -51,7 +64,10 @@ function wranglerSchema(): object {
           IDEMPOTENCY: { $ref: "#/definitions/settings" },
           IDENTITIES: { type: "object", additionalProperties: { $ref: "#/definitions/identity" } },
         },
-        patternProperties: { "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } } },
+        patternProperties: {
+          "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } },
+          "^QUEUES": { type: "array", items: { $ref: "#/definitions/queue" } },
+        },
       },
       settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema, DESCRIPTIONS) },
       route: {
@@ -59,13 +75,14 @@ function wranglerSchema(): object {
         ...converted(routeSchema, DESCRIPTIONS),
       },
       identity: { description: "How callers are known.", ...converted(identitySchema, IDENTITY_DESCRIPTIONS) },
+      queue: { description: "A queue whose messages are processed.", ...converted(queueSchema, QUEUE_DESCRIPTIONS) },
     },
   };
 }
 
 /** What may be written, before anything is parsed. */
 function converted(
-  schema: typeof defaultsSchema | typeof routeSchema | typeof identitySchema,
+  schema: typeof defaultsSchema | typeof routeSchema | typeof identitySchema | typeof queueSchema,
   descriptions: Descriptions,
 ): object {
   const { $schema: _, ...definition } = toJsonSchema(schema, {
@@ -99,14 +116,14 @@ function withItems(form: JsonSchema | boolean): readonly JsonSchema[] {
   return typeof items === "object" && !Array.isArray(items) ? [form, items] : [form];
 }
 
-/** README.md with its tables up to date. */
-function withTables(readme: string): string {
-  let text = readme;
-  for (const [name, texts] of Object.entries(TABLES)) {
+/** A README.md with its tables up to date. */
+function withTables(file: URL, tables: Readonly<Record<string, () => readonly SettingText[]>>): string {
+  let text = readFileSync(file, "utf8");
+  for (const [name, texts] of Object.entries(tables)) {
     const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
     const begin = text.indexOf(open);
     const end = text.indexOf(close);
-    if (begin === -1 || end < begin) throw new Error(`src/config/README.md has no lines ${open} and ${close}`);
+    if (begin === -1 || end < begin) throw new Error(`${fileURLToPath(file)} has no lines ${open} and ${close}`);
     text = `${text.slice(0, begin)}${open}\n\n${markdownTable(texts())}\n\n${text.slice(end)}`;
   }
   return text;
@@ -116,7 +133,8 @@ function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
   const files: readonly (readonly [URL, string])[] = [
     [SCHEMA, `${JSON.stringify(wranglerSchema(), null, 2)}\n`],
-    [README, withTables(readFileSync(README, "utf8"))],
+    [README, withTables(README, { settings: settingTexts, identities: identityTexts })],
+    [QUEUES_README, withTables(QUEUES_README, { settings: ownQueueTexts })],
   ];
   if (values.check !== true) {
     for (const [file, text] of files) writeFileSync(file, text);

@@ -3,8 +3,11 @@
 
 import type { Identity } from "./identity.ts";
 import { deploymentProblems } from "./check-deployment.ts";
-import type { BindingKind } from "./cross-checks.ts";
+import { consumerProblems } from "./check-queues.ts";
+import type { BindingKind } from "./in-force.ts";
+import { queueWarnings } from "./queue-checks.ts";
 import { readConfig, routeVariables } from "./read.ts";
+import { queueVariables } from "./read-queues.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
 import { isCredential, scopePartName } from "./scope-part.ts";
@@ -23,8 +26,10 @@ export interface CheckedEnvironment {
   readonly warnings: readonly ConfigProblem[];
 }
 
+type FileBinding = Exclude<BindingKind, "queue" | "secret">;
+
 /** Where the file lists bindings of each kind, and the member that names one. */
-const BINDING_LISTS: Readonly<Record<BindingKind, readonly (readonly [list: string, member: string])[]>> = {
+const BINDING_LISTS: Readonly<Record<FileBinding, readonly (readonly [list: string, member: string])[]>> = {
   origin: [
     ["services", "binding"],
     ["mtls_certificates", "binding"],
@@ -52,7 +57,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   const missing = name === null ? [] : notInherited(name, vars, tableOf(top["vars"]));
   problems.push(...missing);
   // Without any routes there is no configuration to check.
-  if (missing.length === 0 || routeVariables(vars).length > 0) {
+  if (missing.length === 0 || hasRules(vars)) {
     const reading = readConfig(vars, {
       hasBinding: (binding, kind) => hasBinding(own, binding, kind),
       hasSecrets: false,
@@ -64,6 +69,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
     ...sizeProblems(prefix, vars),
     ...secretProblems(prefix, vars),
     ...deploymentProblems(prefix, own, top),
+    ...(config === null ? [] : consumerProblems(prefix, own, config.queues)),
   );
   const usable = problems.length === 0 ? config : null;
   const warnings = usable === null ? [] : configWarnings(usable);
@@ -78,7 +84,7 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
 /** Variables that the top level has, and that the environment needs but does not inherit. */
 function notInherited(name: string, vars: Table, topVars: Table): readonly ConfigProblem[] {
   const why = "environments do not inherit variables";
-  if (routeVariables(vars).length === 0) {
+  if (!hasRules(vars)) {
     const message = `${why}, so this one has no routes: write [[env.${name}.vars.ROUTES]] with path = "/v1/payments"`;
     return [{ path: `env.${name}.ROUTES`, message }];
   }
@@ -97,8 +103,14 @@ function namesIdentities(vars: Table): boolean {
   return JSON.stringify([vars["IDEMPOTENCY"], ...routeVariables(vars).map((name) => vars[name])]).includes("identity:");
 }
 
+function hasRules(vars: Table): boolean {
+  return routeVariables(vars).length > 0 || queueVariables(vars).length > 0;
+}
+
 function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
-  const names = ["IDEMPOTENCY", "IDENTITIES", ...routeVariables(vars)].filter((name) => vars[name] !== undefined);
+  const names = ["IDEMPOTENCY", "IDENTITIES", ...routeVariables(vars), ...queueVariables(vars)].filter(
+    (name) => vars[name] !== undefined,
+  );
   return names.flatMap((name) => {
     const value = vars[name];
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -116,7 +128,7 @@ function sizeAdvice(name: string, prefix: string): string {
     case "IDENTITIES":
       return "leave out the identities that no scope names";
     default:
-      return `write some of its routes as [[${prefix}vars.ROUTES_2]]`;
+      return `write some of its ${name.startsWith("ROUTES") ? "routes" : "queues"} as [[${prefix}vars.${name.slice(0, 6)}_2]]`;
   }
 }
 
@@ -131,7 +143,7 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 }
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
-export function configWarnings({ routes, identities }: Config): readonly ConfigProblem[] {
+export function configWarnings({ routes, queues, identities }: Config): readonly ConfigProblem[] {
   return [
     ...unusedIdentities(identities, routes),
     ...routes.flatMap((route) => [
@@ -141,6 +153,7 @@ export function configWarnings({ routes, identities }: Config): readonly ConfigP
       ...withoutCookies(route),
       ...leavingOut(route),
     ]),
+    ...queues.flatMap(queueWarnings),
   ];
 }
 
@@ -216,6 +229,8 @@ function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] 
 }
 
 function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
+  // Secrets are not in the file, and consumerProblems looks for queues.
+  if (kind === "secret" || kind === "queue") return true;
   return BINDING_LISTS[kind].some(([list, member]) =>
     listOf(own[list]).some((entry) => tableOf(entry)[member] === name),
   );

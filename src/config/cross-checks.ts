@@ -4,26 +4,18 @@
 
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { NoResult } from "../core/verdict.ts";
-import { nearestName } from "./nearest-name.ts";
+import { callerProblems } from "./caller-checks.ts";
+import { type HasBinding, type InForce, type Layer, type SettingName, settingsInForce } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
-import type { SettingsReading } from "./read-settings.ts";
-import {
-  type PlacedLayouts,
-  previousScopeProblem,
-  previousShardsProblem,
-  sharedLayoutProblems,
-} from "./layout-checks.ts";
-import { layoutsOf, mergeSettings } from "./resolve.ts";
+import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "./layout-checks.ts";
+import { layoutsOf } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
-import type { FullSettings, Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
-import { identityNames } from "./scope-part.ts";
 import { findShadows } from "./shadowing.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
-
-type Layer = Pick<SettingsReading, "settings" | "faulty">;
 
 /** A route: as much of it as could be read. */
 export interface RouteDraft extends Layer {
@@ -32,23 +24,7 @@ export interface RouteDraft extends Layer {
   readonly route: { readonly path: string; readonly patterns: readonly PathPattern[] } | null;
 }
 
-type SettingName = keyof Settings;
 type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wait";
-
-/** The settings in force for one route, and where each was written. */
-interface InForce {
-  readonly all: FullSettings;
-  /** `ROUTES[2]`, `IDEMPOTENCY`, or null for a built-in default. */
-  readonly source: (name: SettingName) => string | null;
-  /** Whether the values of all these are known. */
-  readonly isKnown: (...names: readonly SettingName[]) => boolean;
-  /** Where a broken relation between these is reported: in the route if it sets one of them, otherwise in `IDEMPOTENCY`. */
-  readonly place: (...names: readonly SettingName[]) => string;
-}
-
-/** What a setting may name a binding for. At run time all bindings look the same (platform rule); a file tells their kinds. */
-export type BindingKind = "origin" | "limiter";
-export type HasBinding = (name: string, kind: BindingKind) => boolean;
 
 /** Every broken relation. One in `IDEMPOTENCY` alone is reported once for each route, with the same text. */
 export function crossCheck(
@@ -68,11 +44,7 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce),
       ...openProblems(inForce),
-      ...scopeProblems(inForce),
-      ...identityProblems(inForce, identities),
-      ...sealedProblems(inForce),
-      ...newKeysProblems(inForce, hasBinding),
-      ...corsProblems(inForce),
+      ...callerProblems(inForce, identities, hasBinding),
     );
     const layouts = layoutProblems(inForce);
     problems.push(...layouts);
@@ -81,21 +53,6 @@ export function crossCheck(
       placed.push({ place: route.name, layouts: layoutsOf(all) });
   }
   return [...problems, ...sharedLayoutProblems(placed), ...shadowProblems(defaults, routes)];
-}
-
-function settingsInForce(defaults: Layer, route: RouteDraft): InForce {
-  const writes = (layer: Layer, name: SettingName) => Object.hasOwn(layer.settings, name);
-  const known = (name: SettingName) => !route.faulty.has(name) && (writes(route, name) || !defaults.faulty.has(name));
-  const source = (name: SettingName) => {
-    if (writes(route, name)) return route.name;
-    return writes(defaults, name) ? "IDEMPOTENCY" : null;
-  };
-  return {
-    all: mergeSettings(defaults.settings, route.settings),
-    source,
-    isKnown: (...names) => names.every(known),
-    place: (...names) => (names.some((name) => source(name) === route.name) ? route.name : "IDEMPOTENCY"),
-  };
 }
 
 /** `request ─ timeout ─┤ lock ─┤ retention ─┤`; a duplicate's wait ends within the lock. */
@@ -204,74 +161,6 @@ function layoutProblems({ all, isKnown, place }: InForce): readonly ConfigProble
   if (!isKnown(...LAYOUT_SETTINGS)) return [];
   const message = previousShardsProblem(layoutsOf(all), all.previous_shards);
   return message === null ? [] : [{ path: `${place(...LAYOUT_SETTINGS)}.previous_shards`, message }];
-}
-
-function scopeProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  if (!isKnown("scope", "previous_scope")) return [];
-  const message = previousScopeProblem(all.scope, all.previous_scope);
-  return message === null ? [] : [{ path: `${place("scope", "previous_scope")}.previous_scope`, message }];
-}
-
-/** Every identity that a scope names has to be described. */
-function identityProblems({ all, isKnown, place }: InForce, known: readonly string[]): readonly ConfigProblem[] {
-  const scopes = [
-    ["scope", isKnown("scope") ? [all.scope] : []],
-    ["previous_scope", isKnown("previous_scope") ? all.previous_scope : []],
-  ] as const;
-  return scopes.flatMap(([setting, parts]) =>
-    identityNames(parts)
-      .filter((name) => !known.includes(name))
-      .map((name) => {
-        const nearest = nearestName(name, known);
-        const meant = nearest === null ? "" : `"identity:${nearest}", or `;
-        const message = `names an identity that is not described, "${name}": write ${meant}[vars.IDENTITIES.${name}] with jwt or ask`;
-        return { path: `${place(setting)}.${setting}`, message };
-      }),
-  );
-}
-
-/** What a sealed record would have to keep in the open, or could not open. */
-function sealedProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  if (isKnown("sealed", "unknown") && all.sealed === true && all.unknown === "verify") {
-    const message =
-      'must not be "verify" with sealed = true, because the origin is asked without the caller, so the caller\'s ' +
-      'headers would be stored in the open: write unknown = "hold"';
-    problems.push({ path: `${place("sealed", "unknown")}.unknown`, message });
-  }
-  if (isKnown("sealed", "previous_scope") && all.sealed !== false && all.previous_scope.length > 0) {
-    const message =
-      "must be empty with sealed, because a response opens only with the scope values with which it was sealed: change " +
-      'the scope after sealed = "past" has been in force for a retention, and write sealed = true after that';
-    problems.push({ path: `${place("sealed", "previous_scope")}.previous_scope`, message });
-  }
-  return problems;
-}
-
-/** A limit of new keys needs a binding that counts. */
-function newKeysProblems({ all, isKnown, place }: InForce, hasBinding: HasBinding): readonly ConfigProblem[] {
-  if (!isKnown("new_keys") || Object.keys(all.new_keys).length === 0) return [];
-  const path = `${place("new_keys")}.new_keys.binding`;
-  const { binding } = all.new_keys;
-  if (binding === undefined) return [{ path, message: 'is missing: write { binding = "NEW_KEYS" }' }];
-  if (hasBinding(binding, "limiter")) return [];
-  const write = `write [[ratelimits]] with name = "${binding}", namespace_id = "1001" and simple = { limit = 100, period = 60 }`;
-  return [{ path, message: `there is no rate limit binding "${binding}": ${write}, or the name of one that exists` }];
-}
-
-/** Browsers refuse an answer for every page to a request with credentials (Fetch standard, "CORS check"). */
-function corsProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  if (!isKnown("cors") || Object.keys(all.cors).length === 0) return [];
-  const path = `${place("cors")}.cors`;
-  const { origins, credentials } = all.cors;
-  if (origins === undefined) {
-    return [{ path: `${path}.origins`, message: 'is missing: write origins = ["https://shop.example.com"]' }];
-  }
-  if (origins !== null || credentials !== true) return [];
-  const message = 'must list the origins with credentials = true, because "*" would let every page act as its visitor';
-  return [
-    { path: `${path}.origins`, message: `${message}: write ["https://shop.example.com"], or credentials = false` },
-  ];
 }
 
 function bindingProblems({ origin }: Settings, path: string, hasBinding: HasBinding): readonly ConfigProblem[] {

@@ -2,7 +2,7 @@
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
 import { sourceText, writtenSource } from "./key-source.ts";
-import { type Config, type ForwardKey, type Origin, type Route } from "./resolved.ts";
+import { type Config, type ForwardKey, type Origin, type Queue, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
 import { describeIdentity } from "./identity.ts";
@@ -21,13 +21,14 @@ const HEADINGS = [
 
 /** One line per route, indented, in columns. */
 export function describeConfig(config: Config): string {
-  const rows = [HEADINGS, ...config.routes.map(describeRoute)];
+  const rows = [HEADINGS, ...config.routes.map(describeRoute), ...config.queues.map(describeQueue)];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
     .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
     .concat(config.routes.flatMap((route) => ignoredOf(route).map((ignored) => `  ${route.path}: ${ignored}`)))
     .concat(config.routes.flatMap((route) => identitiesOf(route).map((text) => `  ${route.path}: ${text}`)))
+    .concat(config.queues.map((queue) => `  ${queue.route.path}: ${messagePromiseOf(queue)}`))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
 }
@@ -37,6 +38,12 @@ export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...rout
   const previousShards = layouts.elders.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
   const keyFrom = route.keyFrom.map(writtenSource);
   return { ...route, keyFrom, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
+}
+
+/** A queue for scripts. */
+export function flatQueue({ route, callHeaders, scopeParts, ...queue }: Queue): object {
+  const scope = scopeParts.map(sourceText);
+  return { ...flatRoute(route), ...queue, scope, callHeaders: callHeaders.map(({ name }) => name) };
 }
 
 function describeRoute({ rules: { policy, duplicate, waitMs }, ...route }: Route): readonly string[] {
@@ -61,6 +68,26 @@ function identitiesOf({ scope, identities }: Route): readonly string[] {
       const others = identity.anonymous === "allow" ? "; callers without a credential share one scope" : "";
       return `a refreshed credential finds its records: ${describeIdentity(identity)}${others}`;
     });
+}
+
+function describeQueue({ route, url, hasIdAsKey, scopeParts }: Queue): readonly string[] {
+  const [, , , , , unknown = "", duplicate = "", retention = ""] = describeRoute(route);
+  const key = [...route.keyFrom.map(sourceText), ...(hasIdAsKey ? ["id"] : [])].join(" or ");
+  const scope = ["queue", ...scopeParts.map(sourceText)].join("+");
+  return [route.path, "message", url, key, scope, unknown, duplicate, retention];
+}
+
+/** What the queue's rule for unknown outcomes means for its messages. */
+function messagePromiseOf({ route: { rules }, deadLetter, giveUpAfterMs }: Queue): string {
+  const until = `refused messages are tried for ${formatDuration(giveUpAfterMs)}, dead letters go to ${deadLetter}`;
+  switch (rules.policy.unknown) {
+    case "hold":
+      return `no second effect: after an unknown outcome, the message becomes a dead letter (unknown = "hold"); ${until}`;
+    case "verify":
+      return `no second effect: after an unknown outcome, the message is tried again only if the origin, asked, knows nothing of the first try (unknown = "verify"); ${until}`;
+    case "retry":
+      return `a second effect is possible: after an unknown outcome, the message is tried again when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe; ${until}`;
+  }
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */

@@ -5,6 +5,7 @@ import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./resolved.ts";
+import type { Parsed } from "./units.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { corsEntries } from "./settings-cors.ts";
@@ -33,6 +34,21 @@ const INNER_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
 
 export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A variable from the dashboard may be JSON text; one from wrangler.toml is parsed already. */
+export function readJson(variable: unknown): Parsed<unknown> {
+  if (typeof variable !== "string") return { ok: true, value: variable };
+  try {
+    const value: unknown = JSON.parse(variable);
+    return { ok: true, value };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "syntax";
+    return {
+      ok: false,
+      message: `is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`,
+    };
+  }
 }
 
 /** Reads the settings of `table`, which is at `path`. The caller reads those named in `others` itself. */

@@ -3,9 +3,12 @@
 
 import * as v from "valibot";
 
-import { crossCheck, type HasBinding, type RouteDraft } from "./cross-checks.ts";
+import { crossCheck, type RouteDraft } from "./cross-checks.ts";
+import type { HasBinding } from "./in-force.ts";
+import { queueProblems } from "./queue-checks.ts";
 import { readIdentities } from "./read-identities.ts";
-import { isTable, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
+import { readQueues, resolveQueue } from "./read-queues.ts";
+import { isTable, readJson, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
 import { readTokens, type Tokens } from "./read-tokens.ts";
 import { missingSecret, readSealSecrets } from "./seal-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
@@ -37,12 +40,15 @@ interface Surroundings {
 const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
 
 /**
- * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, in the order of their names' code units
+ * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES` or `QUEUES`, in the order of their names' code units
  * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
  */
 export function readConfig(
   env: Readonly<Record<string, unknown>>,
-  { hasBinding = (name) => isBinding(env, name), hasSecrets = true }: Surroundings = {},
+  {
+    hasBinding = (name, kind) => (kind === "secret" ? typeof env[name] === "string" : isBinding(env, name)),
+    hasSecrets = true,
+  }: Surroundings = {},
 ): ConfigReading {
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"]);
@@ -68,24 +74,35 @@ export function readConfig(
       routes.push(route);
     }
   }
-  if (isComplete && routes.length === 0) {
+  const queues = readQueues(env);
+  problems.push(...queues.problems);
+  if (isComplete && routes.length === 0 && queues.drafts.length === 0 && queues.problems.length === 0) {
     problems.push({
       path: "ROUTES",
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
     });
   }
   problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
-  problems.push(...crossCheck(defaults, routes, identities.names, hasBinding));
+  problems.push(...crossCheck(defaults, [...routes, ...queues.drafts], identities.names, hasBinding));
+  if (defaults.faulty.size === 0) {
+    problems.push(...queues.drafts.flatMap((draft) => queueProblems(draft, defaults.settings, hasBinding)));
+  }
 
   if (problems.length > 0)
     return {
       ok: false,
       problems: inOrder(
         problems,
-        routes.map(({ name }) => name),
+        [...routes, ...queues.drafts].map(({ name }) => name),
       ),
     };
-  const config = resolveConfig(defaults.gateway, defaults.settings, writtenRoutes(routes), identities.identities);
+  const config = resolveConfig({
+    written: defaults.gateway,
+    defaults: defaults.settings,
+    routes: writtenRoutes(routes),
+    identities: identities.identities,
+    queues: queues.drafts.map((draft) => resolveQueue(draft, defaults.settings)),
+  });
   const unsealable = config.routes.find(({ sealed }) => sealed !== false);
   if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
     return { ok: false, problems: [missingSecret(unsealable.name)] };
@@ -184,24 +201,9 @@ function readPath(table: Table, faulty: ReadonlySet<string>): Parsed<RouteDraft[
   return path.success ? { ok: true, value: path.output } : { ok: false, message: path.issues[0].message };
 }
 
-/** A variable from the dashboard may be JSON text; one from wrangler.toml is parsed already. */
-function readJson(variable: unknown): Parsed<unknown> {
-  if (typeof variable !== "string") return { ok: true, value: variable };
-  try {
-    const value: unknown = JSON.parse(variable);
-    return { ok: true, value };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "syntax";
-    return {
-      ok: false,
-      message: `is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`,
-    };
-  }
-}
-
 /** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */
 function isBinding(env: Readonly<Record<string, unknown>>, name: string): boolean {
-  const isOurs = ["IDEMPOTENCY", "IDENTITIES", "KEY_SHARD"].includes(name) || name.startsWith("ROUTES");
+  const isOurs = ["IDEMPOTENCY", "IDENTITIES", "KEY_SHARD"].includes(name) || /^(?:ROUTES|QUEUES)/.test(name);
   const value = env[name];
   return !isOurs && typeof value === "object" && value !== null;
 }

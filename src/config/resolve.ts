@@ -5,7 +5,17 @@ import { durationMs } from "../core/units.ts";
 import type { Identity } from "./identity.ts";
 import { DIRECTIVE, keyHeaders } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
-import type { Config, Cors, FingerprintRule, NewKeys, Origin, Route, RouteRules, Selection } from "./resolved.ts";
+import type {
+  Config,
+  Cors,
+  FingerprintRule,
+  NewKeys,
+  Origin,
+  Queue,
+  Route,
+  RouteRules,
+  Selection,
+} from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
@@ -25,13 +35,17 @@ export function mergeSettings(defaults: Settings, own: Settings): FullSettings {
   return { ...BUILT_IN, ...defaults, ...own };
 }
 
+/** A whole configuration as it was written, and the parts of it that are resolved already. */
+export interface WrittenConfig {
+  readonly written: GatewaySettings;
+  readonly defaults: Settings;
+  readonly routes: readonly WrittenRoute[];
+  readonly identities: readonly Identity[];
+  readonly queues: readonly Queue[];
+}
+
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig(
-  written: GatewaySettings,
-  defaults: Settings,
-  routes: readonly WrittenRoute[],
-  identities: readonly Identity[],
-): Config {
+export function resolveConfig({ written, defaults, routes, identities, queues }: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
   return {
@@ -45,10 +59,12 @@ export function resolveConfig(
       trustForwarded,
     })),
     identities,
+    queues,
   };
 }
 
-function resolveRoute(
+/** A route's rules. `identities` are those that its scopes may name. */
+export function resolveRoute(
   name: string,
   path: string,
   settings: FullSettings,

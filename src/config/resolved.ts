@@ -15,9 +15,10 @@ import type {
   StoreFailureRule,
 } from "./words.ts";
 import type { Identity } from "./identity.ts";
-import type { KeySource } from "./key-source.ts";
+import type { KeyPart, KeySource } from "./key-source.ts";
 import type { Layouts } from "./layout.ts";
 import type { PageOrigin } from "./page-origin.ts";
+import type { MessageHeader } from "./queue-values.ts";
 import type { ScopePart } from "./scope-part.ts";
 
 /** Where a request goes. A URL may carry a path prefix; `zone` means the request's own URL (the zone's own origin). */
@@ -128,12 +129,35 @@ export interface Route {
   readonly trustForwarded: boolean;
 }
 
+/** A queue whose messages are processed. */
+export interface Queue {
+  /** The queue's place in the configuration, for messages: `QUEUES[0]`. */
+  readonly name: string;
+  readonly queue: string;
+  /** The rules that its messages follow. Its path is what the queue is called in records, lists and metrics: `queue:orders`. */
+  readonly route: Route;
+  /** Where its messages are sent. */
+  readonly url: string;
+  /** Whether a message in which none of the route's sources finds a key has its id as one. */
+  readonly hasIdAsKey: boolean;
+  /** The values of a message that are part of its scope, besides the queue. */
+  readonly scopeParts: readonly KeyPart[];
+  /** What the origin gets with each message. */
+  readonly callHeaders: readonly MessageHeader[];
+  /** The statuses of results that settle a message. */
+  readonly done: readonly number[];
+  readonly giveUpAfterMs: number;
+  /** The name of the binding that takes dead letters. */
+  readonly deadLetter: string;
+}
+
 export interface Config {
   /** Where requests go that no route protects. */
   readonly origin: Origin;
   readonly routes: readonly Route[];
   /** All of `[vars.IDENTITIES]`, also those that no route uses. */
   readonly identities: readonly Identity[];
+  readonly queues: readonly Queue[];
   /** The path of the operator API and the console: `/_onceway`. */
   readonly operatorPath: string;
   /** The only host that serves that path, and it serves nothing else; `null`: every host does. */

@@ -42,6 +42,19 @@ export class HeaderSnapshot implements HeadersView {
 /** Tells the origin the attempt's number. A client's header of this name is dropped. */
 export const ATTEMPT_HEADER = "idempotency-attempt";
 
+/** Tell the origin that it gets a message of a queue: which queue, which message, and the number of the delivery. */
+export const QUEUE_HEADER = "onceway-queue";
+export const MESSAGE_ID_HEADER = "onceway-message-id";
+export const DELIVERY_HEADER = "onceway-delivery";
+
+/** Request headers that only the gateway may set, in lower case. A client's are dropped, so that it cannot fake them. */
+export const GATEWAY_REQUEST_HEADERS: ReadonlySet<string> = new Set([
+  ATTEMPT_HEADER,
+  QUEUE_HEADER,
+  MESSAGE_ID_HEADER,
+  DELIVERY_HEADER,
+]);
+
 /** Response headers that only the gateway may set. An origin's are dropped, so that it cannot fake a replay. */
 export const ECHO_HEADER = "Idempotency-Key";
 export const EXPIRES_HEADER = "Idempotency-Expires";
@@ -132,20 +145,20 @@ const IS_ODD = /[^a-z0-9-]/;
 export function requestHeaders(headers: HeadersView, drop: ReadonlySet<string>, own: ReadonlySet<string>): HeaderPairs {
   const named = namedByConnection(headers);
   return endToEnd(headers, (name) => {
-    if (drop.has(name) || name === ATTEMPT_HEADER) return true;
+    if (drop.has(name) || GATEWAY_REQUEST_HEADERS.has(name)) return true;
     if (own.has(name)) return false;
     return (named.has(name) && isRemovable(name)) || isImitation(name, headers, (one) => own.has(one) || drop.has(one));
   });
 }
 
 /**
- * Whether a CGI-style server would confuse the header with another one: with the attempt's number, one that `isKnown`, one that
+ * Whether a CGI-style server would confuse the header with another one: with one of the gateway, one that `isKnown`, one that
  * proxies set, or a real header of the request. `name` is in lower case.
  */
 export function isImitation(name: string, headers: HeadersView, isKnown: (name: string) => boolean): boolean {
   if (!IS_ODD.test(name)) return false;
   const meant = dashed(name);
-  if (meant === ATTEMPT_HEADER || HOP_BY_HOP.has(meant) || isKnown(meant)) return true;
+  if (GATEWAY_REQUEST_HEADERS.has(meant) || HOP_BY_HOP.has(meant) || isKnown(meant)) return true;
   return headers.has(meant) || /^(?:x-forwarded-|x-real-|cf-|cdn-loop$|true-client-ip$)/.test(meant);
 }
 

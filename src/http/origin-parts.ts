@@ -14,7 +14,7 @@ import type { OriginCall, Verification } from "./message.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 
 /** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
-const MAX_VERIFICATION_MS = 30_000;
+export const MAX_VERIFICATION_MS = 30_000;
 
 /** `hasBytes`: the request certainly has a body. Otherwise it is asked, which costs a wrapper of the runtime. */
 export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes: boolean): OriginCall {

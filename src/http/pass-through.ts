@@ -6,8 +6,8 @@ import type { Problem } from "../core/problem.ts";
 import { finalStatus } from "../core/verdict.ts";
 import { forwardedFor } from "./forwarded.ts";
 import {
-  ATTEMPT_HEADER,
   ECHO_HEADER,
+  GATEWAY_REQUEST_HEADERS,
   type HeaderPairs,
   headersOf,
   responseHeaders,
@@ -23,8 +23,15 @@ export interface Fetcher {
   fetch(request: Request | string, init?: RequestInit): Promise<Response>;
 }
 
-/** A CGI-style server treats both names as the same (RFC 3875, section 4.1.18). */
-const ATTEMPT_NAMES = [ATTEMPT_HEADER, ATTEMPT_HEADER.replace("-", "_")];
+/** A CGI-style server treats names with dashes and with underscores as the same (RFC 3875, section 4.1.18). */
+const GATEWAY_NAMES = [...GATEWAY_REQUEST_HEADERS].flatMap((name) => {
+  const [first, ...others] = name.split("-");
+  const ways = others.reduce<string[]>(
+    (begun, part) => begun.flatMap((one) => [`${one}-${part}`, `${one}_${part}`]),
+    [first ?? ""],
+  );
+  return ways;
+});
 
 /** With these options the runtime neither decodes the body nor follows a redirect (platform rule). */
 const UNCHANGED = { redirect: "manual", encodeResponseBody: "manual" } as const;
@@ -101,11 +108,11 @@ function mustCopyRequest({ method, body }: Request, origin: Origin): boolean {
 }
 
 /**
- * Sets the headers that only the gateway may set, and removes a client's. That includes the attempt's number, although a
- * pass-through has none, because a client must not fake it.
+ * Sets the headers that only the gateway may set, and removes a client's. That includes those of attempts and messages, although
+ * a pass-through is neither, because a client must not fake them.
  */
 function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwarded }: PassThroughRequest): void {
-  for (const name of ATTEMPT_NAMES) headers.delete(name);
+  for (const name of GATEWAY_NAMES) headers.delete(name);
   const forwarded = forwardedFor(url, request.headers, trustForwarded);
   for (const name of forwarded.drop) headers.delete(name);
   for (const [name, value] of forwarded.set) headers.set(name, value);

@@ -1,7 +1,6 @@
 // Goes through the objects of all layouts and lets each forget a caller's records, slice by slice: a few objects at a time, for a bounded
 // time in one request. What is left is in a cursor, which names objects by their place in the list and holds nothing of the scope.
 
-import type { ScopeValues } from "../http/scope.ts";
 import { keyHash } from "../http/record-name.ts";
 import type { ErasedSlice, ScopeErasure } from "../shard/scope-eraser.ts";
 import { shardTitle } from "../shard/shard-place.ts";
@@ -32,8 +31,7 @@ type Erased = Omit<ScopeErasedView, "notListed">;
 /** `null` if the cursor is not one of these objects'. */
 export async function eraseScope(
   places: readonly LaidPlace[],
-  scopes: readonly ScopeValues[],
-  erasing: Omit<Erasure, "scopes" | "from">,
+  erasing: Omit<Erasure, "from">,
   cursor: string | null,
   ask: EraseAsk,
 ): Promise<Erased | null> {
@@ -63,7 +61,7 @@ export async function eraseScope(
       let from: Place | null = task.from;
       while (from !== null && !isOver()) {
         calls += 1;
-        const slice = await ask(place, { ...erasing, scopes, from });
+        const slice = await ask(place, { ...erasing, from });
         if (slice === null) unreachable.push(shardTitle(place));
         counts.forgotten += slice?.forgotten ?? 0;
         counts.inFlight += slice?.inFlight ?? 0;

@@ -2,6 +2,7 @@
 // units, `_total` for counters. Events are counted by route and not by shard: 64 shards with 30 routes would be 115,000
 // series, each of which must exist before it counts.
 
+import { DEAD_REASONS, DELIVERY_DECISIONS } from "../core/delivery.ts";
 import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import type { ShardNumbers } from "../shard/operator-calls.ts";
@@ -104,6 +105,37 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
       "Time of an exchange in its shard without the origin's, and without waiting for others.",
       (labels, { gateway }) => histogram(labels, gateway),
     ),
+    ...queueFamilies(totals),
+  ];
+}
+
+/** A queue is called `queue:NAME` among the routes. */
+const QUEUE = /^queue:/;
+
+/** Every queue has all its series from the first scrape on. */
+function queueFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
+  const queues = totals.filter(({ route }) => QUEUE.test(route));
+  return [
+    {
+      name: "onceway_deliveries_total",
+      type: "counter",
+      help: "Deliveries of queue messages, by what was decided.",
+      samples: queues.flatMap(({ route, deliveries = [] }) =>
+        counted(DELIVERY_DECISIONS, deliveries).map(([decision, count]) =>
+          sample({ queue: route.replace(QUEUE, ""), decision }, count),
+        ),
+      ),
+    },
+    {
+      name: "onceway_dead_letters_total",
+      type: "counter",
+      help: "Dead letters sent, by reason.",
+      samples: queues.flatMap(({ route, deadLetters = [] }) =>
+        counted(DEAD_REASONS, deadLetters).map(([reason, count]) =>
+          sample({ queue: route.replace(QUEUE, ""), reason }, count),
+        ),
+      ),
+    },
   ];
 }
 

@@ -41,10 +41,14 @@ type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSession
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
   readonly #routes: readonly Route[];
-  readonly #encryptions: Encryptions;
   readonly #places: ShardPlaces;
+  readonly #encryptions: Pick<Encryptions, "scopeDigests">;
 
-  constructor(namespace: DurableObjectNamespace, routes: readonly Route[], encryptions: Encryptions) {
+  constructor(
+    namespace: DurableObjectNamespace,
+    routes: readonly Route[],
+    encryptions: Pick<Encryptions, "scopeDigests">,
+  ) {
     this.#namespace = namespace;
     this.#routes = routes;
     this.#encryptions = encryptions;
@@ -126,11 +130,10 @@ export class ShardOperator implements Operator {
   async forgetScope({ scope, cursor, ...forgetting }: ScopeForgetting): Promise<ScopeForgetResult> {
     const scopes = fittingScopes(this.#routes, scope);
     if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(this.#routes) };
+    const sealedScopes = (await Promise.all(scopes.map((one) => this.#encryptions.scopeDigests(one)))).flat();
     const { layouts, listed } = this.#places;
     const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
-    const sealedScopes = (await Promise.all(scopes.map((one) => this.#encryptions.scopeDigests(one)))).flat();
-    const erasing = { ...forgetting, sealedScopes };
-    const erased = await eraseScope(listed, scopes, erasing, cursor, (place, erasure) =>
+    const erased = await eraseScope(listed, { ...forgetting, scopes, sealedScopes }, cursor, (place, erasure) =>
       unlessSilent(place, this.#eraseSlice(place, { ...erasure, layout: names.get(place.layout) ?? place.layout })),
     );
     if (erased === null) return { kind: "no-cursor" };

@@ -60,6 +60,7 @@ export function listenerProblems({ operatorListener }: Config, operatorPort: num
 
 function problemsOf(config: Config): readonly ConfigProblem[] {
   const problems = originProblems("IDEMPOTENCY", config.origin);
+  problems.push(...config.queues.map(({ name }) => ({ path: name, message: QUEUE_MESSAGE })));
   for (const { name, origin, scope, previousScopes, newKeys, layouts } of config.routes) {
     if (!isSame(origin, config.origin)) problems.push(...originProblems(name, origin));
     if (usesAddress(scope)) problems.push({ path: `${name}.scope`, message: IP_MESSAGE });
@@ -90,6 +91,10 @@ const IP_MESSAGE =
 const NEW_KEYS_MESSAGE =
   "needs a rate limit binding, which exists only on Cloudflare: leave it out of this environment, and let the proxy in front " +
   "limit requests, with limit_req in nginx or a stick-table in HAProxy";
+
+const QUEUE_MESSAGE =
+  "is a queue of Cloudflare's, and nothing delivers its messages outside Cloudflare: remove it from this environment, and let " +
+  "your broker's consumer send each message to a route";
 
 const JURISDICTION_MESSAGE =
   "exists only on Cloudflare; workerd keeps all records in the state directory: remove it from this environment";

@@ -40,6 +40,8 @@ export interface WorkerdSetup {
   readonly extraBindings: readonly string[];
   /** More services, in Cap'n Proto text. */
   readonly extraServices: readonly string[];
+  /** More sockets, in Cap'n Proto text. */
+  readonly extraSockets?: readonly string[];
 }
 
 export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
@@ -56,6 +58,7 @@ export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
     const service = '(name = "gateway", entrypoint = "Operators")';
     sockets.push(`(name = "operators", address = ${quote(setup.operatorAddress)}, http = (), service = ${service})`);
   }
+  sockets.push(...(setup.extraSockets ?? []));
   const flags = compatibility.flags.map(quote).join(", ");
   return `using Workerd = import "/workerd/workerd.capnp";
 

@@ -117,7 +117,7 @@ export function decide(reply: Reply, situation: Situation): Action {
     case "not-here":
       return LEAVE;
     case "mismatch":
-      return head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null)
+      return isIncomparable(reply, situation)
         ? incomparable(entry?.record ?? null)
         : refuse({ code: "key-reused", status: head.rules.mismatchStatus });
     case "here":
@@ -136,9 +136,12 @@ function replayOf(record: Completed, stored: KeptResponse | null): Action {
   return stored === null ? notKept(record) : { kind: "replay", record, stored };
 }
 
-/**
- * The record is of a `sealed` route and the request's route is not, so nobody knows whether it is the same request. Nothing is sent.
- */
+/** The record is of a `sealed` route and the request's route is not, so nobody knows whether it is the same request. */
+export function isIncomparable(reply: Reply, { head, entry }: Pick<Situation, "head" | "entry">): boolean {
+  return reply.type === "mismatch" && head.encryption === undefined && isKeyed(entry?.record.fingerprint ?? null);
+}
+
+/** Nothing is sent. */
 function incomparable(record: IdempotencyRecord | null): Action {
   return record?.state === "completed" ? notKept(record) : refuse({ code: "store-unavailable" });
 }

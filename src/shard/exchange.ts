@@ -12,7 +12,16 @@ import { Attempt } from "./attempt.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
 import { START } from "./body/event-offsets.ts";
 import type { SpoolManner } from "./body/response-spool.ts";
-import { type Action, beforeStart, decide, type Duplicate, notKept, refuse, waitFor } from "./decide.ts";
+import {
+  type Action,
+  beforeStart,
+  decide,
+  type Duplicate,
+  isIncomparable,
+  notKept,
+  refuse,
+  waitFor,
+} from "./decide.ts";
 import { type Words, wordsIn } from "./elders.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
 import { callOrigin, originRequest } from "./origin-call.ts";
@@ -157,6 +166,11 @@ export class Exchange {
       ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
     });
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
+    if (isIncomparable(reply, { head, entry })) {
+      const message =
+        'a sealed record does not open, because the request\'s route is not sealed: write sealed = "past"';
+      console.warn({ message, recordId: this.#id });
+    }
     return decide(reply, {
       head,
       now,

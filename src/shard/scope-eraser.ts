@@ -1,13 +1,12 @@
 // Forgets the records of one caller, for the day when somebody asks to be erased. No row says whose it is: a record's name is computed
-// again from its key and the caller's scope values, and compared; a sealed record has a digest of its scope in the place of its key. One
-// call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
+// again from its key and the caller's scope values, and compared; a sealed record, whose key is not stored, has a digest of its scope.
+// One call looks at a bounded number of rows in one short turn. The values are never stored, logged or answered.
 
 import type { OperatorEvent } from "../core/events.ts";
 import { epochMs } from "../core/units.ts";
 import { isNameIn } from "../http/record-name.ts";
 import type { ScopeValues } from "../http/scope.ts";
 import type { RecordSteps } from "./record-steps.ts";
-import { textOfSealed } from "./store/label.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { Place } from "./store/record-numbers.ts";
 import type { RecordScan, ScannedRecord } from "./store/record-scan.ts";
@@ -22,7 +21,7 @@ export const RECORDS_PER_CALL = 10;
 export interface ScopeErasure {
   /** The caller's values in each of the scopes in which the records may have been claimed. */
   readonly scopes: readonly ScopeValues[];
-  /** What the caller's sealed records have in the place of their keys. */
+  /** What sealed records store of these scopes, under each of the gateway's secrets. */
   readonly sealedScopes: readonly string[];
   /** The name of the layout whose object this is. */
   readonly layout: string;
@@ -95,10 +94,10 @@ export class ScopeEraser {
 
 /** Whether a record is that of the caller with these scope values. */
 async function isOfScope(
-  { id, key }: ScannedRecord,
+  { id, label: { key, sealedScope } }: ScannedRecord,
   { scopes, sealedScopes, layout }: Pick<ScopeErasure, "scopes" | "sealedScopes" | "layout">,
 ): Promise<boolean> {
-  if (sealedScopes.some((one) => textOfSealed(one) === key)) return true;
+  if (sealedScope !== undefined) return sealedScopes.includes(sealedScope);
   const found = await Promise.all(scopes.map((values) => isNameIn(id, key, values, layout)));
   return found.includes(true);
 }

@@ -1,6 +1,7 @@
 // Reports an exchange at its end: counts it, logs it, sends it to the dataset, and adds `Server-Timing` to the response. The log
 // never holds a key, a body, a credential or a query, only the fields below.
 
+import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
 import { isTrouble, type LogRule, type Outcome } from "../core/outcome.ts";
 import { keyHashOf } from "../core/units.ts";
 import { bookkeep } from "./bookkeep.ts";
@@ -93,6 +94,11 @@ export class ExchangeReporter {
       this.traffic.rotating(route);
       this.#counted();
     });
+  }
+
+  /** Counts a decision about a message. `reason` is that of its dead letter. The caller hands the counts over. */
+  delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
+    bookkeep("counting a delivery", () => this.traffic.delivered(route, decision, reason));
   }
 
   #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {

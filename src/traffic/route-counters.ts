@@ -1,6 +1,7 @@
 // The numbers of one route. They live in memory and are never written: an evicted object begins at zero again, which collectors
 // treat as an ordinary counter reset.
 
+import { DEAD_REASONS, type DeadReason, DELIVERY_DECISIONS, type DeliveryDecision } from "../core/delivery.ts";
 import { OUTCOMES, type Outcome } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS, type AttemptVerdict } from "../core/timeline.ts";
 import { Histogram, type HistogramCounts, increase } from "./histogram.ts";
@@ -20,6 +21,10 @@ export interface RouteNumbers {
   readonly asks?: readonly number[];
   /** Requests that were sent on to another layout. */
   readonly moved?: number;
+  /** Decisions about a queue's messages, in the order of `DELIVERY_DECISIONS`; only of queues. */
+  readonly deliveries?: readonly number[];
+  /** Its dead letters, in the order of `DEAD_REASONS`. */
+  readonly deadLetters?: readonly number[];
   readonly origin: HistogramCounts;
   readonly gateway: HistogramCounts;
 }
@@ -51,6 +56,8 @@ export class RouteCounters {
   #again = 0;
   readonly #asks = new Float64Array(ASK_ANSWERS.length);
   #moved = 0;
+  readonly #deliveries = new Float64Array(DELIVERY_DECISIONS.length);
+  readonly #deadLetters = new Float64Array(DEAD_REASONS.length);
   #origin = new Histogram();
   #gateway = new Histogram();
 
@@ -87,6 +94,11 @@ export class RouteCounters {
     this.#moved += 1;
   }
 
+  delivered(decision: DeliveryDecision, reason: DeadReason | null): void {
+    increase(this.#deliveries, DELIVERY_DECISIONS.indexOf(decision));
+    if (reason !== null) increase(this.#deadLetters, DEAD_REASONS.indexOf(reason));
+  }
+
   origin(ms: number): void {
     this.#origin.observe(ms);
   }
@@ -103,9 +115,15 @@ export class RouteCounters {
       attempts: [this.#first, this.#again],
       asks: [...this.#asks],
       moved: this.#moved,
+      ...this.#ofQueue,
       origin: this.#origin.counts,
       gateway: this.#gateway.counts,
     };
+  }
+
+  get #ofQueue(): Pick<RouteNumbers, "deliveries" | "deadLetters"> {
+    const deliveries = [...this.#deliveries];
+    return deliveries.every((count) => count === 0) ? {} : { deliveries, deadLetters: [...this.#deadLetters] };
   }
 
   /** The counts since the last call; `outcomes` still includes them. */
@@ -117,6 +135,8 @@ export class RouteCounters {
     this.#again = 0;
     this.#asks.fill(0);
     this.#moved = 0;
+    this.#deliveries.fill(0);
+    this.#deadLetters.fill(0);
     this.#origin = new Histogram();
     this.#gateway = new Histogram();
     return numbers;
@@ -130,6 +150,8 @@ export class RouteCounters {
     this.#again += numbers.attempts[1];
     numbers.asks?.forEach((count, at) => increase(this.#asks, at, count));
     this.#moved += numbers.moved ?? 0;
+    numbers.deliveries?.forEach((count, at) => increase(this.#deliveries, at, count));
+    numbers.deadLetters?.forEach((count, at) => increase(this.#deadLetters, at, count));
     this.#origin.add(numbers.origin);
     this.#gateway.add(numbers.gateway);
   }
@@ -160,6 +182,13 @@ export class RouteCounters {
 }
 
 /** Whether anything was counted. */
-export function isNothing({ requests, verdicts, attempts, asks = [], moved = 0 }: RouteNumbers): boolean {
-  return ![...requests, ...verdicts, ...attempts, ...asks, moved].some((count) => count > 0);
+export function isNothing({
+  requests,
+  verdicts,
+  attempts,
+  asks = [],
+  moved = 0,
+  deliveries = [],
+}: RouteNumbers): boolean {
+  return ![...requests, ...verdicts, ...attempts, ...asks, moved, ...deliveries].some((count) => count > 0);
 }

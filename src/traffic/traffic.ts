@@ -1,6 +1,7 @@
 // The traffic of one object or one isolate: counts by route, and the latest exchanges. Counting only adds in memory; reports are
 // computed on request.
 
+import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
 import { type AskAnswer, isNothing, type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
@@ -100,6 +101,11 @@ export class Traffic {
   /** Counts a request that was sent on to another layout. */
   moved(route: string): void {
     this.#countersOf(route).moved();
+  }
+
+  /** Counts a decision about a message. */
+  delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
+    this.#countersOf(route).delivered(decision, reason);
   }
 
   get numbers(): readonly RouteNumbers[] {

@@ -43,6 +43,9 @@ export interface WorkerdOptions extends GatewayOptions {
   /** Cap'n Proto text, one entry each: `(name = "API", service = "api")`. */
   readonly extraBindings?: readonly string[];
   readonly extraServices?: readonly string[];
+  readonly extraSockets?: readonly string[];
+  /** Lets services use what is experimental in workerd, such as calls of queue handlers. */
+  readonly experimental?: boolean;
   /** The operators' port, with `operator_listener = "own"`. By default operators use the clients' port. */
   readonly operatorPort?: number;
   /** Where V8's inspector listens; nowhere by default. */
@@ -103,11 +106,14 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
     vars: { ...options.vars, ...options.bindings },
     extraBindings: options.extraBindings ?? [],
     extraServices: options.extraServices ?? [],
+    extraSockets: options.extraSockets ?? [],
   });
   await writeFile(config, text);
   const workerd = join(projectDir, "node_modules/.bin/workerd");
   const inspector = options.inspectorPort === undefined ? [] : [`--inspector-addr=127.0.0.1:${options.inspectorPort}`];
-  const group = await spawnGroup(workerd, ["serve", config, ...inspector], { cwd: workDir, env: process.env });
+  const experimental = options.experimental === true ? ["--experimental"] : [];
+  const args = ["serve", config, ...inspector, ...experimental];
+  const group = await spawnGroup(workerd, args, { cwd: workDir, env: process.env });
   const restart: Gateway["restart"] = (changes) => startWorkerd({ ...options, port, ...changes });
   return whenReady({ group, port, workDir, stateDir: options.stateDir, restart });
 }

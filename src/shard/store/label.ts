@@ -27,12 +27,7 @@ const SEALED = "\u00a7sealed ";
 
 /** What the column `key` has. */
 export function keyText({ key, sealedScope }: Label): string {
-  return sealedScope === undefined ? key : textOfSealed(sealedScope);
-}
-
-/** The same for a sealed record of this scope. */
-export function textOfSealed(sealedScope: string): string {
-  return SEALED + sealedScope;
+  return sealedScope === undefined ? key : SEALED + sealedScope;
 }
 
 export function readLabel({ id, key, route }: LabelRow): Label {

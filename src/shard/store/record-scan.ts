@@ -2,14 +2,14 @@
 // record that is begun or moved meanwhile may be missed.
 
 import { type RecordId, recordId } from "../../core/units.ts";
+import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import { NUMBER, type Place, placeAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /** What says whose a record is. */
 export interface ScannedRecord {
   readonly id: RecordId;
-  /** As it is stored (label.ts). */
-  readonly key: string;
+  readonly label: Label;
   readonly place: Place;
 }
 
@@ -30,8 +30,8 @@ export class RecordScan {
 
   slice({ expiryBucket, slot }: Place, limit: number): ScanSlice {
     const rows = this.#sql
-      .exec<PlaceRow & { readonly id: string; readonly key: string }>(
-        `SELECT ${PLACE_COLUMNS}, id, key FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT ?`,
+      .exec<PlaceRow & LabelRow>(
+        `SELECT ${PLACE_COLUMNS}, id, ${LABEL_COLUMNS} FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT ?`,
         expiryBucket,
         slot,
         limit,
@@ -39,7 +39,7 @@ export class RecordScan {
       .toArray();
     const last = rows.length < limit ? undefined : rows.at(-1);
     return {
-      records: rows.map((row) => ({ id: recordId(row.id), key: row.key, place: placeIn(row) })),
+      records: rows.map((row) => ({ id: recordId(row.id), label: readLabel(row), place: placeIn(row) })),
       next: last === undefined ? null : placeAfter(placeIn(last)),
     };
   }

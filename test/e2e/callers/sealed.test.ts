@@ -300,5 +300,24 @@ describe("a route that is sealed or opened later", () => {
     const answer = await scene.send(message);
     expect([answer.status, codeOf(answer)]).toEqual([409, "response-not-kept"]);
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
+    expect(scene.gateway.output()).toContain("a sealed record does not open");
+  });
+
+  it('without "past" answers retries of an unfinished record with 503, until it is "past"', async () => {
+    await scene.again(withSealed(true));
+    const { message, marks } = caseOf("/change", "small");
+    const { behave: _, ...plain } = message;
+    const lost = await scene.send({ ...plain, behave: { drop: "after-effect" } });
+    expect(lost.status).toBe(502);
+    await scene.again(withSealed(false));
+    const answer = await scene.send(plain);
+    expect([answer.status, codeOf(answer)]).toEqual([503, "store-unavailable"]);
+    const told = scene.gateway.output();
+    expect(told).toContain("a sealed record does not open");
+    expect([...marks, keyOf(message)].filter((text) => told.includes(text))).toEqual([]);
+    await scene.again(withSealed("past"));
+    const unknown = await scene.send(plain);
+    expect([unknown.status, codeOf(unknown)]).toEqual([409, "outcome-unknown"]);
+    expect(await scene.origin.effects(keyOf(message))).toBe(1);
   });
 });

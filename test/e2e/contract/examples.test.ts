@@ -7,8 +7,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkWranglerConfig } from "../../../src/config/check-file.ts";
 import type { Json } from "../../../src/serve/workerd-config.ts";
 import { readPage } from "../../support/docs.ts";
-import { makeStateDir, startWranglerDev } from "../../support/gateway.ts";
+import { type GatewayVars, makeStateDir, startWranglerDev } from "../../support/gateway.ts";
 import { freshKey, type HeaderPair, headerValue } from "../../support/http.ts";
+import { AUDIENCE, type Issuer, startIssuer } from "../../support/issuer.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { projectCompatibility } from "../../support/wrangler.ts";
 import { type Client, clientOf, type Message, removeGateway } from "../support/scene.ts";
@@ -21,7 +22,7 @@ const file = v.looseObject({
   name: v.string(),
   compatibility_date: v.string(),
   compatibility_flags: v.array(v.string()),
-  vars: v.object({ IDEMPOTENCY: table, ROUTES: v.array(table) }),
+  vars: v.object({ IDEMPOTENCY: table, IDENTITIES: v.optional(table), ROUTES: v.array(table) }),
 });
 
 const FILES = readPage("src/config/examples/README.md")
@@ -51,14 +52,23 @@ function eventsFrom(key: string, headers: readonly HeaderPair[]): Message {
 }
 
 /** The requests of each API's clients, by the name of the file. */
-const RETRIES: Readonly<Record<string, () => Retry>> = {
-  payments: () =>
-    twice({
-      path: "/v1/payments",
-      key: freshKey(),
-      headers: [["Authorization", "Bearer sk_live_1"]],
-      body: "amount=1",
-    }),
+const RETRIES: Readonly<Record<string, () => Retry | Promise<Retry>>> = {
+  async payments() {
+    const payment = { path: "/v1/payments", key: freshKey(), body: "amount=1" };
+    /** A user's token is another one each time. */
+    const paid = async (user: string): Promise<Message> => ({
+      ...payment,
+      headers: [["Authorization", `Bearer ${await issuer.token(user)}`]],
+    });
+    return {
+      first: await paid("ann"),
+      retry: await paid("ann"),
+      async more(client) {
+        const refused = await client.send(payment);
+        expect([refused.status, headerValue(refused, "idempotency-status")]).toEqual([401, "credential-invalid"]);
+      },
+    };
+  },
   webhooks: () => {
     const id = `evt_${freshKey()}`;
     const attempt = (pending: number): Message => ({
@@ -99,6 +109,8 @@ const RETRIES: Readonly<Record<string, () => Retry>> = {
       async more(client) {
         const query = { path: "/graphql", body: '{"query":"{ me }"}', behave: { effect: false } };
         expect(headerValue(await client.send(query), "idempotency-status")).toBeNull();
+        const keyless = await client.send({ path: "/graphql", body: '{"query":"mutation { pay }"}' });
+        expect(keyless.status).toBe(400);
       },
     };
   },
@@ -116,11 +128,19 @@ const RETRIES: Readonly<Record<string, () => Retry>> = {
 };
 
 let origin: TestOrigin;
+let issuer: Issuer;
 beforeAll(async () => {
-  origin = await startOrigin();
+  [origin, issuer] = await Promise.all([startOrigin(), startIssuer("https://login.example.com")]);
 });
 beforeEach(() => origin.reset());
-afterAll(() => origin.close());
+afterAll(() => Promise.all([origin.close(), issuer.close()]));
+
+/** The file's variables, with the test's own origin and issuer. */
+function ownVars({ IDEMPOTENCY, IDENTITIES, ...vars }: v.InferOutput<typeof file>["vars"]): GatewayVars {
+  const jwt = { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks };
+  const identities = IDENTITIES === undefined ? {} : { IDENTITIES: { user: { jwt } } };
+  return { ...vars, ...identities, IDEMPOTENCY: { ...IDEMPOTENCY, origin: origin.url } };
+}
 
 it("has a test for each of its files", () => {
   expect(FILES.map(({ name }) => name).toSorted()).toEqual(Object.keys(RETRIES).toSorted());
@@ -136,12 +156,12 @@ describe.each(FILES.map((one) => [one.name, one] as const))("%s", (name, toml) =
   it("answers a retry with the first answer, and acts once", async () => {
     const { vars, ratelimits = [], r2_buckets: buckets = [] } = toml;
     const gateway = await startWranglerDev({
-      vars: { ...vars, IDEMPOTENCY: { ...vars.IDEMPOTENCY, origin: origin.url } },
+      vars: ownVars(vars),
       stateDir: await makeStateDir(),
       extraToml: stringify({ ratelimits, r2_buckets: buckets }),
     });
     const client = clientOf(gateway.url);
-    const { first, retry, more } = RETRIES[name]?.() ?? twice({ path: "/" });
+    const { first, retry, more } = (await RETRIES[name]?.()) ?? twice({ path: "/" });
     const answer = await client.send(first);
     const replay = await client.send(retry);
     const became = [answer, replay].map((response) => headerValue(response, "idempotency-status"));

@@ -235,6 +235,17 @@ describe("a body where none is expected", () => {
   });
 });
 
+it("lets no client claim that its request is a queue's message", async () => {
+  const names = ["Onceway-Queue", "Onceway-Message-Id", "Onceway_Delivery", "onceway_message-id"];
+  const headers = names.map((name) => [name, "orders"] as const);
+  for (const path of ["/open/queue", "/protected/queue"]) {
+    const key = freshKey();
+    await scene.send({ path, key, headers });
+    const [request] = await scene.origin.requests(key);
+    expect(request?.headers.filter(([name]) => /^onceway/i.test(name))).toEqual([]);
+  }
+});
+
 it("calls no object for an unprotected request", async () => {
   const objects = (): string[] =>
     readdirSync(scene.gateway.stateDir, { recursive: true, encoding: "utf8" }).filter((name) =>

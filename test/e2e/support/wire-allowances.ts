@@ -124,8 +124,8 @@ export const BY_PASSING: readonly Allowance[] = [
   },
   { reason: "`Forwarded` is dropped", allows: header("origin", "forwarded") },
   {
-    reason: "`Idempotency-Attempt` is dropped",
-    allows: both(header("origin", "idempotency-attempt"), ({ other }) => lines(other).length === 0),
+    reason: "`Idempotency-Attempt`, and the `Onceway-` headers of a queue's message, are dropped",
+    allows: both(header("origin", "idempotency-attempt", "onceway-queue"), ({ other }) => lines(other).length === 0),
   },
   {
     reason: "a name that a CGI-style server reads as one of these, such as `X_Forwarded_Host`, is dropped",

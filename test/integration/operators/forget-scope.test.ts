@@ -95,8 +95,15 @@ describe("the walk over all shards", () => {
   const places = Array.from({ length: 40 }, (_, at): LaidPlace => {
     return { name: `shard-${at}-of-40`, jurisdiction: null, locationHint: null, layout: "40" };
   });
-  const erasing = { sealedScopes: [], isPreview: false, includesUnknown: false, by: "admin", reason: "because" };
   const scopes = [["header:authorization", SECRET]];
+  const erasing = {
+    scopes,
+    sealedScopes: [],
+    isPreview: false,
+    includesUnknown: false,
+    by: "admin",
+    reason: "because",
+  };
 
   /** Shards in which each call finds one record, and needs so many calls. */
   function shards(
@@ -120,7 +127,7 @@ describe("the walk over all shards", () => {
     let requests = 0;
     let cursor: string | null = null;
     do {
-      const part = await eraseScope(places, scopes, erasing, cursor, ask);
+      const part = await eraseScope(places, erasing, cursor, ask);
       if (part === null) throw new Error("the cursor was refused");
       expect(part.forgotten).toBeLessThanOrEqual(1016);
       expect(part.cursor ?? "").not.toContain("anna");
@@ -135,7 +142,7 @@ describe("the walk over all shards", () => {
 
   it("names silent shards and goes on without them", async () => {
     const { ask } = shards(1, new Set(["shard-3-of-40"]));
-    expect(await eraseScope(places, scopes, erasing, null, ask)).toEqual({
+    expect(await eraseScope(places, erasing, null, ask)).toEqual({
       forgotten: 39,
       inFlight: 0,
       unknown: 0,
@@ -146,7 +153,7 @@ describe("the walk over all shards", () => {
 
   it("refuses a cursor that is not of these shards", async () => {
     const { ask } = shards(90);
-    const cursor = (await eraseScope(places, scopes, erasing, null, ask))?.cursor ?? "";
+    const cursor = (await eraseScope(places, erasing, null, ask))?.cursor ?? "";
     for (const wrong of [
       "",
       "x",
@@ -154,8 +161,8 @@ describe("the walk over all shards", () => {
       cursor.replace(/^.{8}/, "00000000"),
       cursor.replace("~", "~99"),
     ]) {
-      expect(await eraseScope(places, scopes, erasing, wrong, ask)).toBeNull();
+      expect(await eraseScope(places, erasing, wrong, ask)).toBeNull();
     }
-    expect(await eraseScope(places.slice(1), scopes, erasing, cursor, ask)).toBeNull();
+    expect(await eraseScope(places.slice(1), erasing, cursor, ask)).toBeNull();
   });
 });

@@ -1,11 +1,11 @@
 // The operator API's routes match openapi.json; tokens, and how wrong ones are counted.
 
 import { describe, expect, it } from "vitest";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
 import { MAX_FAILURES, OperatorAuth } from "../../../src/operator/auth.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
-import { Encryptions } from "../../../src/http/encryption.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
 import { env } from "cloudflare:test";

@@ -4,6 +4,7 @@ import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } fr
 import { describe, expect, it } from "vitest";
 import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
+import { Encryptions } from "../../../src/http/encryption.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import {
   type ErasedSlice,
@@ -32,11 +33,13 @@ async function save(
   scope: readonly string[],
   record: IdempotencyRecord,
   key: string = crypto.randomUUID(),
+  sealedScope?: string,
 ): Promise<string> {
   const id = await nameRecord(key, scope, LAYOUT);
   await runInDurableObject(stub, (_instance, { storage }) => {
     const kept = record.state === "completed" ? { response } : {};
-    new Ledger(storage).save(id, null, record, { ...kept, label: { key, route: "/" } });
+    const sealed = sealedScope === undefined ? {} : { sealedScope };
+    new Ledger(storage).save(id, null, record, { ...kept, label: { key, route: "/", ...sealed } });
   });
   return key;
 }
@@ -100,6 +103,30 @@ describe("a shard that forgets a caller", () => {
     expect(await erase(stub, { scopes: [ANNA, [...ANNA, "host", "api.example"]] })).toMatchObject({ forgotten: 1 });
     expect(await keysIn(stub)).toEqual([bens]);
     expect(await erase(stub, { layout: "2", scopes: [BEN] })).toMatchObject({ forgotten: 0 });
+  });
+
+  it("finds sealed records by the digest of their scope, under each secret that it is told", async () => {
+    const stub = freshShard();
+    const [older = "", newer = ""] = ["older", "newer"].map((name) => name.padEnd(64, "0"));
+    const keys: string[] = [];
+    for (const secret of [older, newer]) {
+      for (const scope of [ANNA, BEN]) {
+        const [sealedScope = ""] = await new Encryptions([secret]).scopeDigests(scope);
+        keys.push(await save(stub, scope, done(), crypto.randomUUID(), sealedScope));
+      }
+    }
+    const sealedScopes = await new Encryptions([newer, older]).scopeDigests(ANNA);
+    const before = await keysIn(stub);
+    expect(before.filter((key) => keys.includes(key))).toEqual([]);
+    expect(await erase(stub)).toMatchObject({ forgotten: 0 });
+    expect(await erase(stub, { sealedScopes: sealedScopes.slice(0, 1), isPreview: true })).toMatchObject({
+      forgotten: 1,
+    });
+    expect(await erase(stub, { sealedScopes })).toMatchObject({ forgotten: 2, inFlight: 0, unknown: 0 });
+    expect(await keysIn(stub)).toHaveLength(2);
+    expect(await erase(stub, { sealedScopes })).toMatchObject({ forgotten: 0 });
+    const bens = await new Encryptions([newer, older]).scopeDigests(BEN);
+    expect(await erase(stub, { sealedScopes: bens })).toMatchObject({ forgotten: 2 });
   });
 
   it("looks at a bounded number of rows in one call, and may be stopped and repeated", async () => {

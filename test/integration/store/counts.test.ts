@@ -51,6 +51,17 @@ describe("the operations of", () => {
     expect(await cost(shard, key)).toEqual([{ status: 201, isReplay: true, bytes: 2 }, COUNTS.replay]);
   });
 
+  it("a queue's message are those of a request, and a duplicate delivery writes no row", async () => {
+    const shard = await begun();
+    const id = crypto.randomUUID();
+    shard.take();
+    expect(await shard.deliver(id, { n: 1 })).toBe(true);
+    expect(shard.take()).toEqual(COUNTS.first);
+    expect(await shard.deliver(id, { n: 1 })).toBe(true);
+    expect(shard.take()).toEqual(COUNTS.replay);
+    expect(COUNTS.replay.rowsWritten).toBe(0);
+  });
+
   it("the tables of a new object", async () => {
     const shard = new CountedShard();
     await shard.makeTables();

@@ -6,6 +6,7 @@ import { vi } from "vitest";
 import { Encryptions } from "../../../src/http/encryption.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
+import { type Consume, queueConsumer } from "../../../src/events/consume.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
@@ -28,6 +29,7 @@ type Counted = Omit<OperationCounts, "statements" | "rowsRead" | "rowsWritten">;
 export class CountedShard {
   readonly #name = crypto.randomUUID();
   readonly #handle: (request: Request) => Response | Promise<Response>;
+  readonly #consume: Consume;
   #cursors: { readonly rowsRead: number; readonly rowsWritten: number }[] = [];
   #other = zero();
   /** What the origin answers. */
@@ -43,15 +45,20 @@ export class CountedShard {
       ROUTES: [{ path: "/protected/*" }],
       // For `sealed`, if the settings say so.
       SEAL_SECRET: "a".repeat(64),
+      QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }],
+      DEAD: {},
     });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    this.#handle = createApp(read.config, {
+    const ports = {
       callShard: shardCaller(this.#namespace()),
       encryptions: new Encryptions(read.sealSecrets),
-      target: () => ({ fetch: (...call) => fetch(...call) }),
+      target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),
-    });
+    };
+    this.#handle = createApp(read.config, ports);
+    const none = { letterBox: () => null, secret: () => null, flush: () => undefined };
+    this.#consume = queueConsumer(read.config.queues, { ...ports, ...none });
   }
 
   get #stub(): DurableObjectStub {
@@ -86,6 +93,15 @@ export class CountedShard {
     await this.send(crypto.randomUUID());
     await this.#countStorage();
     this.take();
+  }
+
+  /** Delivers one message; whether it was acknowledged. */
+  async deliver(id: string, body: unknown): Promise<boolean> {
+    let isAcked = false;
+    const ack = (): void => void (isAcked = true);
+    const message = { id, timestamp: new Date(), attempts: 1, body, ack, retry: () => undefined };
+    await this.#consume({ queue: "orders", messages: [message], retryAll: () => undefined });
+    return isAcked;
   }
 
   /** Evicts the object; the next instance is counted from its first request on. */

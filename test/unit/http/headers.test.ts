@@ -72,6 +72,13 @@ describe("headers", () => {
     ]);
   });
 
+  it.each(["Onceway-Queue", "onceway-message-id", "Onceway-Delivery", "onceway_queue", "onceway_message-id"])(
+    "drops %s of a client, which only a queue's message has",
+    (name) => {
+      expect(sent(new Headers({ [name]: "orders", A: "1" }))).toEqual([["a", "1"]]);
+    },
+  );
+
   it("drops an attempt number sent by a client", () => {
     expect(sent(new Headers({ "Idempotency-Attempt": "9", A: "1" }))).toEqual([["a", "1"]]);
   });

@@ -1,0 +1,97 @@
+// Dead letters: messages that will not be tried again, as CloudEvents (version 1.0, JSON) with the reason. A letter has the same id
+// each time it is made for a message, because it may be sent twice.
+
+import type { DeadReason } from "../core/delivery.ts";
+import type { MessageBody, QueueMessage } from "./message.ts";
+
+/** Where letters go: a queue's producer binding. */
+export interface LetterBox {
+  send(letter: unknown, options: { readonly contentType: "json" }): Promise<unknown>;
+}
+
+/** The queue binding of this name; `null` when it does not exist. A binding's methods cannot be inspected (platform rule). */
+export function letterBoxIn(bindings: Readonly<Record<string, unknown>>, name: string): LetterBox | null {
+  const binding = bindings[name];
+  return isLetterBox(binding) ? binding : null;
+}
+
+function isLetterBox(binding: unknown): binding is LetterBox {
+  return typeof binding === "object" && binding !== null;
+}
+
+/** Why a message died, and what is known about it. */
+export interface Death {
+  readonly queue: string;
+  readonly reason: DeadReason;
+  /** The status of the origin's answer; `null` without one. */
+  readonly status: number | null;
+  /** `null` when the message has no record. */
+  readonly recordId: string | null;
+}
+
+/** The most bytes of a letter: the platform takes 128,000 with its own data. */
+const MAX_LETTER_BYTES = 127_000;
+
+export interface DeadLetter {
+  readonly letter: object;
+  /** Whether the message's body is in the letter. */
+  readonly hasBody: boolean;
+}
+
+/** `body` is that of the message; `null` if it has no form that can be sent. */
+export function deadLetter(message: QueueMessage, body: MessageBody | null, death: Death, now: Date): DeadLetter {
+  const whole = letterOf(message, death, now, body === null ? {} : bodyMembers(message, body));
+  if (body !== null && new TextEncoder().encode(JSON.stringify(whole)).byteLength <= MAX_LETTER_BYTES) {
+    return { letter: whole, hasBody: true };
+  }
+  return { letter: letterOf(message, death, now, {}), hasBody: false };
+}
+
+function letterOf(message: QueueMessage, { queue, reason, status, recordId }: Death, now: Date, body: object): object {
+  return {
+    specversion: "1.0",
+    id: `${queue}/${message.id}`,
+    source: `/queues/${queue}`,
+    type: "dev.onceway.message.dead",
+    time: now.toISOString(),
+    datacontenttype: "application/json",
+    data: {
+      reason,
+      detail: detailOf(reason, status),
+      status,
+      queue,
+      messageId: message.id,
+      deliveries: message.attempts,
+      firstSentAt: message.timestamp.toISOString(),
+      recordId,
+      ...body,
+    },
+  };
+}
+
+/** Text and JSON as they are, so that an operator can read them. */
+function bodyMembers({ body }: QueueMessage, { bytes, type }: MessageBody): object {
+  if (type === "application/octet-stream") return { contentType: "bytes", bodyBase64: base64(bytes) };
+  return { contentType: typeof body === "string" ? "text" : "json", body };
+}
+
+function base64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCodePoint(byte)).join(""));
+}
+
+function detailOf(reason: DeadReason, status: number | null): string {
+  switch (reason) {
+    case "rejected":
+      return `The origin answered with status ${status}, which does not settle the message. The answer is the record's result.`;
+    case "exhausted":
+      return "The last attempt had no effect, and the message is older than give_up allows.";
+    case "outcome-unknown":
+      return "An attempt may have taken effect, and its outcome is unknown. Find out at the origin, then release or resolve the record.";
+    case "key-reused":
+      return "The message's key was used for a message with another content.";
+    case "key-missing":
+      return "The message has none of the configured sources of a key.";
+    case "message-invalid":
+      return "The message cannot be sent to the origin, or a part of its key or scope cannot be read.";
+  }
+}

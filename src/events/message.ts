@@ -1,0 +1,204 @@
+// From a queue's message to the exchange that the shard runs: the same message to a shard that an HTTP request becomes. A
+// message has no headers and no caller; its scope is its queue.
+
+import { sourceText } from "../config/key-source.ts";
+import { type Layout, layoutName } from "../config/layout.ts";
+import type { Queue } from "../config/resolved.ts";
+import type { DeadReason } from "../core/delivery.ts";
+import { isPlainInPath } from "../core/question.ts";
+import { attemptId, MAX_KEY_LENGTH } from "../core/units.ts";
+import { comparisonOf } from "../http/comparison.ts";
+import { named, namedElders } from "../http/exchange-request.ts";
+import { findKey } from "../http/find-key.ts";
+import { fingerprintRequest } from "../http/fingerprint.ts";
+import {
+  DELIVERY_HEADER,
+  ECHO_HEADER,
+  type HeaderPairs,
+  HeaderSnapshot,
+  MESSAGE_ID_HEADER,
+  QUEUE_HEADER,
+} from "../http/headers.ts";
+import { type BodyValues, type KeyPlaces, readBodyValues } from "../http/key-places.ts";
+import { writeKey } from "../http/key-text.ts";
+import type { ExchangeRequest, NamesIn, Verification } from "../http/message.ts";
+import { originUrl } from "../http/origin.ts";
+import { MAX_VERIFICATION_MS } from "../http/origin-parts.ts";
+import { nameRecord } from "../http/record-name.ts";
+import type { ScopeValues } from "../http/scope.ts";
+
+/** A message as the platform delivers it. */
+export interface QueueMessage {
+  readonly id: string;
+  readonly timestamp: Date;
+  readonly attempts: number;
+  readonly body: unknown;
+}
+
+/** A message's body as it goes to the origin. */
+export interface MessageBody {
+  readonly bytes: Uint8Array;
+  readonly type: string;
+}
+
+const encoder = new TextEncoder();
+
+/** JSON for everything but text and bytes; `null` when the body has no JSON form. */
+export function bodyOf({ body }: QueueMessage): MessageBody | null {
+  if (typeof body === "string") return { bytes: encoder.encode(body), type: "text/plain;charset=utf-8" };
+  // Copied, because the bytes are given away with the request, and a dead letter may need them.
+  if (body instanceof ArrayBuffer) return { bytes: new Uint8Array(body.slice(0)), type: "application/octet-stream" };
+  if (body instanceof Uint8Array) return { bytes: new Uint8Array(body), type: "application/octet-stream" };
+  const text = jsonOf(body);
+  if (text === null) return null;
+  return { bytes: encoder.encode(text), type: isEvent(body) ? "application/cloudevents+json" : "application/json" };
+}
+
+/** An event in JSON has these attributes (CloudEvents 1.0, section "Required attributes"). */
+function isEvent(body: unknown): boolean {
+  return typeof body === "object" && body !== null && "specversion" in body && "source" in body && "id" in body;
+}
+
+function jsonOf(value: unknown): string | null {
+  try {
+    // There is none for `undefined` and functions, although the type says so.
+    const text: unknown = JSON.stringify(value);
+    return typeof text === "string" ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+export type ReadMessage =
+  | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
+  | { readonly kind: "dead"; readonly reason: DeadReason };
+
+/** Reads one message. `headers` are those that the configuration gives, with the values of secrets. */
+export async function readMessage(queue: Queue, message: QueueMessage, headers: HeaderPairs): Promise<ReadMessage> {
+  const body = bodyOf(message);
+  if (body === null) return { kind: "dead", reason: "message-invalid" };
+  const { keyFrom } = queue.route;
+  const places: KeyPlaces = { headers: new HeaderSnapshot([["content-type", body.type]]), search: "" };
+  const values = await readBodyValues({ keyFrom: [...keyFrom, ...queue.scopeParts] }, places.headers, body.bytes);
+  const found = await findKey(queue.route, places, values);
+  const scope = await scopeOf(queue, places, values);
+  if (found.kind === "invalid" || scope === null) return { kind: "dead", reason: "message-invalid" };
+  const key = found.kind === "key" ? found.key : queue.hasIdAsKey ? message.id : null;
+  if (key === null) return { kind: "dead", reason: "key-missing" };
+  return { kind: "exchange", exchange: await exchangeOf(queue, message, { body, key, scope, headers }) };
+}
+
+/** Any text that a value can have. */
+const ANY_FORM = { pattern: null, min: 1, max: MAX_KEY_LENGTH };
+
+/**
+ * Begins with a word that no part of a request's scope is called, so that no client's key names a message's record. A value that
+ * is missing is one of its own. `null` when one cannot be read.
+ */
+async function scopeOf(queue: Queue, places: KeyPlaces, body: BodyValues): Promise<ScopeValues | null> {
+  const values: (string | null)[] = ["queue", queue.queue];
+  for (const part of queue.scopeParts) {
+    const found = await findKey({ keyFrom: [part], keyFormat: ANY_FORM }, places, body);
+    if (found.kind === "invalid") return null;
+    values.push(sourceText(part), found.kind === "key" ? found.key : null);
+  }
+  return values;
+}
+
+interface MessageParts {
+  readonly body: MessageBody;
+  readonly key: string;
+  readonly scope: ScopeValues;
+  readonly headers: HeaderPairs;
+}
+
+async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessageParts): Promise<ExchangeRequest> {
+  const { route, url } = queue;
+  const { body, key, scope } = parts;
+  const { own, elders } = route.layouts;
+  const namesIn: NamesIn = async (layout: Layout) => [await nameRecord(key, scope, layoutName(layout))];
+  const { pathname, search } = new URL(url);
+  const [names, fingerprint] = await Promise.all([
+    namesIn(own),
+    fingerprintRequest(
+      { method: "POST", path: pathname, query: search, headers: [] },
+      body.bytes,
+      comparisonOf(route.fingerprint, new HeaderSnapshot([["content-type", body.type]])),
+    ),
+  ]);
+  const verification = verificationOf(queue, key, parts.headers);
+  // Where the origin cannot be asked about this key, nobody waits for its answer.
+  const asks = route.rules.policy.unknown !== "verify" || verification !== null;
+  return {
+    head: {
+      record: { ...named(names), key, route: route.path },
+      request: {
+        echo: key,
+        attemptId: attemptId(crypto.randomUUID()),
+        fingerprint,
+        sameBytes: route.fingerprint.body === "bytes",
+        upload: null,
+        isCached: false,
+        lastEventId: null,
+      },
+      rules: asks ? route.rules : { ...route.rules, policy: { ...route.rules.policy, unknown: "hold" } },
+      call: { origin: route.origin, method: "POST", url, headers: callHeaders(queue, message, parts), hasBody: true },
+      verification,
+      telemetry: { log: route.log, serverTiming: false, trace: null },
+      layout: own,
+      ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
+    },
+    namesIn,
+    body: body.bytes,
+    rest: null,
+    free: () => undefined,
+  };
+}
+
+function callHeaders(queue: Queue, message: QueueMessage, { body, key, headers }: MessageParts): HeaderPairs {
+  const typed = headers.some(([name]) => name === "content-type");
+  return [
+    ...headers,
+    ...(typed ? [] : [["content-type", body.type] as const]),
+    ...keyHeaders(queue, key),
+    [QUEUE_HEADER, queue.queue],
+    [MESSAGE_ID_HEADER, message.id],
+    [DELIVERY_HEADER, String(message.attempts)],
+  ];
+}
+
+/** The key as the origin gets it; `null` if it gets none. */
+function originKey({ route: { forwardKey } }: Queue, key: string): string | null {
+  switch (forwardKey.kind) {
+    case "client":
+      return key;
+    case "step":
+      return `${key}:${forwardKey.step}`;
+    case "none":
+      return null;
+  }
+}
+
+function keyHeaders(queue: Queue, key: string): HeaderPairs {
+  const value = originKey(queue, key);
+  return value === null ? [] : [[ECHO_HEADER, writeKey(value)]];
+}
+
+/** `null` when the queue asks no questions, or when this key cannot be part of a path. */
+function verificationOf(queue: Queue, key: string, headers: HeaderPairs): Verification | null {
+  const { verify, origin, rules } = queue.route;
+  const asked = originKey(queue, key);
+  if (verify === null || asked === null) return null;
+  const [path = ""] = verify.split(/[?#]/, 1);
+  if (path.includes("{key}") && !isPlainInPath(asked)) return null;
+  const target = verify.replaceAll("{key}", encodeURIComponent(asked));
+  const isPath = target.startsWith("/");
+  return {
+    origin: isPath ? origin : { kind: "url", url: target },
+    url: isPath ? originUrl(origin, new URL(target, queue.url)) : target,
+    headers: headers.filter(([name]) => !name.startsWith("content-")).concat(keyHeaders(queue, key)),
+    timeoutMs: Math.min(rules.timeoutMs, MAX_VERIFICATION_MS),
+    idleTimeoutMs: Math.min(rules.idleTimeoutMs, MAX_VERIFICATION_MS),
+    maxBytes: rules.maxResponseBodyBytes,
+  };
+}

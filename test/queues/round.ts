@@ -1,0 +1,108 @@
+// One round of evidence for queues: messages, and a SIGKILL of the gateway at each named point, several times. What became of the
+// messages is read from the journals of the broker and of the origin, never from an answer.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Consumer, type QueueScene, startQueueScene } from "./scene.ts";
+import { judge, type Verdict } from "./verdict.ts";
+
+export type { Consumer } from "./scene.ts";
+
+/** Where the gateway is killed: what the other processes see of its work, and which of them. */
+const SEEN_BY = {
+  /** A batch has been sent to it: before the claims, or soon after. */
+  delivered: "broker",
+  /** The request is at the origin, which has not acted. */
+  "origin-arrived": "origin",
+  /** The origin has acted and not answered. */
+  "origin-acted": "origin",
+  /** The origin has answered: before the result is written, or soon after. */
+  "origin-answered": "origin",
+  /** The origin is asked whether it has acted. */
+  "origin-asked": "origin",
+  /** All of a batch is decided, and nothing of that has reached the broker's journal. */
+  decided: "broker",
+  /** A message is in its back-off. */
+  retried: "broker",
+  /** A dead letter has reached its queue and is not accepted. */
+  "letter-arrived": "broker",
+  /** It is accepted, and its message not acknowledged. */
+  "letter-answered": "broker",
+} as const satisfies Readonly<Record<string, "broker" | "origin">>;
+
+export type Point = keyof typeof SEEN_BY;
+
+const ALWAYS: readonly Point[] = ["delivered", "origin-arrived", "origin-acted", "origin-answered", "decided"];
+
+/** Points that come only after an attempt has been lost. */
+const AFTER_A_LOSS: Readonly<Record<Consumer, readonly Point[]>> = {
+  unprotected: [],
+  retry: ["retried"],
+  verify: ["retried", "origin-asked"],
+  hold: ["retried", "letter-arrived", "letter-answered"],
+};
+
+export function pointsOf(consumer: Consumer): readonly Point[] {
+  return [...ALWAYS, ...AFTER_A_LOSS[consumer]];
+}
+
+export interface RoundOptions {
+  readonly consumer: Consumer;
+  /** How often the gateway is killed at each point. */
+  readonly kills: number;
+  readonly points: readonly Point[];
+  readonly seed: number;
+  /** Called after each kill. */
+  readonly report?: (killed: Readonly<Partial<Record<Point, number>>>) => void;
+}
+
+export interface Round {
+  readonly verdict: Verdict;
+  readonly killed: Readonly<Partial<Record<Point, number>>>;
+  readonly seconds: number;
+}
+
+/** Sent together; the next ones when these are over. */
+const MESSAGES = 20;
+
+export async function runRound(options: RoundOptions): Promise<Round> {
+  const begun = performance.now();
+  const folder = await mkdtemp(join(tmpdir(), "onceway-queues-"));
+  const broker = { batch: 5, concurrency: 3, lostAcks: 0.05, duplicates: 0.05, seed: options.seed };
+  const scene = await startQueueScene({ folder, consumer: options.consumer, broker, giveUp: "64s", timeoutMs: 2000 });
+  try {
+    const killed: Partial<Record<Point, number>> = {};
+    const state = { isOver: false };
+    const send = async (): Promise<void> => {
+      for (let sent = 0; !state.isOver; sent += MESSAGES) {
+        await scene.broker.send(Array.from({ length: MESSAGES }, (_, n) => ({ order: sent + n })));
+      }
+    };
+    const killing = killAtPoints(options, scene, killed).finally(() => (state.isOver = true));
+    await Promise.all([killing, send()]);
+    const verdict = judge(await scene.broker.readJournal(), await scene.origin.readJournal());
+    return { verdict, killed, seconds: Math.round((performance.now() - begun) / 1000) };
+  } finally {
+    await scene.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function killAtPoints(
+  { consumer, points, kills, report = () => undefined }: RoundOptions,
+  scene: QueueScene,
+  killed: Partial<Record<Point, number>>,
+): Promise<void> {
+  for (let round = 0; round < kills; round += 1) {
+    for (const point of points) {
+      const needsLoss = AFTER_A_LOSS[consumer].includes(point);
+      // Armed before the loss, because what follows that may come at once.
+      const strike = scene[SEEN_BY[point]].strike(point, needsLoss ? 1 : 1 + (round % 4));
+      if (needsLoss) await scene.crash(await scene.origin.strike("origin-acted", 1));
+      await scene.crash(await strike);
+      killed[point] = (killed[point] ?? 0) + 1;
+      report(killed);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// A broker, an origin and the gateway in processes of their own: what the rounds of evidence and the tests of queues share.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Broker, type BrokerOptions, startBroker } from "../support/broker.ts";
+import { type EffectsOrigin, startEffects } from "../support/effects.ts";
+import { type Gateway, startWorkerd } from "../support/gateway.ts";
+import { freePort } from "../support/ports.ts";
+
+/** The rule for unknown outcomes, or no gateway at all. */
+export type Consumer = "hold" | "verify" | "retry" | "unprotected";
+
+export interface QueueSceneOptions {
+  /** For journals and state. */
+  readonly folder: string;
+  readonly consumer: Consumer;
+  readonly broker: Pick<BrokerOptions, "batch" | "concurrency" | "seed"> & Partial<BrokerOptions>;
+  /** The value of `give_up.after`. */
+  readonly giveUp: string;
+  readonly timeoutMs: number;
+}
+
+export interface QueueScene {
+  readonly broker: Broker;
+  readonly origin: EffectsOrigin;
+  /** SIGKILL to the gateway; `whileDown` is called before it starts again. */
+  crash(whileDown: () => void): Promise<void>;
+  /** What the gateway has printed. */
+  output(): string;
+  close(): Promise<void>;
+}
+
+const QUEUE = "orders";
+/** How much longer a lock is than the timeout. */
+const MARGIN_MS = 500;
+
+interface Ports {
+  readonly origin: number;
+  readonly deliver: number;
+  readonly letters: number;
+}
+
+export async function startQueueScene(options: QueueSceneOptions): Promise<QueueScene> {
+  const { folder, consumer } = options;
+  const ports: Ports = { origin: await freePort(), deliver: await freePort(), letters: await freePort() };
+  const origin = await startEffects({ port: ports.origin, journal: join(folder, "origin.journal"), workMs: 5 });
+  let gateway = await startConsumer(options, ports);
+  const unprotected = consumer === "unprotected" ? `?unprotected=${encodeURIComponent(`${origin.url}/orders`)}` : "";
+  const broker = await startBroker({
+    queue: QUEUE,
+    deliverTo: `http://127.0.0.1:${ports.deliver}/${unprotected}`,
+    letterPort: ports.letters,
+    journal: join(folder, "broker.journal"),
+    visibilityMs: 4000,
+    redeliverMs: 100,
+    lostAcks: 0,
+    duplicates: 0,
+    ...options.broker,
+  });
+  return {
+    broker,
+    origin,
+    async crash(whileDown) {
+      await gateway.kill9();
+      whileDown();
+      gateway = await gateway.restart();
+    },
+    output: () => gateway.output(),
+    close: async () => void (await Promise.all([broker.close(), origin.close(), gateway.stop()])),
+  };
+}
+
+/** The gateway beside the deliverer, in one process. */
+async function startConsumer(
+  { consumer, folder, giveUp, timeoutMs }: QueueSceneOptions,
+  ports: Ports,
+): Promise<Gateway> {
+  const script = await readFile(new URL("../support/deliverer.js", import.meta.url), "utf8");
+  const unknown = consumer === "unprotected" ? "hold" : consumer;
+  const verify = unknown === "verify" ? { verify: "/by-key/{key}" } : {};
+  const origin = `http://127.0.0.1:${ports.origin}`;
+  const rules = { unknown, ...verify, give_up: { after: giveUp }, dead_letter: { binding: "ORDERS_DEAD" } };
+  return startWorkerd({
+    stateDir: join(folder, "state"),
+    vars: {
+      IDEMPOTENCY: { origin, shards: 3, timeout: `${timeoutMs}ms`, lock: `${timeoutMs + MARGIN_MS}ms`, wait: "1s" },
+      ROUTES: [],
+      QUEUES: [{ queue: QUEUE, to: "/orders", ...rules }],
+    },
+    extraBindings: ['(name = "ORDERS_DEAD", queue = "letters")'],
+    extraServices: [
+      `(name = "letters", external = (address = "127.0.0.1:${ports.letters}", http = ()))`,
+      `(name = "deliverer", worker = (modules = [(name = "deliverer.js", esModule = ${JSON.stringify(script)})],
+        compatibilityDate = "2026-10-01", compatibilityFlags = ["service_binding_extra_handlers"],
+        bindings = [(name = "GATEWAY", service = "gateway")], globalOutbound = "internet"))`,
+    ],
+    extraSockets: [`(name = "deliver", address = "127.0.0.1:${ports.deliver}", http = (), service = "deliverer")`],
+    experimental: true,
+  });
+}

@@ -1,0 +1,233 @@
+import { parse } from "smol-toml";
+import { describe, expect, it } from "vitest";
+
+import { checkWranglerConfig } from "../../../src/config/check-file.ts";
+import { describeConfig } from "../../../src/config/describe.ts";
+import type { Queue } from "../../../src/config/resolved.ts";
+import { blockWith } from "../../support/docs.ts";
+import { configOf, problemsOf } from "./support.ts";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+const ORDERS: Settings = { queue: "orders", to: "/internal/orders", dead_letter: { binding: "ORDERS_DEAD" } };
+const WORKER: Settings = {
+  ORDERS_DEAD: {},
+  ORDERS_AUTH: "Bearer s3cret",
+  IDEMPOTENCY: { origin: "https://api.example/v2/" },
+};
+
+function queueOf(settings: Settings, others: Settings = {}): Queue {
+  const [queue] = configOf({ ...WORKER, QUEUES: [{ ...ORDERS, ...settings }], ...others }).queues;
+  if (queue === undefined) throw new Error("no queue");
+  return queue;
+}
+
+function problemsIn(settings: Settings, others: Settings = {}): readonly string[] {
+  const found = problemsOf({ ...WORKER, QUEUES: [{ ...ORDERS, ...settings }], ...others });
+  return found.map(({ path, message }) => `${path}: ${message}`);
+}
+
+describe("a queue", () => {
+  it("has defaults of its own, and those of routes that mean the same for messages", () => {
+    const { route, done, giveUpAfterMs, url } = queueOf({});
+    expect(url).toBe("https://api.example/v2/internal/orders");
+    expect(done).toEqual(Array.from({ length: 200 }, (_, at) => 200 + at));
+    expect(giveUpAfterMs).toBe(86_400_000);
+    expect(route).toMatchObject({
+      path: "queue:orders",
+      fingerprint: { body: "json" },
+      rules: { policy: { unknown: "hold", retentionMs: 7 * 86_400_000, lockMs: 40_000 }, duplicate: "wait" },
+      onStoreFailure: "closed",
+    });
+    expect(route.rules.lists.ambiguous).toContain(500);
+  });
+
+  it("inherits what is not for clients from IDEMPOTENCY, and nothing else", () => {
+    const IDEMPOTENCY = {
+      origin: "https://api.example",
+      unknown: "retry",
+      lock: "50s",
+      shards: 7,
+      retention: "30d",
+      ambiguous: [502],
+      on_store_failure: "open",
+      duplicate: "attach",
+      fingerprint: { body: "bytes" },
+    };
+    const { route } = queueOf({}, { IDEMPOTENCY });
+    expect(route.layouts.own.shards).toBe(7);
+    expect(route.rules.policy).toMatchObject({ unknown: "retry", lockMs: 50_000, retentionMs: 7 * 86_400_000 });
+    expect(route).toMatchObject({
+      onStoreFailure: "closed",
+      fingerprint: { body: "json" },
+      rules: { duplicate: "wait" },
+    });
+    expect(route.rules.lists.ambiguous).toContain(500);
+  });
+
+  it("goes to a URL of its own, or to one through a binding", () => {
+    expect(queueOf({ to: "https://other.example/in?x=1" })).toMatchObject({
+      url: "https://other.example/in?x=1",
+      route: { origin: { kind: "url", url: "https://other.example" } },
+    });
+    expect(queueOf({ origin: { binding: "API" }, to: "/in" }, { API: {} })).toMatchObject({
+      url: "https://origin.invalid/in",
+      route: { origin: { kind: "binding", binding: "API" } },
+    });
+    expect(queueOf({ origin: { binding: "API" }, to: "https://internal.example/in" }, { API: {} })).toMatchObject({
+      url: "https://internal.example/in",
+      route: { origin: { kind: "binding", binding: "API" } },
+    });
+  });
+
+  it("needs no route beside it, and may be in any variable that begins with QUEUES", () => {
+    const { routes, queues } = configOf({
+      ...WORKER,
+      QUEUES_A: JSON.stringify([ORDERS]),
+      QUEUES_B: [{ ...ORDERS, queue: "refunds" }],
+    });
+    expect(routes).toEqual([]);
+    expect(queues.map(({ name, queue }) => [name, queue])).toEqual([
+      ["QUEUES_A[0]", "orders"],
+      ["QUEUES_B[0]", "refunds"],
+    ]);
+  });
+
+  it("gives headers to its messages, with values of secrets by name alone", () => {
+    const { callHeaders } = queueOf({ headers: { Authorization: "secret:ORDERS_AUTH", "X-Source": "queue" } });
+    expect(callHeaders).toEqual([
+      { name: "authorization", value: { kind: "secret", secret: "ORDERS_AUTH" } },
+      { name: "x-source", value: { kind: "text", text: "queue" } },
+    ]);
+  });
+
+  it.each<[string, Settings, string]>([
+    ["no name", { queue: undefined }, "QUEUES[0].queue"],
+    ["a name that no queue has", { queue: "Orders!" }, "QUEUES[0].queue"],
+    ["a path that is none", { to: "internal/orders" }, "QUEUES[0].to"],
+    ["a path that is a host", { to: "//evil.example/" }, "QUEUES[0].to"],
+    ["credentials in a URL", { to: "https://a:b@api.example/" }, "QUEUES[0].to"],
+    ["a fragment", { to: "/in#1" }, "QUEUES[0].to"],
+    ["a binding that does not exist", { dead_letter: { binding: "NONE" } }, "QUEUES[0].dead_letter.binding"],
+    ["a secret that does not exist", { headers: { authorization: "secret:NONE" } }, "QUEUES[0].headers.authorization"],
+    ["a header of the gateway", { headers: { "Onceway-Queue": "other" } }, "QUEUES[0].headers"],
+    ["a key for all messages", { headers: { "idempotency-key": "one" } }, "QUEUES[0].headers"],
+    ["a value of two lines", { headers: { "x-a": "b\r\nc: d" } }, "QUEUES[0].headers"],
+    ["a status that is none", { done: ["2xx", 99] }, "QUEUES[0].done"],
+    ["no status", { done: [] }, "QUEUES[0].done"],
+    ["a status in both lists", { refused: [500] }, "QUEUES[0].refused"],
+    ["records that are forgotten while the queue remembers", { retention: "3d" }, "QUEUES[0].retention"],
+    ["verify without an address", { unknown: "verify" }, "QUEUES[0].verify"],
+    ["attempts that are longer than a batch", { timeout: "14m", lock: "20m" }, "QUEUES[0].timeout"],
+    ["a lock that is too short", { timeout: "50s" }, "QUEUES[0].lock"],
+    ["a binding as origin that does not exist", { origin: { binding: "NONE" } }, "QUEUES[0].origin.binding"],
+    ["a setting for clients", { mismatch_status: 409 }, "QUEUES[0].mismatch_status"],
+    ["a scope of requests", { scope: ["header:authorization"] }, "QUEUES[0].scope"],
+    ["a key of requests", { key: ["header:x-id"] }, "QUEUES[0].key"],
+    ["places after the id", { key: ["id", "json:/id"] }, "QUEUES[0].key"],
+    ["a place that is none", { key: ["json:id"] }, "QUEUES[0].key"],
+    ["a misspelt setting", { give_upp: { after: "1h" } }, "QUEUES[0].give_upp"],
+    ["a misspelt member", { give_up: { afterr: "1h" } }, "QUEUES[0].give_up.afterr"],
+  ])("is refused with %s", (_what, settings, path) => {
+    expect(problemsIn(settings).map((line) => line.split(": ")[0])).toEqual([path]);
+  });
+
+  it("is refused without an origin, and twice", () => {
+    expect(problemsIn({}, { IDEMPOTENCY: {} })).toEqual([expect.stringContaining("QUEUES[0].to: is a path")]);
+    expect(problemsIn({}, { QUEUES_2: [ORDERS] })).toEqual([
+      expect.stringContaining("QUEUES_2[0].queue: names the queue"),
+    ]);
+    expect(problemsIn({}, { QUEUES: "[" })).toEqual([expect.stringContaining("QUEUES: is text that is not JSON")]);
+  });
+
+  it("has its promise in the overview", () => {
+    const told = (settings: Settings): string =>
+      describeConfig(configOf({ ...WORKER, QUEUES: [{ ...ORDERS, ...settings }] }));
+    expect(told({})).toContain(
+      "queue:orders: no second effect: after an unknown outcome, the message becomes a dead letter",
+    );
+    expect(told({ unknown: "retry" })).toContain("queue:orders: a second effect is possible");
+    expect(told({ headers: { authorization: "secret:ORDERS_AUTH" } })).not.toContain("s3cret");
+  });
+});
+
+const FILE = `
+name = "gateway"
+compatibility_date = "2026-10-01"
+migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
+durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
+vars.IDEMPOTENCY = { origin = "https://api.example" }
+vars.QUEUES = [{ queue = "orders", to = "/in", dead_letter = { binding = "DEAD" }, headers = { authorization = "secret:AUTH" } }]
+`;
+const CONSUMER = '[[queues.consumers]]\nqueue = "orders"\nmax_retries = 100\ndead_letter_queue = "orders-lost"\n';
+const PRODUCER = '[[queues.producers]]\nqueue = "orders-dead"\nbinding = "DEAD"\n';
+
+describe("a file with queues", () => {
+  function problemsOfFile(toml: string): readonly string[] {
+    const found = checkWranglerConfig(parse(toml)).flatMap(({ problems }) => problems);
+    for (const { message } of found) expect(message).toContain("write");
+    return found.map(({ path }) => path);
+  }
+
+  it("is fine as the page of queues shows it", () => {
+    const toml = FILE.split("vars.")[0] ?? "";
+    const [checked] = checkWranglerConfig({
+      ...parse(toml),
+      ...parse(blockWith("src/events/README.md", "[[vars.QUEUES]]")),
+    });
+    expect(checked).toMatchObject({ problems: [], warnings: [] });
+  });
+
+  it("is fine with a consumer and a queue for dead letters; secrets are not in it", () => {
+    expect(problemsOfFile(FILE + CONSUMER + PRODUCER)).toEqual([]);
+  });
+
+  it.each([
+    ["no consumer", FILE + PRODUCER, ["QUEUES[0].queue"]],
+    ["no queue for dead letters", FILE + CONSUMER, ["QUEUES[0].dead_letter.binding"]],
+    [
+      "dead letters to itself",
+      FILE + CONSUMER + PRODUCER.replace("orders-dead", "orders"),
+      ["QUEUES[0].dead_letter.binding"],
+    ],
+    [
+      "the platform's retries",
+      FILE + CONSUMER.replace("max_retries = 100\n", "") + PRODUCER,
+      ["queues.consumers[0].max_retries"],
+    ],
+    ["too few retries", FILE + CONSUMER.replace("100", "10") + PRODUCER, ["queues.consumers[0].max_retries"]],
+    [
+      "no queue of the platform's own",
+      FILE + CONSUMER.replace('dead_letter_queue = "orders-lost"\n', "") + PRODUCER,
+      ["queues.consumers[0].dead_letter_queue"],
+    ],
+    [
+      "a queue that leads back",
+      FILE + CONSUMER.replace("orders-lost", "orders") + PRODUCER,
+      ["queues.consumers[0].dead_letter_queue"],
+    ],
+    [
+      "a consumer without an entry",
+      `${FILE}${CONSUMER}${CONSUMER.replace('"orders"', '"other"')}${PRODUCER}`,
+      ["queues.consumers[1].queue"],
+    ],
+  ])("is refused with %s", (_what, toml, paths) => {
+    expect(problemsOfFile(toml)).toEqual(paths);
+  });
+
+  it("says in each environment what that lacks, because environments inherit neither variables nor queues", () => {
+    const staging = '[env.staging]\ndurable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]\n';
+    const vars =
+      'vars.IDEMPOTENCY = { origin = "https://api.example" }\nvars.QUEUES = [{ queue = "orders-staging", to = "/in", dead_letter = { binding = "DEAD" } }]\n';
+    expect(problemsOfFile(FILE + CONSUMER + PRODUCER + staging + vars)).toEqual([
+      "env.staging.QUEUES[0].queue",
+      "env.staging.QUEUES[0].dead_letter.binding",
+    ]);
+  });
+
+  it("is warned of if messages may be deleted before they are given up", () => {
+    const toml = FILE.replace('to = "/in"', 'to = "/in", give_up = { after = "5d" }') + CONSUMER + PRODUCER;
+    const warnings = checkWranglerConfig(parse(toml)).flatMap((one) => one.warnings);
+    expect(warnings.map(({ path }) => path)).toEqual(["QUEUES[0].key", "QUEUES[0].give_up.after"]);
+  });
+});

@@ -1,0 +1,332 @@
+// The consumer with a shard that says what the test wants: what reaches the shard, and what becomes of each message.
+
+import { describe, expect, it, vi } from "vitest";
+
+import { type ConsumerPorts, type DeliveredMessage, queueConsumer, retryLater } from "../../../src/events/consume.ts";
+import type { ExchangeRequest } from "../../../src/http/message.ts";
+import { nameRecord } from "../../../src/http/record-name.ts";
+import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
+import { Traffic } from "../../../src/traffic/traffic.ts";
+import { configOf } from "../config/support.ts";
+
+interface Scene {
+  /** Delivers bodies in one batch; resolves with what became of each: `ack`, or the seconds of a retry. */
+  deliver(bodies: readonly unknown[], message?: Partial<DeliveredMessage>): Promise<readonly (number | "ack" | null)[]>;
+  readonly requests: ExchangeRequest[];
+  readonly letters: unknown[];
+  readonly traffic: Traffic;
+}
+
+type Answer = Response | "homeless" | null | Error;
+
+const QUEUE = {
+  queue: "orders",
+  to: "/in",
+  dead_letter: { binding: "DEAD" },
+  headers: { authorization: "secret:AUTH" },
+};
+
+function sceneOf(
+  answer: (request: ExchangeRequest) => Answer,
+  settings: object = {},
+  send?: () => Promise<void>,
+): Scene {
+  const requests: ExchangeRequest[] = [];
+  const letters: unknown[] = [];
+  const traffic = new Traffic();
+  const config = configOf({
+    IDEMPOTENCY: { origin: "https://api.example" },
+    QUEUES: [{ ...QUEUE, log: "none", ...settings }],
+    DEAD: {},
+    AUTH: "Bearer s3cret",
+  });
+  const ports: ConsumerPorts = {
+    callShard: (_route, request) => {
+      requests.push(request);
+      const given = answer(request);
+      return given instanceof Error ? Promise.reject(given) : Promise.resolve(given);
+    },
+    letterBox: () => ({
+      send: async (letter) => {
+        await send?.();
+        letters.push(letter);
+      },
+    }),
+    secret: (name) => (name === "AUTH" ? "Bearer s3cret" : null),
+    reporter: new ExchangeReporter("worker", traffic, null),
+    flush: () => undefined,
+  };
+  const consume = queueConsumer(config.queues, ports);
+  return {
+    requests,
+    letters,
+    traffic,
+    async deliver(bodies, message = {}) {
+      const ends: (number | "ack" | null)[] = bodies.map(() => null);
+      const messages = bodies.map((body, index) => ({
+        id: `m${index}`,
+        timestamp: new Date(),
+        attempts: 1,
+        body,
+        ack: () => (ends[index] ??= "ack"),
+        retry: ({ delaySeconds }: { readonly delaySeconds: number }) => (ends[index] ??= delaySeconds),
+        ...message,
+      }));
+      await consume({ queue: "orders", messages, retryAll: () => undefined });
+      return ends;
+    },
+  };
+}
+
+function told(
+  status: number,
+  word: string,
+  headers: Record<string, string> = {},
+  body: string | ReadableStream | null = "{}",
+): Response {
+  return new Response(body, { status, headers: { "Idempotency-Status": word, ...headers } });
+}
+
+const DONE = (): Response => told(201, "first");
+
+describe("a message", () => {
+  it("becomes the exchange that a request with its key would be, with the queue's headers", async () => {
+    const scene = sceneOf(DONE);
+    expect(await scene.deliver([{ n: 1 }], { id: "7f", attempts: 3 })).toEqual(["ack"]);
+    const [request] = scene.requests;
+    expect(request?.head).toMatchObject({
+      record: { key: "7f", route: "queue:orders" },
+      call: { method: "POST", url: "https://api.example/in", hasBody: true },
+    });
+    expect(Object.fromEntries(request?.head.call.headers ?? [])).toEqual({
+      authorization: "Bearer s3cret",
+      "content-type": "application/json",
+      "Idempotency-Key": "7f",
+      "onceway-queue": "orders",
+      "onceway-message-id": "7f",
+      "onceway-delivery": "3",
+    });
+    expect(new TextDecoder().decode(request?.body)).toBe('{"n":1}');
+  });
+
+  it("is the same record and the same content however its JSON is ordered, and another in another queue", async () => {
+    const scene = sceneOf(DONE);
+    await scene.deliver([{ a: 1, b: 2 }], { id: "7f" });
+    await scene.deliver([{ b: 2, a: 1 }], { id: "7f" });
+    const other = sceneOf(DONE, { queue: "orders" });
+    await other.deliver([{ a: 1, b: 3 }], { id: "7f" });
+    const [first, second, third] = [...scene.requests, ...other.requests].map(({ head }) => head);
+    expect(second?.record.id).toBe(first?.record.id);
+    expect(second?.request.fingerprint).toBe(first?.request.fingerprint);
+    expect(third?.record.id).toBe(first?.record.id);
+    expect(third?.request.fingerprint).not.toBe(first?.request.fingerprint);
+  });
+
+  it.each([
+    ["text", "héllo", "text/plain;charset=utf-8", "héllo"],
+    ["bytes", new Uint8Array([104, 105]), "application/octet-stream", "hi"],
+    ["a buffer", new Uint8Array([104, 105]).buffer, "application/octet-stream", "hi"],
+    ["null", null, "application/json", "null"],
+  ])("may be %s", async (_what, body, type, sent) => {
+    const scene = sceneOf(DONE);
+    await scene.deliver([body]);
+    const [request] = scene.requests;
+    expect(new Map(request?.head.call.headers).get("content-type")).toBe(type);
+    expect(new TextDecoder().decode(request?.body)).toBe(sent);
+  });
+
+  it.each([
+    ["undefined", undefined],
+    ["a big integer", { n: 1n }],
+  ])("that has no form to be sent is a dead letter: %s", async (_what, body) => {
+    const scene = sceneOf(DONE);
+    expect(await scene.deliver([body])).toEqual(["ack"]);
+    expect(scene.requests).toEqual([]);
+    expect(scene.letters).toMatchObject([{ id: "orders/m0", data: { reason: "message-invalid", recordId: null } }]);
+  });
+
+  it("is acknowledged only after the whole answer", async () => {
+    const broken = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode("half"));
+        controller.error(new Error("lost"));
+      },
+    });
+    const scene = sceneOf(() => told(200, "first", {}, broken));
+    expect(await scene.deliver([{}])).toEqual([1]);
+    expect(await sceneOf(() => told(200, "replayed")).deliver([{}])).toEqual(["ack"]);
+    // The shard may give this head before the origin's body has ended.
+    expect(await sceneOf(() => told(205, "first", {}, null)).deliver([{}])).toEqual([1]);
+    expect(await sceneOf(() => told(205, "replayed", {}, null)).deliver([{}])).toEqual(["ack"]);
+  });
+
+  it("comes again after the time that the shard or the origin says, in seconds or as a date", async () => {
+    const refused = (value: string) => sceneOf(() => told(503, "first", { "Retry-After": value }));
+    expect(await refused("90").deliver([{}])).toEqual([90]);
+    const [seconds] = await refused(new Date(Date.now() + 120_000).toUTCString()).deliver([{}]);
+    expect(seconds).toBeGreaterThan(110);
+    expect(await sceneOf(() => told(409, "in-flight", { "Retry-After": "33" })).deliver([{}])).toEqual([33]);
+  });
+
+  it("comes again if the shard cannot be reached, or says what this code does not know", async () => {
+    expect(await sceneOf(() => null).deliver([{}])).toEqual([1]);
+    expect(await sceneOf(() => "homeless").deliver([{}])).toEqual([1]);
+    expect(await sceneOf(() => told(409, "word-of-the-future")).deliver([{}])).toEqual([1]);
+  });
+});
+
+describe("a key", () => {
+  const keyOf = async (settings: object, body: unknown): Promise<string | undefined> => {
+    const scene = sceneOf(DONE, settings);
+    await scene.deliver([body], { id: "7f" });
+    return scene.requests[0]?.head.record.key;
+  };
+
+  it("comes from the body, in the order of the places, and last of all from the message's id", async () => {
+    const key = ["cloudevent", ["json:/a", "json:/b"], "json:/order/id", "id"];
+    expect(await keyOf({ key }, { order: { id: 17 } })).toBe("17");
+    expect(await keyOf({ key }, { a: "x", b: "y", order: { id: 17 } })).toBe("(x:y)");
+    expect(await keyOf({ key }, { specversion: "1.0", source: "/shop", id: "e1", a: "x", b: "y" })).toBe("(/shop:e1)");
+    expect(await keyOf({ key }, { other: 1 })).toBe("7f");
+    expect(await keyOf({ key: [{ template: "order-{json:/id}" }] }, { id: 3 })).toBe("order-3");
+    expect(await keyOf({ key: ["json:/id"] }, '{"id":"in text"}')).toBe("(in%20text)");
+  });
+
+  it("is quoted for the origin where it has to be", async () => {
+    const scene = sceneOf(DONE, { key: ["json:/id"] });
+    await scene.deliver([{ id: "a,b" }]);
+    expect(new Map(scene.requests[0]?.head.call.headers).get("Idempotency-Key")).toBe('"a,b"');
+  });
+
+  it.each([
+    ["is not there", { n: 1 }, "key-missing"],
+    ["is no text", { id: { n: 1 } }, "message-invalid"],
+    ["is empty", { id: "" }, "message-invalid"],
+  ])("that %s makes a dead letter", async (_what, body, reason) => {
+    const scene = sceneOf(DONE, { key: ["json:/id"] });
+    expect(await scene.deliver([body])).toEqual(["ack"]);
+    expect(scene.letters).toMatchObject([{ data: { reason } }]);
+    expect(scene.requests).toEqual([]);
+  });
+
+  it("means another record for each tenant and queue, and none of a client", async () => {
+    const settings = { key: ["json:/id"], scope: ["json:/tenant"] };
+    const scene = sceneOf(DONE, settings);
+    for (const tenant of ["a", "b", undefined, "a"]) await scene.deliver([{ id: "k", tenant }]);
+    const other = sceneOf(DONE, { key: ["json:/id"] });
+    await other.deliver([{ id: "k" }]);
+    const ids = [...scene.requests, ...other.requests].map(({ head }) => head.record.id);
+    expect(new Set(ids).size).toBe(4);
+    expect(ids[3]).toBe(ids[0]);
+    expect(ids).not.toContain(await nameRecord("k", [], "64"));
+    const invalid = sceneOf(DONE, settings);
+    await invalid.deliver([{ id: "k", tenant: { name: "a" } }]);
+    expect(invalid.letters).toMatchObject([{ data: { reason: "message-invalid" } }]);
+  });
+});
+
+describe("a dead letter", () => {
+  it("is a CloudEvent with the reason, the record and the body, and always has the same id", async () => {
+    const scene = sceneOf(() => told(422, "first"));
+    const sentAt = new Date("2026-11-22T10:00:00Z");
+    expect(await scene.deliver([{ n: 1 }], { id: "7f", attempts: 4, timestamp: sentAt })).toEqual(["ack"]);
+    await scene.deliver([{ n: 1 }], { id: "7f" });
+    expect(scene.letters[0]).toEqual({
+      specversion: "1.0",
+      id: "orders/7f",
+      source: "/queues/orders",
+      type: "dev.onceway.message.dead",
+      time: expect.any(String),
+      datacontenttype: "application/json",
+      data: {
+        reason: "rejected",
+        detail: expect.stringContaining("status 422"),
+        status: 422,
+        queue: "orders",
+        messageId: "7f",
+        deliveries: 4,
+        firstSentAt: "2026-11-22T10:00:00.000Z",
+        recordId: scene.requests[0]?.head.record.id,
+        contentType: "json",
+        body: { n: 1 },
+      },
+    });
+    expect(scene.letters[1]).toMatchObject({ id: "orders/7f" });
+  });
+
+  it("has bytes in base64", async () => {
+    const scene = sceneOf(() => told(422, "first"));
+    await scene.deliver([new Uint8Array([0, 255])]);
+    expect(scene.letters).toMatchObject([{ data: { contentType: "bytes", bodyBase64: "AP8=" } }]);
+  });
+
+  it("that is not accepted leaves its message in the queue", async () => {
+    const scene = sceneOf(
+      () => told(409, "outcome-unknown"),
+      {},
+      () => Promise.reject(new Error("full")),
+    );
+    const silenced = vi.spyOn(console, "error").mockReturnValue();
+    expect(await scene.deliver([{}])).toEqual([1]);
+    silenced.mockRestore();
+    expect(scene.traffic.numbers).toMatchObject([{ deliveries: [0, 1, 0], deadLetters: [0, 0, 0, 0, 0, 0] }]);
+  });
+
+  it("without room for the body goes without it, and the message stays for the platform's dead letter queue", async () => {
+    const scene = sceneOf(() => told(422, "first"));
+    expect(await scene.deliver(["x".repeat(127_500)])).toEqual([1]);
+    expect(scene.letters).toMatchObject([{ id: "orders/m0", data: { reason: "rejected" } }]);
+    expect(JSON.stringify(scene.letters)).not.toContain("xxx");
+  });
+});
+
+describe("a batch", () => {
+  it("decides each message by itself: a poisonous one harms no other", async () => {
+    const scene = sceneOf(({ body }) => {
+      const text = new TextDecoder().decode(body);
+      if (text === '"throws"' || text === "throws") return new Error("a bug");
+      return text === "reused" ? told(422, "key-reused") : DONE();
+    });
+    const silenced = vi.spyOn(console, "error").mockReturnValue();
+    expect(await scene.deliver([{ n: 1 }, "throws", "reused", undefined, { n: 2 }])).toEqual([
+      "ack",
+      1,
+      "ack",
+      "ack",
+      "ack",
+    ]);
+    silenced.mockRestore();
+    expect(scene.letters).toMatchObject([{ data: { reason: "message-invalid" } }, { data: { reason: "key-reused" } }]);
+    const [numbers] = scene.traffic.numbers;
+    expect(numbers).toMatchObject({ route: "queue:orders", deliveries: [2, 1, 2] });
+  });
+
+  it("of a queue that is not configured is retried as a whole, as with an invalid configuration", async () => {
+    const silenced = vi.spyOn(console, "error").mockReturnValue();
+    const batch = { queue: "others", messages: [], retryAll: vi.fn<(options: object) => void>() };
+    await retryLater(batch);
+    expect(batch.retryAll).toHaveBeenCalledWith({ delaySeconds: 900 });
+    expect(silenced).toHaveBeenCalledOnce();
+    silenced.mockRestore();
+  });
+});
+
+describe("the log", () => {
+  it("has a line for each delivery that is not acknowledged, without key, body or secret", async () => {
+    const lines: string[] = [];
+    const silenced = [vi.spyOn(console, "warn"), vi.spyOn(console, "error")].map((spy) =>
+      spy.mockImplementation((line: string) => void lines.push(line)),
+    );
+    const answers = [told(201, "first"), told(503, "first"), told(422, "first")];
+    const scene = sceneOf(() => answers.shift() ?? null, { log: "errors" });
+    await scene.deliver([{ card: "4242" }], { id: "the-key" });
+    await scene.deliver([{ card: "4242" }], { id: "the-key" });
+    await scene.deliver([{ card: "4242" }], { id: "the-key" });
+    for (const spy of silenced) spy.mockRestore();
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { message: "delivery", queue: "orders", decision: "retry", told: "503" },
+      { message: "delivery", queue: "orders", decision: "dead", reason: "rejected", told: "422" },
+    ]);
+    expect(lines.join()).not.toMatch(/4242|s3cret/);
+  });
+});
