@@ -7,8 +7,8 @@ import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "./encryption.ts";
-import type { BodyReader } from "./body-reader.ts";
-import type { BoundedBody } from "./body.ts";
+import { type BodyReader, ByteReader } from "./body-reader.ts";
+import { type BoundedBody, SMALL_BYTES } from "./body.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
@@ -29,7 +29,7 @@ import { type PassOn, searchKey } from "./search-key.ts";
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
 export type ReadExchange =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
-  /** `unread` is the rest of a body that is not held; `null` if none has been begun. */
+  /** `unread` is the body, or the rest of it, that is still to be taken off the wire; `null` for none. */
   | {
       readonly kind: "refuse";
       readonly problem: ClientProblem;
@@ -57,7 +57,11 @@ export async function readExchange(
   if (route.identities.length > 0 && isProtected) {
     const caller = intent.kind === "exchange" ? intent : { ...intent, url: intent.passing.url };
     const read = readScopes(caller, await identities.prove(caller));
-    if ("problem" in read) return refuse(read.problem, intent.kind === "exchange" ? intent.key.raw : null);
+    if ("problem" in read) {
+      const [request, echo] =
+        intent.kind === "exchange" ? [intent.request, intent.key.raw] : [intent.passing.request, null];
+      return { kind: "refuse", problem: read.problem, echo, unread: unreadOf(request, intent.headers) };
+    }
     scopes = read;
   }
   const keyed = intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searchKey(intent);
@@ -74,8 +78,10 @@ export async function readExchange(
   }
 }
 
-function refuse(problem: ClientProblem, echo: string | null): ReadExchange {
-  return { kind: "refuse", problem, echo, unread: null };
+/** The body of a request that is refused before it is read: a client may send all of it before it reads the answer (drain.ts). */
+function unreadOf({ body }: Request, headers: HeadersView): BodyReader | null {
+  const isSmall = (declaredLength(headers) ?? Number.POSITIVE_INFINITY) <= SMALL_BYTES;
+  return body === null || isSmall ? null : new ByteReader(body);
 }
 
 /** `read` is the body if it has been read already. */
@@ -91,8 +97,11 @@ async function readKeyed(
     if (read?.kind === "whole") read.body.free();
     return { kind: "refuse", problem, echo: key.raw, unread };
   };
-  // What has been read of a large body counts as held until it is drained.
-  if ("problem" in scopes) return refuseKeyed(scopes.problem, read?.kind === "over" ? read.rest : null);
+  if ("problem" in scopes) {
+    if (read === null) return refuseKeyed(scopes.problem, unreadOf(intent.request, intent.headers));
+    // What has been read of a large body counts as held until it is drained.
+    return refuseKeyed(scopes.problem, read.kind === "over" ? read.rest : null);
+  }
   const body = read ?? (await readBody(intent));
   switch (body.kind) {
     case "broken":

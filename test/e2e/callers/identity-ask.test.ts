@@ -168,6 +168,18 @@ describe("a caller with an opaque credential", () => {
   });
 });
 
+describe("a large upload", () => {
+  it("with a credential that is refused, or without one, gets its answer: the connection lasts as long", async () => {
+    const body = "x".repeat(8_000_000);
+    const refused: readonly (readonly HeaderPair[])[] = [[["Authorization", "Bearer unknown"]], []];
+    for (const headers of refused) {
+      const key = freshKey();
+      expectRefused(await client.send({ path: "/account", key, headers, body }), key);
+      expect(origin.effects(key)).toEqual([]);
+    }
+  });
+});
+
 describe("a GraphQL endpoint", () => {
   const ask = (query: string, key?: string): Promise<RawResponse> =>
     client.send({
