@@ -123,7 +123,7 @@ export function yesOrNo() {
 }
 
 /** Names of headers; `read` converts each. No two may differ in case alone. */
-export function headerNames(read: (name: string) => string, least: 0 | 1) {
+export function headerNames(read: (name: string) => string) {
   const name = v.pipe(
     v.string('must be text: write "x-api-version"'),
     v.metadata({ pattern: TOKEN_PATTERN }),
@@ -131,8 +131,7 @@ export function headerNames(read: (name: string) => string, least: 0 | 1) {
   );
   return v.pipe(
     v.array(name, HEADERS_MESSAGE),
-    v.metadata({ minItems: least, takes: "a list of header names" }),
-    v.minLength(least, 'must name at least one header: write ["Idempotency-Key"], or leave it out'),
+    v.metadata({ takes: "a list of header names" }),
     v.check((names) => firstRepeated(names.map((one) => one.toLowerCase())) === null, repeated),
     v.transform((names) => names.map(read)),
   );

@@ -57,7 +57,7 @@ export const answerSettings = {
         'applies to new attempts; **from `true` write `"past"` for a retention, or sealed responses do not open**',
     },
   ),
-  omit_headers: setting(headerNames(lowerCase, 0), {
+  omit_headers: setting(headerNames(lowerCase), {
     description: "The response headers that a replay leaves out.",
     default: ["set-cookie"],
     onChange: "applies at once",

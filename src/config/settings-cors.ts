@@ -37,14 +37,14 @@ export const corsEntries = {
     default: false,
     onChange: "applies at once",
   }),
-  headers: setting(headerNames(sameName, 0), {
+  headers: setting(headerNames(sameName), {
     description:
       "Request headers that these pages may send, besides `Authorization`, `Content-Type`, `Idempotency-Key`, `Last-Event-ID` and those that " +
       "the route reads (its key, its scope, its fingerprint).",
     default: [],
     onChange: "applies at once",
   }),
-  expose: setting(headerNames(sameName, 0), {
+  expose: setting(headerNames(sameName), {
     description: "Response headers of the origin that these pages may read. They may always read the gateway's own.",
     default: [],
     onChange: "applies at once",

@@ -93,7 +93,7 @@ export const fingerprintEntries = {
       onChange: CHANGES_FINGERPRINTS,
     },
   ),
-  headers: setting(headerNames(lowerCase, 0), {
+  headers: setting(headerNames(lowerCase), {
     description: 'Request headers that count too. With `body = "multipart"`, the boundary in `content-type` does not.',
     default: [],
     onChange: CHANGES_FINGERPRINTS,

@@ -1,6 +1,11 @@
 // Finds single fields in a form (application/x-www-form-urlencoded) or in a URL's query, in slices. A field that is there twice, or
 // whose escapes are invalid, is told apart from a missing one, because servers read these differently.
 
+import { fieldOf } from "./field.ts";
+
+/** Whether a name also stands for all that servers may take for the same field (field.ts). */
+export type NameMatching = "exact" | "field";
+
 export type FieldValue =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "repeated" }
@@ -10,6 +15,12 @@ export type FieldValue =
 
 /** About how many bytes are read between two pauses. */
 const SLICE_BYTES = 16 * 1024;
+
+/** What a pair costs besides its bytes. */
+const PAIR_COST = 32;
+
+/** Longer names are not read where other spellings of a name count too: they may stand for any. */
+const MAX_NAME_BYTES = 1000;
 
 /** The longest escape of a byte. */
 const ESCAPE_BYTES = 3;
@@ -25,11 +36,17 @@ export function* findInForm(
   form: Uint8Array,
   names: readonly string[],
   maxLength: number,
+  matching: NameMatching = "exact",
 ): Generator<undefined, ReadonlyMap<string, FieldValue>> {
   const found = new Map<string, FieldValue>();
-  const wanted = names.map((name) => ({ name, bytes: encoder.encode(name).length }));
+  const wanted = names.map((name) => ({ name, bytes: encoder.encode(name).length, field: fieldOf(name) }));
+  const wantedNames = matching === "exact" ? namesWritten : namesMeant;
   let pauseAt = SLICE_BYTES;
   for (let from = 0; from < form.length;) {
+    if (from >= pauseAt) {
+      pauseAt = from + SLICE_BYTES;
+      yield;
+    }
     let end = from;
     let equals = -1;
     for (; end < form.length && form[end] !== AMPERSAND; end++) {
@@ -40,14 +57,38 @@ export function* findInForm(
       }
     }
     const nameEnd = equals === -1 ? end : equals;
-    for (const { name, bytes } of wanted) {
-      const length = nameEnd - from;
-      if (length < bytes || length > ESCAPE_BYTES * bytes || decoded(form, from, nameEnd) !== name) continue;
+    if (nameEnd > from) pauseAt -= PAIR_COST;
+    for (const { name } of nameEnd > from ? wantedNames(form, from, nameEnd, wanted) : []) {
       found.set(name, found.has(name) ? { kind: "repeated" } : valueOf(form, nameEnd + 1, end, maxLength));
     }
     from = end + 1;
   }
   return found;
+}
+
+interface WantedName {
+  readonly name: string;
+  readonly bytes: number;
+  readonly field: string;
+}
+
+function namesWritten(
+  form: Uint8Array,
+  from: number,
+  to: number,
+  wanted: readonly WantedName[],
+): readonly WantedName[] {
+  const length = to - from;
+  return wanted.filter(
+    ({ name, bytes }) => length >= bytes && length <= ESCAPE_BYTES * bytes && decoded(form, from, to) === name,
+  );
+}
+
+function namesMeant(form: Uint8Array, from: number, to: number, wanted: readonly WantedName[]): readonly WantedName[] {
+  const text = to - from > MAX_NAME_BYTES ? null : decoded(form, from, to);
+  if (text === null) return wanted;
+  const read = fieldOf(text);
+  return wanted.filter(({ field }) => field === read);
 }
 
 function valueOf(form: Uint8Array, from: number, end: number, maxLength: number): FieldValue {
@@ -73,8 +114,9 @@ export function findInQuery(
   search: string,
   names: readonly string[],
   maxLength: number,
+  matching: NameMatching = "exact",
 ): ReadonlyMap<string, FieldValue> {
-  const work = findInForm(encoder.encode(search.slice(1)), names, maxLength);
+  const work = findInForm(encoder.encode(search.slice(1)), names, maxLength, matching);
   let step = work.next();
   while (step.done !== true) step = work.next();
   return step.value;

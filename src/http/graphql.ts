@@ -5,7 +5,7 @@
 import { DIRECTIVE } from "../config/key-source.ts";
 import { hex, sha256 } from "./digest.ts";
 import { type FieldValue, findInForm, findInQuery } from "./form-fields.ts";
-import { type DirectiveKey, readDocument } from "./graphql-document.ts";
+import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-document.ts";
 import type { HeadersView } from "./headers.ts";
 import { findInJson } from "./json-pointer.ts";
 import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "./json-trails.ts";
@@ -35,29 +35,42 @@ const MAX_LENGTH = 1 << 20;
 /** More requests in one batch are not looked at. */
 const MAX_BATCH = 100;
 
+/** All directives of a request have one key, so one variable is enough. */
+const MAX_VARIABLES = 8;
+
+const SEMICOLON = 0x3b;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const UNCLEAR: GraphqlReading = { kind: "mutation", key: ABSENT };
 
 export async function readGraphql(body: Uint8Array, headers: HeadersView, search: string): Promise<GraphqlReading> {
-  const inUrl = findInQuery(search, FIELDS, MAX_LENGTH);
+  const inUrl = findInQuery(search, FIELDS, MAX_LENGTH, "field");
+  // Some servers separate parameters by semicolons.
+  if (search.includes(";")) return UNCLEAR;
   const operations = await operationsOf(body, headers, inUrl);
   if (operations === null || operations.length === 0 || operations.length > MAX_BATCH) return UNCLEAR;
+  if (operations.length > 1 && inUrl.size > 0) return UNCLEAR;
+  const [variables] = textsOf(inUrl, "variables");
+  const variableInUrl = variables === undefined ? null : variablesOf(variables);
   const keys: PartValue[] = [];
   let isMutation = false;
+  let unpaused = 0;
   for (const operation of operations) {
     const names = [...operation.names, ...textsOf(inUrl, "operationName")];
     const documents = [...(operation.query === null ? [] : [operation.query]), ...textsOf(inUrl, "query")];
     if (documents.length === 0 && operation.hash !== null && !operation.isUnclear) return { kind: "hash" };
     if (operation.isUnclear || documents.length === 0 || (await isAnothersHash(operation))) isMutation = true;
     for (const document of documents) {
+      // The largest that is parsed may cost some milliseconds.
+      unpaused += document.length;
+      if (unpaused > MAX_DOCUMENT_LENGTH) await slicer.run(pause());
+      if (unpaused > MAX_DOCUMENT_LENGTH) unpaused = document.length;
       const reading = readDocument(document, names);
       if (reading.kind === "other") continue;
       isMutation = true;
-      for (const key of reading.keys) keys.push(await valueOf(key, operation, inUrl));
-      // Each document may cost some milliseconds.
-      await slicer.run(pause());
+      for (const key of reading.keys) keys.push(await valueOf(key, variableInUrl ?? operation.variable));
     }
   }
   return isMutation ? { kind: "mutation", key: oneKey(keys) } : { kind: "other" };
@@ -83,17 +96,30 @@ async function operationsOf(
   inUrl: ReadonlyMap<string, FieldValue>,
 ): Promise<readonly Operation[] | null> {
   if ((headers.get("content-encoding") ?? "identity") !== "identity" || isUnclear(inUrl)) return null;
+  if (hasOtherCharset(headers)) return null;
   const type = mediaType(headers);
-  if (type === "application/graphql") return [operationOfText(decoder.decode(body))];
   if (type === "multipart/form-data") {
     const operations = await operationsField(body, headers);
-    return operations === null ? null : operationsInJson(encoder.encode(operations));
+    // Only mutations have files, and servers differ in how they read an upload, and which of its fields.
+    return operations === null ? null : operationsInJson(encoder.encode(operations), { isUpload: true });
   }
-  if (!mayBeJson(type)) return null;
+  const isText = type === "application/graphql";
+  if (!isText && !mayBeJson(type)) return null;
   const inJson = await operationsInJson(body);
-  if (inJson !== null || type !== FORM) return inJson;
-  const fields = await slicer.run(findInForm(body, FIELDS, MAX_LENGTH));
-  return isUnclear(fields) ? null : [operationOfForm(fields)];
+  // Some servers read this type as JSON.
+  if (isText) return inJson === null ? [operationOfText(decoder.decode(body))] : null;
+  // Some servers read a body without a type as a form.
+  if (type !== FORM && (type !== "" || inJson === null)) return inJson;
+  const fields = await slicer.run(findInForm(body, FIELDS, MAX_LENGTH, "field"));
+  if (isUnclear(fields) || body.includes(SEMICOLON)) return null;
+  if (inJson === null) return [operationOfForm(fields)];
+  return fields.size === 0 ? inJson : null;
+}
+
+/** What a server would read in another charset, nobody can tell here: in UTF-7, `+AG0-` is the letter m. */
+function hasOtherCharset(headers: HeadersView): boolean {
+  const [, ...parameters] = (headers.get("content-type") ?? "").toLowerCase().split(";");
+  return parameters.some((text) => text.includes("charset") && !/^\s*charset\s*=\s*"?utf-8"?\s*$/.test(text));
 }
 
 function isUnclear(fields: ReadonlyMap<string, FieldValue>): boolean {
@@ -111,12 +137,13 @@ function operationOfText(query: string): Operation {
 
 function operationOfForm(fields: ReadonlyMap<string, FieldValue>): Operation {
   const [variables = "{}"] = textsOf(fields, "variables");
+  const variable = variablesOf(variables);
   return {
     query: textsOf(fields, "query")[0] ?? null,
     names: textsOf(fields, "operationName"),
     hash: null,
     isUnclear: false,
-    variable: (name) => variableIn(encoder.encode(variables), [name], 0),
+    variable,
   };
 }
 
@@ -141,24 +168,28 @@ const MEMBERS = [
 ];
 const [QUERY, NAME, HASH] = [0, 1, 2];
 
-async function operationsInJson(json: Uint8Array): Promise<readonly Operation[] | null> {
+async function operationsInJson(
+  json: Uint8Array,
+  { isUpload }: { readonly isUpload: boolean } = { isUpload: false },
+): Promise<readonly Operation[] | null> {
   const isBatch = json.find((byte) => byte > 0x20) === 0x5b;
   const root: JsonPointer = isBatch ? [EACH] : [];
   // Without further steps: each element of a batch, whatever it is.
   const pointers: readonly JsonPointer[] = [...MEMBERS.map((names) => [...root, ...names]), ...(isBatch ? [root] : [])];
-  const found = await slicer.run(findInJson(json, pointers, MAX_LENGTH));
+  const found = await slicer.run(findInJson(json, pointers, MAX_LENGTH, "any case"));
   if (found === null) return null;
   const elements = isBatch
     ? found.filter(({ pointer }) => pointer === MEMBERS.length).map(({ element }) => element)
     : [0];
   if (elements.length > MAX_BATCH) return null;
+  const variableIn = variableReader(json, [...root, "variables"]);
   return elements.map((element) => {
     const own = found.filter((one) => one.element === element && one.pointer < MEMBERS.length);
-    return operationOf(own, (name) => variableIn(json, [...root, "variables", name], element));
+    return operationOf(own, isUpload, (name) => variableIn(name, element));
   });
 }
 
-function operationOf(found: readonly FoundValue[], variable: Operation["variable"]): Operation {
+function operationOf(found: readonly FoundValue[], isUpload: boolean, variable: Operation["variable"]): Operation {
   const at = (pointer: number): readonly JsonValue[] =>
     found.filter((one) => one.pointer === pointer && !isNull(one.value)).map(({ value }) => value);
   const text = (pointer: number): string | null => {
@@ -172,7 +203,7 @@ function operationOf(found: readonly FoundValue[], variable: Operation["variable
     query: text(QUERY),
     names: name === null ? [] : [name],
     hash: text(HASH),
-    isUnclear: areOthers || !areTexts,
+    isUnclear: isUpload || areOthers || !areTexts,
     variable,
   };
 }
@@ -181,28 +212,39 @@ function isNull(value: JsonValue): boolean {
   return value.kind === "literal" && value.text === "null";
 }
 
-async function variableIn(json: Uint8Array, pointer: JsonPointer, element: number): Promise<PartValue> {
-  const found = await slicer.run(findInJson(json, [pointer], MAX_VALUE_LENGTH));
-  const values = (found ?? []).filter((one) => one.element === element).map(({ value }) => value);
-  return jsonValue(values, DIRECTIVE);
+/** Looks variables up, each once for all elements of a batch, because it takes a pass over the whole text. */
+function variableReader(
+  json: Uint8Array,
+  variables: JsonPointer,
+): (name: string, element: number) => Promise<PartValue> {
+  const found = new Map<string, readonly FoundValue[]>();
+  return async (name, element) => {
+    if (!found.has(name)) {
+      if (found.size === MAX_VARIABLES) return wrong(DIRECTIVE, `names more than ${MAX_VARIABLES} variables; use one.`);
+      found.set(name, (await slicer.run(findInJson(json, [[...variables, name]], MAX_VALUE_LENGTH))) ?? []);
+    }
+    const own = (found.get(name) ?? []).filter((one) => one.element === element);
+    return jsonValue(
+      own.map(({ value }) => value),
+      DIRECTIVE,
+    );
+  };
 }
 
-async function valueOf(
-  key: DirectiveKey,
-  operation: Operation,
-  inUrl: ReadonlyMap<string, FieldValue>,
-): Promise<PartValue> {
+/** The variables of a form or a URL. */
+function variablesOf(json: string): Operation["variable"] {
+  const read = variableReader(encoder.encode(json), []);
+  return (name) => read(name, 0);
+}
+
+async function valueOf(key: DirectiveKey, variable: Operation["variable"]): Promise<PartValue> {
   switch (key.kind) {
     case "text":
       return usable(key.text, DIRECTIVE);
     case "invalid":
       return wrong(DIRECTIVE, "needs a key that is a text or a variable.");
     case "variable": {
-      const [inSearch] = textsOf(inUrl, "variables");
-      const value =
-        inSearch === undefined
-          ? await operation.variable(key.name)
-          : await variableIn(encoder.encode(inSearch), [key.name], 0);
+      const value = await variable(key.name);
       if (value.kind !== "absent") return value;
       if (typeof key.fallback === "string") return usable(key.fallback, DIRECTIVE);
       return wrong(DIRECTIVE, `has the key $${key.name}, which has no value.`);

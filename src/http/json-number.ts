@@ -147,3 +147,29 @@ export class JsonNumber {
     return Number(text).toExponential() === text;
   }
 }
+
+/** Where the number at `start` ends (RFC 8259, section 6); -1 if there is none. */
+export function numberEnd(body: Uint8Array, start: number): number {
+  let at = body[start] === 0x2d ? start + 1 : start;
+  const integer = at;
+  at = digitsEnd(body, at);
+  if (at === integer || (body[integer] === 0x30 && at > integer + 1)) return -1;
+  if (body[at] === 0x2e) {
+    const fraction = at + 1;
+    at = digitsEnd(body, fraction);
+    if (at === fraction) return -1;
+  }
+  if (body[at] === 0x65 || body[at] === 0x45) {
+    const sign = body[at + 1];
+    const exponent = sign === 0x2b || sign === 0x2d ? at + 2 : at + 1;
+    at = digitsEnd(body, exponent);
+    if (at === exponent) return -1;
+  }
+  return at;
+}
+
+function digitsEnd(body: Uint8Array, from: number): number {
+  let at = from;
+  while ((body[at] ?? 0) >= ZERO && (body[at] ?? 0) <= NINE) at += 1;
+  return at;
+}

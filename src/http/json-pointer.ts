@@ -3,12 +3,15 @@
 // to its end, so that nothing can follow what was found.
 
 import { isUtf8 } from "./canonical-json.ts";
-import { JsonNumber, MAX_NUMBER } from "./json-number.ts";
+import { JsonNumber, MAX_NUMBER, numberEnd } from "./json-number.ts";
 import { type FoundValue, type JsonPointer, JsonTrails, type JsonValue } from "./json-trails.ts";
 
 /** About how many bytes are read between two pauses, and in the first slice (as in canonical-json.ts). */
 const SLICE_BYTES = 16 * 1024;
 const FIRST_SLICE_BYTES = 1024;
+
+/** What a name or an element costs for each pointer, as if it had so many bytes more. */
+const COST_PER_POINTER = 4;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -20,8 +23,14 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const NINE = 0x39;
 
+/** By which letters of ASCII differ from their capitals. A few other bytes differ by it too, which no name of a request has. */
+const CASE_BIT = 0x20;
+
 /** The longest escape of one UTF-16 code unit, in bytes. */
 const ESCAPE_BYTES = 6;
+
+/** Whether a name also stands for those that differ from it by case alone: some servers take either. */
+export type NameCase = "exact" | "any case";
 
 /**
  * The values at `pointers`, as far as there are any; strings with at most `maxLength` bytes. `null`: the text is not JSON
@@ -31,9 +40,10 @@ export function* findInJson(
   body: Uint8Array,
   pointers: readonly JsonPointer[],
   maxLength: number,
+  nameCase: NameCase = "exact",
 ): Generator<undefined, readonly FoundValue[] | null> {
   if (!(yield* isUtf8(body))) return null;
-  const scanner = new Scanner(body, pointers, maxLength);
+  const scanner = new Scanner(body, pointers, maxLength, nameCase);
   let slice = body.length > SLICE_BYTES ? FIRST_SLICE_BYTES : SLICE_BYTES;
   for (;;) {
     const state = scanner.read(slice);
@@ -52,18 +62,26 @@ class Scanner {
   readonly #body: Uint8Array;
   readonly #trails: JsonTrails;
   readonly #maxLength: number;
+  readonly #nameCase: NameCase;
   readonly #number = new JsonNumber();
   #at = 0;
+  /** How many names and elements have been read in this slice, and what each costs. */
+  #steps = 0;
+  readonly #stepCost: number;
   #expected: Expected = "value";
   /** Where the string begins that is being read; -1 outside of strings. */
   #stringFrom = -1;
+  /** Whether it has an escape so far. */
+  #isEscaped = false;
   /** For each open container: the index of its element, or -1 for an object. */
   readonly #indices: number[] = [];
 
-  constructor(body: Uint8Array, pointers: readonly JsonPointer[], maxLength: number) {
+  constructor(body: Uint8Array, pointers: readonly JsonPointer[], maxLength: number, nameCase: NameCase) {
     this.#body = body;
+    this.#nameCase = nameCase;
     this.#maxLength = maxLength;
     this.#trails = new JsonTrails(pointers);
+    this.#stepCost = COST_PER_POINTER * pointers.length;
   }
 
   get found(): readonly FoundValue[] {
@@ -74,7 +92,8 @@ class Scanner {
   read(bytes: number): "more" | "whole" | "invalid" {
     const body = this.#body;
     const limit = Math.min(body.length, this.#at + bytes);
-    while (this.#at < limit) {
+    this.#steps = 0;
+    while (this.#at + this.#steps * this.#stepCost < limit) {
       const byte = body[this.#at] ?? 0;
       if (this.#stringFrom !== -1) {
         if (!this.#readString(limit)) return "invalid";
@@ -143,12 +162,14 @@ class Scanner {
 
   #beginElement(index: number): void {
     this.#indices[this.#indices.length - 1] = index;
+    this.#steps += 1;
     this.#trails.followIndex(index);
   }
 
   #beginString(byte: number): boolean {
     this.#at += 1;
     this.#stringFrom = this.#at;
+    this.#isEscaped = false;
     return byte === QUOTE;
   }
 
@@ -163,6 +184,7 @@ class Scanner {
         return this.#endString(at);
       }
       if (byte < 0x20) return false;
+      if (byte === BACKSLASH) this.#isEscaped = true;
       at += byte === BACKSLASH ? 2 : 1;
     }
     this.#at = at;
@@ -174,6 +196,7 @@ class Scanner {
     this.#stringFrom = -1;
     if (this.#expected === "name" || this.#expected === "first name") {
       this.#expected = "colon";
+      this.#steps += 1;
       this.#trails.followName((name, bytes) => this.#isName(from, end, name, bytes));
       return true;
     }
@@ -189,12 +212,18 @@ class Scanner {
   /** Whether the name between the two places is `name`, whose bytes are `bytes`. */
   #isName(from: number, end: number, name: string, bytes: Uint8Array): boolean {
     const length = end - from;
+    const isExact = this.#nameCase === "exact";
+    if (!this.#isEscaped) {
+      const fold = isExact ? 0 : CASE_BIT;
+      return (
+        length === bytes.length &&
+        bytes.every((byte, index) => (byte | fold) === ((this.#body[from + index] ?? 0) | fold))
+      );
+    }
     // Escapes only make a name longer.
     if (length < bytes.length || length > ESCAPE_BYTES * name.length) return false;
-    if (length === bytes.length) {
-      return bytes.every((byte, index) => byte === this.#body[from + index] && byte !== BACKSLASH);
-    }
-    return this.#decoded(from, end) === name;
+    const decodedName = this.#decoded(from, end);
+    return isExact ? decodedName === name : decodedName?.toLowerCase() === name.toLowerCase();
   }
 
   /** The value of a string; `null` if its escapes are invalid. */
@@ -241,30 +270,4 @@ const LITERALS = ["true", "false", "null"] as const;
 function startsWith(body: Uint8Array, at: number, word: string): boolean {
   for (let index = 0; index < word.length; index++) if (body[at + index] !== word.charCodeAt(index)) return false;
   return true;
-}
-
-/** Where the number at `start` ends (RFC 8259, section 6); -1 if there is none. */
-function numberEnd(body: Uint8Array, start: number): number {
-  let at = body[start] === 0x2d ? start + 1 : start;
-  const integer = at;
-  at = digitsEnd(body, at);
-  if (at === integer || (body[integer] === 0x30 && at > integer + 1)) return -1;
-  if (body[at] === 0x2e) {
-    const fraction = at + 1;
-    at = digitsEnd(body, fraction);
-    if (at === fraction) return -1;
-  }
-  if (body[at] === 0x65 || body[at] === 0x45) {
-    const sign = body[at + 1];
-    const exponent = sign === 0x2b || sign === 0x2d ? at + 2 : at + 1;
-    at = digitsEnd(body, exponent);
-    if (at === exponent) return -1;
-  }
-  return at;
-}
-
-function digitsEnd(body: Uint8Array, from: number): number {
-  let at = from;
-  while ((body[at] ?? 0) >= 0x30 && (body[at] ?? 0) <= NINE) at += 1;
-  return at;
 }

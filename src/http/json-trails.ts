@@ -43,7 +43,12 @@ interface Trail {
   readonly seen: boolean[];
   /** See `FoundValue`. */
   element: number;
+  /** The last element in which a name on the way was there twice; -1 if none. What else is there does not matter then. */
+  repeatedIn: number;
 }
+
+/** Elements after this many are not looked at, because each is a value in memory. */
+export const MAX_ELEMENTS = 1000;
 
 const encoder = new TextEncoder();
 
@@ -58,7 +63,7 @@ export class JsonTrails {
   constructor(pointers: readonly JsonPointer[]) {
     this.#trails = pointers.map((names, pointer) => {
       const steps = names.map((name): Step => ({ name, bytes: encoder.encode(typeof name === "string" ? name : "") }));
-      return { pointer, steps, depth: 0, seen: [], element: 0 };
+      return { pointer, steps, depth: 0, seen: [], element: 0, repeatedIn: -1 };
     });
   }
 
@@ -85,7 +90,8 @@ export class JsonTrails {
 
   /** The next value is the element with this index. */
   followIndex(index: number): void {
-    this.#follow(({ name }) => name === EACH || name === String(index));
+    const text = String(index);
+    this.#follow(({ name }) => (name === EACH ? index < MAX_ELEMENTS : name === text));
     for (const trail of this.#next) if (trail.steps[trail.depth]?.name === EACH) trail.element = index;
   }
 
@@ -120,7 +126,10 @@ export class JsonTrails {
     return true;
   }
 
-  #add({ pointer, element }: Trail, value: JsonValue): void {
+  #add(trail: Trail, value: JsonValue): void {
+    const { pointer, element } = trail;
+    if (trail.repeatedIn === element) return;
+    if (value.kind === "repeated") trail.repeatedIn = element;
     this.found.push({ pointer, element, value });
   }
 }

@@ -191,9 +191,32 @@ describe("a value in JSON", () => {
       expect(counted(findInJson(bytesOf(text), [["a", "c"]], 100)).pauses).toBeGreaterThan(20);
     }
   });
+
+  it("is looked for in smaller slices where there are many names, and many pointers", () => {
+    const body = bytesOf(`{${'"b":1,'.repeat(80_000)}"c":2}`);
+    const pausesFor = (count: number): number => {
+      const pointers = Array.from({ length: count }, (_, index) => [`a${index}`]);
+      return counted(findInJson(body, pointers, 100)).pauses;
+    };
+    expect(pausesFor(8)).toBeGreaterThan(3 * pausesFor(1));
+  });
+
+  it("is one value in memory, however often a name is there, and the first elements of an array", () => {
+    const names = finish(findInJson(bytesOf(`{${'"a":1,'.repeat(1000)}"a":2}`), [["a"]], 100));
+    expect(names?.map(({ value }) => value.kind)).toEqual(["number", "repeated"]);
+    expect(finish(findInJson(bytesOf(`[${"0,".repeat(5000)}0]`), [[EACH]], 100))).toHaveLength(1000);
+  });
 });
 
 describe("a field of a form", () => {
+  it("is looked for in slices", () => {
+    for (const pair of ["&", "a&", "a=1&", "abcdefgh"]) {
+      const form = bytesOf(pair.repeat(500_000 / pair.length));
+      expect(counted(findInForm(form, ["a", "ab"], 100)).pauses).toBeGreaterThan(20);
+      expect(counted(findInForm(form, ["a", "ab"], 100, "field")).pauses).toBeGreaterThan(20);
+    }
+  });
+
   it("is the one that the platform's parser has there", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "&", "=", "+", "%41", "%20", "é", "x"), maxLength: 12 });
     fc.assert(

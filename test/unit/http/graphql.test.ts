@@ -84,6 +84,14 @@ describe("a mutation's key", () => {
     expect(await withKey(directives, variables)).toBe(result);
   });
 
+  it("is in one of eight variables", async () => {
+    const query = (count: number): string =>
+      `mutation{${Array.from({ length: count }, (_, at) => `a${at}:pay@idempotent(key:$k${at})`).join(" ")}}`;
+    const variables = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`k${at}`, "same"]));
+    expect(await read({ query: query(8), variables })).toBe("mutation same");
+    expect(await read({ query: query(9), variables })).toBe("mutation 400 names more than 8 variables; use one.");
+  });
+
   it("in a variable that is there twice is refused", async () => {
     const body = `{"query":"mutation M($k:String!){pay@idempotent(key:$k)}","variables":{"k":"a","k":"b"}}`;
     expect(await read(body)).toBe("mutation 400 is there twice; send it once.");
@@ -109,6 +117,7 @@ describe("a batch", () => {
     ).toContain("different keys");
     expect(await read([{ query }, { query, variables: { k: "b" } }])).toContain("which has no value");
     expect(await read([])).toBe("mutation");
+    expect(await read([{ query: QUERY }, { query: QUERY }], JSON_TYPE, "?query={a}")).toBe("mutation");
     expect(await read([{ query: QUERY }, 7])).toBe("mutation");
     expect(await read(Array.from({ length: 101 }, () => ({ query: QUERY })))).toBe("mutation");
   });
@@ -139,6 +148,14 @@ describe("a member that servers may read in two ways", () => {
     '{"query":"{a}","qu\\u0065ry":"mutation{pay}"}',
     '{"query":["{a}"]}',
     '{"query":"{a}","operationName":"A","operationName":"B"}',
+    // Go's decoder takes any case, and the last.
+    '{"query":"{a}","Query":"mutation{pay}"}',
+    '{"query":"{a}","QU\\u0045RY":"mutation{pay}"}',
+    '{"query":"query A{a} mutation B{pay}","operationName":"A","OperationName":"B"}',
+    '{"query":"{a}","DocumentID":"1"}',
+    // The hash of a stored document (Mercurius), or nothing.
+    '{"query":"5d2e","persisted":true}',
+    '{"query":""}',
     '{"query":"{a}"',
     "not JSON",
   ])("makes it a mutation: %s", async (body) => {
@@ -159,6 +176,35 @@ describe("other forms of a request", () => {
     expect(await read(`query={a}&extensions={}`, FORM_TYPE)).toBe("mutation");
   });
 
+  it.each([
+    ["", "?Query=mutation{pay}"],
+    ["", "?x=1;query=mutation{pay}"],
+    ["", "?+query=mutation{pay}"],
+    ["", "?qu%u0065ry=mutation{pay}"],
+    ["&Query=mutation{pay}", ""],
+    [";query=mutation{pay}", ""],
+    ["&+query=mutation{pay}", ""],
+    [`&${"+".repeat(1000)}query=mutation{pay}`, ""],
+  ])("are mutations if servers may read another field as the document: %.30s %s", async (more, search) => {
+    expect(await read(`query={a}${more}`, FORM_TYPE, search)).toBe("mutation");
+  });
+
+  it("are mutations if the body is both a form and JSON", async () => {
+    const body = '{"query":"{a}","x":"&query=mutation{pay}&y="}';
+    expect(await read(body)).toBe("other");
+    expect(await read(body, FORM_TYPE)).toBe("mutation");
+    expect(await read(body, {})).toBe("mutation");
+    expect(await read({ query: "{a}" }, FORM_TYPE)).toBe("other");
+  });
+
+  it("are mutations in another charset than UTF-8, or where JSON is no document", async () => {
+    const body = { query: "+AG0-utation{pay}{" };
+    expect(await read(body, { "Content-Type": "application/json; charset=utf-7" })).toBe("mutation");
+    expect(await read({ query: "{a}" }, { "Content-Type": 'application/json; Charset="UTF-8"' })).toBe("other");
+    expect(await read(body, { "Content-Type": "application/json; charset=utf-8; charset=utf-7" })).toBe("mutation");
+    expect(await read('{"query":"mut\\u0061tion{pay}"}', { "Content-Type": "application/graphql" })).toBe("mutation");
+  });
+
   it("are uploads", async () => {
     const upload = async (...operations: readonly string[]): Promise<string> => {
       const form = new FormData();
@@ -168,7 +214,7 @@ describe("other forms of a request", () => {
       const response = new Response(form);
       return read(await response.text(), { "Content-Type": response.headers.get("content-type") ?? "" });
     };
-    expect(await upload(JSON.stringify({ query: QUERY }))).toBe("other");
+    expect(await upload(JSON.stringify({ query: QUERY }))).toBe("mutation");
     expect(await upload(JSON.stringify({ query: MUTATION }))).toBe("mutation k1");
     expect(await upload(JSON.stringify({ query: QUERY }), JSON.stringify({ query: MUTATION }))).toBe("mutation");
     expect(await upload()).toBe("mutation");
