@@ -94,7 +94,7 @@ export const CLOCK_FAULT: readonly Patch[] = [
 export const OLD_URL: readonly Patch[] = [
   {
     file: "shard/call-shard.ts",
-    find: "post(namespace, at, hasElders ? EXCHANGE_2_URL : EXCHANGE_URL, message)",
+    find: "post(namespace, at, urls.exchange, message)",
     put: "post(namespace, at, EXCHANGE_URL, message)",
   },
 ];
