@@ -4,12 +4,13 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Metric, parseExposition } from "../../support/exposition.ts";
 import { freshKey } from "../../support/http.ts";
-import { type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
+import { ADMIN_TOKEN, type OperatorScene, READ_TOKEN, startOperatorScene } from "../support/operator-scene.ts";
 
 let scene: OperatorScene;
 let metrics: readonly Metric[];
 beforeAll(async () => {
-  scene = await startOperatorScene({ shards: 2 }, [{ path: "/a/*" }]);
+  const queues = { QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }], DEAD: {} };
+  scene = await startOperatorScene({ shards: 2 }, [{ path: "/a/*" }], { ADMIN_TOKEN, READ_TOKEN }, queues);
   await scene.send({ path: "/a/b", key: freshKey() });
   metrics = parseExposition((await scene.ask("GET", "/metrics")).text);
 });

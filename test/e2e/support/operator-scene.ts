@@ -40,9 +40,10 @@ export async function startOperatorScene(
   settings: Vars["IDEMPOTENCY"],
   routes: Vars["ROUTES"],
   tokens: Readonly<Record<string, string>> = { ADMIN_TOKEN, READ_TOKEN },
+  more: Omit<Vars, "IDEMPOTENCY" | "ROUTES"> = {},
 ): Promise<OperatorScene> {
   const origin = await startOrigin();
-  const vars = { IDEMPOTENCY: { origin: origin.url, ...settings }, ROUTES: routes, ...tokens };
+  const vars = { IDEMPOTENCY: { origin: origin.url, ...settings }, ROUTES: routes, ...tokens, ...more };
   const gateway = await startWorkerd({ stateDir: await makeStateDir(), vars });
   return {
     ...clientOf(gateway.url),
