@@ -6,7 +6,7 @@ import { type Gateway, makeStateDir, startWorkerd, startWranglerDev } from "../.
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { expectProblem, expectReplay } from "../support/problem.ts";
-import { type Client, clientOf, type Message, removeGateway, until } from "../support/scene.ts";
+import { type Client, clientOf, type Message, removeGateway, until, untilPrinted } from "../support/scene.ts";
 
 /** What the binding allows each caller. */
 const LIMIT = 5;
@@ -143,7 +143,7 @@ it("lets new keys begin if the limiter fails, and says so once in its log", asyn
   const failingClient = clientOf(failing.url);
   const keys = Array.from({ length: LIMIT + 1 }, () => freshKey());
   for (const key of keys) expect((await failingClient.send({ path: "/limited/pay", key })).status).toBe(201);
-  expect(failing.output().match(/new keys are not limited/g)).toHaveLength(1);
+  expect((await untilPrinted(failing, "new keys are not limited")).match(/new keys are not limited/g)).toHaveLength(1);
   expect(await origin.effects(keys.at(-1))).toBe(1);
   await removeGateway(failing);
 });
@@ -154,7 +154,7 @@ it("refuses everything if the binding does not exist", async () => {
   const key = freshKey();
   const response = await clientOf(without.url).send({ path: "/limited/pay", key });
   expectProblem(response, { code: "configuration-invalid", status: 500, retryable: false, echo: null });
-  expect(without.output()).toContain('ROUTES[0].new_keys.binding: there is no rate limit binding "NEW_KEYS"');
+  await untilPrinted(without, 'ROUTES[0].new_keys.binding: there is no rate limit binding "NEW_KEYS"');
   expect(await origin.requests(key)).toEqual([]);
   await removeGateway(without);
 });

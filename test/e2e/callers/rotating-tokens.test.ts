@@ -7,7 +7,7 @@ import { freshKey } from "../../support/http.ts";
 import { openConsole, signIn } from "../support/console.ts";
 import { type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
 import { expectFirstAnswer } from "../support/problem.ts";
-import { until } from "../support/scene.ts";
+import { until, untilPrinted } from "../support/scene.ts";
 
 let scene: OperatorScene;
 beforeAll(async () => {
@@ -42,7 +42,7 @@ it("is told once, with the route, and without any part of a token", async () => 
     { route: "/rotating", message: expect.stringContaining('write scope = ["identity:user"]') },
   ]);
 
-  const lines = scene.gateway.output().split("\n");
+  const lines = (await untilPrinted(scene.gateway, "tokens expire before their records do")).split("\n");
   expect(lines.filter((line) => line.includes("tokens expire before their records do"))).toHaveLength(1);
   for (const token of tokens) {
     for (const part of token.split(".")) expect(scene.gateway.output()).not.toContain(part);

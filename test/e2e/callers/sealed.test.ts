@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { askGateway, BASE } from "../support/operator-scene.ts";
-import { type Message, until } from "../support/scene.ts";
+import { type Message, until, untilPrinted } from "../support/scene.ts";
 import { freshSecret, type SealedScene, startSealedScene } from "../support/sealed-scene.ts";
 import { shardFile } from "../support/shard-database.ts";
 import { tracesIn } from "../support/traces-in-files.ts";
@@ -246,7 +246,7 @@ describe("a changed byte", () => {
     await scene.again();
     const answer = await scene.send(message);
     expect([answer.status, codeOf(answer)]).toEqual([409, "response-not-kept"]);
-    expect(scene.gateway.output()).toContain("a sealed response does not open");
+    await untilPrinted(scene.gateway, "a sealed response does not open");
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
   });
 });
@@ -265,7 +265,7 @@ describe("the secrets", () => {
     expectReplay(await scene.send(newer), after);
     const lost = await scene.send(older);
     expect([lost.status, codeOf(lost)]).toEqual([409, "response-not-kept"]);
-    expect(scene.gateway.output()).toContain("its secret is not configured");
+    await untilPrinted(scene.gateway, "its secret is not configured");
     await scene.again({ secrets: both });
     expectReplay(await scene.send(older), before);
     expect([await scene.origin.effects(keyOf(older)), await scene.origin.effects(keyOf(newer))]).toEqual([1, 1]);
@@ -300,7 +300,7 @@ describe("a route that is sealed or opened later", () => {
     const answer = await scene.send(message);
     expect([answer.status, codeOf(answer)]).toEqual([409, "response-not-kept"]);
     expect(await scene.origin.effects(keyOf(message))).toBe(1);
-    expect(scene.gateway.output()).toContain("a sealed record does not open");
+    await untilPrinted(scene.gateway, "a sealed record does not open");
   });
 
   it('without "past" answers retries of an unfinished record with 503, until it is "past"', async () => {
@@ -312,8 +312,7 @@ describe("a route that is sealed or opened later", () => {
     await scene.again(withSealed(false));
     const answer = await scene.send(plain);
     expect([answer.status, codeOf(answer)]).toEqual([503, "store-unavailable"]);
-    const told = scene.gateway.output();
-    expect(told).toContain("a sealed record does not open");
+    const told = await untilPrinted(scene.gateway, "a sealed record does not open");
     expect([...marks, keyOf(message)].filter((text) => told.includes(text))).toEqual([]);
     await scene.again(withSealed("past"));
     const unknown = await scene.send(plain);

@@ -98,3 +98,8 @@ export async function until<T>(ask: () => Promise<T | null>, what: string, timeo
     await pause(20);
   }
 }
+
+/** A process's output comes after its answers: waits until it has this text, and returns all of it. */
+export async function untilPrinted({ output }: Pick<Gateway, "output">, text: string): Promise<string> {
+  return until(() => Promise.resolve(output().includes(text) ? output() : null), `the output has "${text}"`);
+}
