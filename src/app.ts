@@ -51,7 +51,7 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
         if (intent.route !== null) ports.reporter.passed(intent.route.path);
         return pass(intent, ports);
       case "refuse-exchange":
-        return forPage(intent, refuseExchange(intent, ports));
+        return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
       case "exchange":
       case "search":
         rotating.look(intent.route, intent.headers);

@@ -7,8 +7,8 @@ import type { ClientProblem } from "../core/problem.ts";
 import { attemptId, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "./encryption.ts";
-import { type BodyReader, ByteReader } from "./body-reader.ts";
-import { type BoundedBody, SMALL_BYTES } from "./body.ts";
+import type { BodyReader } from "./body-reader.ts";
+import type { BoundedBody } from "./body.ts";
 import { lastEventId } from "./event-stream.ts";
 import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
@@ -22,7 +22,7 @@ import type { ExchangeRequest, NamesIn, RecordName, Upload, Verification } from 
 import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { nameRecord } from "./record-name.ts";
-import { BROKEN_BODY, readBody } from "./request-body.ts";
+import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
 import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
 import { type PassOn, searchKey } from "./search-key.ts";
 
@@ -76,12 +76,6 @@ export async function readExchange(
     case "hash":
       return keyed;
   }
-}
-
-/** The body of a request that is refused before it is read: a client may send all of it before it reads the answer (drain.ts). */
-function unreadOf({ body }: Request, headers: HeadersView): BodyReader | null {
-  const isSmall = (declaredLength(headers) ?? Number.POSITIVE_INFINITY) <= SMALL_BYTES;
-  return body === null || isSmall ? null : new ByteReader(body);
 }
 
 /** `read` is the body if it has been read already. */

@@ -36,6 +36,7 @@ export type Intent =
 
 export interface RefusedExchange {
   readonly kind: "refuse-exchange";
+  readonly request: Request;
   readonly problem: ClientProblem;
   readonly headers: HeadersView;
   readonly route: Route;
@@ -117,10 +118,10 @@ function protectedIntent(passing: PassThroughRequest, route: Route, names: reado
     case "absent": {
       if (route.key === "optional") return { kind: "pass", passing, route };
       const problem = { code: "key-missing", ways: describeSources(route.keyFrom) } as const;
-      return { kind: "refuse-exchange", problem, headers, route };
+      return { kind: "refuse-exchange", request, problem, headers, route };
     }
     case "invalid":
-      return { kind: "refuse-exchange", problem: { code: "key-invalid", reason: key.reason }, headers, route };
+      return { kind: "refuse-exchange", request, problem: { code: "key-invalid", reason: key.reason }, headers, route };
     case "key":
       return { kind: "exchange", request, headers, url, route, key };
   }

@@ -6,6 +6,7 @@ import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
+import type { BodyReader } from "./body-reader.ts";
 import { drain, endAfter } from "./drain.ts";
 import type { Encryptions } from "./encryption.ts";
 import { readExchange } from "./exchange-request.ts";
@@ -16,6 +17,7 @@ import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
+import { unreadOf } from "./request-body.ts";
 import type { PassOn } from "./search-key.ts";
 
 /**
@@ -37,8 +39,14 @@ export interface Ports {
 }
 
 /** Refuses a request whose key is missing or invalid. */
-export function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Response {
-  return finishWith(intent.problem, null, beginSpan(intent, reporter), reporter);
+export async function refuseExchange(intent: RefusedExchange, { reporter }: Ports): Promise<Response> {
+  const { problem, request, headers } = intent;
+  return refuseUnread(finishWith(problem, null, beginSpan(intent, reporter), reporter), unreadOf(request, headers));
+}
+
+/** The answer to a request whose body, or the rest of it, is still to be taken off the wire. */
+function refuseUnread(response: Response, unread: BodyReader | null): Response | Promise<Response> {
+  return unread === null ? response : endAfter(response, drain(unread));
 }
 
 /** Answers a request that has a key; one that its route lets pass without one is still to be sent on. */
@@ -52,10 +60,8 @@ export async function exchange(
   const span = beginSpan(intent, reporter);
   const read = await readExchange(intent, span, ports);
   switch (read.kind) {
-    case "refuse": {
-      const response = finishWith(read.problem, read.echo, span, reporter);
-      return read.unread === null ? response : endAfter(response, drain(read.unread));
-    }
+    case "refuse":
+      return refuseUnread(finishWith(read.problem, read.echo, span, reporter), read.unread);
     case "pass":
       reporter.passed(route.path);
       return read;

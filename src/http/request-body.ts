@@ -4,7 +4,7 @@ import type { ClientProblem } from "../core/problem.ts";
 import { type BodyReader, ByteReader } from "./body-reader.ts";
 import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
 import { ByteBudget } from "./byte-budget.ts";
-import { declaredLength } from "./headers.ts";
+import { declaredLength, type HeadersView } from "./headers.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import { WHOLE_BODY_BYTES } from "./message.ts";
 
@@ -44,4 +44,10 @@ export async function readBody({
   const body = await reading.catch(() => null);
   if (body === null) return { kind: "broken" };
   return body.kind === "over" && body.readBytes > limitBytes ? { kind: "too-large", rest: body.rest } : body;
+}
+
+/** The body of a request that is refused before it is read: a client may send all of it before it reads the answer (drain.ts). */
+export function unreadOf({ body }: Request, headers: HeadersView): BodyReader | null {
+  const isSmall = (declaredLength(headers) ?? Number.POSITIVE_INFINITY) <= SMALL_BYTES;
+  return body === null || isSmall ? null : new ByteReader(body);
 }

@@ -13,7 +13,7 @@ import { type KeyPlaces, nameOf, readBodyValues } from "./key-places.ts";
 import type { IdempotencyKey } from "./key.ts";
 import { WHOLE_BODY_BYTES } from "./message.ts";
 import type { PassThroughRequest } from "./pass-through.ts";
-import { BROKEN_BODY, readBody } from "./request-body.ts";
+import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
 
 /** A request that its route lets pass, and its body if that has been read. */
 export interface PassOn {
@@ -88,7 +88,11 @@ function keyedIntent({ passing: { request, url }, headers, route }: SearchIntent
 }
 
 function withKey(intent: SearchIntent, found: FoundKey, body: HeldBody | null): SearchedKey {
-  const { passing, route } = intent;
+  const { passing, headers, route } = intent;
+  const refuseWith = (problem: ClientProblem): SearchedKey => {
+    body?.free();
+    return refuse(problem, body === null ? unreadOf(passing.request, headers) : null);
+  };
   switch (found.kind) {
     case "key":
       return {
@@ -97,12 +101,10 @@ function withKey(intent: SearchIntent, found: FoundKey, body: HeldBody | null): 
         body: body === null ? null : { kind: "whole", body },
       };
     case "invalid":
-      body?.free();
-      return refuse({ code: "key-invalid", reason: found.reason });
+      return refuseWith({ code: "key-invalid", reason: found.reason });
     case "absent":
     case "body":
       if (route.key === "optional") return { kind: "pass", passing, body };
-      body?.free();
-      return refuse({ code: "key-missing", ways: describeSources(route.keyFrom) });
+      return refuseWith({ code: "key-missing", ways: describeSources(route.keyFrom) });
   }
 }

@@ -61,6 +61,15 @@ describe("A client that sends everything before it reads", () => {
     expect(heard.flat()).toEqual([]);
   });
 
+  it("is told each time that its key is not valid, before its body is read", async () => {
+    const requests = times(() => ({ path: "/bounded", bytes: 5 * MIB, chunked: false, key: "two words" }));
+    const answers = await sendAll(requests);
+    expect(answers.map((answer) => answer?.complete)).toEqual(requests.map(() => true));
+    for (const answer of answers) {
+      if (answer !== null) expectProblem(answer, { code: "key-invalid", status: 400, retryable: false, echo: null });
+    }
+  });
+
   const answersToUploads = [
     { name: "an answer", behave: { status: 201, body: "kept" } },
     { name: "an answer in chunks", behave: { status: 201, chunks: ["ke", "pt"] } },
