@@ -150,7 +150,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("11 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("12 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
@@ -165,6 +165,8 @@ describe("Prometheus", () => {
 describe("the alert rules", () => {
   const series = (name: string, values: string): object => ({ series: name, values });
   const requests = (outcome: string): string => `onceway_requests_total{route="/a",outcome="${outcome}"}`;
+
+  const letters = (reason: string): string => `onceway_dead_letters_total{queue="orders",reason="${reason}"}`;
 
   /** That after a quarter of an hour the alert fires once for each of these sets of labels. */
   const expectFiring = async (
@@ -238,6 +240,8 @@ describe("the alert rules", () => {
     ["OncewayMismatches", false, [series(requests("mismatch"), "0x30"), series(requests("first"), "0+9x30")]],
     ["OncewayConflicts", true, [series(requests("in-flight"), "0+1x30"), series(requests("first"), "0+9x30")]],
     ["OncewayConflicts", false, [series(requests("in-flight"), "0x30"), series(requests("first"), "0x30")]],
+    ["OncewayDeadLetters", true, [series(letters("rejected"), "0x10 1x20"), series(letters("exhausted"), "0x30")]],
+    ["OncewayDeadLetters", false, [series(letters("rejected"), "7x30")]],
   ])("%s fires: %s", async (alert, isFiring, input) => {
     await expectFiring(alert, input, "", isFiring ? ["{}"] : []);
   });
