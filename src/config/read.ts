@@ -201,9 +201,13 @@ function readPath(table: Table, faulty: ReadonlySet<string>): Parsed<RouteDraft[
   return path.success ? { ok: true, value: path.output } : { ok: false, message: path.issues[0].message };
 }
 
+/** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
+export function isConfiguration(name: string): boolean {
+  return name === "IDEMPOTENCY" || name === "IDENTITIES" || /^(?:ROUTES|QUEUES)/.test(name);
+}
+
 /** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */
 function isBinding(env: Readonly<Record<string, unknown>>, name: string): boolean {
-  const isOurs = ["IDEMPOTENCY", "IDENTITIES", "KEY_SHARD"].includes(name) || /^(?:ROUTES|QUEUES)/.test(name);
   const value = env[name];
-  return !isOurs && typeof value === "object" && value !== null;
+  return name !== "KEY_SHARD" && !isConfiguration(name) && typeof value === "object" && value !== null;
 }

@@ -55,6 +55,6 @@ export function readSealSecrets(env: Readonly<Record<string, unknown>>): SealSec
 
 /** The problem of routes that need a secret where there is none. */
 export function missingSecret(route: string): ConfigProblem {
-  const message = `needs a secret, and there is none: run npx wrangler secret put ${PREFIX}, and ${MAKE}`;
+  const message = `needs the secret ${PREFIX}, and there is none: ${MAKE} to npx wrangler secret put ${PREFIX}, or into the environment of npm run serve -- --secret ${PREFIX}`;
   return { path: `${route}.sealed`, message };
 }

@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 
+import { isConfiguration } from "../config/read.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 
 export interface SecretSources {
@@ -45,7 +46,7 @@ export function readSecrets({ file, required, environment, taken }: SecretSource
   }
   for (const name of values.keys()) {
     // Configuration that came as a secret would bypass the checks of wrangler.toml.
-    if (!taken.includes(name) && name !== "IDEMPOTENCY" && !name.startsWith("ROUTES")) continue;
+    if (!taken.includes(name) && !isConfiguration(name)) continue;
     problems.push({ path: name, message: "is not a secret: write it in wrangler.toml" });
   }
   return { values: Object.fromEntries(values), problems };

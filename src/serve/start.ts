@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { problemCount, readWranglerFile } from "../cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../config/check-file.ts";
+import { readConfig } from "../config/read.ts";
 import { describeConfig } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { bundleWorker } from "./bundle.ts";
@@ -136,6 +137,9 @@ function readPlan(options: ServeOptions): Plan | null {
   const listener = listenerProblems(checked.config, options.operatorPort);
   const problems = [...lines(file, [...hosting.problems, ...listener]), ...secrets.problems.map(lineOf)];
   if (problems.length > 0) return refuse(problems);
+  // As the Worker will read it: only here are its secrets known.
+  const reading = readConfig({ ...hosting.vars, ...secrets.values });
+  if (!reading.ok) return refuse(lines(file, reading.problems));
   console.log(describeConfig(checked.config));
   for (const warning of hosting.warnings) console.warn(`${file}: warning: ${warning}`);
   return { hosting, secrets };

@@ -92,6 +92,27 @@ it("refuses a secret without a value, and one that would silently change the con
   expect(gateway.output()).toContain("ROUTES_2: is not a secret: write it in wrangler.toml");
 });
 
+it.each(["IDEMPOTENCY", "IDENTITIES", "ROUTES_2", "QUEUES"])("takes no configuration as a secret: %s", async (name) => {
+  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/" }] };
+  const gateway = serve([...(await writeDeployment({ vars })).args, "--secret", name], { [name]: "{}" });
+  expect(await gateway.exited).toBe(1);
+  expect(gateway.output()).toContain(`${name}: is not a secret: write it in wrangler.toml`);
+});
+
+it("refuses a configuration that its secrets do not fit", async () => {
+  const vars = { IDEMPOTENCY: { origin: "http://127.0.0.1:9" }, ROUTES: [{ path: "/", sealed: true }] };
+  const { args } = await writeDeployment({ vars });
+  const without = serve(args);
+  expect(await without.exited).toBe(1);
+  expect(without.output()).toContain("wrangler.toml: ROUTES[0].sealed: needs the secret SEAL_SECRET");
+  const secrets = { SEAL_SECRET: "short", ADMIN_TOKEN: "short" };
+  const short = serve([...args, "--secret", "SEAL_SECRET", "--secret", "ADMIN_TOKEN"], secrets);
+  expect(await short.exited).toBe(1);
+  expect(short.output()).toContain("wrangler.toml: SEAL_SECRET: must be at least 32 visible ASCII characters");
+  expect(short.output()).toContain("wrangler.toml: ADMIN_TOKEN: ");
+  expect(short.output()).toMatch(/\n2 problems\n$/);
+});
+
 it("gives operators their own port when the configuration and the command line both ask for it", async () => {
   const token = "0123456789abcdef".repeat(4);
   const routes = [{ path: "/v1/pay" }];

@@ -22,7 +22,7 @@ describe("the secrets of sealed routes", () => {
 
   it.each([[true], ["past"]])("are needed where sealed = %j, and nowhere else", (value) => {
     expect(lines(sealed({ sealed: value }))).toEqual([
-      "ROUTES[0].sealed: needs a secret, and there is none: run npx wrangler secret put SEAL_SECRET, and write the output of `openssl rand -hex 32`",
+      "ROUTES[0].sealed: needs the secret SEAL_SECRET, and there is none: write the output of `openssl rand -hex 32` to npx wrangler secret put SEAL_SECRET, or into the environment of npm run serve -- --secret SEAL_SECRET",
     ]);
     expect(readConfig(sealed({ sealed: false }))).toMatchObject({ ok: true, sealSecrets: [] });
   });
@@ -34,7 +34,7 @@ describe("the secrets of sealed routes", () => {
     ["no text", 7],
   ])("are refused if one is %s, and never shown", (_, value) => {
     const [line = "", ...others] = lines(sealed({}, { SEAL_SECRET: value }));
-    expect(others).toEqual([expect.stringContaining("needs a secret")].slice(0, others.length));
+    expect(others).toEqual([expect.stringContaining("needs the secret")].slice(0, others.length));
     expect(line).toContain("SEAL_SECRET: must be at least 32 visible ASCII characters without spaces");
     expect(line).not.toContain(String(value).slice(0, 20));
   });
