@@ -1,10 +1,13 @@
 // Checks the relations between the settings that say whose request it is: scopes, identities, sealed responses, limits of new keys
 // and pages of other origins. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
+import { describeOrigin } from "./describe.ts";
+import type { Identity } from "./identity.ts";
 import type { HasBinding, InForce } from "./in-force.ts";
 import { previousScopeProblem } from "./layout-checks.ts";
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./resolved.ts";
+import { originOf } from "./resolve.ts";
 import { identityNames } from "./scope-part.ts";
 
 export function callerProblems(
@@ -43,6 +46,42 @@ function identityProblems({ all, isKnown, place }: InForce, known: readonly stri
         return { path: `${place(setting)}.${setting}`, message };
       }),
   );
+}
+
+/** One route's scopes, and its origin. */
+export interface PlacedScopes {
+  readonly place: string;
+  readonly inForce: InForce;
+}
+
+/** The identities that ask the origin, in routes with different origins: what is an id at one of them is another caller's at the other. */
+export function sharedIdentityProblems(
+  routes: readonly PlacedScopes[],
+  identities: readonly Identity[],
+): readonly ConfigProblem[] {
+  const asking = identities.filter(({ proof }) => proof.kind === "ask");
+  return asking.flatMap(({ name }) => {
+    const [first, ...others] = routes.flatMap((route) => askedBy(route, name));
+    return others.flatMap(({ path, origin }) => {
+      if (first === undefined || origin === first.origin) return [];
+      const message =
+        `names the identity "${name}", which asks ${origin} here and ${first.origin} in ${first.place}, so that equal ids of both ` +
+        `would be one caller: describe an identity for each, [vars.IDENTITIES.${name}_2], and write "identity:${name}_2" here`;
+      return [{ path, message }];
+    });
+  });
+}
+
+/** Which origin a route asks by this identity. */
+function askedBy(
+  { place, inForce: { all, isKnown } }: PlacedScopes,
+  name: string,
+): readonly { readonly place: string; readonly path: string; readonly origin: string }[] {
+  if (!isKnown("scope", "previous_scope", "origin")) return [];
+  const isCurrent = identityNames([all.scope]).includes(name);
+  if (!isCurrent && !identityNames(all.previous_scope).includes(name)) return [];
+  const setting = isCurrent ? "scope" : "previous_scope";
+  return [{ place, path: `${place}.${setting}`, origin: describeOrigin(originOf(all)) }];
 }
 
 /** What a sealed record would have to keep in the open, or could not open. */

@@ -4,10 +4,11 @@
 
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { NoResult } from "../core/verdict.ts";
-import { callerProblems } from "./caller-checks.ts";
+import { callerProblems, type PlacedScopes, sharedIdentityProblems } from "./caller-checks.ts";
 import { type HasBinding, type InForce, type Layer, type SettingName, settingsInForce } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import { type PlacedLayouts, previousShardsProblem, sharedLayoutProblems } from "./layout-checks.ts";
+import type { IdentitiesReading } from "./read-identities.ts";
 import { layoutsOf } from "./resolve.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import type { Settings } from "./settings.ts";
@@ -30,11 +31,12 @@ type TimeSetting = "lock" | "retention" | "remember" | "unknown_retention" | "wa
 export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
-  identities: readonly string[],
+  { identities, names }: Pick<IdentitiesReading, "identities" | "names">,
   hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
   const placed: PlacedLayouts[] = [];
+  const scoped: PlacedScopes[] = [];
   for (const route of routes) {
     const inForce = settingsInForce(defaults, route);
     problems.push(
@@ -44,15 +46,21 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce),
       ...openProblems(inForce),
-      ...callerProblems(inForce, identities, hasBinding),
+      ...callerProblems(inForce, names, hasBinding),
     );
+    scoped.push({ place: route.name, inForce });
     const layouts = layoutProblems(inForce);
     problems.push(...layouts);
     const { all, isKnown } = inForce;
     if (layouts.length === 0 && isKnown(...LAYOUT_SETTINGS))
       placed.push({ place: route.name, layouts: layoutsOf(all) });
   }
-  return [...problems, ...sharedLayoutProblems(placed), ...shadowProblems(defaults, routes)];
+  return [
+    ...problems,
+    ...sharedLayoutProblems(placed),
+    ...sharedIdentityProblems(scoped, identities),
+    ...shadowProblems(defaults, routes),
+  ];
 }
 
 /** `request ─ timeout ─┤ lock ─┤ retention ─┤`; a duplicate's wait ends within the lock. */

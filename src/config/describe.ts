@@ -130,7 +130,8 @@ function ignoredOf({ fingerprint: { body, selection, query, queryExcept } }: Rou
   ];
 }
 
-function describeOrigin(origin: Origin): string {
+/** Different origins have different texts. */
+export function describeOrigin(origin: Origin): string {
   switch (origin.kind) {
     case "url":
       return origin.url;

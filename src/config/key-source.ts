@@ -2,7 +2,7 @@
 // http/find-key.ts reads them from a request. A new kind is added here and there.
 
 import { type Parsed, refuse } from "./units.ts";
-import { firstRepeated, pointerTokens, TOKEN } from "./values.ts";
+import { firstRepeated, isPointer, pointerTokens, TOKEN } from "./values.ts";
 
 /** A place in a request that holds one value. A header's name is as written; the tokens are those of a JSON pointer (RFC 6901). */
 export type KeyPart =
@@ -80,7 +80,8 @@ function parsePart(written: string): Parsed<KeyPart> {
 /** RFC 6901, section 3. The empty pointer would be the whole body. */
 function parsePointer(name: string): Parsed<KeyPart> {
   if (!name.startsWith("/")) return refuse(`must be a JSON pointer that begins with "/": write "json:/id"`);
-  if (/~(?![01])/.test(name)) return refuse('has a "~" that is no escape: write "~0" for "~" and "~1" for "/"');
+  if (!isPointer(name))
+    return refuse(`"${name}" is not a JSON pointer (RFC 6901): write "~0" for "~" and "~1" for "/"`);
   return { ok: true, value: { kind: "json", name, tokens: pointerTokens(name) } };
 }
 

@@ -83,7 +83,7 @@ export function readConfig(
     });
   }
   problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
-  problems.push(...crossCheck(defaults, [...routes, ...queues.drafts], identities.names, hasBinding));
+  problems.push(...crossCheck(defaults, [...routes, ...queues.drafts], identities, hasBinding));
   if (defaults.faulty.size === 0) {
     problems.push(...queues.drafts.flatMap((draft) => queueProblems(draft, defaults.settings, hasBinding)));
   }

@@ -188,7 +188,8 @@ function rulesOf(settings: FullSettings): RouteRules {
   };
 }
 
-function originOf(settings: Pick<Settings, "origin">): Origin {
+/** Without a setting it is the zone's own. */
+export function originOf(settings: Pick<Settings, "origin">): Origin {
   return settings.origin ?? { kind: "zone" };
 }
 

@@ -6,7 +6,7 @@ import { ANONYMOUS_RULES, type CredentialPart, JWT_ALGORITHMS, type JwtAlgorithm
 import { parseScopeEntry } from "./scope-part.ts";
 import { choice, defaultsOf, duration, parsed, repeated, setting } from "./setting-kinds.ts";
 import { HOUR_MS, MINUTE_MS, type Parsed, refuse, SECOND_MS } from "./units.ts";
-import { firstRepeated } from "./values.ts";
+import { firstRepeated, isPointer, pointerTokens } from "./values.ts";
 
 const CLAIM_ADVICE = 'write claim = "sub", or a JSON pointer such as "/account/id"';
 const ALGORITHMS_ADVICE = 'write algorithms = ["RS256", "ES256"]';
@@ -190,13 +190,11 @@ function parseClaim(value: string): Parsed<readonly string[]> {
   return value === "" ? refuse(`must name a claim: ${CLAIM_ADVICE}`) : { ok: true, value: [value] };
 }
 
-/** RFC 6901. The whole document is no id, so the empty pointer is refused. */
+/** The whole document is no id. */
 function parsePointer(value: string): Parsed<readonly string[]> {
-  if (!value.startsWith("/") || /~(?![01])/.test(value)) {
-    return refuse(`"${value}" is not a JSON pointer (RFC 6901): write "/account/id"`);
-  }
-  const names = value.slice(1).split("/");
-  return { ok: true, value: names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~")) };
+  return isPointer(value)
+    ? { ok: true, value: pointerTokens(value) }
+    : refuse(`"${value}" is not a JSON pointer (RFC 6901): write "/account/id"`);
 }
 
 /** The issuer's keys decide who a caller is, so nobody on the way may change them. */

@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import { type KeyPart, MAX_SOURCES } from "./key-source.ts";
 import { choice, defaultsOf, duration, parsed, setting, statuses } from "./setting-kinds.ts";
-import { settingsEntries } from "./settings.ts";
+import { settingsSchema } from "./settings.ts";
 import { DAY_MS } from "./units.ts";
 import {
   HEADER_VALUE_PATTERN,
@@ -171,45 +171,25 @@ export const queueDefaultEntries = {
 };
 
 /** Settings of routes that mean the same for queues, and are inherited from `IDEMPOTENCY`. */
-const {
-  origin,
-  shards,
-  previous_shards,
-  location_hint,
-  jurisdiction,
-  timeout,
-  idle_timeout,
-  lock,
-  unknown,
-  unknown_retention,
-  verify,
-  refused,
-  wait,
-  max_response_body,
-  forward_key,
-  remember,
-  log,
-} = settingsEntries;
-
-export const inheritedEntries = {
-  origin,
-  shards,
-  previous_shards,
-  location_hint,
-  jurisdiction,
-  timeout,
-  idle_timeout,
-  lock,
-  unknown,
-  unknown_retention,
-  verify,
-  refused,
-  wait,
-  max_response_body,
-  forward_key,
-  remember,
-  log,
-};
+export const { entries: inheritedEntries } = v.pick(settingsSchema, [
+  "origin",
+  "shards",
+  "previous_shards",
+  "location_hint",
+  "jurisdiction",
+  "timeout",
+  "idle_timeout",
+  "lock",
+  "unknown",
+  "unknown_retention",
+  "verify",
+  "refused",
+  "wait",
+  "max_response_body",
+  "forward_key",
+  "remember",
+  "log",
+]);
 
 /** The name of a queue, as wrangler accepts it. */
 const queueName = v.pipe(

@@ -105,9 +105,14 @@ export function parseKeyPattern(value: string): Parsed<string> {
 export const POINTER_PATTERN = "^(?:/(?:[^~/]|~[01])*)+$";
 const POINTER = new RegExp(POINTER_PATTERN, "u");
 
-/** A pointer into a JSON document, below its root. */
+/** Whether this points into a JSON document, below its root. */
+export function isPointer(value: string): boolean {
+  return POINTER.test(value) && value.isWellFormed();
+}
+
+/** A pointer of `fingerprint`. */
 export function parsePointer(value: string): Parsed<string> {
-  if (POINTER.test(value) && value.isWellFormed()) return { ok: true, value };
+  if (isPointer(value)) return { ok: true, value };
   if (value === "") return refuse('is the whole body: write a pointer below it, "/timestamp", or set body instead');
   const advice = value.startsWith("/")
     ? "write ~0 for ~ and ~1 for / in a name"

@@ -9,7 +9,18 @@ import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-
 import type { HeadersView } from "./headers.ts";
 import { findInJson } from "./json-pointer.ts";
 import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "./json-trails.ts";
-import { ABSENT, FORM, jsonValue, mayBeJson, mediaType, type PartValue, slicer, usable, wrong } from "./key-places.ts";
+import {
+  ABSENT,
+  FORM,
+  jsonValue,
+  mayBeJson,
+  mediaType,
+  otherCharset,
+  type PartValue,
+  slicer,
+  usable,
+  wrong,
+} from "./key-places.ts";
 import { MAX_VALUE_LENGTH } from "./key.ts";
 
 export type GraphqlReading =
@@ -96,7 +107,7 @@ async function operationsOf(
   inUrl: ReadonlyMap<string, FieldValue>,
 ): Promise<readonly Operation[] | null> {
   if ((headers.get("content-encoding") ?? "identity") !== "identity" || isUnclear(inUrl)) return null;
-  if (hasOtherCharset(headers)) return null;
+  if (otherCharset(headers) !== null) return null;
   const type = mediaType(headers);
   if (type === "multipart/form-data") {
     const operations = await operationsField(body, headers);
@@ -114,12 +125,6 @@ async function operationsOf(
   if (isUnclear(fields) || body.includes(SEMICOLON)) return null;
   if (inJson === null) return [operationOfForm(fields)];
   return fields.size === 0 ? inJson : null;
-}
-
-/** What a server would read in another charset, nobody can tell here: in UTF-7, `+AG0-` is the letter m. */
-function hasOtherCharset(headers: HeadersView): boolean {
-  const [, ...parameters] = (headers.get("content-type") ?? "").toLowerCase().split(";");
-  return parameters.some((text) => text.includes("charset") && !/^\s*charset\s*=\s*"?utf-8"?\s*$/.test(text));
 }
 
 function isUnclear(fields: ReadonlyMap<string, FieldValue>): boolean {

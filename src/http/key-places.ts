@@ -61,6 +61,13 @@ export function mediaType(headers: HeadersView): string {
   return type.trim().toLowerCase();
 }
 
+/** The parameter that names a charset other than UTF-8, in which a server would read other text: in UTF-7, `+AG0-` is the letter m. */
+export function otherCharset(headers: HeadersView): string | null {
+  const [, ...parameters] = (headers.get("content-type") ?? "").toLowerCase().split(";");
+  const other = parameters.find((text) => text.includes("charset") && !/^\s*charset\s*=\s*"?utf-?8"?\s*$/.test(text));
+  return other?.trim() ?? null;
+}
+
 /** The value at a place, as it is: a header's is not taken apart. */
 export function readPart(part: KeyPart, { headers, search }: KeyPlaces, body: BodyValues): PartValue {
   switch (part.kind) {
@@ -126,10 +133,9 @@ export async function readBodyValues(
   if (bytes.byteLength === 0) return NO_VALUES;
   const parts = keyFrom.flatMap((source) => bodyParts(source, headers));
   const values = new Map<string, PartValue>();
-  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
-  if (encoding !== "identity" && encoding !== "") {
-    const reason = `The body is compressed (Content-Encoding: ${encoding}), so no key can be read from it; send it uncompressed.`;
-    for (const part of parts) values.set(nameOf(part), invalid(reason));
+  const unreadable = unreadableFor(headers);
+  if (unreadable !== null) {
+    for (const part of parts) values.set(nameOf(part), invalid(unreadable));
     return values;
   }
   const json = parts.filter((part) => part.kind === "json");
@@ -154,6 +160,18 @@ export async function readBodyValues(
   const fields = await slicer.run(findInForm(bytes, names, MAX_VALUE_LENGTH));
   for (const part of forms) values.set(nameOf(part), fieldValue(fields.get(part.name), part));
   return values;
+}
+
+/** Why no key can be read from the body, by what the headers say of it; `null` if one can. */
+function unreadableFor(headers: HeadersView): string | null {
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  if (encoding !== "identity" && encoding !== "") {
+    return `The body is compressed (Content-Encoding: ${encoding}), so no key can be read from it; send it uncompressed.`;
+  }
+  const charset = otherCharset(headers);
+  return charset === null
+    ? null
+    : `The body is not in UTF-8 (Content-Type: ${charset}), so no key can be read from it; send it in UTF-8.`;
 }
 
 /** What a key at this place is, by all that was found there. */

@@ -126,6 +126,7 @@ describe("a key in the body", () => {
     ["is there twice", '{"id":"a","id":"b"}', [JSON_LINE], "there twice"],
     ["is in no JSON", '{"id":"a"', [JSON_LINE], "not JSON"],
     ["is compressed", gzipSync('{"id":"a"}'), [JSON_LINE, ["Content-Encoding", "gzip"]], "compressed"],
+    ["is in another charset", '{"id":"+AGE-"}', [["Content-Type", "application/json; charset=utf-7"]], "not in UTF-8"],
   ] as const)("that %s is refused", async (_what, body, headers, reason) => {
     expect(await expectRefused({ path: `/body/${freshKey()}`, headers, body }, "key-invalid")).toContain(reason);
   });

@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { checkWranglerConfig, configWarnings } from "../../../src/config/check-file.ts";
 import { describeConfig } from "../../../src/config/describe.ts";
 import { type Identity, JWT_ALGORITHMS } from "../../../src/config/identity.ts";
+import { readScope } from "../../../src/http/scope.ts";
 import { configOf, PAYMENTS, problemsOf } from "./support.ts";
 
 const JWT = {
@@ -142,6 +143,39 @@ describe("what is wrong with an identity", () => {
     ]);
     const previous = { ROUTES: [{ ...PAYMENTS, previous_scope: [["identity:x"]] }] };
     expect(problemsOf(previous).map(({ path }) => path)).toEqual(["ROUTES[0].previous_scope"]);
+  });
+
+  it("is also that routes with different origins ask by it, because equal ids of both would be one caller", () => {
+    const problems = problemsOf({
+      IDEMPOTENCY: { origin: "https://a.example.com", scope: ["identity:account"] },
+      IDENTITIES: { account: { ask: ASK }, user: { jwt: JWT } },
+      ROUTES: [
+        { path: "/a" },
+        { path: "/b", origin: "https://b.example.com" },
+        { path: "/c", origin: { binding: "C" }, scope: ["ip"], previous_scope: [["identity:account"]] },
+        { path: "/d", origin: "https://d.example.com", scope: ["identity:user"] },
+        { path: "/e", origin: "https://a.example.com/" },
+      ],
+      C: {},
+    });
+    expect(problems.map(({ path }) => path)).toEqual(["ROUTES[1].scope", "ROUTES[2].previous_scope"]);
+    expect(problems[0]?.message).toBe(
+      'names the identity "account", which asks https://b.example.com here and https://a.example.com in ROUTES[0], so that equal ids ' +
+        'of both would be one caller: describe an identity for each, [vars.IDENTITIES.account_2], and write "identity:account_2" here',
+    );
+  });
+
+  it("is not that each origin has an identity of its own, whose callers have other names", () => {
+    const { routes } = configOf({
+      IDENTITIES: { account: { ask: ASK }, account_2: { ask: ASK } },
+      ROUTES: [
+        { path: "/a", origin: "https://a.example.com", scope: ["identity:account"] },
+        { path: "/b", origin: "https://b.example.com", scope: ["identity:account_2"] },
+      ],
+    });
+    const proofs = new Map(["account", "account_2"].map((name) => [name, { value: "7" }]));
+    const scopes = routes.map(({ scope }) => readScope(new Headers(), "", scope, proofs));
+    expect(scopes).toEqual([{ values: ["identity:account", "7"] }, { values: ["identity:account_2", "7"] }]);
   });
 
   it("is also a name that no scope could write, or a variable that is no table", () => {

@@ -126,6 +126,37 @@ describe("a key in the JSON body", () => {
   });
 });
 
+describe("a body in another charset than UTF-8", () => {
+  const { "Content-Type": json } = JSON_TYPE;
+
+  it.each([
+    ["json:/id", `${json}; charset=UTF-16LE`, "charset=utf-16le"],
+    ["json:/id", `${json}; charset=utf-8; charset=utf-7`, "charset=utf-7"],
+    ["json:/id", `text/plain;format=flowed;Charset = "ISO-8859-1"`, 'charset = "iso-8859-1"'],
+    ["json:/id", `${json}; charset`, "charset"],
+    ["form:id", "application/x-www-form-urlencoded; charset=ebcdic-cp-us", "charset=ebcdic-cp-us"],
+    ["cloudevent", "application/cloudevents+json; charset=us-ascii", "charset=us-ascii"],
+  ])("is refused where %s would be read from it: %s", async (source, type, named) => {
+    const body = source === "form:id" ? "id=a" : '{"id":"a","source":"b"}';
+    expect(await find([source], { headers: { "Content-Type": type }, body })).toBe(
+      `400 The body is not in UTF-8 (Content-Type: ${named}), so no key can be read from it; send it in UTF-8.`,
+    );
+  });
+
+  it("is not looked at where the key comes first, or where its type has no such place", async () => {
+    const sources = ["header:X-Key", "json:/id"];
+    const headers = { "Content-Type": `${json}; charset=utf-16` };
+    expect(await find(sources, { headers: { ...headers, "X-Key": "k" }, body: "?" })).toBe("k");
+    expect(await find(["form:id"], { headers, body: "?" })).toBe("absent");
+    expect(await find(sources, { headers, body: "" })).toBe("absent");
+  });
+
+  it.each(["utf-8", "UTF8", '"utf-8"', " UTF-8 "])("is none in %s", async (charset) => {
+    const headers = { "Content-Type": `${json};charset=${charset}` };
+    expect(await find(["json:/id"], { headers, body: '{"id":"a"}' })).toBe("body: a");
+  });
+});
+
 describe("a key in a form or a query", () => {
   it.each([
     ["id=a&x=b", "a"],
