@@ -12,6 +12,7 @@ import {
   attempts,
   expectGiven,
   expectOpen,
+  lookUpPath,
   loseAnswer,
   questions,
   type Sent,
@@ -21,18 +22,20 @@ import {
 } from "../support/verify-scene.ts";
 
 const LOCK_MS = 2_000;
+/** Longer than a restart takes on a busy machine. */
+const LONG_LOCK_MS = 12_000;
 
 interface Bench extends Scene {
-  /** SIGKILL in mid-call, and a new start on the same state. */
-  readonly crashDuring: (message: Sent) => Promise<void>;
+  /** SIGKILL in mid-call, and a new start on the same state. Returns the record as the crash has left it. */
+  readonly crashDuring: (message: Sent) => Promise<VerificationRow>;
   /** The shard's file, once there is one. */
   readonly rows: () => VerificationRows;
 }
 
 /** A separate gateway, because it is killed and its alarm must serve only this test. */
-async function withBench(run: (bench: Bench) => Promise<void>): Promise<void> {
+async function withBench(run: (bench: Bench) => Promise<void>, lockMs = LOCK_MS): Promise<void> {
   const origin: TestOrigin = await startOrigin();
-  const routes = [{ path: "/*", ...VERIFY, lock: `${LOCK_MS}ms` }];
+  const routes = [{ path: "/*", ...VERIFY, lock: `${lockMs}ms` }];
   let gateway: Gateway = await startGateway(origin.url, SETTINGS, routes);
   let opened: VerificationRows | null = null;
   const close = async (): Promise<void> => {
@@ -40,14 +43,16 @@ async function withBench(run: (bench: Bench) => Promise<void>): Promise<void> {
     await removeGateway(gateway);
     await origin.close();
   };
-  const crashDuring = async (message: Sent): Promise<void> => {
+  const rows = (): VerificationRows => (opened ??= openVerificationRows(gateway));
+  const crashDuring = async (message: Sent): Promise<VerificationRow> => {
     await origin.behave({ key: message.key }, { sequence: [{ hold: true }, { status: 201, body: "second" }] });
     clientOf(gateway.url).open(message);
     await origin.arrived(message.key);
     await gateway.kill9();
+    const lost = rows().ofKey(message.key);
     gateway = await gateway.restart();
+    return lost;
   };
-  const rows = (): VerificationRows => (opened ??= openVerificationRows(gateway));
   try {
     await run({ ...clientOf(gateway.url), origin, gateway, crashDuring, rows, close });
   } finally {
@@ -84,8 +89,7 @@ describe.concurrent("the alarm", () => {
       const { origin, rows, crashDuring } = bench;
       const message = { path: "/crash", key: freshKey() };
       await tellOf(origin, message.key, { status: 200, body: "it happened" });
-      await crashDuring(message);
-      const lost = rows().ofKey(message.key);
+      const lost = await crashDuring(message);
       expect(lost).toMatchObject({ state: "started", attempt: 1 });
       const row = await rows().until(lost.id, isState("completed"), "the answer");
       expect(row).toMatchObject({ attempt: 1, verification: null });
@@ -103,40 +107,43 @@ describe.concurrent("the alarm", () => {
       const { origin, rows, crashDuring } = bench;
       const message = { path: "/crash", key: freshKey() };
       await tellOf(origin, message.key, { status: 404 });
-      await crashDuring(message);
+      const { id } = await crashDuring(message);
       // No question while the lock lasts, because the attempt may still run.
       const early = await bench.send(message);
       expectProblem(early, { code: "in-flight", status: 409, retryable: true, echo: message.key });
       expect(await questions(origin, message.key)).toEqual([]);
-      const { id } = rows().ofKey(message.key);
       const row = await rows().until(id, isState("failed"), "the answer");
       expect(row).toMatchObject({ attempt: 1, verification: null });
       const second = await bench.send(message);
       expectFirstAnswer(second, 201);
       expect(second.body.toString()).toBe("second");
       expect((await attempts(origin, message.key)).map(({ attempt }) => attempt)).toEqual(["1", "2"]);
-    }));
+    }, LONG_LOCK_MS));
 
   it("asks on after a crash in the middle of a question, and keeps its pause", () =>
     withBench(async (bench) => {
       const { origin, rows } = bench;
       const message = { path: "/crash", key: freshKey() };
-      await tellOf(origin, message.key, { status: 200, hold: true });
+      const silent = { status: 500, effect: false };
+      const held = { status: 200, hold: true, effect: false };
+      // The pause after the third question is long enough for most restarts.
+      await origin.behave({ key: message.key, path: lookUpPath(message.key) }, { sequence: [silent, silent, held] });
       await loseAnswer(bench, message);
       const { id } = rows().ofKey(message.key);
-      await origin.arrived(message.key, 2);
+      await origin.arrived(message.key, 4);
       const before = rows().ofId(id);
       await bench.gateway.kill9();
+      // Written before the origin was asked, so the crash does not make it ask at once.
+      expect(rows().ofId(id)).toEqual(before);
+      expect(before).toMatchObject({ state: "unknown", verifications: 3 });
       await tellOf(origin, message.key, { status: 200, body: "it happened" });
       const again = await bench.gateway.restart();
       try {
-        // Written before the origin was asked, so the crash does not make it ask at once.
-        expect(rows().ofId(id)).toEqual(before);
         await rows().until(id, isState("completed"), "the answer");
         expectGiven(await bench.send(message), 200, "it happened");
         const asked = await questions(origin, message.key);
-        expect(asked).toHaveLength(2);
-        expect(asked[1]?.arrivedAtMs).toBeGreaterThanOrEqual(before.verify_at ?? Infinity);
+        expect(asked).toHaveLength(4);
+        expect(asked[3]?.arrivedAtMs).toBeGreaterThanOrEqual(before.verify_at ?? Infinity);
       } finally {
         await again.stop();
       }
