@@ -14,6 +14,8 @@ export interface QueueSceneOptions {
   /** For journals and state. */
   readonly folder: string;
   readonly consumer: Consumer;
+  /** Where keys are, if not in the messages' ids. */
+  readonly key?: readonly string[];
   readonly broker: Pick<BrokerOptions, "batch" | "concurrency" | "seed"> & Partial<BrokerOptions>;
   /** The value of `give_up.after`. */
   readonly giveUp: string;
@@ -72,14 +74,14 @@ export async function startQueueScene(options: QueueSceneOptions): Promise<Queue
 
 /** The gateway beside the deliverer, in one process. */
 async function startConsumer(
-  { consumer, folder, giveUp, timeoutMs }: QueueSceneOptions,
+  { consumer, key = ["id"], folder, giveUp, timeoutMs }: QueueSceneOptions,
   ports: Ports,
 ): Promise<Gateway> {
   const script = await readFile(new URL("../support/deliverer.js", import.meta.url), "utf8");
   const unknown = consumer === "unprotected" ? "hold" : consumer;
   const verify = unknown === "verify" ? { verify: "/by-key/{key}" } : {};
   const origin = `http://127.0.0.1:${ports.origin}`;
-  const rules = { unknown, ...verify, give_up: { after: giveUp }, dead_letter: { binding: "ORDERS_DEAD" } };
+  const rules = { key, unknown, ...verify, give_up: { after: giveUp }, dead_letter: { binding: "ORDERS_DEAD" } };
   return startWorkerd({
     stateDir: join(folder, "state"),
     vars: {

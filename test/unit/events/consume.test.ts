@@ -1,8 +1,14 @@
 // The consumer with a shard that says what the test wants: what reaches the shard, and what becomes of each message.
 
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, type Mock, vi } from "vitest";
 
-import { type ConsumerPorts, type DeliveredMessage, queueConsumer, retryLater } from "../../../src/events/consume.ts";
+import {
+  type Consume,
+  type ConsumerPorts,
+  type DeliveredMessage,
+  queueConsumer,
+  retryLater,
+} from "../../../src/events/consume.ts";
 import type { ExchangeRequest } from "../../../src/http/message.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
@@ -12,9 +18,11 @@ import { configOf } from "../config/support.ts";
 interface Scene {
   /** Delivers bodies in one batch; resolves with what became of each: `ack`, or the seconds of a retry. */
   deliver(bodies: readonly unknown[], message?: Partial<DeliveredMessage>): Promise<readonly (number | "ack" | null)[]>;
+  readonly consume: Consume;
   readonly requests: ExchangeRequest[];
   readonly letters: unknown[];
   readonly traffic: Traffic;
+  readonly flush: Mock<() => void>;
 }
 
 type Answer = Response | "homeless" | null | Error;
@@ -34,6 +42,7 @@ function sceneOf(
   const requests: ExchangeRequest[] = [];
   const letters: unknown[] = [];
   const traffic = new Traffic();
+  const flush = vi.fn<() => void>();
   const config = configOf({
     IDEMPOTENCY: { origin: "https://api.example" },
     QUEUES: [{ ...QUEUE, log: "none", ...settings }],
@@ -54,13 +63,16 @@ function sceneOf(
     }),
     secret: (name) => (name === "AUTH" ? "Bearer s3cret" : null),
     reporter: new ExchangeReporter("worker", traffic, null),
-    flush: () => undefined,
+    flush,
   };
   const consume = queueConsumer(config.queues, ports);
+  const [{ queue } = QUEUE] = config.queues;
   return {
+    consume,
     requests,
     letters,
     traffic,
+    flush,
     async deliver(bodies, message = {}) {
       const ends: (number | "ack" | null)[] = bodies.map(() => null);
       const messages = bodies.map((body, index) => ({
@@ -72,7 +84,7 @@ function sceneOf(
         retry: ({ delaySeconds }: { readonly delaySeconds: number }) => (ends[index] ??= delaySeconds),
         ...message,
       }));
-      await consume({ queue: "orders", messages, retryAll: () => undefined });
+      await consume({ queue, messages, retryAll: () => undefined });
       return ends;
     },
   };
@@ -109,13 +121,15 @@ describe("a message", () => {
     expect(new TextDecoder().decode(request?.body)).toBe('{"n":1}');
   });
 
-  it("is the same record and the same content however its JSON is ordered, and another in another queue", async () => {
+  it("is the same record and the same content however its JSON is ordered", async () => {
     const scene = sceneOf(DONE);
-    await scene.deliver([{ a: 1, b: 2 }], { id: "7f" });
-    await scene.deliver([{ b: 2, a: 1 }], { id: "7f" });
-    const other = sceneOf(DONE, { queue: "orders" });
-    await other.deliver([{ a: 1, b: 3 }], { id: "7f" });
-    const [first, second, third] = [...scene.requests, ...other.requests].map(({ head }) => head);
+    for (const body of [
+      { a: 1, b: 2 },
+      { b: 2, a: 1 },
+      { a: 1, b: 3 },
+    ])
+      await scene.deliver([body], { id: "7f" });
+    const [first, second, third] = scene.requests.map(({ head }) => head);
     expect(second?.record.id).toBe(first?.record.id);
     expect(second?.request.fingerprint).toBe(first?.request.fingerprint);
     expect(third?.record.id).toBe(first?.record.id);
@@ -146,18 +160,32 @@ describe("a message", () => {
   });
 
   it("is acknowledged only after the whole answer", async () => {
+    let pulls = 0;
     const broken = new ReadableStream({
-      start(controller) {
-        controller.enqueue(new TextEncoder().encode("half"));
-        controller.error(new Error("lost"));
+      pull(controller) {
+        pulls += 1;
+        // The first bytes can be read before it breaks off.
+        if (pulls === 1) controller.enqueue(new TextEncoder().encode("half"));
+        else controller.error(new Error("lost"));
       },
     });
     const scene = sceneOf(() => told(200, "first", {}, broken));
     expect(await scene.deliver([{}])).toEqual([1]);
+    expect(pulls).toBe(2);
     expect(await sceneOf(() => told(200, "replayed")).deliver([{}])).toEqual(["ack"]);
+    expect(await sceneOf(() => told(200, "attached")).deliver([{}])).toEqual(["ack"]);
     // The shard may give this head before the origin's body has ended.
     expect(await sceneOf(() => told(205, "first", {}, null)).deliver([{}])).toEqual([1]);
     expect(await sceneOf(() => told(205, "replayed", {}, null)).deliver([{}])).toEqual(["ack"]);
+  });
+
+  it("is acknowledged after a result that was not kept, by the status that it had", async () => {
+    const notKept = (body: object) => sceneOf(() => told(409, "response-not-kept", {}, JSON.stringify(body)));
+    expect(await notKept({ originalStatus: 201 }).deliver([{}])).toEqual(["ack"]);
+    expect(await notKept({}).deliver([{}])).toEqual([1]);
+    const rejected = notKept({ originalStatus: 422 });
+    expect(await rejected.deliver([{}])).toEqual(["ack"]);
+    expect(rejected.letters).toMatchObject([{ data: { reason: "rejected", status: 422 } }]);
   });
 
   it("comes again after the time that the shard or the origin says, in seconds or as a date", async () => {
@@ -198,6 +226,30 @@ describe("a key", () => {
     expect(new Map(scene.requests[0]?.head.call.headers).get("Idempotency-Key")).toBe('"a,b"');
   });
 
+  it("reaches the origin as forward_key says, and the question whether it took effect too", async () => {
+    const verified = { key: ["json:/id"], unknown: "verify", verify: "/by-key/{key}" };
+    const headOf = async (settings: object, id: string) => {
+      const scene = sceneOf(DONE, settings);
+      await scene.deliver([{ id }]);
+      const head = scene.requests[0]?.head;
+      if (head === undefined) throw new Error("no request");
+      return { ...head, sent: new Map(head.call.headers).get("Idempotency-Key") };
+    };
+    const step = await headOf({ ...verified, forward_key: "charge" }, "a");
+    expect(step.sent).toBe("a:charge");
+    expect(step.verification).toMatchObject({ url: "https://api.example/by-key/a%3Acharge" });
+    // The queue's credential, and nothing that describes the message's body.
+    expect(Object.fromEntries(step.verification?.headers ?? [])).toEqual({
+      authorization: "Bearer s3cret",
+      "Idempotency-Key": "a:charge",
+    });
+    expect(step.rules.policy.unknown).toBe("verify");
+    // Read as a path, this key could ask for something else: nobody is asked about it.
+    const path = await headOf(verified, "../a");
+    expect(path).toMatchObject({ verification: null, rules: { policy: { unknown: "hold" } } });
+    expect((await headOf({ key: ["json:/id"], forward_key: "none" }, "a")).sent).toBeUndefined();
+  });
+
   it.each([
     ["is not there", { n: 1 }, "key-missing"],
     ["is no text", { id: { n: 1 } }, "message-invalid"],
@@ -213,8 +265,8 @@ describe("a key", () => {
     const settings = { key: ["json:/id"], scope: ["json:/tenant"] };
     const scene = sceneOf(DONE, settings);
     for (const tenant of ["a", "b", undefined, "a"]) await scene.deliver([{ id: "k", tenant }]);
-    const other = sceneOf(DONE, { key: ["json:/id"] });
-    await other.deliver([{ id: "k" }]);
+    const other = sceneOf(DONE, { ...settings, queue: "refunds" });
+    await other.deliver([{ id: "k", tenant: "a" }]);
     const ids = [...scene.requests, ...other.requests].map(({ head }) => head.record.id);
     expect(new Set(ids).size).toBe(4);
     expect(ids[3]).toBe(ids[0]);
@@ -299,12 +351,16 @@ describe("a batch", () => {
     expect(scene.letters).toMatchObject([{ data: { reason: "message-invalid" } }, { data: { reason: "key-reused" } }]);
     const [numbers] = scene.traffic.numbers;
     expect(numbers).toMatchObject({ route: "queue:orders", deliveries: [2, 1, 2] });
+    expect(scene.flush).toHaveBeenCalledOnce();
   });
 
-  it("of a queue that is not configured is retried as a whole, as with an invalid configuration", async () => {
+  it.each([
+    ["of a queue that is not configured", sceneOf(DONE).consume],
+    ["with an invalid configuration", retryLater],
+  ])("%s is retried as a whole", async (_what, consume) => {
     const silenced = vi.spyOn(console, "error").mockReturnValue();
     const batch = { queue: "others", messages: [], retryAll: vi.fn<(options: object) => void>() };
-    await retryLater(batch);
+    await consume(batch);
     expect(batch.retryAll).toHaveBeenCalledWith({ delaySeconds: 900 });
     expect(silenced).toHaveBeenCalledOnce();
     silenced.mockRestore();
@@ -312,21 +368,28 @@ describe("a batch", () => {
 });
 
 describe("the log", () => {
-  it("has a line for each delivery that is not acknowledged, without key, body or secret", async () => {
+  async function linesOf(log: string): Promise<readonly string[]> {
     const lines: string[] = [];
     const silenced = [vi.spyOn(console, "warn"), vi.spyOn(console, "error")].map((spy) =>
       spy.mockImplementation((line: string) => void lines.push(line)),
     );
     const answers = [told(201, "first"), told(503, "first"), told(422, "first")];
-    const scene = sceneOf(() => answers.shift() ?? null, { log: "errors" });
-    await scene.deliver([{ card: "4242" }], { id: "the-key" });
-    await scene.deliver([{ card: "4242" }], { id: "the-key" });
-    await scene.deliver([{ card: "4242" }], { id: "the-key" });
+    const scene = sceneOf(() => answers.shift() ?? null, { log, key: ["json:/order"] });
+    for (let delivery = 0; delivery < 3; delivery += 1) await scene.deliver([{ order: "the-key", card: "4242" }]);
     for (const spy of silenced) spy.mockRestore();
+    return lines;
+  }
+
+  it("has a line for each retry and each dead letter, without the key in the body, the body or a secret", async () => {
+    const lines = await linesOf("errors");
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { message: "delivery", queue: "orders", decision: "retry", told: "503" },
-      { message: "delivery", queue: "orders", decision: "dead", reason: "rejected", told: "422" },
+      { message: "delivery", queue: "orders", messageId: "m0", decision: "retry", told: "503" },
+      { message: "delivery", queue: "orders", messageId: "m0", decision: "dead", reason: "rejected", told: "422" },
     ]);
-    expect(lines.join()).not.toMatch(/4242|s3cret/);
+    expect(lines.join()).not.toMatch(/the-key|4242|s3cret/);
+  });
+
+  it('has none with log = "none"', async () => {
+    expect(await linesOf("none")).toEqual([]);
   });
 });
