@@ -1,10 +1,11 @@
 // Every error that the gateway itself reports, each with its evidence, and the one function that turns it into what a
 // client reads (RFC 9457). No text here may reveal anything about a stored response except its status.
 
+import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
 import type { UnknownRule } from "./record.ts";
 
-export type Problem = ClientProblem | OperatorProblem;
+export type Problem = ClientProblem | MonitorProblem | OperatorProblem;
 
 /** The problems that a client of the API behind the gateway can get. */
 export type ClientProblem =
@@ -173,6 +174,12 @@ export function describeProblem(problem: Problem): ProblemDetails {
         "The gateway's configuration has errors, so it forwards nothing. The errors are in the gateway's log.",
       );
       return { ...details, members: { problemCount: problem.problemCount } };
+    }
+    case "monitor-not-found":
+    case "attempts-exhausted":
+    case "cancel-refused": {
+      const { retryAfterMs, ...details } = describeMonitorProblem(problem);
+      return { ...details, retryAfterSeconds: retryAfterMs === null ? null : wholeSeconds(retryAfterMs) };
     }
     case "operator-unauthorized":
     case "operator-forbidden":
