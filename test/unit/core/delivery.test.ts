@@ -65,8 +65,8 @@ describe("a delivery", () => {
     ["an invalid configuration", problem("configuration-invalid"), { kind: "retry", afterMs: 900_000 }],
     ["a key that is missing", problem("key-missing"), dead("key-missing")],
     ["a message that cannot be a request", problem("request-invalid"), dead("message-invalid")],
-  ])("after %s", (_what, answer, decision) => {
-    expect(decideDelivery(answer, YOUNG)).toEqual(decision);
+  ])("after %s", (_what, fromShard, decision) => {
+    expect(decideDelivery(fromShard, YOUNG)).toEqual(decision);
   });
 
   it.each<[string, ShardAnswer, string | null]>([
@@ -77,8 +77,8 @@ describe("a delivery", () => {
     ["an attempt in flight", problem("in-flight", 1000), null],
     ["a store that cannot be reached", problem("store-unavailable"), null],
     ["an answer in doubt", answer(502, "ambiguous"), null],
-  ])("is given up when it is too old, after %s", (_what, answer, reason) => {
-    const decision = decideDelivery(answer, OLD);
+  ])("is given up when it is too old, after %s", (_what, fromShard, reason) => {
+    const decision = decideDelivery(fromShard, OLD);
     expect(decision.kind === "dead" ? decision.reason : null).toBe(reason);
   });
 
@@ -93,7 +93,7 @@ describe("a delivery", () => {
       "origin-unreachable",
     );
     const verdict = fc.constantFrom<Verdict>("result", "refused", "ambiguous");
-    const answer = fc.oneof(
+    const answers = fc.oneof(
       fc.record({
         kind: fc.constant("answer" as const),
         status: fc.integer({ min: 200, max: 599 }),
@@ -109,7 +109,7 @@ describe("a delivery", () => {
       }),
     );
     fc.assert(
-      fc.property(answer, fc.boolean(), (one, isOld) => {
+      fc.property(answers, fc.boolean(), (one, isOld) => {
         const decision: Decision = decideDelivery(one, isOld ? OLD : YOUNG);
         const isSettled =
           one.kind === "answer" && one.verdict === "result" && one.isWhole && YOUNG.done.includes(one.status);
