@@ -1,13 +1,12 @@
 // `sealed = true` for bodies of many megabytes: in chunks, in R2, and in both directions. After a crash in the middle no half body is
 // replayed, and nothing of it can be read.
 
-import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Gateway, makeStateDir, startWranglerDev } from "../../support/gateway.ts";
+import type { Gateway } from "../../support/gateway.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { digestOfGenerated, openTransfer, type Received, transfer } from "../support/bytes-client.ts";
-import { until } from "../support/scene.ts";
+import { removeGateway, startGatewayWithBucket, until } from "../support/scene.ts";
 import { freshSecret } from "../support/sealed-scene.ts";
 import { tracesIn } from "../support/traces-in-files.ts";
 
@@ -18,27 +17,19 @@ let origin: TestOrigin;
 let gateway: Gateway;
 beforeAll(async () => {
   origin = await startOrigin();
-  gateway = await startWranglerDev({
-    stateDir: await makeStateDir(),
-    vars: {
-      IDEMPOTENCY: { origin: origin.url, shards: 1, sealed: true, timeout: "1s", lock: "2s" },
-      ROUTES: [
-        { path: "/bucket", max_response_body: "1MB" },
-        { path: "/chunks", max_response_body: "100MB", max_request_body: "100MB" },
-        { path: "/crash", max_response_body: "100MB", unknown: "retry" },
-      ],
-    },
-    bindings: { SEAL_SECRET: freshSecret() },
-    extraToml: '[[r2_buckets]]\nbinding = "BODIES"\nbucket_name = "bodies"',
-  });
+  const routes = [
+    { path: "/bucket", max_response_body: "1MB" },
+    { path: "/chunks", max_response_body: "100MB", max_request_body: "100MB" },
+    { path: "/crash", max_response_body: "100MB", unknown: "retry" },
+  ];
+  const settings = { shards: 1, sealed: true, timeout: "1s", lock: "2s" };
+  gateway = await startGatewayWithBucket(origin.url, settings, routes, { SEAL_SECRET: freshSecret() });
 });
 afterAll(async () => {
-  await gateway.stop();
-  await rm(gateway.stateDir, { recursive: true, force: true });
+  await removeGateway(gateway);
   await origin.close();
 });
 
-/** Some bytes in the middle of a generated body, as text that is searched for. */
 function expectWhole(received: Received, seed: string, bytes = BYTES): void {
   expect([received.status, received.complete, received.bytes]).toEqual([201, true, bytes]);
   expect(received.sha256).toBe(digestOfGenerated({ seed, bytes }));
