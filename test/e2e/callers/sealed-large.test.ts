@@ -6,7 +6,7 @@ import type { Gateway } from "../../support/gateway.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { digestOfGenerated, openTransfer, type Received, transfer } from "../support/bytes-client.ts";
-import { removeGateway, startGatewayWithBucket, until } from "../support/scene.ts";
+import { bucketObjects, removeGateway, startGatewayWithBucket, until } from "../support/scene.ts";
 import { freshSecret } from "../support/sealed-scene.ts";
 import { tracesIn } from "../support/traces-in-files.ts";
 
@@ -19,6 +19,7 @@ beforeAll(async () => {
   origin = await startOrigin();
   const routes = [
     { path: "/bucket", max_response_body: "1MB" },
+    { path: "/expiring", max_response_body: "1MB", retention: "4s" },
     { path: "/chunks", max_response_body: "100MB", max_request_body: "100MB" },
     { path: "/crash", max_response_body: "100MB", unknown: "retry" },
   ];
@@ -58,6 +59,16 @@ describe.each(["/bucket", "/chunks"])("a body of 20 MB (%s)", (path) => {
     expect(tracesIn(gateway.stateDir, [text.trim(), key])).toEqual([]);
     expect((await transfer(gateway.url, { path, key })).bytes).toBe(body.length);
   });
+});
+
+it("leaves nothing in the bucket when its record has expired", async () => {
+  const key = freshKey();
+  const before = (await bucketObjects(gateway)).length;
+  await origin.behave({ key }, { status: 201, generated: { seed: key, bytes: BYTES } });
+  expectWhole(await transfer(gateway.url, { path: "/expiring", key }), key);
+  expect((await bucketObjects(gateway)).length).toBeGreaterThan(before);
+  const areErased = async (): Promise<true | null> => ((await bucketObjects(gateway)).length === before ? true : null);
+  await until(areErased, "the erasure of the object", 30_000);
 });
 
 it("a request of 20 MB reaches the origin whole, and its retry is compared with it", async () => {
