@@ -17,6 +17,17 @@ import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 export const UNKNOWN_RULES = ["hold", "verify", "retry"] as const;
 export type UnknownRule = (typeof UNKNOWN_RULES)[number];
 
+/** How a shard drives a request that it has accepted, whose caller does not wait for it. */
+export interface Drive {
+  /** The most attempts. */
+  readonly attempts: number;
+  /** The pause after the first attempt. It doubles with each further one. */
+  readonly firstPauseMs: DurationMs;
+  readonly longestPauseMs: DurationMs;
+  /** No attempt begins later than this after the request was accepted, except the first. */
+  readonly giveUpAfterMs: DurationMs;
+}
+
 /** A route's rules for the life cycle. A record keeps the policy under which its attempt was claimed. */
 export interface Policy {
   readonly unknown: UnknownRule;
@@ -29,6 +40,8 @@ export interface Policy {
    * on. Absent: no longer than its record is kept otherwise.
    */
   readonly rememberMs?: DurationMs;
+  /** How accepted requests are driven. Absent: the route accepts none. */
+  readonly drive?: Drive;
 }
 
 /** One call to the origin. */

@@ -4,7 +4,7 @@
 
 import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
-import type { AttemptId, Fingerprint, RecordId } from "../core/units.ts";
+import type { AttemptId, DurationMs, Fingerprint, RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { Comparison } from "./comparison.ts";
@@ -37,6 +37,9 @@ export const UPLOAD_3_URL = "https://key-shard/3/upload";
 
 /** Where the home of a key is asked for, with a head alone, before a body is sent that can be sent only once. */
 export const LOCATE_URL = "https://key-shard/locate";
+
+/** Where the outcome of an accepted request is asked for. */
+export const MONITOR_URL = "https://key-shard/monitor";
 
 /** Where an object asks its elder. */
 export const ASK_URL = "https://key-shard/ask";
@@ -107,6 +110,16 @@ export interface RequestFacts {
   readonly lastEventId: string | null;
 }
 
+/** A request that may be answered before its result is there. */
+export interface AsyncRequest {
+  /** Where the outcome can be read: a path and a query, to which the shard adds the fingerprint's beginning. */
+  readonly monitor: string;
+  /** How long the result itself may be waited for. */
+  readonly waitMs: DurationMs;
+  /** Whether the client has asked for it (RFC 7240, section 4.1). */
+  readonly isPreferred: boolean;
+}
+
 /** All that a shard needs to know to run one exchange. */
 export interface ExchangeHead {
   readonly record: RecordName;
@@ -120,6 +133,8 @@ export interface ExchangeHead {
   readonly encryption?: Encryption;
   /** Only where the route limits new keys. */
   readonly newKeys?: KeyCount;
+  /** Only if the request may be answered before its result is there. */
+  readonly async?: AsyncRequest;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
   readonly layout?: Layout;
   /** The layouts before it, oldest first; only in messages to the URLs for elders. */
@@ -127,6 +142,32 @@ export interface ExchangeHead {
   /** What elders have said about the key already. */
   readonly absent?: readonly AbsentWord[];
 }
+
+/**
+ * What a client asks a monitor. The names and the scope are derived as for a retry, so whoever reads the outcome could have had the
+ * replay.
+ */
+export interface MonitorQuestion {
+  /** `id` and `olderIds` of the retry. */
+  readonly record: RecordName;
+  readonly rules: RouteRules;
+  /** The key as the client wrote it. */
+  readonly echo: string;
+  /** The beginning of the fingerprint, in hexadecimal: PRINT_DIGITS digits. */
+  readonly print: string;
+  /** The monitor itself: its path and query. */
+  readonly monitor: string;
+  /** How long an outcome may be waited for. */
+  readonly waitMs: DurationMs;
+  /** Whether the request is to be cancelled. */
+  readonly cancel: boolean;
+}
+
+/** How much of a fingerprint a monitor names: 128 bits. */
+export const PRINT_DIGITS = 32;
+
+/** The status of the shard's answer to a question about a record that is not here, or not for this caller. It never leaves the Worker. */
+export const NO_MONITOR_STATUS = 404;
 
 export type ExchangeMessage = Message<ExchangeHead>;
 
