@@ -18,6 +18,7 @@ import { keyHashOf, type RecordId } from "../core/units.ts";
 import { judge } from "../core/verdict.ts";
 import { type HeaderPairs, STATUS_HEADER } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
+import { retryAfterIn } from "../http/retry-after.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { deadLetter, type DeadLetterQueue } from "./dead-letter.ts";
 import { bodyOf, type QueueMessage, readMessage } from "./message.ts";
@@ -178,7 +179,7 @@ async function readShardAnswer(
   lists: Queue["route"]["rules"]["lists"],
 ): Promise<ShardAnswer> {
   if (response === null || response === "homeless") return { kind: "nothing" };
-  const retryAfterMs = retryAfterOf(response.headers.get("retry-after"));
+  const retryAfterMs = retryAfterIn(response.headers.get("retry-after"), Date.now());
   const word = response.headers.get(STATUS_HEADER);
   if (word === "first" || word === "replayed" || word === "attached") {
     const { status } = response;
@@ -207,12 +208,4 @@ async function readToEnd({ body }: Response): Promise<boolean> {
 function originalStatusIn(problem: unknown): number | null {
   if (typeof problem !== "object" || problem === null || !("originalStatus" in problem)) return null;
   return typeof problem.originalStatus === "number" ? problem.originalStatus : null;
-}
-
-/** Seconds or a date (RFC 9110, section 10.2.3); `null` if it is neither. */
-function retryAfterOf(value: string | null): number | null {
-  if (value === null) return null;
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
-  const ms = Date.parse(value) - Date.now();
-  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
