@@ -1,17 +1,19 @@
 // Every error that the gateway itself reports, each with its evidence, and the one function that turns it into what a
 // client reads (RFC 9457). No text here may reveal anything about a stored response except its status.
 
+import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
 import type { UnknownRule } from "./record.ts";
 
-export type Problem = ClientProblem | OperatorProblem;
+export type Problem = ClientProblem | MonitorProblem | OperatorProblem;
 
 /** The problems that a client of the API behind the gateway can get. */
 export type ClientProblem =
   /** `ways`: where a key may be, as a phrase. */
   | { readonly code: "key-missing"; readonly ways: string }
   | { readonly code: "key-invalid"; readonly reason: string }
-  | { readonly code: "request-invalid"; readonly reason: string }
+  /** `allow`: the methods that the address has, if the request has another one. */
+  | { readonly code: "request-invalid"; readonly reason: string; readonly allow?: readonly string[] }
   | { readonly code: "key-reused"; readonly status: number }
   /** The caller has begun as many keys as its limit allows. */
   | { readonly code: "too-many-keys"; readonly retryAfterMs: number }
@@ -64,7 +66,11 @@ export function describeProblem(problem: Problem): ProblemDetails {
     case "key-invalid":
       return notRetryable(400, "Idempotency key invalid", `${problem.reason} Nothing was sent to the origin.`);
     case "request-invalid":
-      return notRetryable(400, "Request invalid", `${problem.reason} Nothing was sent to the origin.`);
+      return notRetryable(
+        problem.allow === undefined ? 400 : 405,
+        "Request invalid",
+        `${problem.reason} Nothing was sent to the origin.`,
+      );
     case "key-reused":
       return notRetryable(
         problem.status,
@@ -173,6 +179,12 @@ export function describeProblem(problem: Problem): ProblemDetails {
         "The gateway's configuration has errors, so it forwards nothing. The errors are in the gateway's log.",
       );
       return { ...details, members: { problemCount: problem.problemCount } };
+    }
+    case "monitor-not-found":
+    case "attempts-exhausted":
+    case "cancel-refused": {
+      const { retryAfterMs, ...details } = describeMonitorProblem(problem);
+      return { ...details, retryAfterSeconds: retryAfterMs === null ? null : wholeSeconds(retryAfterMs) };
     }
     case "operator-unauthorized":
     case "operator-forbidden":

@@ -110,8 +110,10 @@ export interface RequestFacts {
   readonly lastEventId: string | null;
 }
 
-/** A request that may be answered before its result is there. */
+/** A request that may be answered before its result is there, or that may be a duplicate of one that was. */
 export interface AsyncRequest {
+  /** Whether a new one is accepted. Otherwise its client waits for the result. */
+  readonly accepts: boolean;
   /** Where the outcome can be read: a path and a query, to which the shard adds the fingerprint's beginning. */
   readonly monitor: string;
   /** How long the result itself may be waited for. */
@@ -133,7 +135,7 @@ export interface ExchangeHead {
   readonly encryption?: Encryption;
   /** Only where the route limits new keys. */
   readonly newKeys?: KeyCount;
-  /** Only if the request may be answered before its result is there. */
+  /** Only on routes that accept requests. */
   readonly async?: AsyncRequest;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
   readonly layout?: Layout;

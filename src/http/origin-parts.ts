@@ -11,7 +11,10 @@ import type { IdempotencyKey } from "./key.ts";
 import { quoted } from "./key-text.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import type { OriginCall, Verification } from "./message.ts";
+import { withoutApplied } from "./prefer.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
+
+const PREFER = "prefer";
 
 /** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
 export const MAX_VERIFICATION_MS = 30_000;
@@ -65,6 +68,12 @@ function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: T
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
+  const preferences = route.async === "never" ? null : headers.get(PREFER);
+  if (preferences !== null) {
+    drop.add(PREFER);
+    const others = withoutApplied(preferences);
+    if (others !== null) added.push([PREFER, others]);
+  }
   return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
 }
 
