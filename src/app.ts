@@ -7,6 +7,7 @@ import { preflightResponse, readable } from "./http/cors.ts";
 import { isHost } from "./http/host.ts";
 import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "./http/intent.ts";
 import { operatorPathMatcher } from "./http/operator-path.ts";
+import { answerMonitor } from "./http/monitor.ts";
 import { passThrough } from "./http/pass-through.ts";
 import { problemResponse } from "./http/problem-response.ts";
 import { exchange, type Ports, refuseExchange } from "./http/protect.ts";
@@ -52,6 +53,10 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
         return pass(intent, ports);
       case "refuse-exchange":
         return refuseExchange(intent, ports).then((answer) => forPage(intent, answer));
+      case "monitor":
+        return answerMonitor(intent, ports)
+          .catch(refuseAfterBug)
+          .then((answer) => forPage(intent, answer));
       case "exchange":
       case "search":
         rotating.look(intent.route, intent.headers);

@@ -12,7 +12,7 @@ import { createOperate, tokenSpotter } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
-import { shardCaller, shardStub } from "./shard/call-shard.ts";
+import { monitorAsker, shardCaller, shardStub } from "./shard/call-shard.ts";
 import { bindingIn } from "./shard/bindings.ts";
 import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
 import { Identities } from "./http/identity.ts";
@@ -65,6 +65,7 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
   const ports = {
     callShard: shardCaller(namespace),
+    askMonitor: monitorAsker(namespace),
     target,
     identities: new Identities({ network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),

@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { pathSchema, settingsEntries } from "../config/settings.ts";
 import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
+import { driveEntries } from "../config/settings-async.ts";
 import { corsEntries } from "../config/settings-cors.ts";
 import { fingerprintEntries } from "../config/settings-fingerprint.ts";
 import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
@@ -49,8 +50,11 @@ const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntri
   ["jwt", jwtEntries],
   ["ask", askEntries],
   ["cors", corsEntries],
-  ["give_up", giveUpEntries],
+  ["give_up", driveEntries],
 ]);
+
+/** The same for queues. */
+const QUEUE_TABLES = new Map([...TABLES, ["give_up", giveUpEntries] as const]);
 
 /** Every setting, in the order of the table. */
 export function settingTexts(): readonly SettingText[] {
@@ -74,7 +78,7 @@ export function ownQueueTexts(): readonly SettingText[] {
     textOf("queue", queue, null),
     textOf("to", to, null),
     textOf("dead_letter", deadLetter, null),
-    ...textsOf({ ...optional, ...queueDefaultEntries }, "", null),
+    ...textsOf({ ...optional, ...queueDefaultEntries }, "", null, QUEUE_TABLES),
     // Its one member is described with it.
   ].filter(({ name }) => !name.startsWith("fingerprint."));
 }
@@ -84,9 +88,14 @@ export function queueTexts(): readonly SettingText[] {
   return [...ownQueueTexts(), ...textsOf(inheritedEntries, "", null)];
 }
 
-function textsOf(entries: SettingEntries, prefix: string, place: string | null): readonly SettingText[] {
+function textsOf(
+  entries: SettingEntries,
+  prefix: string,
+  place: string | null,
+  tables = TABLES,
+): readonly SettingText[] {
   return Object.entries(entries).flatMap(([name, { wrapped }]) => {
-    const members = textsOf(TABLES.get(name) ?? {}, `${name}.`, place);
+    const members = textsOf(tables.get(name) ?? {}, `${name}.`, place);
     return [textOf(prefix + name, wrapped, place)].concat(members);
   });
 }

@@ -4,6 +4,7 @@
 
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 import type { NoResult } from "../core/verdict.ts";
+import { asyncProblems } from "./async-checks.ts";
 import { callerProblems, type PlacedScopes, sharedIdentityProblems } from "./caller-checks.ts";
 import { type HasBinding, type InForce, type Layer, type SettingName, settingsInForce } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
@@ -46,6 +47,7 @@ export function crossCheck(
       ...keyFormatProblems(inForce),
       ...verifyProblems(inForce),
       ...openProblems(inForce),
+      ...asyncProblems(inForce),
       ...callerProblems(inForce, names, hasBinding),
     );
     scoped.push({ place: route.name, inForce });

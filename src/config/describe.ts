@@ -1,6 +1,7 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
+import type { UnknownRule } from "../core/record.ts";
 import { sourceText, writtenSource } from "./key-source.ts";
 import { type Config, type ForwardKey, type Origin, type Queue, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
@@ -93,8 +94,24 @@ function messagePromiseOf({ route: { rules }, deadLetter, giveUpAfterMs }: Queue
 /** What the route's rule for unknown outcomes means for whoever retries. */
 function promiseOf(route: Route): string {
   const sealed = route.sealed === true ? "; responses open for their callers only (sealed = true)" : "";
-  return promiseOfRule(route) + sealed;
+  return promiseOfRule(route) + sealed + acceptanceOf(route);
 }
+
+/** What the gateway promises about requests that it has accepted: which attempts it makes without being asked again. */
+function acceptanceOf({ async: when, rules: { policy } }: Route): string {
+  const { drive } = policy;
+  if (drive === undefined) return "";
+  const which = when === "always" ? "requests are" : "requests that ask for it are";
+  const again = `up to ${drive.attempts} in ${formatDuration(drive.giveUpAfterMs)}`;
+  return `; ${which} answered before their result (async = "${when}"), and the gateway repeats ${AGAIN[policy.unknown]}, ${again}`;
+}
+
+const AGAIN: Readonly<Record<UnknownRule, string>> = {
+  hold: "refused attempts by itself, and none whose outcome is unknown",
+  verify: "refused attempts by itself, and those of which the origin, asked, knows nothing",
+  retry:
+    "by itself refused attempts and those whose outcome is unknown, each of which may take effect again unless the origin knows keys",
+};
 
 function promiseOfRule({ rules: { policy }, onStoreFailure, graphql }: Route): string {
   const queries = graphql ? "; GraphQL queries and subscriptions pass (graphql = true)" : "";

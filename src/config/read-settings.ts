@@ -8,6 +8,7 @@ import type { ConfigProblem } from "./resolved.ts";
 import type { Parsed } from "./units.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
+import { driveEntries } from "./settings-async.ts";
 import { corsEntries } from "./settings-cors.ts";
 import { fingerprintEntries } from "./settings-fingerprint.ts";
 import { keyFormatEntries, newKeysEntries } from "./settings-key.ts";
@@ -30,6 +31,7 @@ const INNER_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
   ["new_keys", Object.keys(newKeysEntries)],
   ["fingerprint", Object.keys(fingerprintEntries)],
   ["cors", Object.keys(corsEntries)],
+  ["give_up", Object.keys(driveEntries)],
 ]);
 
 export function isTable(value: unknown): value is Table {

@@ -17,6 +17,7 @@ import type {
   Selection,
 } from "./resolved.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
+import { driveOf } from "./settings-async.ts";
 import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
@@ -94,6 +95,7 @@ export function resolveRoute(
     newKeys: newKeysOf(settings.new_keys),
     fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
+    async: settings.async,
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
     maxRequestBodyBytes: settings.max_request_body,
@@ -123,6 +125,9 @@ function newKeysOf(written: FullSettings["new_keys"]): NewKeys | null {
 /** Headers that pages need for most requests, whatever the route. */
 const USUAL_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"];
 
+/** What a page reads of the answer that its request is accepted. */
+const ACCEPTED_HEADERS = ["Location", "Preference-Applied"];
+
 function corsOf(settings: FullSettings, identities: readonly Identity[]): Cors | null {
   const { origins, ...cors } = { ...CORS_DEFAULTS, ...settings.cors };
   if (origins === undefined) return null;
@@ -133,11 +138,12 @@ function corsOf(settings: FullSettings, identities: readonly Identity[]): Cors |
     ...scope,
     ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
   ];
+  const isAsync = settings.async !== "never";
   return {
     origins,
     credentials: cors.credentials,
-    allowHeaders: differentNames([...USUAL_HEADERS, ...read, ...cors.headers]),
-    exposeHeaders: cors.expose,
+    allowHeaders: differentNames([...USUAL_HEADERS, ...(isAsync ? ["Prefer"] : []), ...read, ...cors.headers]),
+    exposeHeaders: isAsync ? differentNames([...cors.expose, ...ACCEPTED_HEADERS]) : cors.expose,
     preflight: cors.preflight,
     maxAgeMs: cors.max_age,
   };
@@ -176,6 +182,7 @@ function rulesOf(settings: FullSettings): RouteRules {
       unknownRetentionMs: durationMs(settings.unknown_retention),
       // A route without it sends its rules without it, too.
       ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
+      ...(settings.async === "never" ? {} : { drive: driveOf(settings.give_up) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,

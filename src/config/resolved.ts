@@ -5,6 +5,7 @@ import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type {
+  AsyncRule,
   BodyForm,
   DuplicateRule,
   KeyRule,
@@ -114,6 +115,8 @@ export interface Route {
   readonly newKeys: NewKeys | null;
   readonly fingerprint: FingerprintRule;
   readonly rules: RouteRules;
+  /** Which requests are answered before their result is there. */
+  readonly async: AsyncRule;
   /** What to GET to learn whether an operation took effect: a path or a URL with `{key}`; `null` if the origin is not asked. */
   readonly verify: string | null;
   readonly onStoreFailure: StoreFailureRule;

@@ -8,6 +8,7 @@ import * as v from "valibot";
 import { parsePathPattern } from "./path-pattern.ts";
 import { defaultsOf, parsed, repeated, setting } from "./setting-kinds.ts";
 import { answerSettings } from "./settings-answer.ts";
+import { asyncSettings } from "./settings-async.ts";
 import { attemptSettings } from "./settings-attempt.ts";
 import { corsSettings } from "./settings-cors.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
@@ -41,6 +42,7 @@ export const settingsEntries = {
   ...keySettings,
   ...attemptSettings,
   ...answerSettings,
+  ...asyncSettings,
   ...corsSettings,
 };
 

@@ -43,6 +43,12 @@ export type QueryForm = (typeof QUERY_FORMS)[number];
 export const DUPLICATE_RULES = ["reject", "wait", "attach"] as const;
 export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
 
+/**
+ * Whether requests may be answered before their result is there: none, those whose clients ask for it (RFC 7240, section 4.1), or all.
+ */
+export const ASYNC_RULES = ["never", "prefer", "always"] as const;
+export type AsyncRule = (typeof ASYNC_RULES)[number];
+
 /** When the record cannot be reached: `closed` refuses, `open` forwards unprotected. */
 export const STORE_FAILURE_RULES = ["closed", "open"] as const;
 export type StoreFailureRule = (typeof STORE_FAILURE_RULES)[number];

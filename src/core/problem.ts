@@ -12,7 +12,8 @@ export type ClientProblem =
   /** `ways`: where a key may be, as a phrase. */
   | { readonly code: "key-missing"; readonly ways: string }
   | { readonly code: "key-invalid"; readonly reason: string }
-  | { readonly code: "request-invalid"; readonly reason: string }
+  /** `allow`: the methods that the address has, if the request has another one. */
+  | { readonly code: "request-invalid"; readonly reason: string; readonly allow?: readonly string[] }
   | { readonly code: "key-reused"; readonly status: number }
   /** The caller has begun as many keys as its limit allows. */
   | { readonly code: "too-many-keys"; readonly retryAfterMs: number }
@@ -65,7 +66,11 @@ export function describeProblem(problem: Problem): ProblemDetails {
     case "key-invalid":
       return notRetryable(400, "Idempotency key invalid", `${problem.reason} Nothing was sent to the origin.`);
     case "request-invalid":
-      return notRetryable(400, "Request invalid", `${problem.reason} Nothing was sent to the origin.`);
+      return notRetryable(
+        problem.allow === undefined ? 400 : 405,
+        "Request invalid",
+        `${problem.reason} Nothing was sent to the origin.`,
+      );
     case "key-reused":
       return notRetryable(
         problem.status,

@@ -61,7 +61,11 @@ export function preflightIn(method: string, headers: HeadersView): Preflight | n
 }
 
 /** The gateway's answer to a preflight. It says the same whatever is asked, and nothing to pages that are not listed. */
-export function preflightResponse({ methods }: Route, cors: Cors, { origin, isPrivateNetwork }: Preflight): Response {
+export function preflightResponse(
+  { methods }: Pick<Route, "methods">,
+  cors: Cors,
+  { origin, isPrivateNetwork }: Preflight,
+): Response {
   const headers = new Headers();
   if (allowOrigin(headers, cors, origin)) {
     headers.set("Access-Control-Allow-Methods", methods.join(", "));

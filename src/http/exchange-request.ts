@@ -4,7 +4,7 @@
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import { attemptId, type RecordId } from "../core/units.ts";
+import { attemptId, durationMs, type RecordId } from "../core/units.ts";
 import type { Telemetry } from "../traffic/exchange-reporter.ts";
 import type { Encryptions } from "./encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
@@ -18,9 +18,11 @@ import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
 import type { Identities } from "./identity.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
-import type { ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
+import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verification } from "./message.ts";
+import { monitorOf } from "./monitor-url.ts";
 import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
+import { preferencesIn } from "./prefer.ts";
 import { nameRecord } from "./record-name.ts";
 import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
 import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
@@ -112,7 +114,7 @@ async function readKeyed(
 
 async function exchangeOf(
   intent: ExchangeIntent,
-  { scope, olderScopes }: ReadScopes,
+  scopes: ReadScopes,
   body: BoundedBody,
   { log, serverTiming, trace }: Telemetry,
 ): Promise<ExchangeRequest> {
@@ -126,23 +128,17 @@ async function exchangeOf(
   };
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const { own, elders } = route.layouts;
-  const olderNamesIn = (layout: Layout): Promise<readonly RecordId[]> =>
-    Promise.all(olderScopes.map((values) => nameRecord(key.key, values, layoutName(layout))));
-  const namesIn: NamesIn = async (layout) => [
-    await nameRecord(key.key, scope, layoutName(layout)),
-    ...(await olderNamesIn(layout)),
-  ];
-  const [id, fingerprint] = await Promise.all([
-    nameRecord(key.key, scope, layoutName(own)),
+  const namesIn = namerOf(key.key, scopes);
+  const [names, fingerprint] = await Promise.all([
+    namesIn(own),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
     fingerprintRequest(parts, bytes, comparison),
   ]);
-  const older = olderScopes.length === 0 ? [] : await olderNamesIn(own);
   const verification = verificationOf(intent);
-  const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scope, headers);
+  const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scopes.scope, headers);
   return {
     head: {
-      record: { ...named([id, ...older]), key: key.key, route: route.path },
+      record: { ...named(names), key: key.key, route: route.path },
       request: {
         echo: key.raw,
         attemptId: attemptId(crypto.randomUUID()),
@@ -157,6 +153,7 @@ async function exchangeOf(
       verification,
       telemetry: { log, serverTiming, trace },
       ...(newKeys === null ? null : { newKeys }),
+      ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
@@ -169,12 +166,31 @@ async function exchangeOf(
   };
 }
 
+/** Names the record of a key for its caller: in the scope, then in the older ones. */
+export function namerOf(key: string, { scope, olderScopes }: ReadScopes): NamesIn {
+  return async (layout) => {
+    const nameIn = (values: ScopeValues): Promise<RecordId> => nameRecord(key, values, layoutName(layout));
+    return [await nameIn(scope), ...(olderScopes.length === 0 ? [] : await Promise.all(olderScopes.map(nameIn)))];
+  };
+}
+
+/** Of a route that accepts requests: whether this one is, where its outcome is read, and how long its client waits for it. */
+function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): AsyncRequest {
+  const { respondAsync, waitMs } = preferencesIn(headers.get("prefer"));
+  return {
+    accepts: respondAsync || route.async === "always",
+    monitor: monitorOf({ method: request.method, path: url.pathname, key: key.key }),
+    waitMs: durationMs(Math.min(waitMs ?? 0, route.rules.waitMs)),
+    isPreferred: respondAsync,
+  };
+}
+
 /** A record by its names: its own, then those of older scopes. */
 export function named([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<RecordName, "id" | "olderIds"> {
   return olderIds.length === 0 ? { id } : { id, olderIds };
 }
 
-interface ReadScopes {
+export interface ReadScopes {
   readonly scope: ScopeValues;
   readonly olderScopes: readonly ScopeValues[];
 }
@@ -183,7 +199,7 @@ interface ReadScopes {
  * The request's scope and its older ones. A request that an older scope cannot tell was refused there, so it has no record there; but if
  * only nobody can say now who its caller was there, it may have one.
  */
-function readScopes(
+export function readScopes(
   { headers, url, route }: Pick<ExchangeIntent, "headers" | "url" | "route">,
   proofs: Proofs,
 ): ReadScopes | { readonly problem: ClientProblem } {

@@ -6,10 +6,11 @@ import { describeSources, singleHeaders } from "../config/key-source.ts";
 import type { Config, Cors, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../core/problem.ts";
 import { type Preflight, preflightIn } from "./cors.ts";
-import { routeFinder } from "./find-route.ts";
+import { type FindRoute, routeFinder } from "./find-route.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostname } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
+import { type AskedMonitor, monitorIn } from "./monitor-url.ts";
 import { hasLooped } from "./origin.ts";
 import { operatorPathMatcher } from "./operator-path.ts";
 import type { PassThroughRequest } from "./pass-through.ts";
@@ -23,7 +24,12 @@ export type Intent =
   /** A request for the published policy. */
   | { readonly kind: "publish" }
   /** A browser asks whether a page of another origin may send a request that a route protects. */
-  | { readonly kind: "preflight"; readonly preflight: Preflight; readonly route: Route; readonly cors: Cors }
+  | {
+      readonly kind: "preflight";
+      readonly preflight: Preflight;
+      readonly route: Pick<Route, "methods">;
+      readonly cors: Cors;
+    }
   /** To the origin and back, streamed. `route` is the one that lets it pass without a key; `null`: none matches. */
   | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: Route | null }
   | { readonly kind: "refuse"; readonly problem: Problem }
@@ -32,7 +38,8 @@ export type Intent =
   /** Refused by the route that protects it, which counts that. */
   | RefusedExchange
   | ExchangeIntent
-  | SearchIntent;
+  | SearchIntent
+  | MonitorIntent;
 
 export interface RefusedExchange {
   readonly kind: "refuse-exchange";
@@ -62,6 +69,17 @@ export interface SearchIntent {
   readonly route: Route;
 }
 
+/** Somebody asks what became of an accepted request. */
+export interface MonitorIntent {
+  readonly kind: "monitor";
+  readonly request: Request;
+  readonly headers: HeadersView;
+  readonly url: URL;
+  /** That of the accepted request. */
+  readonly route: Route;
+  readonly asked: AskedMonitor;
+}
+
 export type ReadIntent = (request: Request, url: URL) => Intent;
 
 const REFUSE_OPERATOR: Intent = { kind: "refuse", problem: { code: "operator-not-found" } };
@@ -72,6 +90,7 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname, operatorListener, trustForwarded } = config;
   const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
+  const acceptsRequests = config.routes.some((route) => route.async !== "never");
   const keyHeaders = new Map(config.routes.map((route) => [route, singleHeaders(route.keyFrom)]));
   const keyNames = [...new Set([ECHO_HEADER, ...keyHeadersIn(config.routes)].map((name) => name.toLowerCase()))];
   return (given, url) => {
@@ -85,6 +104,8 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
     if (isTheirHost || isOperators(given.headers)) return REFUSE_OPERATOR;
     const request = withoutSession(given);
     if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
+    const monitored = acceptsRequests ? monitorIn(url) : null;
+    if (monitored !== null) return monitorIntent(request, url, monitored, findRoute);
     if (answersPreflights) {
       const preflight = preflightIn(request.method, request.headers);
       const asked = preflight === null ? null : findRoute(preflight.method, url.pathname);
@@ -107,6 +128,27 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
 function keyHeadersIn(routes: readonly Route[]): readonly string[] {
   return routes.flatMap(({ keyFrom }) => keyFrom.flatMap((one) => (one.kind === "header" ? [one.name] : [])));
 }
+
+const MONITOR_METHODS = ["GET", "HEAD", "DELETE"];
+
+/** These paths are the gateway's alone, whatever is asked there. */
+function monitorIntent(request: Request, url: URL, asked: AskedMonitor, findRoute: FindRoute): Intent {
+  const found = findRoute(asked.method, asked.path);
+  const route = found === null || found === "too-long" || found.async === "never" ? null : found;
+  const preflight = preflightIn(request.method, request.headers);
+  if (preflight !== null && route !== null && route.cors !== null) {
+    return { kind: "preflight", preflight, route: { methods: MONITOR_METHODS }, cors: route.cors };
+  }
+  if (!MONITOR_METHODS.includes(request.method)) return { kind: "refuse", problem: NO_MONITOR_METHOD };
+  if (route === null) return { kind: "refuse", problem: { code: "monitor-not-found" } };
+  return { kind: "monitor", request, headers: new HeaderSnapshot(request.headers), url, route, asked };
+}
+
+const NO_MONITOR_METHOD: Problem = {
+  code: "request-invalid",
+  reason: "This address tells what became of a request (GET, HEAD), or cancels it (DELETE).",
+  allow: MONITOR_METHODS,
+};
 
 /** What a route makes of a request that it protects. `names`: those of the headers, if keys come from headers alone. */
 function protectedIntent(passing: PassThroughRequest, route: Route, names: readonly string[] | null): Intent {

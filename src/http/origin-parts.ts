@@ -10,8 +10,11 @@ import type { IdempotencyKey } from "./key.ts";
 import { quoted } from "./key-text.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import type { OriginCall, Verification } from "./message.ts";
+import { withoutApplied } from "./prefer.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import { questionAbout, withStep } from "./question-about.ts";
+
+const PREFER = "prefer";
 
 /** `hasBytes`: the request certainly has a body. Otherwise it is asked, which costs a wrapper of the runtime. */
 export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes: boolean): OriginCall {
@@ -49,6 +52,12 @@ function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: T
   const added: [string, string][] = [];
   if (forwardKey.kind === "step") added.push([key.header, stepKey(key, forwardKey.step)]);
   if (mark !== null) added.push([LOOP_HEADER, mark]);
+  const preferences = route.async === "never" ? null : headers.get(PREFER);
+  if (preferences !== null) {
+    drop.add(PREFER);
+    const others = withoutApplied(preferences);
+    if (others !== null) added.push([PREFER, others]);
+  }
   return [...requestHeaders(headers, drop, own), ...forwarded.set, ...added];
 }
 

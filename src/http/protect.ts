@@ -11,9 +11,9 @@ import { drain, endAfter } from "./drain.ts";
 import type { Encryptions } from "./encryption.ts";
 import { readExchange } from "./exchange-request.ts";
 import { STATUS_HEADER } from "./headers.ts";
-import type { Identities } from "./identity.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
+import type { MonitorPorts } from "./monitor.ts";
 import { type Fetcher, forwardUnprotected } from "./pass-through.ts";
 import { problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
@@ -27,12 +27,10 @@ import type { PassOn } from "./search-key.ts";
 export type CallShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "homeless" | null>;
 
 /** The ways out of the Worker. */
-export interface Ports {
+export interface Ports extends MonitorPorts {
   readonly callShard: CallShard;
   /** Where requests go; `null` when the origin names a binding that does not exist. */
   readonly target: (origin: Origin) => Fetcher | null;
-  /** Proves who callers are, where a route's scope says that. */
-  readonly identities: Identities;
   /** Reports the exchanges that this isolate answers alone; the shard reports all others. */
   readonly reporter: ExchangeReporter;
   readonly encryptions: Encryptions;

@@ -3,9 +3,13 @@
 
 import { writtenSource } from "../config/key-source.ts";
 import { type Config, type FingerprintRule, type Route } from "../config/resolved.ts";
-import { type ClientProblem, type ClientProblemCode, describeProblem } from "../core/problem.ts";
+import type { MonitorProblem } from "../core/monitor-problem.ts";
+import { type ClientProblem, describeProblem } from "../core/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER } from "./headers.ts";
+import type { Drive } from "../core/record.ts";
+import { MONITOR_PREFIX } from "./monitor-url.ts";
 import { problemType } from "./problem-response.ts";
+import type { AsyncRule } from "../config/words.ts";
 import { scopeNames } from "../config/scope-part.ts";
 
 export function wellKnownResponse(config: Config): Response {
@@ -47,11 +51,23 @@ function publishedRoute(route: Route): object {
     duplicate: duplicate === "reject" ? { while: "reject" } : { while: duplicate, upToSeconds: waitMs / 1000 },
     unknownOutcome: policy.unknown,
     onStoreFailure: route.onStoreFailure,
+    ...(policy.drive === undefined ? {} : { async: publishedAcceptance(route.async, policy.drive, waitMs) }),
     retentionSeconds: policy.retentionMs / 1000,
     ...(policy.rememberMs === undefined ? {} : { rememberSeconds: policy.rememberMs / 1000 }),
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
     mismatchStatus,
     maxRequestBodyBytes: route.maxRequestBodyBytes,
+  };
+}
+
+/** Which requests are accepted before their result is there, and when the gateway gives one up. */
+function publishedAcceptance(when: AsyncRule, { attempts, giveUpAfterMs }: Drive, waitMs: number): object {
+  return {
+    when,
+    preference: "respond-async",
+    waitUpToSeconds: waitMs / 1000,
+    monitor: MONITOR_PREFIX,
+    giveUp: { attempts, afterSeconds: giveUpAfterMs / 1000 },
   };
 }
 
@@ -67,8 +83,10 @@ function publishedFingerprint({ body, selection, query, queryExcept, headers }: 
   };
 }
 
+type Published = ClientProblem | MonitorProblem;
+
 /** One example of each problem that a client can get. Its evidence is a placeholder, because details are not published. */
-const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, { code: Code }> } = {
+const EXAMPLES: { readonly [Code in Published["code"]]: Extract<Published, { code: Code }> } = {
   "key-missing": { code: "key-missing", ways: "" },
   "key-invalid": { code: "key-invalid", reason: "" },
   "request-invalid": { code: "request-invalid", reason: "" },
@@ -86,6 +104,9 @@ const EXAMPLES: { readonly [Code in ClientProblemCode]: Extract<ClientProblem, {
   "credential-invalid": { code: "credential-invalid", why: "invalid" },
   "identity-unavailable": { code: "identity-unavailable", retryAfterMs: 0 },
   "configuration-invalid": { code: "configuration-invalid", problemCount: 0 },
+  "monitor-not-found": { code: "monitor-not-found" },
+  "attempts-exhausted": { code: "attempts-exhausted", lastStatus: null },
+  "cancel-refused": { code: "cancel-refused", why: "at-work", retryAfterMs: 0 },
 };
 
 function publishedProblems(): readonly object[] {

@@ -7,6 +7,7 @@ import { type Layout, layoutName } from "../config/layout.ts";
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
 import { named, namedElders } from "../http/exchange-request.ts";
+import { STATUS_HEADER } from "../http/headers.ts";
 import { firstOf } from "../http/first-of.ts";
 import { Contradiction, type Hop, hopIn, type Located } from "../http/hops.ts";
 import { offerMessage, streamMessage } from "../http/message-stream.ts";
@@ -19,6 +20,8 @@ import {
   EXCHANGE_URL,
   headText,
   LOCATE_URL,
+  MONITOR_URL,
+  NO_MONITOR_STATUS,
   OFFER_2_URL,
   OFFER_3_URL,
   OFFER_URL,
@@ -27,6 +30,7 @@ import {
   UPLOAD_URL,
 } from "../http/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
+import type { AskMonitor } from "../http/monitor.ts";
 import type { CallShard } from "../http/protect.ts";
 import { placeOf, type ShardPlace } from "./shard-place.ts";
 
@@ -67,6 +71,37 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
       return error instanceof Contradiction ? "homeless" : null;
     }
   };
+}
+
+/** For the monitors of accepted requests. Their answers come from whichever object keeps the record, and no body is at stake. */
+export function monitorAsker(namespace: DurableObjectNamespace): AskMonitor {
+  return async ({ own, elders }, questionIn) => {
+    const layouts = [own, ...elders.toReversed()];
+    const most = layouts.length + MAX_HOPS;
+    const asked = new Set<string>();
+    try {
+      for (const layout of layouts) {
+        if (asked.has(layoutName(layout)) || asked.size === most) continue;
+        asked.add(layoutName(layout));
+        const question = await questionIn(layout);
+        const place = placeOf(question.record.id, layout);
+        const body = JSON.stringify(question);
+        const response = await withRetries(() => shardStub(namespace, place).fetch(MONITOR_URL, { ...OPTIONS, body }));
+        if (!isNotHere(response)) return response;
+        const { next }: { readonly next: Layout | null } = await response.json();
+        if (next !== null) layouts.push(next);
+      }
+      return "not-found";
+    } catch (error) {
+      console.error({ message: "shard unavailable", reason: String(error) });
+      return null;
+    }
+  };
+}
+
+/** Answers to clients never say this: an origin's cannot have the header. */
+function isNotHere({ status, headers }: Response): boolean {
+  return status === NO_MONITOR_STATUS && headers.get(STATUS_HEADER) === "monitor-not-found";
 }
 
 /** A request, and the layout of the object that it goes to. */

@@ -323,7 +323,9 @@ it("publishes exactly these problems with these statuses", async () => {
   const response = await scene.send({ method: "GET", path: "/.well-known/idempotency", body: null });
   const { problems } = v.parse(policy, JSON.parse(response.body.toString()));
   expect(problems.map(({ code, status, retryable }) => `${code} ${status} ${retryable}`).toSorted()).toEqual([
+    "attempts-exhausted 502 true",
     "body-too-large 413 false",
+    "cancel-refused 409 true",
     "configuration-invalid 500 false",
     "credential-invalid 401 false",
     "identity-unavailable 503 true",
@@ -332,6 +334,7 @@ it("publishes exactly these problems with these statuses", async () => {
     "key-invalid 400 false",
     "key-missing 400 false",
     "key-reused 422 false",
+    "monitor-not-found 404 false",
     "origin-dropped 502 by unknownOutcome",
     "origin-timeout 504 by unknownOutcome",
     "origin-unreachable 502 true",

@@ -58,6 +58,7 @@ async function withBucket(
     const handle = createApp(config, {
       callShard: (_route, exchange) =>
         shard.fetch(new Request(EXCHANGE_URL, { method: "POST", body: encodeMessage(exchange) })),
+      askMonitor: () => Promise.resolve(null),
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),
       target: (to) => originTarget(to, bindings),

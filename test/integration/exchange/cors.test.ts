@@ -23,6 +23,7 @@ async function answerIf(callShard: CallShard, rules: object = {}, page = PAGE): 
   const opinion = { headers: { "Access-Control-Allow-Origin": EVIL } };
   const app = createApp(reading.config, {
     callShard,
+    askMonitor: () => Promise.resolve(null),
     target: () => ({ fetch: () => Promise.resolve(new Response("paid", opinion)) }),
     identities: noIdentities(),
     encryptions: new Encryptions([]),

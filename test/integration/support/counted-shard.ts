@@ -7,7 +7,7 @@ import { Encryptions } from "../../../src/http/encryption.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { type Consume, queueConsumer } from "../../../src/events/consume.ts";
-import { shardCaller } from "../../../src/shard/call-shard.ts";
+import { monitorAsker, shardCaller } from "../../../src/shard/call-shard.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
@@ -51,6 +51,7 @@ export class CountedShard {
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const ports = {
       callShard: shardCaller(this.#namespace()),
+      askMonitor: monitorAsker(this.#namespace()),
       encryptions: new Encryptions(read.sealSecrets),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),

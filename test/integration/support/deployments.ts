@@ -9,7 +9,7 @@ import type { Layout } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { keyHash } from "../../../src/http/record-name.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
-import { shardCaller } from "../../../src/shard/call-shard.ts";
+import { monitorAsker, shardCaller } from "../../../src/shard/call-shard.ts";
 import { placeOf } from "../../../src/shard/shard-place.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
@@ -70,6 +70,7 @@ export class Deployments {
     const calls: string[] = [];
     const handle = createApp(read.config, {
       callShard: shardCaller(observed(env.KEY_SHARD, (path) => calls.push(path))),
+      askMonitor: monitorAsker(env.KEY_SHARD),
       encryptions: new Encryptions([]),
       target: () => ({ fetch: (...call) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new Traffic(), null),

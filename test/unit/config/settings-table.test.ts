@@ -7,6 +7,7 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 import { identityTexts, markdownTable, settingTexts } from "../../../src/cli/settings-table.ts";
+import { driveEntries } from "../../../src/config/settings-async.ts";
 import { corsEntries } from "../../../src/config/settings-cors.ts";
 import { fingerprintEntries } from "../../../src/config/settings-fingerprint.ts";
 import { askEntries, identityEntries, jwtEntries } from "../../../src/config/settings-identity.ts";
@@ -68,6 +69,7 @@ describe("the table of settings", () => {
       ...members("new_keys", newKeysEntries),
       ...members("fingerprint", fingerprintEntries),
       ...members("cors", corsEntries),
+      ...members("give_up", driveEntries),
     ];
     expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
   });
@@ -89,6 +91,7 @@ describe("the table of settings", () => {
 
   /** What a table needs before its other members mean anything. */
   const needed = (name: string) => {
+    if (name.startsWith("give_up.")) return 'async = "prefer"';
     if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
     return name.startsWith("new_keys.") ? 'new_keys.binding = "NEW_KEYS"' : "";
   };

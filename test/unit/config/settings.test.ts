@@ -24,6 +24,7 @@ describe("defaults", () => {
       graphql: false,
       keyFormat: { pattern: null, min: 1, max: 255 },
       fingerprint: FINGERPRINT,
+      async: "never",
       unknown: "hold",
       verify: null,
       onStoreFailure: "closed",

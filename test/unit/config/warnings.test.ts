@@ -61,6 +61,18 @@ describe("what check says of a route", () => {
   it.each([
     [{}, "/v1/payments: no second effect: after an unknown outcome, retries get 409 until an operator decides"],
     [{ unknown: "retry" }, "/v1/payments: a second effect is possible"],
+    [
+      { async: "prefer" },
+      '(unknown = "hold"); requests that ask for it are answered before their result (async = "prefer"), and the gateway repeats refused attempts by itself, and none whose outcome is unknown, up to 20 in 24h',
+    ],
+    [
+      { async: "always", unknown: "verify", verify: "/v1/by-key/{key}", give_up: { attempts: 5, after: "2h" } },
+      '; requests are answered before their result (async = "always"), and the gateway repeats refused attempts by itself, and those of which the origin, asked, knows nothing, up to 5 in 2h',
+    ],
+    [
+      { async: "always", unknown: "retry" },
+      "the gateway repeats by itself refused attempts and those whose outcome is unknown, each of which may take effect again unless the origin knows keys, up to 20 in 24h",
+    ],
     [VERIFY, "/v1/payments: no second effect: after an unknown outcome, a retry runs only if the origin"],
     [{ on_store_failure: "open" }, 'is unprotected (on_store_failure = "open")'],
     [

@@ -22,7 +22,7 @@ function intentOf(target: string, headers: Record<string, string> = {}): Intent 
 function wordsOf(intent: Intent): string {
   switch (intent.kind) {
     case "preflight":
-      return `preflight ${intent.route.path}`;
+      return `preflight ${intent.route.methods.join()}`;
     case "refuse":
     case "refuse-exchange":
       return `${intent.kind} ${intent.problem.code}`;
@@ -32,12 +32,58 @@ function wordsOf(intent: Intent): string {
       return `exchange ${intent.route.path} ${intent.key.key}`;
     case "search":
       return `search ${intent.route.path}`;
+    case "monitor":
+      return `monitor ${intent.route.path} ${intent.asked.key} ${intent.asked.print}`;
     case "operate":
     case "publish":
     case "loop":
       return intent.kind;
   }
 }
+
+const ACCEPTED = configOf({
+  ROUTES: [
+    { path: "/jobs/:id", methods: ["POST", "PUT"], async: "prefer", cors: { origins: ["https://shop.example"] } },
+    { path: "/reports", async: "always" },
+    { path: "/payments" },
+    { path: "/*", methods: ["DELETE"], key: "optional" },
+  ],
+});
+const ASKS = { Origin: "https://shop.example", "Access-Control-Request-Method": "DELETE" };
+
+describe("a question for a monitor", () => {
+  const readAccepted = intentReader(ACCEPTED, (headers) => headers.get("authorization") === "Bearer operator");
+  const inAccepted = (target: string, headers: Record<string, string> = {}): string => {
+    const [method = "", path = ""] = target.split(" ");
+    const url = new URL(`/.well-known/idempotency${path}`, "https://api.example");
+    return wordsOf(readAccepted(new Request(url, { method, headers }), url));
+  };
+
+  it.each([
+    ["GET /requests/jobs/7?key=k1&print=ab", {}, "monitor /jobs/:id k1 ab"],
+    ["HEAD /requests/jobs/7?key=a%2Bb&print=ab", {}, "monitor /jobs/:id a+b ab"],
+    ["DELETE /requests/jobs/7?key=k1&print=ab&method=PUT", {}, "monitor /jobs/:id k1 ab"],
+    ["GET /requests/reports?print=ab", {}, "monitor /reports  ab"],
+    ["GET /requests/jobs/7?key=k1&method=DELETE", {}, "refuse monitor-not-found"],
+    ["GET /requests/payments?key=k1", {}, "refuse monitor-not-found"],
+    ["GET /requests/nowhere?key=k1", {}, "refuse monitor-not-found"],
+    ["POST /requests/jobs/7?key=k1", {}, "refuse request-invalid"],
+    ["OPTIONS /requests/jobs/7?key=k1", {}, "refuse request-invalid"],
+    ["OPTIONS /requests/jobs/7?key=k1", ASKS, "preflight GET,HEAD,DELETE"],
+    ["OPTIONS /requests/reports?key=k1", ASKS, "refuse request-invalid"],
+    ["DELETE /requests", {}, "pass /*"],
+    ["DELETE /requestsjobs/7", {}, "pass /*"],
+    ["GET /other", {}, "pass null"],
+    ["GET ", {}, "publish"],
+    ["GET /requests/jobs/7?key=k1", { Authorization: "Bearer operator" }, "refuse operator-not-found"],
+  ])("for %s with %j is: %s", (target, headers, words) => {
+    expect(inAccepted(target, headers)).toBe(words);
+  });
+
+  it("is the origin's where no route accepts requests", () => {
+    expect(wordsOf(intentOf("GET /.well-known/idempotency/requests/required?key=k1"))).toBe("pass null");
+  });
+});
 
 describe("a request's intent", () => {
   it.each([

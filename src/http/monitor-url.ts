@@ -1,0 +1,45 @@
+// The address of a monitor: below it is the request's own path, and in its query what a retry would have, except the caller, who
+// proves who it is with each question. The key is in it, so it is as secret as the key.
+
+import { WELL_KNOWN_PATH } from "./problem-response.ts";
+
+/** The request's own path, as it came, follows. */
+export const MONITOR_PREFIX = `${WELL_KNOWN_PATH}/requests`;
+
+/** A request that was accepted, as far as its monitor names it. */
+export interface MonitoredRequest {
+  readonly method: string;
+  readonly path: string;
+  /** The key itself, not as a header carries it. */
+  readonly key: string;
+}
+
+/** What the query of a monitor is asked for. */
+export interface AskedMonitor extends MonitoredRequest {
+  /** The beginning of the fingerprint; empty: it is missing. */
+  readonly print: string;
+}
+
+const USUAL_METHOD = "POST";
+
+/** A path and a query, to which the shard adds the fingerprint's beginning. */
+export function monitorOf({ method, path, key }: MonitoredRequest): string {
+  const named = `${MONITOR_PREFIX}${path}?key=${encodeURIComponent(key)}`;
+  return method === USUAL_METHOD ? named : `${named}&method=${encodeURIComponent(method)}`;
+}
+
+/** The monitor with the fingerprint's beginning. */
+export function fullMonitorOf(asked: AskedMonitor): string {
+  return `${monitorOf(asked)}&print=${asked.print}`;
+}
+
+/** `null`: the URL is not that of a monitor. */
+export function monitorIn({ pathname, searchParams }: URL): AskedMonitor | null {
+  if (!pathname.startsWith(`${MONITOR_PREFIX}/`)) return null;
+  return {
+    method: searchParams.get("method") ?? USUAL_METHOD,
+    path: pathname.slice(MONITOR_PREFIX.length),
+    key: searchParams.get("key") ?? "",
+    print: searchParams.get("print") ?? "",
+  };
+}

@@ -1,0 +1,70 @@
+// Answers who asks for the outcome of an accepted request. The question names its record as a retry would, with the scope of whoever
+// asks, so nobody reads here what a retry would not get. It never begins an attempt and never calls the origin, except to prove a caller.
+
+import type { Layout, Layouts } from "../config/layout.ts";
+import type { Problem } from "../core/problem.ts";
+import { durationMs } from "../core/units.ts";
+import { named, namerOf, readScopes } from "./exchange-request.ts";
+import type { Identities } from "./identity.ts";
+import type { MonitorIntent } from "./intent.ts";
+import { formatProblem } from "./key.ts";
+import { writeKey } from "./key-text.ts";
+import { type MonitorQuestion, PRINT_DIGITS } from "./message.ts";
+import { fullMonitorOf } from "./monitor-url.ts";
+import { preferencesIn } from "./prefer.ts";
+import { problemResponse } from "./problem-response.ts";
+
+/**
+ * Asks the objects that may keep the record, in one layout after the other. `not-found`: none of them has it, for this caller and this
+ * request. `null`: one cannot be reached, so nobody knows.
+ */
+export type AskMonitor = (
+  layouts: Layouts,
+  questionIn: (layout: Layout) => Promise<MonitorQuestion>,
+) => Promise<Response | "not-found" | null>;
+
+export interface MonitorPorts {
+  /** Proves who callers are, where a route's scope says that. */
+  readonly identities: Identities;
+  readonly askMonitor: AskMonitor;
+}
+
+/** No client keeps the gateway busy for longer with one look. */
+const MAX_WAIT_MS = 10_000;
+
+const PRINT = new RegExp(`^[0-9a-f]{${PRINT_DIGITS}}$`);
+
+const NOT_FOUND: Problem = { code: "monitor-not-found" };
+
+export async function answerMonitor(
+  intent: MonitorIntent,
+  { identities, askMonitor }: MonitorPorts,
+): Promise<Response> {
+  const { request, headers, route, asked } = intent;
+  const { key, print } = asked;
+  const reason = formatProblem(key, 'The parameter "key"', route.keyFormat);
+  if (reason !== null) return problemResponse({ code: "key-invalid", reason }, null);
+  const echo = writeKey(key);
+  const scopes = readScopes(intent, await identities.prove(intent));
+  if ("problem" in scopes) return problemResponse(scopes.problem, echo);
+  if (!PRINT.test(print)) return problemResponse(NOT_FOUND, echo);
+  const namesIn = namerOf(key, scopes);
+  const waitMs = Math.min(preferencesIn(headers.get("prefer")).waitMs ?? 0, route.rules.waitMs, MAX_WAIT_MS);
+  const answer = await askMonitor(route.layouts, async (layout) => ({
+    record: { ...named(await namesIn(layout)), key, route: route.path },
+    rules: route.rules,
+    echo,
+    print,
+    monitor: fullMonitorOf(asked),
+    waitMs: durationMs(waitMs),
+    cancel: request.method === "DELETE",
+  }));
+  if (answer === "not-found") return problemResponse(NOT_FOUND, echo);
+  if (answer === null) return problemResponse({ code: "store-unavailable" }, echo);
+  return request.method === "HEAD" ? withoutBody(answer) : answer;
+}
+
+async function withoutBody({ status, statusText, headers, body }: Response): Promise<Response> {
+  await body?.cancel();
+  return new Response(null, { status, statusText, headers, encodeBody: "manual" });
+}
