@@ -153,7 +153,7 @@ export class Monitors {
         return new Response(null, { status: 204, headers: { [ECHO_HEADER]: echo, [STATUS_HEADER]: "cancelled" } });
       case "accepted": {
         const { lockedUntil } = reply.record.attempt;
-        const retryAfterMs = Math.max(0, lockedUntil - now);
+        const retryAfterMs = Math.min(Math.max(0, lockedUntil - now), ASK_AGAIN_MS);
         return ofMonitor({ code: "cancel-refused", why: "at-work", retryAfterMs }, echo).response;
       }
       case "replay":
