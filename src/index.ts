@@ -6,7 +6,7 @@ import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
 import { type Consume, queueConsumer, retryLater } from "./events/consume.ts";
-import { letterBoxIn } from "./events/dead-letter.ts";
+import { deadLetterQueueIn } from "./events/dead-letter.ts";
 import { Encryptions } from "./http/encryption.ts";
 import { createOperate, tokenSpotter } from "./operator/operate.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
@@ -73,7 +73,7 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
   };
   const consume = queueConsumer(config.queues, {
     ...ports,
-    letterBox: (name) => letterBoxIn(bindings, name),
+    deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
     secret: (name) => textIn(bindings[name]),
     flush: () => waitUntil(flush()),
   });

@@ -13,6 +13,7 @@ const GAP = 2;
 const MIN_TEXT = 12;
 
 export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
+  waiting: "cyan",
   started: "cyan",
   failed: "yellow",
   unknown: "red",

@@ -49,7 +49,7 @@ export function isProblemCode(code: string): code is ClientProblemCode {
 }
 
 /** What the shard said about the message's record. */
-export type Told =
+export type ShardAnswer =
   /** An answer of the origin, first or replayed. `isWhole`: it was read to its end, which the shard sends when the answer is durable. */
   | {
       readonly kind: "answer";
@@ -111,19 +111,19 @@ export function pauseMs({ attempts, jitter, giveUpAfterMs }: Delivery): number {
 }
 
 /** Decides about one delivery. */
-export function decideDelivery(told: Told, delivery: Delivery): Decision {
-  switch (told.kind) {
+export function decideDelivery(answer: ShardAnswer, delivery: Delivery): Decision {
+  switch (answer.kind) {
     case "nothing":
       return again(delivery, null);
     case "answer":
-      return afterAnswer(told, delivery);
+      return afterAnswer(answer, delivery);
     case "problem":
-      return afterProblem(told, delivery);
+      return afterProblem(answer, delivery);
   }
 }
 
 function afterAnswer(
-  { status, verdict, isWhole, retryAfterMs }: Extract<Told, { kind: "answer" }>,
+  { status, verdict, isWhole, retryAfterMs }: Extract<ShardAnswer, { kind: "answer" }>,
   delivery: Delivery,
 ): Decision {
   switch (verdict) {
@@ -138,7 +138,7 @@ function afterAnswer(
 }
 
 function afterProblem(
-  { code, retryAfterMs, originalStatus }: Extract<Told, { kind: "problem" }>,
+  { code, retryAfterMs, originalStatus }: Extract<ShardAnswer, { kind: "problem" }>,
   delivery: Delivery,
 ): Decision {
   switch (code) {

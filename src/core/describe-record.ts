@@ -20,6 +20,8 @@ export interface DescribedRecord {
   readonly sealed?: boolean;
   /** Whether the response is replayed; `null` when there is none. */
   readonly responseKept: boolean | null;
+  /** Whether the gateway has accepted the request, and makes its attempts by itself. */
+  readonly accepted: boolean;
   readonly policy: Pick<Policy, "unknown" | "unknownRetentionMs" | "rememberMs">;
 }
 
@@ -45,11 +47,15 @@ export function describeRecord(
   // The same rule as `operate` in the life cycle.
   const forget: readonly Change[] = isLocked ? [] : ["forget"];
   switch (record.state) {
+    case "waiting":
+      return { ...waiting(record, history.at(-1)), changes: ["release", "resolve", ...forget] };
     case "started":
       return {
         tone: "neutral",
         headline: `Attempt ${record.attempt} is in flight.`,
-        retry: "A retry waits for it or gets 409 in-flight, depending on the route.",
+        retry: record.accepted
+          ? RETRY_OF_ACCEPTED
+          : "A retry waits for it or gets 409 in-flight, depending on the route.",
         advice: "No changes until the attempt or its lock ends.",
         changes: [],
       };
@@ -69,6 +75,23 @@ export function describeRecord(
   }
 }
 
+const RETRY_OF_ACCEPTED = "A retry gets 202 again, and the result once it is there.";
+
+function waiting({ attempt }: DescribedRecord, last: TimelineEvent | undefined): Omit<RecordDescription, "changes"> {
+  const why = last === undefined ? null : whyEnded(last);
+  const isDoubtful = last?.type === "attempt" && last.verdict !== "refused";
+  const tried = isDoubtful ? outcomeUnknown(attempt, why) : `Attempt ${attempt} did not take effect${because(why)}.`;
+  return {
+    tone: isDoubtful ? "doubt" : "neutral",
+    headline:
+      attempt === 0
+        ? "Accepted. Its first attempt waits for its turn."
+        : `${tried} The gateway makes attempt ${attempt + 1} by itself.`,
+    retry: RETRY_OF_ACCEPTED,
+    advice: "Nothing to decide. Release it to have it tried as soon as possible, forget it to cancel it.",
+  };
+}
+
 function failed(
   { attempt }: DescribedRecord,
   last: TimelineEvent | undefined,
@@ -77,7 +100,9 @@ function failed(
   const next = `The next request with this key starts attempt ${attempt + 1}`;
   const retry = isLocked ? `${next} when the lock ends; until then it gets 409 in-flight.` : `${next}.`;
   const none = { tone: "neutral", retry, advice: "Nothing to decide." } as const;
-  if (last?.type === "change") return { ...none, headline: "Released." };
+  if (last?.type === "change") {
+    return { ...none, headline: last.action === "cancel" ? "Cancelled by its client." : "Released." };
+  }
   if (last?.type === "verification") {
     return {
       ...none,

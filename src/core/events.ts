@@ -2,7 +2,7 @@
 // follows which event.
 
 import type { Elsewhere, Home } from "./home.ts";
-import type { Completed, Failed, IdempotencyRecord, Remembered, Started, Unknown } from "./record.ts";
+import type { Completed, Failed, IdempotencyRecord, Remembered, Started, Unknown, Waiting } from "./record.ts";
 import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
 import type { EndReason, NoResult } from "./verdict.ts";
 
@@ -18,7 +18,16 @@ export type LifeCycleEvent =
       readonly otherFingerprint?: Fingerprint | undefined;
       readonly attemptId: AttemptId;
       readonly home: Home;
+      /**
+       * Set if the request is stored and its client does not wait: the first attempt begins at once, or it waits for its turn.
+       * Without `drive` in the policy it means nothing.
+       */
+      readonly accept?: "begin" | "wait" | undefined;
     }
+  /** The time of an accepted request has come. If that starts an attempt, it gets `attemptId`. */
+  | { readonly type: "due"; readonly attemptId: AttemptId }
+  /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `print`, or to cancel it. */
+  | { readonly type: "look" | "cancel"; readonly print: string }
   /** An object of a newer layout asks whether there is a record. */
   | { readonly type: "ask" }
   /** The operation took effect. The answer is the attempt's own or, if `verified`, the origin's answer to a verification. */
@@ -31,7 +40,13 @@ export type LifeCycleEvent =
       readonly verified: boolean;
     }
   /** The attempt ended: either the origin certainly did not act (`refused`), or it may have acted (`ambiguous`). */
-  | { readonly type: NoResult; readonly attemptId: AttemptId; readonly reason: EndReason }
+  | {
+      readonly type: NoResult;
+      readonly attemptId: AttemptId;
+      readonly reason: EndReason;
+      /** Only for accepted requests. */
+      readonly pause?: PauseAdvice | undefined;
+    }
   /** The attempt is still running and needs its lock for longer. */
   | { readonly type: "renew"; readonly attemptId: AttemptId }
   /** Somebody wants to ask the origin whether the last attempt took effect. */
@@ -41,6 +56,14 @@ export type LifeCycleEvent =
   /** Only time has passed: the alarm applies what is due. */
   | { readonly type: "tick" }
   | OperatorEvent;
+
+/** What the pause before the next attempt depends on, besides the attempts that have been made. */
+export interface PauseAdvice {
+  /** In [0, 1): spreads requests that failed together. */
+  readonly jitter: number;
+  /** When the origin wants to be asked again; `null`: it did not say. */
+  readonly retryAfterMs: number | null;
+}
 
 /** What an operator decides about a record. `by` says who decided, `reason` says why. */
 export type OperatorEvent =
@@ -58,7 +81,7 @@ export type OperatorEvent =
 export type Unchangeable = "none" | "in-flight" | "completed" | "remembered";
 
 export type Reply =
-  /** To a request: call the origin as this attempt. */
+  /** To a request, or when an accepted one is due: call the origin as this attempt. */
   | { readonly type: "start"; readonly record: Started }
   /** To a request: answer from the record. */
   | { readonly type: "replay"; readonly record: Completed }
@@ -72,6 +95,12 @@ export type Reply =
   | { readonly type: "key-expired"; readonly record: Remembered }
   /** To a request: the key was used for a different request. */
   | { readonly type: "mismatch" }
+  /** To a request or a monitor: it has been accepted, and nobody waits for its outcome. `isNew`: by this request, to wait for its turn. */
+  | { readonly type: "accepted"; readonly record: Waiting | Started; readonly isNew: boolean }
+  /** To a monitor: no attempt took effect, or another may be made, and none will be without another request. */
+  | { readonly type: "given-up"; readonly record: Failed }
+  /** To a monitor: there is no such record, or it is of another request. */
+  | { readonly type: "unseen" }
   /** To a request: there is no record, and none may be claimed here, or not yet. */
   | { readonly type: "not-here"; readonly home: Elsewhere }
   /** To `ask`. After `absent` nothing is left of a record, not even an expired one. */
@@ -83,11 +112,11 @@ export type Reply =
   | { readonly type: "settled" }
   /** To an attempt: it no longer owns the record, so nothing changed. */
   | { readonly type: "superseded" }
-  /** To an operator: the change was made. */
+  /** To an operator, or to a monitor that cancels: the change was made. */
   | { readonly type: "changed" }
   /** To an operator: the change was refused. */
   | { readonly type: "unchangeable"; readonly why: Unchangeable }
-  /** To `tick`, and to `verify` when there is nothing to ask. */
+  /** To `tick`, to `verify` when there is nothing to ask, and to `due` when no attempt may begin. */
   | { readonly type: "nothing-due" };
 
 export interface Step {

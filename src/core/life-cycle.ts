@@ -4,9 +4,23 @@
 // Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
-import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later, latest } from "./units.ts";
-import type { LifeCycleEvent, OperatorEvent, Reply, Step, Unchangeable } from "./events.ts";
-import type { Attempt, Failed, IdempotencyRecord, Policy, Remembered, Started, Unknown } from "./record.ts";
+import { applyAttemptEvent, outcomeUnknown, settled } from "./attempt-end.ts";
+import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
+import { driven } from "./drive.ts";
+import type { LifeCycleEvent, Step } from "./events.ts";
+import type {
+  Attempt,
+  Driven,
+  Expiring,
+  IdempotencyRecord,
+  Policy,
+  Remembered,
+  Started,
+  Unknown,
+  Waiting,
+} from "./record.ts";
+import { changed, unchanged } from "./step.ts";
+import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later } from "./units.ts";
 
 /**
  * Applies one event to a record. `policy` is the route's current one, and only a new attempt takes it. A record keeps the
@@ -19,7 +33,16 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
     case "request":
       if (event.fingerprint !== current.fingerprint && event.otherFingerprint !== current.fingerprint)
         return unchanged(record, { type: "mismatch" });
-      return applyRequest(record, current, event.attemptId, policy, now);
+      return applyRequest(record, current, event, policy, now);
+    case "due": {
+      if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
+      const { fingerprint, attempt, policy: own } = current;
+      return start(fingerprint, nextOf(attempt, event.attemptId), own, now, current.driven);
+    }
+    case "look":
+      return lookAt(record, current, event.print);
+    case "cancel":
+      return cancel(record, current, event.print, now);
     case "result":
     case "refused":
     case "ambiguous":
@@ -29,7 +52,7 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
         return unchanged(record, { type: "superseded" });
       // The origin was asked about an attempt that seemed lost. One that is running brings its own result; the answer may be
       // about an earlier attempt with the same id, if an operator has erased its record and the request was delivered again.
-      if (current.state === "started" && event.type === "result" && event.verified)
+      if ((current.state === "started" || current.state === "waiting") && event.type === "result" && event.verified)
         return unchanged(record, { type: "superseded" });
       return changed(applyAttemptEvent(current, event, now), { type: "settled" });
     case "verify": {
@@ -48,78 +71,12 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
   }
 }
 
-/**
- * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
- * origin, no other may start. A completed record can only be forgotten, because its first answer is final, and so can a
- * remembered one.
- */
-function applyOperatorEvent(
-  record: IdempotencyRecord | null,
-  current: IdempotencyRecord,
-  event: OperatorEvent,
-  now: EpochMs,
-): Step {
-  const refuse = (why: Unchangeable): Step => unchanged(record, { type: "unchangeable", why });
-  if (current.state === "started") return refuse("in-flight");
-  const { fingerprint, attempt, policy } = current;
-  const expiresAt = later(now, policy.retentionMs);
-  switch (event.type) {
-    case "release": {
-      if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
-      const retryFrom = current.state === "failed" ? current.retryFrom : latest(now, attempt.lockedUntil);
-      // An operator who releases a record in doubt has decided that nothing took effect.
-      const released = current.state === "unknown" ? settled(attempt) : attempt;
-      return changed(
-        { state: "failed", fingerprint, attempt: released, policy, retryFrom, expiresAt },
-        { type: "changed" },
-      );
-    }
-    case "resolve": {
-      if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
-      const { status } = event;
-      // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
-      const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
-      const locked = { ...settled(attempt), lockedUntil };
-      const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
-      return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
-    }
-    case "forget":
-      if (mayStillRun(current, now)) return refuse("in-flight");
-      return { record: null, reply: { type: "changed" }, deadline: null };
-  }
-}
-
-function mayStillRun(record: Exclude<IdempotencyRecord, Started>, now: EpochMs): boolean {
-  switch (record.state) {
-    case "failed":
-      return record.retryFrom > now;
-    case "unknown":
-    case "completed":
-    case "remembered":
-      return record.attempt.lockedUntil > now;
-  }
-}
-
-/** When the record next changes without an event. */
-export function deadlineOf(record: IdempotencyRecord): EpochMs {
-  switch (record.state) {
-    case "started":
-      return record.attempt.lockedUntil;
-    case "unknown":
-      return record.verifyAt === null ? record.expiresAt : earliest(record.verifyAt, record.expiresAt);
-    case "failed":
-    case "completed":
-    case "remembered":
-      return record.expiresAt;
-  }
-}
-
 /** The record as time has changed it; `null` if it has expired. New times count from the end of the lock, not from `now`. */
 function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
   if (record.state === "started" && record.attempt.lockedUntil > now) return record;
   const ended = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
-  if (ended.expiresAt > now) return ended;
+  if (ended.state === "waiting" || ended.expiresAt > now) return ended;
   const left = remembered(ended);
   return left !== null && left.expiresAt > now ? left : null;
 }
@@ -128,39 +85,14 @@ function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyR
  * What is left of a record that has expired; `null`: nothing. A failed record whose attempts certainly had no effect need not be
  * remembered.
  */
-function remembered(record: Exclude<IdempotencyRecord, Started>): Remembered | null {
+function remembered(record: Expiring): Remembered | null {
   const { state, fingerprint, attempt, policy } = record;
   const { rememberMs, retentionMs, unknownRetentionMs } = policy;
   if (rememberMs === undefined || state === "remembered" || (state === "failed" && !attempt.mayHaveActed)) return null;
   const keptMs = state === "unknown" ? unknownRetentionMs : retentionMs;
   const status = state === "completed" ? record.status : null;
   const expiresAt = later(record.expiresAt, durationMs(rememberMs - keptMs));
-  // Its attempt's doubt has no further consequence.
   return { state: "remembered", fingerprint, attempt: settled(attempt), policy, status, expiresAt };
-}
-
-function settled(attempt: Attempt): Attempt {
-  return { ...attempt, mayHaveActed: false };
-}
-
-/** The record after an attempt that may have taken effect. The time that it is kept counts from `since`. */
-function outcomeUnknown(record: Started | Failed | Unknown, since: EpochMs): Failed | Unknown {
-  const { fingerprint, policy } = record;
-  const attempt = { ...record.attempt, mayHaveActed: true };
-  switch (policy.unknown) {
-    case "retry": {
-      const expiresAt = later(since, policy.retentionMs);
-      // The attempt may still be running at the origin. Attempts never overlap, so the next one waits until the lock ends.
-      return { state: "failed", fingerprint, attempt, policy, retryFrom: attempt.lockedUntil, expiresAt };
-    }
-    case "hold":
-    case "verify": {
-      // Doubt does not expire with the retention: a retry after that could be a second effect.
-      const expiresAt = later(since, policy.unknownRetentionMs);
-      const verifyAt = policy.unknown === "verify" ? attempt.lockedUntil : null;
-      return { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt, verifications: 0 };
-    }
-  }
 }
 
 /** `expired` is the record that has expired, if there was one. */
@@ -174,8 +106,10 @@ function stepWithoutRecord(
     case "request": {
       const { fingerprint, attemptId, home } = event;
       switch (home.kind) {
-        case "own":
-          return start(fingerprint, { id: attemptId, number: 1, mayHaveActed: false }, policy, now);
+        case "own": {
+          const none = { id: attemptId, number: 0, mayHaveActed: false };
+          return claim(fingerprint, { ...none, startedAt: now, lockedUntil: now }, event, policy, now);
+        }
         case "moved":
           // If the expired record stayed, a clock that goes back would replay it while an attempt runs elsewhere.
           return { record: null, reply: { type: "not-here", home }, deadline: null };
@@ -187,6 +121,9 @@ function stepWithoutRecord(
     case "ask":
       // As above: the asking object may start an attempt.
       return { record: null, reply: { type: "absent" }, deadline: null };
+    case "look":
+    case "cancel":
+      return unchanged(expired, { type: "unseen" });
     case "result":
     case "refused":
     case "ambiguous":
@@ -198,6 +135,7 @@ function stepWithoutRecord(
     case "forget":
       return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
+    case "due":
     case "tick":
       return { record: null, reply: { type: "nothing-due" }, deadline: null };
   }
@@ -206,21 +144,23 @@ function stepWithoutRecord(
 function applyRequest(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
-  attemptId: AttemptId,
+  event: RequestEvent,
   policy: Policy,
   now: EpochMs,
 ): Step {
   switch (current.state) {
+    case "waiting":
+      return unchanged(record, { type: "accepted", record: current, isNew: false });
     case "started": {
+      if (current.driven !== undefined) return unchanged(record, { type: "accepted", record: current, isNew: false });
       const retryFrom = current.attempt.lockedUntil;
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
     case "failed": {
       const { retryFrom, fingerprint, attempt } = current;
       // The same request may be delivered twice. The id of an ended attempt must never name a second attempt.
-      const isSpent = attemptId === attempt.id;
-      const next = { id: attemptId, number: attempt.number + 1, mayHaveActed: attempt.mayHaveActed };
-      if (now >= retryFrom && !isSpent) return start(fingerprint, next, policy, now);
+      const isSpent = event.attemptId === attempt.id;
+      if (now >= retryFrom && !isSpent) return claim(fingerprint, attempt, event, policy, now);
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
     case "unknown":
@@ -232,49 +172,40 @@ function applyRequest(
   }
 }
 
-function start(
+type RequestEvent = Extract<LifeCycleEvent, { type: "request" }>;
+
+/** A request gets its first attempt, or one after `last`: at once, or when its turn comes. */
+function claim(
   fingerprint: Fingerprint,
-  of: Pick<Attempt, "id" | "number" | "mayHaveActed">,
+  last: Attempt,
+  { attemptId, accept }: RequestEvent,
   policy: Policy,
   now: EpochMs,
 ): Step {
+  const promise =
+    accept === undefined || policy.drive === undefined ? undefined : driven(policy.drive, last.number, now);
+  if (accept !== "wait" || promise === undefined)
+    return start(fingerprint, nextOf(last, attemptId), policy, now, promise);
+  const record: Waiting = { state: "waiting", fingerprint, attempt: last, policy, driven: promise, startAt: now };
+  return changed(record, { type: "accepted", record, isNew: true });
+}
+
+type NextAttempt = Pick<Attempt, "id" | "number" | "mayHaveActed">;
+
+function nextOf({ number, mayHaveActed }: Attempt, id: AttemptId): NextAttempt {
+  return { id, number: number + 1, mayHaveActed };
+}
+
+function start(
+  fingerprint: Fingerprint,
+  of: NextAttempt,
+  policy: Policy,
+  now: EpochMs,
+  promise: Driven | undefined,
+): Step {
   const attempt = { ...of, startedAt: now, lockedUntil: later(now, policy.lockMs) };
-  const record: Started = { state: "started", fingerprint, attempt, policy };
+  const record: Started = { state: "started", fingerprint, attempt, policy, ...(promise && { driven: promise }) };
   return changed(record, { type: "start", record });
-}
-
-type AttemptEvent = Exclude<LifeCycleEvent, OperatorEvent | { type: "request" | "ask" | "verify" | "tick" }>;
-
-/** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
-function applyAttemptEvent(current: Started | Failed | Unknown, event: AttemptEvent, now: EpochMs): IdempotencyRecord {
-  const { fingerprint, attempt, policy } = current;
-  const expiresAt = later(now, policy.retentionMs);
-  switch (event.type) {
-    case "result": {
-      const { status, kept, verified } = event;
-      // The attempt's own result ends its lock.
-      const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
-      const done = { ...settled(attempt), lockedUntil };
-      return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
-    }
-    case "refused":
-      return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
-    case "ambiguous":
-      // An attempt may withdraw what it reported before, so its outcome becomes unknown now at the earliest.
-      return current.state === "unknown" ? current : outcomeUnknown(current, latest(attempt.lockedUntil, now));
-    case "absent":
-      // While the attempt may still be running, "not found" proves nothing: it may act after the question.
-      if (current.state !== "unknown" || current.verifyAt === null) return current;
-      if (event.askedAt < attempt.lockedUntil) return current;
-      return { state: "failed", fingerprint, attempt: settled(attempt), policy, retryFrom: now, expiresAt };
-    case "renew":
-      return renewed(current, now);
-  }
-}
-
-/** The record of an attempt that is known to be running, however late its renewal comes. */
-export function renewed({ fingerprint, attempt, policy }: Started | Failed | Unknown, now: EpochMs): Started {
-  return { state: "started", fingerprint, attempt: { ...attempt, lockedUntil: later(now, policy.lockMs) }, policy };
 }
 
 /** The pause between two verifications starts at 2 s, doubles each time, and is at most an hour: a record may wait for a year. */
@@ -291,12 +222,4 @@ function afterQuestion(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknow
   // An expired record is never verified, so `verifyAt` never exceeds `expiresAt` and is always the record's deadline.
   const next = earliest(later(now, durationMs(pauseMs)), record.expiresAt);
   return { ...record, verifyAt: next, verifications: record.verifications + 1 };
-}
-
-function changed(record: IdempotencyRecord, reply: Reply): Step {
-  return { record, reply, deadline: deadlineOf(record) };
-}
-
-function unchanged(record: IdempotencyRecord | null, reply: Reply): Step {
-  return { record, reply, deadline: record === null ? null : deadlineOf(record) };
 }

@@ -13,6 +13,10 @@ export const OUTCOMES = [
   "refused",
   /** The origin's answer, passed on. The origin may have acted. */
   "ambiguous",
+  /** 202: the request is stored, and the gateway makes its attempts by itself. */
+  "accepted",
+  /** The last attempt of an accepted request had no result, and no other is made. */
+  "attempts-exhausted",
   "in-flight",
   "mismatch",
   "outcome-unknown",
@@ -73,6 +77,7 @@ export type LogRule = (typeof LOG_RULES)[number];
 export function isTrouble(outcome: Outcome): boolean {
   switch (outcome) {
     case "ambiguous":
+    case "attempts-exhausted":
     case "outcome-unknown":
     case "not-kept":
     case "origin-unreachable":
@@ -87,6 +92,7 @@ export function isTrouble(outcome: Outcome): boolean {
     case "replay":
     case "attached":
     case "refused":
+    case "accepted":
     case "in-flight":
     case "mismatch":
     case "key-expired":

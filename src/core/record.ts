@@ -7,6 +7,8 @@
 //   started          completed                            (none), or remembered ── completed + remember ── (none)
 //   started ── lockedUntil passes, no verdict ── failed ── lockedUntil + retention ── (none), or remembered
 //                                              unknown ── lockedUntil + unknownRetention ── (none), or remembered
+//
+// An accepted request is `waiting` before its first attempt and between two; startAt begins the next one.
 
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
@@ -67,9 +69,28 @@ interface RecordBase {
   readonly policy: Policy;
 }
 
+/** What the shard promised when it accepted a request. The request is stored with the record. */
+export interface Driven {
+  readonly drive: Drive;
+  readonly acceptedAt: EpochMs;
+  /** No attempt begins later, except the first. */
+  readonly giveUpAt: EpochMs;
+  /** The number of the last attempt that may be made. */
+  readonly lastAttempt: number;
+}
+
 /** An attempt is in flight. */
 export interface Started extends RecordBase {
   readonly state: "started";
+  /** Absent: a client waits for the answer. */
+  readonly driven?: Driven;
+}
+
+/** An accepted request whose next attempt begins at `startAt`. If its attempt has the number 0, there has been none. */
+export interface Waiting extends RecordBase {
+  readonly state: "waiting";
+  readonly driven: Driven;
+  readonly startAt: EpochMs;
 }
 
 /** The last attempt had no effect, or may be repeated: from `retryFrom` on, the next request starts another. */
@@ -87,6 +108,8 @@ export interface Unknown extends RecordBase {
   /** How many due questions the origin has been asked. */
   readonly verifications: number;
   readonly expiresAt: EpochMs;
+  /** Set for an accepted request: the shard drives it again once it is known that nothing took effect. */
+  readonly driven?: Driven;
 }
 
 /** The operation took effect; its first answer is final. */
@@ -108,8 +131,11 @@ export interface Remembered extends RecordBase {
   readonly expiresAt: EpochMs;
 }
 
-/** All but a started record expire. A started one does not: its lock ends. */
-export type IdempotencyRecord = Started | Failed | Unknown | Completed | Remembered;
+/** A started record does not expire: its lock ends. A waiting one does not either: its attempt begins. */
+export type IdempotencyRecord = Waiting | Started | Failed | Unknown | Completed | Remembered;
+
+/** A record that expires. */
+export type Expiring = Exclude<IdempotencyRecord, Waiting | Started>;
 
 export type RecordState = IdempotencyRecord["state"];
 

@@ -31,10 +31,10 @@ export type TimelineEvent =
       readonly at: EpochMs;
       readonly answer: "done" | "absent";
     }
-  /** An operator's change. */
+  /** An operator's change, or a client's that cancelled its accepted request. */
   | {
       readonly type: "change";
-      readonly action: Change;
+      readonly action: Change | "cancel";
       readonly at: EpochMs;
       readonly by: string;
       readonly reason: string;
@@ -79,6 +79,7 @@ export function timelineOf(
       const result = { ...ended(attempt, record.completedAt, "result"), status: record.status };
       return isResolved ? history : [...history, result];
     }
+    case "waiting":
     case "failed":
     case "unknown":
       return history;
@@ -97,6 +98,9 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
       return event.type;
     case "result":
       return event.verified ? null : "result";
+    case "due":
+    case "look":
+    case "cancel":
     case "absent":
     case "release":
     case "resolve":
@@ -112,7 +116,9 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
 
 /** Attempt 1 begins a new record; every later attempt has the previous number plus one. */
 function isNewRecord(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
-  return after?.state === "started" && after.attempt.number === 1 && after.attempt.id !== before.attempt.id;
+  if (after === null || after.attempt.id === before.attempt.id) return false;
+  // The first attempt of an accepted request continues what its acceptance began.
+  return after.attempt.number === 0 || (after.attempt.number === 1 && before.attempt.number !== 0);
 }
 
 function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): TimelineEvent | null {
@@ -128,6 +134,10 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
     case "resolve":
     case "forget":
       return { type: "change", action: event.type, at: now, by: event.by, reason: event.reason };
+    case "cancel":
+      return { type: "change", action: event.type, at: now, by: "client", reason: "" };
+    case "due":
+    case "look":
     case "request":
     case "ask":
     case "renew":

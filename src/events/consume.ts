@@ -12,14 +12,15 @@ import {
   type DeliveryDecision,
   isProblemCode,
   pauseMs,
-  type Told,
+  type ShardAnswer,
 } from "../core/delivery.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import { judge } from "../core/verdict.ts";
 import { type HeaderPairs, STATUS_HEADER } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
+import { retryAfterIn } from "../http/retry-after.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
-import { deadLetter, type LetterBox } from "./dead-letter.ts";
+import { deadLetter, type DeadLetterQueue } from "./dead-letter.ts";
 import { bodyOf, type QueueMessage, readMessage } from "./message.ts";
 
 /** A message with the two ways to decide about it. If neither is called, the platform takes it as acknowledged. */
@@ -42,7 +43,7 @@ export type Consume = (batch: DeliveredBatch) => Promise<void>;
 export interface ConsumerPorts {
   readonly callShard: AskShard;
   /** Where dead letters go; `null` when the binding does not exist. */
-  readonly letterBox: (binding: string) => LetterBox | null;
+  readonly deadLetterQueue: (binding: string) => DeadLetterQueue | null;
   /** The value of a secret; `null` when it does not exist. */
   readonly secret: (name: string) => string | null;
   readonly reporter: ExchangeReporter;
@@ -73,7 +74,7 @@ export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): C
 interface Handled {
   readonly decision: Decision;
   readonly recordId: RecordId | null;
-  readonly told: string | null;
+  readonly answer: string | null;
 }
 
 class QueueConsumer {
@@ -94,12 +95,14 @@ class QueueConsumer {
   async handle(message: DeliveredMessage): Promise<void> {
     const delivery = this.#deliveryOf(message);
     const retry: Decision = { kind: "retry", afterMs: pauseMs(delivery) };
-    let handled: Handled = { decision: retry, recordId: null, told: null };
+    let handled: Handled = { decision: retry, recordId: null, answer: null };
     let isOver = false;
     try {
       handled = await this.#ask(message, delivery);
       const { decision, recordId } = handled;
-      isOver = decision.kind === "ack" || (decision.kind === "dead" && (await this.#bury(message, decision, recordId)));
+      isOver =
+        decision.kind === "ack" ||
+        (decision.kind === "dead" && (await this.#sendDeadLetter(message, decision, recordId)));
     } catch (error) {
       console.error({ message: "delivery failed", queue: this.#queue.queue, reason: String(error) });
     } finally {
@@ -118,32 +121,32 @@ class QueueConsumer {
   async #ask(message: QueueMessage, delivery: Delivery): Promise<Handled> {
     const read = await readMessage(this.#queue, message, this.#headers);
     if (read.kind === "dead") {
-      return { decision: { kind: "dead", reason: read.reason, status: null }, recordId: null, told: null };
+      return { decision: { kind: "dead", reason: read.reason, status: null }, recordId: null, answer: null };
     }
     const { exchange } = read;
     const { route } = this.#queue;
     const response = await this.#ports.callShard(route, exchange);
-    const told = await toldBy(response, route.rules.lists);
-    const word = told.kind === "problem" ? told.code : told.kind === "answer" ? String(told.status) : null;
-    return { decision: decideDelivery(told, delivery), recordId: exchange.head.record.id, told: word };
+    const answer = await readShardAnswer(response, route.rules.lists);
+    const word = answer.kind === "problem" ? answer.code : answer.kind === "answer" ? String(answer.status) : null;
+    return { decision: decideDelivery(answer, delivery), recordId: exchange.head.record.id, answer: word };
   }
 
   /** Sends the dead letter. Whether the message is over: not if its body does not fit into the letter. */
-  async #bury(
+  async #sendDeadLetter(
     message: QueueMessage,
     { reason, status }: Extract<Decision, { kind: "dead" }>,
     recordId: RecordId | null,
   ): Promise<boolean> {
     const { queue, deadLetter: binding } = this.#queue;
-    const box = this.#ports.letterBox(binding);
-    if (box === null) throw new Error(`there is no queue binding ${binding}`);
+    const letters = this.#ports.deadLetterQueue(binding);
+    if (letters === null) throw new Error(`there is no queue binding ${binding}`);
     const body = bodyOf(message);
     const { letter, hasBody } = deadLetter(message, body, { queue, reason, status, recordId }, new Date());
-    await box.send(letter, { contentType: "json" });
+    await letters.send(letter, { contentType: "json" });
     return hasBody || body === null;
   }
 
-  #report(message: QueueMessage, { decision, recordId, told }: Handled, isOver: boolean): void {
+  #report(message: QueueMessage, { decision, recordId, answer }: Handled, isOver: boolean): void {
     const { queue, route } = this.#queue;
     const made: DeliveryDecision = isOver ? decision.kind : "retry";
     const reason: DeadReason | null = isOver && decision.kind === "dead" ? decision.reason : null;
@@ -157,7 +160,7 @@ class QueueConsumer {
       delivery: message.attempts,
       decision: made,
       reason: decision.kind === "dead" ? decision.reason : null,
-      told,
+      answer,
       afterMs: decision.kind === "retry" ? Math.round(decision.afterMs) : null,
     });
     if (made === "dead") console.error(line);
@@ -171,16 +174,19 @@ function wholeSeconds(ms: number): number {
 }
 
 /** Reads the shard's answer to its end: the shard sends the end only when the result is durable. */
-async function toldBy(response: Awaited<ReturnType<AskShard>>, lists: Queue["route"]["rules"]["lists"]): Promise<Told> {
+async function readShardAnswer(
+  response: Awaited<ReturnType<AskShard>>,
+  lists: Queue["route"]["rules"]["lists"],
+): Promise<ShardAnswer> {
   if (response === null || response === "homeless") return { kind: "nothing" };
-  const retryAfterMs = retryAfterOf(response.headers.get("retry-after"));
+  const retryAfterMs = retryAfterIn(response.headers.get("retry-after"), Date.now());
   const word = response.headers.get(STATUS_HEADER);
   if (word === "first" || word === "replayed" || word === "attached") {
     const { status } = response;
     const verdict = judge({ kind: "answered", status }, lists);
     // A body that comes with 205 is not passed on, so the end of this answer says nothing about the end of the origin's.
-    const isTold = status !== 205 || word === "replayed";
-    return { kind: "answer", status, verdict, isWhole: (await readToEnd(response)) && isTold, retryAfterMs };
+    const showsEnd = status !== 205 || word === "replayed";
+    return { kind: "answer", status, verdict, isWhole: (await readToEnd(response)) && showsEnd, retryAfterMs };
   }
   const problem: unknown = await response.json();
   // A newer shard may have problems that this code does not know.
@@ -202,12 +208,4 @@ async function readToEnd({ body }: Response): Promise<boolean> {
 function originalStatusIn(problem: unknown): number | null {
   if (typeof problem !== "object" || problem === null || !("originalStatus" in problem)) return null;
   return typeof problem.originalStatus === "number" ? problem.originalStatus : null;
-}
-
-/** Seconds or a date (RFC 9110, section 10.2.3); `null` if it is neither. */
-function retryAfterOf(value: string | null): number | null {
-  if (value === null) return null;
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
-  const ms = Date.parse(value) - Date.now();
-  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }

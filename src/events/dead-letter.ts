@@ -5,22 +5,22 @@ import type { DeadReason } from "../core/delivery.ts";
 import type { MessageBody, QueueMessage } from "./message.ts";
 
 /** Where letters go: a queue's producer binding. */
-export interface LetterBox {
+export interface DeadLetterQueue {
   send(letter: unknown, options: { readonly contentType: "json" }): Promise<unknown>;
 }
 
 /** The queue binding of this name; `null` when it does not exist. A binding's methods cannot be inspected (platform rule). */
-export function letterBoxIn(bindings: Readonly<Record<string, unknown>>, name: string): LetterBox | null {
+export function deadLetterQueueIn(bindings: Readonly<Record<string, unknown>>, name: string): DeadLetterQueue | null {
   const binding = bindings[name];
-  return isLetterBox(binding) ? binding : null;
+  return isDeadLetterQueue(binding) ? binding : null;
 }
 
-function isLetterBox(binding: unknown): binding is LetterBox {
+function isDeadLetterQueue(binding: unknown): binding is DeadLetterQueue {
   return typeof binding === "object" && binding !== null;
 }
 
 /** Why a message died, and what is known about it. */
-export interface Death {
+export interface DeadMessage {
   readonly queue: string;
   readonly reason: DeadReason;
   /** The status of the origin's answer; `null` without one. */
@@ -39,15 +39,20 @@ export interface DeadLetter {
 }
 
 /** `body` is that of the message; `null` if it has no form that can be sent. */
-export function deadLetter(message: QueueMessage, body: MessageBody | null, death: Death, now: Date): DeadLetter {
-  const whole = letterOf(message, death, now, body === null ? {} : bodyMembers(message, body));
+export function deadLetter(message: QueueMessage, body: MessageBody | null, dead: DeadMessage, now: Date): DeadLetter {
+  const whole = letterOf(message, dead, now, body === null ? {} : bodyMembers(message, body));
   if (body !== null && new TextEncoder().encode(JSON.stringify(whole)).byteLength <= MAX_LETTER_BYTES) {
     return { letter: whole, hasBody: true };
   }
-  return { letter: letterOf(message, death, now, {}), hasBody: false };
+  return { letter: letterOf(message, dead, now, {}), hasBody: false };
 }
 
-function letterOf(message: QueueMessage, { queue, reason, status, recordId }: Death, now: Date, body: object): object {
+function letterOf(
+  message: QueueMessage,
+  { queue, reason, status, recordId }: DeadMessage,
+  now: Date,
+  body: object,
+): object {
   return {
     specversion: "1.0",
     id: `${queue}/${message.id}`,

@@ -5,7 +5,6 @@ import { sourceText } from "../config/key-source.ts";
 import { type Layout, layoutName } from "../config/layout.ts";
 import type { Queue } from "../config/resolved.ts";
 import type { DeadReason } from "../core/delivery.ts";
-import { isPlainInPath } from "../core/question.ts";
 import { attemptId, MAX_KEY_LENGTH } from "../core/units.ts";
 import { comparisonOf } from "../http/comparison.ts";
 import { named, namedElders } from "../http/exchange-request.ts";
@@ -21,9 +20,8 @@ import {
 } from "../http/headers.ts";
 import { type BodyValues, type KeyPlaces, readBodyValues } from "../http/key-places.ts";
 import { writeKey } from "../http/key-text.ts";
-import type { ExchangeRequest, NamesIn, Verification } from "../http/message.ts";
-import { originUrl } from "../http/origin.ts";
-import { MAX_VERIFICATION_MS } from "../http/origin-parts.ts";
+import type { ExchangeRequest, NamesIn } from "../http/message.ts";
+import { questionAbout, withStep } from "../http/question-about.ts";
 import { nameRecord } from "../http/record-name.ts";
 import type { ScopeValues } from "../http/scope.ts";
 
@@ -126,7 +124,10 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
       comparisonOf(route.fingerprint, new HeaderSnapshot([["content-type", body.type]])),
     ),
   ]);
-  const verification = verificationOf(queue, key, parts.headers);
+  const verification = questionAbout(route, key, url, () => [
+    ...parts.headers.filter(([name]) => !name.startsWith("content-")),
+    ...keyHeaders(queue, key),
+  ]);
   // Where the origin cannot be asked about this key, nobody waits for its answer.
   const asks = route.rules.policy.unknown !== "verify" || verification !== null;
   return {
@@ -167,38 +168,14 @@ function callHeaders(queue: Queue, message: QueueMessage, { body, key, headers }
   ];
 }
 
-/** The key as the origin gets it; `null` if it gets none. */
-function originKey({ route: { forwardKey } }: Queue, key: string): string | null {
+/** The key as the origin gets it; it needs a quote where it is no token. */
+function keyHeaders({ route: { forwardKey } }: Queue, key: string): HeaderPairs {
   switch (forwardKey.kind) {
     case "client":
-      return key;
+      return [[ECHO_HEADER, writeKey(key)]];
     case "step":
-      return `${key}:${forwardKey.step}`;
+      return [[ECHO_HEADER, writeKey(withStep(key, forwardKey.step))]];
     case "none":
-      return null;
+      return [];
   }
-}
-
-function keyHeaders(queue: Queue, key: string): HeaderPairs {
-  const value = originKey(queue, key);
-  return value === null ? [] : [[ECHO_HEADER, writeKey(value)]];
-}
-
-/** `null` when the queue asks no questions, or when this key cannot be part of a path. */
-function verificationOf(queue: Queue, key: string, headers: HeaderPairs): Verification | null {
-  const { verify, origin, rules } = queue.route;
-  const asked = originKey(queue, key);
-  if (verify === null || asked === null) return null;
-  const [path = ""] = verify.split(/[?#]/, 1);
-  if (path.includes("{key}") && !isPlainInPath(asked)) return null;
-  const target = verify.replaceAll("{key}", encodeURIComponent(asked));
-  const isPath = target.startsWith("/");
-  return {
-    origin: isPath ? origin : { kind: "url", url: target },
-    url: isPath ? originUrl(origin, new URL(target, queue.url)) : target,
-    headers: headers.filter(([name]) => !name.startsWith("content-")).concat(keyHeaders(queue, key)),
-    timeoutMs: Math.min(rules.timeoutMs, MAX_VERIFICATION_MS),
-    idleTimeoutMs: Math.min(rules.idleTimeoutMs, MAX_VERIFICATION_MS),
-    maxBytes: rules.maxResponseBodyBytes,
-  };
 }

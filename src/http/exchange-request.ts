@@ -53,24 +53,22 @@ export async function readExchange(
   { identities, encryptions }: ReadPorts,
 ): Promise<ReadExchange> {
   const { route } = intent;
-  let scopes: ReadScopes | null = null;
-  // Who certainly needs to be known is proved before the body is read. Of a GraphQL request only its body tells that: queries pass.
-  const isProtected = intent.kind === "exchange" || (route.key === "required" && !route.graphql);
-  if (route.identities.length > 0 && isProtected) {
-    const caller = intent.kind === "exchange" ? intent : { ...intent, url: intent.passing.url };
+  const hasIdentities = route.identities.length > 0;
+  let known: ReadScopes | null = null;
+  // The caller is proved before the body is read for the key, where that key is required. Of a GraphQL request only the body tells
+  // whether it needs one: queries pass.
+  if (hasIdentities && intent.kind === "search" && route.key === "required" && !route.graphql) {
+    const { headers, passing } = intent;
+    const caller = { route, headers, url: passing.url };
     const read = readScopes(caller, await identities.prove(caller));
-    if ("problem" in read) {
-      const [request, echo] =
-        intent.kind === "exchange" ? [intent.request, intent.key.raw] : [intent.passing.request, null];
-      return { kind: "refuse", problem: read.problem, echo, unread: unreadOf(request, intent.headers) };
-    }
-    scopes = read;
+    if ("problem" in read) return { kind: "refuse", ...read, echo: null, unread: unreadOf(passing.request, headers) };
+    known = read;
   }
   const keyed = intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searchKey(intent);
   switch (keyed.kind) {
     case "keyed": {
-      const proofs = scopes === null && route.identities.length > 0 ? await identities.prove(keyed.intent) : NO_PROOFS;
-      return readKeyed(keyed.intent, keyed.body, scopes ?? readScopes(keyed.intent, proofs), telemetry, encryptions);
+      const proofs = hasIdentities && known === null ? await identities.prove(keyed.intent) : NO_PROOFS;
+      return readKeyed(keyed.intent, keyed.body, known ?? readScopes(keyed.intent, proofs), telemetry, encryptions);
     }
     case "refuse":
       return { ...keyed, echo: null };

@@ -91,6 +91,19 @@ function* pause(): Generator<undefined, void> {
   yield;
 }
 
+/** In a document, in a form or a URL, and in JSON with the escape that some encoders write. Without an argument it is no directive. */
+const DIRECTIVE_TEXT = /(?:@|%40|\\u0040)\s*idempotent\s*(?:\(|%28)/i;
+
+/**
+ * What the directive gives in a mutation from which no key was read: a refusal if it is written anywhere, because the client may
+ * believe that it has sent a key. A text that quotes it is taken for it: sending that with a key in a header is always possible.
+ */
+export function unreadDirective(body: Uint8Array, search: string): PartValue {
+  return DIRECTIVE_TEXT.test(search) || DIRECTIVE_TEXT.test(decoder.decode(body))
+    ? wrong(DIRECTIVE, "gives no key; write it on the mutation or on one of its fields, or send the key in a header.")
+    : ABSENT;
+}
+
 /** Whether the document has another hash than it says. A server may run what it knows under that hash. */
 async function isAnothersHash({ query, hash }: Operation): Promise<boolean> {
   return query !== null && hash !== null && hex(await sha256(encoder.encode(query))) !== hash.toLowerCase();

@@ -145,6 +145,11 @@ export interface ExchangeHead {
   readonly absent?: readonly AbsentWord[];
 }
 
+/** What a replay depends on. */
+export type ReplayHead = Pick<ExchangeHead, "record" | "rules" | "encryption"> & {
+  readonly request: Pick<RequestFacts, "echo" | "upload" | "lastEventId" | "isCached">;
+};
+
 /**
  * What a client asks a monitor. The names and the scope are derived as for a retry, so whoever reads the outcome could have had the
  * replay.

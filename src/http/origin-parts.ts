@@ -3,7 +3,6 @@
 
 import { keyHeaders, singleHeaders } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
-import { isPlainInPath } from "../core/question.ts";
 import { type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import { forwardedFor } from "./forwarded.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
@@ -13,11 +12,9 @@ import type { ExchangeIntent } from "./intent.ts";
 import type { OriginCall, Verification } from "./message.ts";
 import { withoutApplied } from "./prefer.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
+import { questionAbout, withStep } from "./question-about.ts";
 
 const PREFER = "prefer";
-
-/** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
-export const MAX_VERIFICATION_MS = 30_000;
 
 /** `hasBytes`: the request certainly has a body. Otherwise it is asked, which costs a wrapper of the runtime. */
 export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes: boolean): OriginCall {
@@ -31,28 +28,15 @@ export function originCall(intent: ExchangeIntent, trace: Trace | null, hasBytes
   };
 }
 
-/** `null` when the route asks no questions, or when this key cannot be part of a path. */
+/**
+ * Has the caller's own credential, so that the origin reveals nothing about another caller's operation, and no header that
+ * describes the body.
+ */
 export function verificationOf(intent: ExchangeIntent): Verification | null {
-  const { url, route, key } = intent;
-  const { verify, origin, forwardKey } = route;
-  if (verify === null) return null;
-  const originKey = forwardKey.kind === "step" ? `${key.key}:${forwardKey.step}` : key.key;
-  const [path = ""] = verify.split(/[?#]/, 1);
-  if (path.includes("{key}") && !isPlainInPath(originKey)) return null;
-  const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
-  const isPath = target.startsWith("/");
-  return {
-    origin: isPath ? origin : { kind: "url", url: target },
-    url: isPath ? originUrl(origin, new URL(target, url)) : target,
-    // The caller's own credential, so that the origin reveals nothing about another caller's operation; but no header that
-    // describes the body.
-    headers: forwardedHeaders(intent, null).filter(
-      ([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name),
-    ),
-    timeoutMs: Math.min(route.rules.timeoutMs, MAX_VERIFICATION_MS),
-    idleTimeoutMs: Math.min(route.rules.idleTimeoutMs, MAX_VERIFICATION_MS),
-    maxBytes: route.rules.maxResponseBodyBytes,
-  };
+  const { route, key, url } = intent;
+  return questionAbout(route, key.key, url, () =>
+    forwardedHeaders(intent, null).filter(([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name)),
+  );
 }
 
 /** All but `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
@@ -112,6 +96,6 @@ function scopeHeaders({ scope, identities }: Route): readonly string[] {
 
 /** `<key>:<step>`, quoted when the client's was. A key is visible ASCII, so nothing but quotes can need an escape. */
 function stepKey({ key, raw }: IdempotencyKey, step: string): string {
-  const value = `${key}:${step}`;
+  const value = withStep(key, step);
   return raw.startsWith('"') ? quoted(value) : value;
 }

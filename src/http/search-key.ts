@@ -7,7 +7,7 @@ import type { ClientProblem } from "../core/problem.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { BoundedBody, HeldBody } from "./body.ts";
 import { findKey, type FoundKey } from "./find-key.ts";
-import { readGraphql } from "./graphql.ts";
+import { readGraphql, unreadDirective } from "./graphql.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import { type KeyPlaces, nameOf, readBodyValues } from "./key-places.ts";
 import type { IdempotencyKey } from "./key.ts";
@@ -56,20 +56,24 @@ export async function searchKey(intent: SearchIntent): Promise<SearchedKey> {
 
 async function searchBody(intent: SearchIntent, places: KeyPlaces, body: HeldBody): Promise<SearchedKey> {
   const { route, headers, passing } = intent;
-  const values = new Map(await readBodyValues(route, headers, body.bytes));
-  if (route.graphql) {
-    const reading = await readGraphql(body.bytes, headers, places.search);
-    switch (reading.kind) {
-      case "other":
-        return { kind: "pass", passing, body };
-      case "hash":
-        body.free();
-        return { kind: "hash" };
-      case "mutation":
-        values.set(nameOf(DIRECTIVE), reading.key);
+  const values = await readBodyValues(route, headers, body.bytes);
+  if (!route.graphql) return withKey(intent, await findKey(route, places, values), body);
+  const reading = await readGraphql(body.bytes, headers, places.search);
+  switch (reading.kind) {
+    case "other":
+      return { kind: "pass", passing, body };
+    case "hash":
+      body.free();
+      return { kind: "hash" };
+    case "mutation": {
+      const name = nameOf(DIRECTIVE);
+      const found = await findKey(route, places, new Map([...values, [name, reading.key]]));
+      if (found.kind !== "absent") return withKey(intent, found, body);
+      // Only a body that cannot be read has a value here: it may have the directive.
+      const unread = values.get(name) ?? unreadDirective(body.bytes, places.search);
+      return withKey(intent, unread.kind === "invalid" ? unread : found, body);
     }
   }
-  return withKey(intent, await findKey(route, places, values), body);
 }
 
 function tooLarge(limitBytes: number): ClientProblem {

@@ -221,6 +221,7 @@ async function preview(
   const record = await operator.inspect(id);
   if (record === null) return refuse({ code: "record-not-found" });
   switch (record.state) {
+    case "waiting":
     case "failed":
     case "unknown":
       return context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(record.route)) });

@@ -13,7 +13,6 @@ import {
 } from "./gateway-schema.ts";
 import {
   changeRequestSchema,
-  eventSchema,
   forgetScopeRequestSchema,
   forgottenSchema,
   previewSchema,
@@ -25,6 +24,7 @@ import {
   stateSchema,
   summarySchema,
 } from "./record-schema.ts";
+import { eventSchema } from "./timeline-schema.ts";
 import { ID_PREFIX, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
 export type Json = Readonly<Record<string, unknown>>;

@@ -5,7 +5,6 @@
 import * as v from "valibot";
 
 import { UNKNOWN_RULES } from "../core/record.ts";
-import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import {
   CHANGES,
   forgetScopeEntries,
@@ -18,7 +17,6 @@ import {
   A_TIME,
   about,
   AN_ID,
-  attemptNumber,
   count,
   headerPairs,
   recordId,
@@ -28,6 +26,7 @@ import {
   words,
   type Written,
 } from "./schema-members.ts";
+import { eventSchema } from "./timeline-schema.ts";
 
 export const stateSchema = v.picklist(RECORD_STATES);
 
@@ -47,66 +46,30 @@ const summaryEntries = {
   ),
   route: about(v.string(), "The path of its route, as configured when the record was claimed.", "/v1/payments/*"),
   state: stateSchema,
-  attempt: about(attemptNumber, "The number of the last attempt.", 1),
-  startedAt: about(time, "When the last attempt started.", A_TIME),
+  attempt: about(count, "The number of the last attempt; 0 before the first attempt of an accepted request.", 1),
+  startedAt: about(time, "When the last attempt started; before the first, when the request was accepted.", A_TIME),
   lockedUntil: about(time, "No other attempt starts before this time.", "2026-11-21T08:30:40.000Z"),
-  expiresAt: about(v.nullable(time), "null while an attempt is in flight.", "2026-11-22T08:30:40.000Z"),
+  accepted: about(
+    v.boolean(),
+    "Whether the gateway has accepted the request: it makes the attempts by itself, and nobody waits for them.",
+    false,
+  ),
+  nextAttemptAt: about(
+    v.nullable(time),
+    "When a waiting record's next attempt begins; null in every other state.",
+    null,
+  ),
+  expiresAt: about(
+    v.nullable(time),
+    "null while an attempt is in flight or waits for its turn.",
+    "2026-11-22T08:30:40.000Z",
+  ),
   status: about(v.nullable(status), "The status of the result; null when none is known, and when it is sealed.", 201),
   responseKept: about(v.nullable(v.boolean()), "Whether the response is replayed; null when there is none.", true),
 };
 
 /** A record as a list shows it, in the state that it has now: a lock that has ended is not shown as held. */
 export const summarySchema = v.object(summaryEntries);
-
-const attemptEvent = v.pipe(
-  v.object({
-    type: v.literal("attempt"),
-    attempt: about(attemptNumber, "The number of the attempt.", 1),
-    startedAt: about(time, "When the attempt started.", A_TIME),
-    endedAt: about(
-      v.nullable(time),
-      "null while the attempt runs; of a lost one, the end of its lock.",
-      "2026-11-21T08:30:30.000Z",
-    ),
-    verdict: about(v.nullable(words(ATTEMPT_VERDICTS)), "How the attempt ended; null while it runs.", "ambiguous"),
-    reason: about(
-      v.nullable(
-        v.pipe(
-          v.string(),
-          // Only documented: a gateway of another version may have other reasons.
-          v.metadata({ pattern: "^(status-[0-9]{3}|origin-unreachable|origin-dropped|origin-timeout)$" }),
-        ),
-      ),
-      "Why the attempt ended without a result; null when it has one, runs, or was lost.",
-      "origin-timeout",
-    ),
-    status: about(v.nullable(status), "The status, if the verdict is a result.", null),
-  }),
-  v.description("One attempt at the origin."),
-);
-
-const verificationEvent = v.pipe(
-  v.object({
-    type: v.literal("verification"),
-    attempt: about(attemptNumber, "The number of the attempt.", 1),
-    at: about(time, "When the origin answered.", A_TIME),
-    answer: about(words(["done", "absent"]), "Whether the attempt took effect.", "done"),
-  }),
-  v.description("The origin was asked whether the attempt took effect."),
-);
-
-const changeEvent = v.pipe(
-  v.object({
-    type: v.literal("change"),
-    action: about(words(CHANGES), "What was done.", "release"),
-    at: about(time, "When it was done.", A_TIME),
-    by: about(v.string(), "Who did it.", "admin"),
-    reason: about(v.string(), "Why, in the operator's words.", "The origin's log has no such payment."),
-  }),
-  v.description("An operator's change."),
-);
-
-export const eventSchema = v.variant("type", [attemptEvent, verificationEvent, changeEvent]);
 
 const descriptionSchema = v.object({
   headline: about(v.string(), "What is known.", "Outcome unknown: attempt 1 may have succeeded."),

@@ -9,6 +9,7 @@ import type { Change } from "../core/timeline.ts";
 import { MAX_KEY_LENGTH } from "../core/units.ts";
 
 export const RECORD_STATES = [
+  "waiting",
   "started",
   "failed",
   "unknown",

@@ -254,7 +254,9 @@ function summaryOf({ id, shard, layout, key, route, sealedScope, record }: Liste
     startedAt: attempt.startedAt,
     // After a refusal nothing is running, whatever lock the attempt had.
     lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
-    expiresAt: state === "started" ? null : record.expiresAt,
+    accepted: "driven" in record,
+    nextAttemptAt: state === "waiting" ? record.startAt : null,
+    expiresAt: state === "started" || state === "waiting" ? null : record.expiresAt,
     status: isCompleted || state === "remembered" ? record.status : null,
     responseKept: isCompleted ? record.kept : null,
   };

@@ -12,11 +12,12 @@ import type { EndReason } from "../core/verdict.ts";
 import type { EventView, RecordView, SummaryView } from "./record-schema.ts";
 
 export function viewSummary(record: RecordSummary): SummaryView {
-  const { startedAt, lockedUntil, expiresAt, ...rest } = record;
+  const { startedAt, lockedUntil, expiresAt, nextAttemptAt, ...rest } = record;
   return {
     ...rest,
     startedAt: isoTime(startedAt),
     lockedUntil: isoTime(lockedUntil),
+    nextAttemptAt: nextAttemptAt === null ? null : isoTime(nextAttemptAt),
     expiresAt: expiresAt === null ? null : isoTime(expiresAt),
   };
 }

@@ -18,7 +18,7 @@ import {
   SMALL_HEADER,
   STATUS_HEADER,
 } from "../http/headers.ts";
-import type { ExchangeHead } from "../http/message.ts";
+import type { ExchangeHead, ReplayHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { SMALL_BODY_BYTES } from "../http/replay-cache.ts";
 import type { Bodies } from "./store/bodies.ts";
@@ -123,7 +123,7 @@ export interface ReplayPorts {
  * The first answer from the record, without the headers that the route omits in replays, if its body has been read with the record
  * and the client wants all of it; otherwise `null`. Most replays are such ones: nothing has to be waited for.
  */
-export function replayAtOnce({ record, stored }: Replayable, head: ExchangeHead): ExchangeAnswer | null {
+export function replayAtOnce({ record, stored }: Replayable, head: ReplayHead): ExchangeAnswer | null {
   const { body } = stored;
   if (body.kind !== "inline" || head.request.lastEventId !== null || isEncrypted(stored)) return null;
   return replayWith(body.bytes, record, stored, head);
@@ -132,7 +132,7 @@ export function replayAtOnce({ record, stored }: Replayable, head: ExchangeHead)
 /** Any replay; `null` when its body is gone, or when it does not open. */
 export async function replay(
   { record, stored: kept }: Replayable,
-  head: ExchangeHead,
+  head: ReplayHead,
   caller: AbortSignal | null,
   { ledger, timers, offsets }: ReplayPorts,
 ): Promise<ExchangeAnswer | null> {
@@ -145,7 +145,7 @@ export async function replay(
   return body === null ? null : replayWith(body, record, stored, head);
 }
 
-function replayWith(body: Body, record: Completed, stored: StoredResponse, head: ExchangeHead): ExchangeAnswer {
+function replayWith(body: Body, record: Completed, stored: StoredResponse, head: ReplayHead): ExchangeAnswer {
   const added: HeaderPairs = [
     [ECHO_HEADER, head.request.echo],
     [STATUS_HEADER, "replayed"],
@@ -156,7 +156,7 @@ function replayWith(body: Body, record: Completed, stored: StoredResponse, head:
 }
 
 /** Marks replays that the Worker may cache (http/replay-cache.ts). The cache is not used for uploads or resumed streams. */
-function small(body: StoredBody, { request: { upload, lastEventId, isCached } }: ExchangeHead): HeaderPairs {
+function small(body: StoredBody, { request: { upload, lastEventId, isCached } }: ReplayHead): HeaderPairs {
   const isSmall = isCached && body.kind === "inline" && body.bytes.byteLength <= SMALL_BODY_BYTES;
   return isSmall && upload === null && lastEventId === null ? [[SMALL_HEADER, "true"]] : [];
 }
@@ -179,7 +179,7 @@ export interface BodySource {
  */
 export async function seenUpTo(
   { headers }: ResponseHead,
-  { request: { lastEventId } }: ExchangeHead,
+  { request: { lastEventId } }: Pick<ReplayHead, "request">,
   find: (id: string) => Promise<BodyPosition>,
 ): Promise<BodyPosition> {
   const value = (wanted: string): string | undefined => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
@@ -288,7 +288,7 @@ export async function wholeBody(
   return bytePipe({ next, cancel: () => undefined }, bytes.byteLength, patience).readable;
 }
 
-function replayedHeaders({ headers }: ResponseHead, { rules: { omitHeaders } }: ExchangeHead): HeaderPairs {
+function replayedHeaders({ headers }: ResponseHead, { rules: { omitHeaders } }: ReplayHead): HeaderPairs {
   return headers.filter(([name]) => !omitHeaders.includes(name.toLowerCase()));
 }
 

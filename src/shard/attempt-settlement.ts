@@ -1,11 +1,13 @@
 // How an attempt ends: the event that it writes to its record, and the answer that its own client gets. The write comes
 // first (G4), and an answer that contradicts the record is never sent.
 
-import type { LifeCycleEvent, Step } from "../core/events.ts";
+import type { LifeCycleEvent, PauseAdvice, Step } from "../core/events.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptEnd, type EndReason, judge, type NoResult } from "../core/verdict.ts";
+import type { HeaderPairs } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
+import { retryAfterIn } from "../http/retry-after.ts";
 import { type AnswerFor, type ExchangeAnswer, POLL_MS, problemAnswer } from "./answers.ts";
 import type { Attachments } from "./store/ledger.ts";
 import type { KeptResponse } from "./store/response-rows.ts";
@@ -65,9 +67,10 @@ export class AttemptSettlement {
     }
   }
 
-  /** The response is not a result. */
-  passed(type: NoResult, reason: EndReason): Step | null {
-    return this.#settle({ type, attemptId: this.#record.attempt.id, reason });
+  /** The response is not a result. `headers` are its own. */
+  passed(type: NoResult, reason: EndReason, headers: HeaderPairs = []): Step | null {
+    const pause = this.#record.driven === undefined ? undefined : adviceIn(headers);
+    return this.#settle({ type, attemptId: this.#record.attempt.id, reason, pause });
   }
 
   /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */
@@ -91,4 +94,10 @@ export class AttemptSettlement {
     this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
     return null;
   }
+}
+
+/** When the next attempt of an accepted request may begin, as far as the origin and chance decide that. */
+function adviceIn(headers: HeaderPairs): PauseAdvice {
+  const value = headers.find(([name]) => name.toLowerCase() === "retry-after")?.[1] ?? null;
+  return { jitter: Math.random(), retryAfterMs: retryAfterIn(value, Date.now()) };
 }

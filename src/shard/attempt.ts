@@ -147,7 +147,7 @@ export class Attempt {
    */
   async #pass(response: OriginResponse, type: NoResult): Promise<void> {
     const { timers, settled } = this.#ports;
-    const step = this.#settlement.passed(type, { kind: "status", status: response.status });
+    const step = this.#settlement.passed(type, { kind: "status", status: response.status }, response.headers);
     if (step === null) {
       response.cancel();
       return;

@@ -32,6 +32,8 @@ export type Action =
       readonly refusal: ClientProblem;
     }
   /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
+  /** Answer 202, or with the result if it comes in time. */
+  | { readonly kind: "follow" }
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
   /** The record is claimed in another object, or not before an elder has been asked. */
   | { readonly kind: "leave" }
@@ -76,7 +78,7 @@ const TAKE_BODY: Action = { kind: "take-body" };
  * are limited, and `mayBegin` says whether the caller may have this one; `null`: the limiter has not been asked.
  */
 export function beforeStart(
-  { number }: Attempt,
+  { number }: Pick<Attempt, "number">,
   isBodyHere: boolean,
   count: KeyCount | undefined,
   mayBegin: boolean | null,
@@ -88,7 +90,7 @@ export function beforeStart(
 }
 
 /** The longest advised wait: the client's next request asks the origin at once, and need not wait for the alarm's question. */
-const ASK_AGAIN_MS = 10_000;
+export const ASK_AGAIN_MS = 10_000;
 
 /** The action that follows from the life cycle's reply to a request. */
 export function decide(reply: Reply, situation: Situation): Action {
@@ -96,6 +98,12 @@ export function decide(reply: Reply, situation: Situation): Action {
   switch (reply.type) {
     case "start":
       return { kind: "start", record: reply.record };
+    case "accepted": {
+      if (head.async !== undefined) return { kind: "follow" };
+      // Its route no longer accepts requests, so nobody could be told of a monitor.
+      const until = reply.record.state === "waiting" ? reply.record.startAt : reply.record.attempt.lockedUntil;
+      return refuse({ code: "in-flight", retryAfterMs: Math.max(POLL_MS, until - now) });
+    }
     case "replay":
       return replayOf(reply.record, entry?.response ?? null);
     case "not-kept":
@@ -120,6 +128,8 @@ export function decide(reply: Reply, situation: Situation): Action {
       return isIncomparable(reply, situation)
         ? incomparable(entry?.record ?? null)
         : refuse({ code: "key-reused", status: head.rules.mismatchStatus });
+    case "given-up":
+    case "unseen":
     case "here":
     case "absent":
     case "ask":

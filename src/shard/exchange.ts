@@ -5,13 +5,12 @@
 import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
+import { PRINT_DIGITS } from "../http/message.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
-import { timed, waited } from "../traffic/exchange-reporter.ts";
-import { type Body, type ExchangeAnswer, problemAnswer, replay, replayAtOnce, storedBytes } from "./answers.ts";
-import { Attempt } from "./attempt.ts";
+import { waited } from "../traffic/exchange-reporter.ts";
+import { type ExchangeAnswer, problemAnswer, replay, replayAtOnce } from "./answers.ts";
+import { runAttempt } from "./attempt-run.ts";
 import type { AttemptInFlight } from "./attempts-in-flight.ts";
-import { START } from "./body/event-offsets.ts";
-import type { SpoolManner } from "./body/response-spool.ts";
 import {
   type Action,
   beforeStart,
@@ -22,9 +21,9 @@ import {
   refuse,
   waitFor,
 } from "./decide.ts";
+import { leaveUnread, storedHead } from "./drives.ts";
 import { type Words, wordsIn } from "./elders.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
-import { callOrigin, originRequest } from "./origin-call.ts";
 import type { Wait, Woken } from "./waiters.ts";
 
 export class Exchange {
@@ -88,6 +87,8 @@ export class Exchange {
             break;
           case "start":
             return await this.#start(action.record);
+          case "follow":
+            return await this.#follow();
           case "replay": {
             const given: ExchangeAnswer | null = await replay(action, head, this.#signal, this.#shared);
             if (given !== null) return given;
@@ -148,7 +149,8 @@ export class Exchange {
     const now = epochMs(Date.now());
     const { home } = this.#shared.elders.homing(head, this.#words);
     const { fingerprint, otherFingerprint } = request;
-    const event = { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home } as const;
+    const accept = this.#acceptance();
+    const event = { type: "request", fingerprint, otherFingerprint, attemptId: this.#attemptId, home, accept } as const;
     // The record is claimed only once the body is here, because the body may break off.
     const id = steps.nameOf(head, now);
     // An answer, not a failure: the request must not go on without protection.
@@ -164,6 +166,7 @@ export class Exchange {
       verification: verification === null ? null : JSON.stringify(verification),
       label: record,
       ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
+      ...(accept === undefined || !body.isHere ? null : { request: { head: storedHead(head), body: body.stored() } }),
     });
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
     if (isIncomparable(reply, { head, entry })) {
@@ -182,6 +185,12 @@ export class Exchange {
     });
   }
 
+  /** How a new request of this kind begins; `undefined`: its client waits. */
+  #acceptance(): "begin" | "wait" | undefined {
+    if (this.#incoming.head.async?.accepts !== true) return undefined;
+    return this.#shared.drives.hasPlace ? "begin" : "wait";
+  }
+
   get #signal(): AbortSignal | null {
     return this.#incoming.caller?.signal ?? null;
   }
@@ -191,7 +200,7 @@ export class Exchange {
   }
 
   #wait(ms: number, how: Pick<Wait, "untilBegun" | "isCounted">): Wait {
-    return { head: this.#incoming.head, ms, caller: this.#signal, ...how };
+    return { recordId: this.#id, head: this.#incoming.head, ms, caller: this.#signal, ...how };
   }
 
   /** Whether to continue after a wait. Nothing is started for a client that has disconnected. */
@@ -202,77 +211,42 @@ export class Exchange {
   /** Never rejects: the origin may have been called, and a rejection would look as if the shard had done nothing. */
   async #start(record: Started): Promise<ExchangeAnswer> {
     try {
-      const inFlight = this.#begin(record);
-      // If the client disconnects, the attempt continues, and its result is kept (G5).
-      this.#shared.waitUntil(this.#runToEnd(inFlight, record));
-      return await inFlight.attempt.answer;
+      if (record.driven !== undefined) return await this.#startAccepted(record);
+      return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
       console.error({ message: "exchange failed", reason: String(error) });
       return problemAnswer(this.#incoming.head, { code: "store-unavailable" });
     }
   }
 
-  /** Adds the attempt to those in flight, in the same turn in which the record was claimed for it. */
-  #begin(record: Started): AttemptInFlight {
-    const { head, body, span } = this.#incoming;
-    const { ledger, sync, timers, offsets, steps, attempts, reporter } = this.#shared;
-    const recordId = this.#id;
-    span.attempt = record.attempt.number;
-    span.attemptId = record.attempt.id;
-    bookkeep("counting an attempt", () => reporter.traffic.attempt(head.record.route, record.attempt.number));
-    const attempt = new Attempt(head, record, {
-      reopen: (manner) => this.#reopen(record, manner),
-      bodies: ledger.bodies,
-      body: ledger.claimedBody(recordId),
-      remote: ledger.remote,
-      sync,
-      timers,
-      offsets,
-      step: (event, attachments) =>
-        steps.take(recordId, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
-      begun: () => inFlight.waiters.wakeFollowers(),
-      settled: (answerFor) => attempts.settled(recordId, inFlight, answerFor),
-    });
-    const inFlight = attempts.add(recordId, attempt, body);
-    return inFlight;
+  /** The result if it comes while the client waits; otherwise what there is to tell. */
+  async #startAccepted(record: Started): Promise<ExchangeAnswer> {
+    const { drives, timers } = this.#shared;
+    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, drives.enter(this.#id));
+    const waitMs = this.#incoming.head.async?.waitMs ?? 0;
+    const begunAt = performance.now();
+    const given = waitMs > 0 ? await timers.firstOf(attempt.answer, waitMs) : null;
+    if (given !== null && (given.outcome === "first" || given.outcome === "not-kept")) return given;
+    leaveUnread(attempt.answer);
+    return this.#follow(Math.max(0, waitMs - (performance.now() - begunAt)));
   }
 
-  /** The body that the attempt has just stored; `null` when its record does not keep one. */
-  async #reopen({ attempt }: Started, { patience, cipher }: SpoolManner): Promise<Body | null> {
-    const { ledger } = this.#shared;
-    const entry = ledger.find(this.#id);
-    if (entry === null || entry.response === null || entry.record.attempt.id !== attempt.id) return null;
-    return storedBytes(entry.response.body, { stores: ledger, cipher }, START, patience);
-  }
-
-  async #runToEnd(inFlight: AttemptInFlight, record: Started): Promise<void> {
-    const { head, body, span } = this.#incoming;
-    const { attempts, target } = this.#shared;
-    const stop = this.#renewLock(inFlight.attempt, record);
-    try {
-      await inFlight.attempt.run(() => {
-        const request = originRequest(head, body, record.attempt);
-        return timed(span, callOrigin(request, target(request.origin), this.#shared));
-      });
-    } finally {
-      attempts.remove(this.#id, inFlight);
-      bookkeep("ending a heartbeat", stop);
-      bookkeep("releasing a body", () => body.release());
-    }
-  }
-
-  /** Renews the attempt's lock well before it ends. If a renewal fails, the next step of the record renews the lock. */
-  #renewLock(attempt: Attempt, { policy }: Started): () => void {
-    const id = this.#id;
-    const { heartbeat, steps } = this.#shared;
-    const renewal = { type: "renew", attemptId: attempt.id } as const;
-    let stop: (() => void) | null = null;
-    bookkeep("beginning a heartbeat", () => {
-      stop = heartbeat.begin(policy.lockMs / 2, () => {
-        // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
-        if (!attempt.hasEnded) steps.take(id, renewal, policy, epochMs(Date.now()));
-      });
-    });
-    return () => stop?.();
+  /** What became of an accepted request. */
+  async #follow(waitMs?: number): Promise<ExchangeAnswer> {
+    const { head, caller, span } = this.#incoming;
+    const { async, request, rules } = head;
+    if (async === undefined) throw new TypeError("a request without a monitor was accepted");
+    const print = request.fingerprint.slice(0, PRINT_DIGITS);
+    const follower = {
+      id: this.#id,
+      print,
+      policy: rules.policy,
+      monitor: `${async.monitor}&print=${print}`,
+      waitMs: waitMs ?? async.waitMs,
+      isPreferred: async.isPreferred,
+      head,
+    };
+    const answer = await waited(span, this.#shared.monitors.follow(follower, caller));
+    return answer ?? problemAnswer(head, { code: "store-unavailable" });
   }
 }

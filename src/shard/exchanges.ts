@@ -2,16 +2,18 @@
 
 import type { ClientProblem } from "../core/problem.ts";
 import { durationMs, earliest, epochMs, type EpochMs, later } from "../core/units.ts";
-import type { ExchangeHead } from "../http/message.ts";
+import type { ExchangeHead, MonitorQuestion } from "../http/message.ts";
 import { hopResponse } from "../http/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { type ExchangeAnswer, problemAnswer } from "./answers.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "./body/event-offsets.ts";
 import type { RequestBody } from "./body/request-body.ts";
+import { Drives } from "./drives.ts";
 import { Elders } from "./elders.ts";
 import { Exchange } from "./exchange.ts";
 import type { Caller, ExchangePorts, Shared } from "./exchange-ports.ts";
+import { Monitors } from "./monitor.ts";
 import { NewKeys } from "./new-keys.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
@@ -44,7 +46,8 @@ export class Exchanges {
     this.elders = new Elders({ ...ports, attempts, steps: this.steps });
     const { steps, elders } = this;
     const newKeys = new NewKeys(ports.limiter, ports.timers);
-    this.#shared = { ...ports, attempts, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
+    const common = { ...ports, attempts, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
+    this.#shared = { ...common, drives: new Drives(common), monitors: new Monitors(common) };
   }
 
   /** Answers one request. */
@@ -64,6 +67,11 @@ export class Exchanges {
   async locate(head: ExchangeHead): Promise<Response> {
     const located = await this.elders.locate(head);
     return "kind" in located ? hopResponse(located) : Response.json(located);
+  }
+
+  /** Tells a client what became of a request that was accepted. */
+  monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
+    return this.#shared.monitors.answer(question, caller);
   }
 
   /** Answers a request that cannot be run. */
@@ -95,13 +103,15 @@ export class Exchanges {
       }
     }
     if (reasons.size > 0) console.error({ message: "records could not be settled", reasons: [...reasons] });
+    this.#shared.drives.startDue(now);
     this.#shared.questions.askDue(now);
   }
 
   /** When the alarm has to come next; `null` when nothing has a deadline. */
   nextDeadline(): EpochMs | null {
-    const question = this.#shared.questions.nextAt(epochMs(Date.now()));
-    const other = this.#shared.ledger.nextDeadline();
-    return question === null || other === null ? (question ?? other) : earliest(question, other);
+    const { questions, drives, ledger } = this.#shared;
+    const now = epochMs(Date.now());
+    const next = [questions.nextAt(now), drives.nextAt(now), ledger.nextDeadline()].filter((at) => at !== null);
+    return next.length === 0 ? null : next.reduce((one, other) => earliest(one, other));
   }
 }

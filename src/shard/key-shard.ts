@@ -13,6 +13,8 @@ import {
   EXCHANGE_3_URL,
   EXCHANGE_URL,
   LOCATE_URL,
+  MONITOR_URL,
+  type MonitorQuestion,
   OFFER_2_URL,
   OFFER_3_URL,
   OFFER_URL,
@@ -141,6 +143,10 @@ export class KeyShard extends ittyDurable() {
         return this.#upload(request);
       case LOCATE_URL:
         return this.#exchanges.locate(readHead(await request.text()));
+      case MONITOR_URL: {
+        const question: MonitorQuestion = await request.json();
+        return this.#exchanges.monitor(question, request);
+      }
       case ASK_URL: {
         const question: ElderQuestion = await request.json();
         return Response.json(this.#exchanges.elders.reply(question));

@@ -134,7 +134,7 @@ export class OperatorCalls {
     const { ledger, list, steps, databaseBytes } = this.#ports;
     const now = epochMs(Date.now());
     const { atLeast, ...open } = list.countOpen(now);
-    const counts = { started: 0, completed: 0, remembered: 0, ...open };
+    const counts = { waiting: 0, started: 0, completed: 0, remembered: 0, ...open };
     for (const { id, entry } of ledger.inFlight()) {
       const record = steps.see(id, entry.record, now);
       if (record !== null) counts[record.state] += 1;

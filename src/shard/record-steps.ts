@@ -2,7 +2,9 @@
 
 import type { LifeCycleEvent, OperatorEvent, Step, Unchangeable } from "../core/events.ts";
 import { type Candidate, chooseCandidate, mayStart } from "../core/candidate.ts";
-import { deadlineOf, renewed, step } from "../core/life-cycle.ts";
+import { renewed } from "../core/attempt-end.ts";
+import { step } from "../core/life-cycle.ts";
+import { deadlineOf } from "../core/step.ts";
 import type { Attempt, IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
@@ -143,12 +145,13 @@ export class RecordSteps {
     return { ...result, entry };
   }
 
-  /** The attempt that a step would start; `null`: none. Changes nothing. */
-  wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): Attempt | null {
+  /** The number of the attempt that a request would start, at once or when its turn comes; `null`: none. Changes nothing. */
+  wouldStart(id: RecordId, event: LifeCycleEvent, policy: Policy, now: EpochMs): Pick<Attempt, "number"> | null {
     const found = this.#ports.ledger.find(id)?.record ?? null;
     const record = found !== null && this.#outlives(id, found, now) ? renewed(found, now) : found;
     const { reply } = step(record, event, policy, now);
-    return reply.type === "start" ? reply.record.attempt : null;
+    if (reply.type === "start") return reply.record.attempt;
+    return reply.type === "accepted" && reply.isNew ? { number: reply.record.attempt.number + 1 } : null;
   }
 
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {

@@ -28,7 +28,9 @@ export type Woken =
   | { readonly kind: "full" };
 
 export interface Wait {
-  readonly head: ExchangeHead;
+  readonly recordId: RecordId;
+  /** For an answer that is shared; `null`: the waiter always re-checks the record. */
+  readonly head: ExchangeHead | null;
   /** Whether the wait ends when the answer begins, so that the request can follow it. */
   readonly untilBegun: boolean;
   /** The longest wait; Infinity when the awaited work has a time limit of its own. */
@@ -40,7 +42,7 @@ export interface Wait {
 }
 
 interface Waiter {
-  readonly head: ExchangeHead;
+  readonly head: ExchangeHead | null;
   readonly untilBegun: boolean;
   readonly end: (woken: Woken) => void;
 }
@@ -63,7 +65,8 @@ export class Waiters {
 
   /** Wakes all waiters: with an answer that they share, or to re-check the record. */
   wake(answerFor: AnswerFor | null): void {
-    for (const { head, end } of this.#all) end(answerFor === null ? RECHECK : wokenWith(answerFor, head));
+    for (const { head, end } of this.#all)
+      end(answerFor === null || head === null ? RECHECK : wokenWith(answerFor, head));
   }
 
   /** Wakes the waiters that follow the answer from its beginning. */
@@ -94,8 +97,7 @@ export class WaitingRoom {
     this.#timers = timers;
   }
 
-  wait(waiters: Waiters, { head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {
-    const { id: recordId } = head.record;
+  wait(waiters: Waiters, { recordId, head, untilBegun, ms, caller, isCounted }: Wait): Promise<Woken> {
     if (caller?.aborted === true) return Promise.resolve({ kind: "left" });
     if (isCounted && !this.#enter(recordId)) return Promise.resolve({ kind: "full" });
     const { promise, resolve } = Promise.withResolvers<Woken>();

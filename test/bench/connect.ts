@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { makeStateDir, startWorkerd } from "../support/gateway.ts";
 import { Progress } from "../support/progress.ts";
-import { median } from "./process-memory.ts";
+import { median } from "./quantiles.ts";
 
 const ROUNDS = 500;
 const WARM_UP = 100;

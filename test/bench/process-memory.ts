@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setInterval as every } from "node:timers";
+import { median } from "./quantiles.ts";
 
 export interface Peak {
   /** VmHWM: the most that was resident at once. */
@@ -44,10 +45,6 @@ export async function watchMemory(pid: number, run: () => Promise<void>): Promis
     clearInterval(timer);
   }
   return { peakMib: field(pid, "VmHWM"), anonymousMib, medianMib: median(samples) };
-}
-
-export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
 function field(pid: number, name: string): number {

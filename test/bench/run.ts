@@ -98,6 +98,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--records N] [--tmpfs]",
     run: () => import(beside("records/loader/slices.ts")),
   },
+  forget: {
+    measures: "how long one turn of `forget --scope` holds a shard",
+    options: "[--records N] [--tmpfs]",
+    run: () => import(beside("records/loader/forget.ts")),
+  },
   alarm: {
     measures: "what an alarm costs with 10,000 attempts in flight",
     run: () => import(beside("records/loader/alarm.ts")),

@@ -13,7 +13,7 @@ import { workerdConfig } from "../../src/serve/workerd-config.ts";
 import { freePort } from "../support/ports.ts";
 import { Progress } from "../support/progress.ts";
 import { projectCompatibility, projectDir } from "../support/wrangler.ts";
-import { median } from "./process-memory.ts";
+import { median, quantileOf } from "./quantiles.ts";
 
 const { values: options } = parseArgs({ options: { rounds: { type: "string", default: "20" } } });
 const rounds = Number(options.rounds);
@@ -111,11 +111,9 @@ try {
   console.log("| bundle, not minified | gzipped KiB | start to first answer, median ms | quartiles | least |");
   console.log("| --- | --- | --- | --- | --- |");
   for (const { name, gzippedKib, times } of variants) {
-    const sorted = times.toSorted((a, b) => a - b);
-    const at = (share: number): string => (sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN).toFixed(0);
-    console.log(
-      `| ${name} | ${gzippedKib.toFixed(1)} | ${median(times).toFixed(0)} | ${at(0.25)} to ${at(0.75)} | ${at(0)} |`,
-    );
+    const at = quantileOf(times);
+    const [least, low, middle, high] = [at(0), at(0.25), median(times), at(0.75)].map((ms) => ms.toFixed(0));
+    console.log(`| ${name} | ${gzippedKib.toFixed(1)} | ${middle} | ${low} to ${high} | ${least} |`);
   }
 } finally {
   await rm(folder, { recursive: true, force: true });

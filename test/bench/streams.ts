@@ -13,7 +13,8 @@ import { type Gateway, startWorkerd } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
 import { Progress } from "../support/progress.ts";
 import { watchIsolate } from "./isolate-memory.ts";
-import { findProcess, median, type Peak, residentMib, watchMemory } from "./process-memory.ts";
+import { findProcess, type Peak, residentMib, watchMemory } from "./process-memory.ts";
+import { median, quantileOf } from "./quantiles.ts";
 import { exchange, MIB } from "./requests.ts";
 import { CROWDS } from "./crowds.ts";
 import { ROUNDS, type Scenario, SCENARIOS } from "./scenarios.ts";
@@ -140,8 +141,7 @@ async function measureLatency(originUrl: string): Promise<readonly LatencyRow[]>
       progress.end();
       for (const { agent } of paths) agent.destroy();
       return paths.map(({ path, times }) => {
-        const sorted = times.toSorted((a, b) => a - b);
-        const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
+        const at = quantileOf(times);
         return { path, medianMs: median(times), lowMs: at(0.05), highMs: at(0.95) };
       });
     } finally {

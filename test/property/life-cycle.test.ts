@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OWN } from "../../src/core/home.ts";
-import { deadlineOf, step } from "../../src/core/life-cycle.ts";
-import type { IdempotencyRecord, Policy, Started } from "../../src/core/record.ts";
+import { step } from "../../src/core/life-cycle.ts";
+import { deadlineOf } from "../../src/core/step.ts";
+import type { Expiring, Policy } from "../../src/core/record.ts";
 import { epochMs } from "../../src/core/units.ts";
 import {
   history,
@@ -35,7 +36,7 @@ function checkHistories(
 }
 
 /** When the memory of what has settled a record or left it in doubt ends. It begins with the record's own retention. */
-function rememberedUntil({ policy, ...record }: Exclude<IdempotencyRecord, Started>): number {
+function rememberedUntil({ policy, ...record }: Expiring): number {
   const keptMs = record.state === "unknown" ? UNKNOWN_RETENTION_MS : RETENTION_MS;
   return record.expiresAt - keptMs + (policy.rememberMs ?? keptMs);
 }
@@ -147,7 +148,7 @@ describe("life cycle over any history", () => {
       (taken) => {
         let isForbidden = false;
         for (const { event, reply, before, now } of taken) {
-          const hasExpired = before === null || (before.state !== "started" && before.expiresAt <= now);
+          const hasExpired = before === null || ("expiresAt" in before && before.expiresAt <= now);
           if (reply.type === "start") {
             const lostUntil = (before?.attempt.lockedUntil ?? 0) + UNKNOWN_RETENTION_MS;
             expect(isForbidden && !hasExpired && now < lostUntil).toBe(false);
@@ -172,7 +173,7 @@ describe("life cycle over any history", () => {
         }
         if (reply.type === "settled" && event.type === "refused") forbiddenUntil = 0;
         if (record === null) forbiddenUntil = 0;
-        else if (record.state !== "started") forbiddenUntil = Math.min(forbiddenUntil, record.expiresAt);
+        else if ("expiresAt" in record) forbiddenUntil = Math.min(forbiddenUntil, record.expiresAt);
         else forbiddenUntil = record.attempt.lockedUntil + record.policy.unknownRetentionMs;
       }
     }, "hold");
@@ -354,7 +355,7 @@ describe("life cycle for the alarm", () => {
         for (const { before, record, deadline, now, policy } of taken) {
           if (record === null || record === before) continue;
           expect(deadline).toBe(deadlineOf(record));
-          if (record.state !== "started") expect(record.expiresAt).toBeGreaterThan(now);
+          if ("expiresAt" in record) expect(record.expiresAt).toBeGreaterThan(now);
           const isDue = record.state === "unknown" && record.verifyAt !== null && record.verifyAt <= now;
           if (!isDue) expect(deadline).toBeGreaterThan(now);
           // Then the question moves the deadline.

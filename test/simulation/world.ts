@@ -115,7 +115,12 @@ export class World {
       request.cut = broke;
       return NONE;
     };
-    const body = new RequestBody({ open, users: 1, free: () => undefined });
+    const body = new RequestBody({
+      open,
+      users: 1,
+      free: () => undefined,
+      stored: () => ({ kind: "inline", bytes: NONE }),
+    });
     this.#arriving = id;
     const exchange = this.#host.shard.run(head, body, request.caller);
     this.#arriving = null;

@@ -4,7 +4,8 @@
 import fc from "fast-check";
 import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
 import { OWN } from "../../src/core/home.ts";
-import { deadlineOf, step } from "../../src/core/life-cycle.ts";
+import { step } from "../../src/core/life-cycle.ts";
+import { deadlineOf } from "../../src/core/step.ts";
 import type { IdempotencyRecord, Policy } from "../../src/core/record.ts";
 import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../../src/core/units.ts";
 

@@ -40,7 +40,7 @@ export interface RecordsProps {
   readonly done: string | null;
 }
 
-const STATES: readonly RecordState[] = ["started", "unknown", "failed", "completed", "remembered"];
+const STATES: readonly RecordState[] = ["waiting", "started", "unknown", "failed", "completed", "remembered"];
 
 export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, done }: RecordsProps) {
   const { query, problem } = filter;

@@ -30,6 +30,8 @@ function Sign({ state }: { readonly state: RecordState }) {
           <circle class="turn" cx="6" cy="6" r="2" fill="currentColor" stroke="none" />
         </>
       );
+    case "waiting":
+      return <path d="M3 1.5H9L3 10.5H9L3 1.5Z" />;
     case "completed":
       return <path d="M1.5 6.5 4.5 9.5 10.5 2.5" />;
     case "remembered":

@@ -43,7 +43,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
       return (
         <li class="change">
           <strong>{CHANGED[event.action]}</strong> by {event.by}
-          <p class="said">{event.reason}</p>
+          {event.reason === "" ? null : <p class="said">{event.reason}</p>}
           <div class="soft small">
             <Time at={event.at} now={now} />
           </div>
@@ -52,7 +52,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
   }
 }
 
-const CHANGED = { release: "Released", resolve: "Resolved", forget: "Forgotten" } as const;
+const CHANGED = { release: "Released", resolve: "Resolved", forget: "Forgotten", cancel: "Cancelled" } as const;
 
 function outcome({ verdict, status, reason }: AttemptEvent): string {
   const why = reason === null ? "" : `: ${reasonText(reason)}`;

@@ -6,6 +6,7 @@ import { readHeld } from "../../http/body.ts";
 import type { BodyReader, NextPiece } from "../../http/body-reader.ts";
 import { ByteBudget } from "../../http/byte-budget.ts";
 import type { Bodies } from "../store/bodies.ts";
+import type { RequestBytes } from "../store/stored-request.ts";
 import { bytePipe } from "./byte-pipe.ts";
 import { START } from "./event-offsets.ts";
 import { storeBody, type StoredUpload } from "./stored-body.ts";
@@ -17,6 +18,8 @@ interface Content {
   open(broke: () => void): Uint8Array | ReadableStream<Uint8Array>;
   users: number;
   free(): void;
+  /** For a record that keeps the request. */
+  stored(): RequestBytes;
 }
 
 /** A body that the Worker holds and offers. */
@@ -71,6 +74,12 @@ export class RequestBody {
     return this.#content.open(broke);
   }
 
+  /** What the record of an accepted request keeps. The body has to be here, and to be known as a whole. */
+  stored(): RequestBytes {
+    if (this.#content === null) throw new TypeError("a body that is not here was to be stored");
+    return this.#content.stored();
+  }
+
   /** To be called when it is no longer needed. */
   release(): void {
     this.#offer?.cancel();
@@ -84,7 +93,11 @@ export class RequestBody {
 }
 
 export function bytesBody(bytes: Uint8Array): RequestBody {
-  return new RequestBody({ open: () => bytes, users: 1, free: () => undefined });
+  return new RequestBody(whole(bytes, () => undefined));
+}
+
+function whole(bytes: Uint8Array, free: () => void): Content {
+  return { open: () => bytes, users: 1, free, stored: () => ({ kind: "inline", bytes }) };
 }
 
 /** The memory that request bodies share in the attempts of an isolate; when it is used up, bodies go to disk. */
@@ -103,7 +116,7 @@ export function offeredBody(rest: BodyReader, bodies: Bodies, isEncrypted: boole
   const take = async (): Promise<Content | null> => {
     const held = await readHeld(rest, Number.POSITIVE_INFINITY, attemptMemory).catch(() => null);
     if (held === null) return null;
-    if (held.kind === "whole") return { open: () => held.body.bytes, users: 1, free: () => held.body.free() };
+    if (held.kind === "whole") return whole(held.body.bytes, () => held.body.free());
     const stored = await storeBody(bodies, held.rest, { maxBytes: Number.POSITIVE_INFINITY, isEncrypted });
     return stored === null ? null : chunks(bodies, stored);
   };
@@ -136,6 +149,9 @@ export function streamedBody(rest: BodyReader, length: number | null): RequestBo
     users: 1,
     // If the body is not needed (a replay, a conflict), its rest is not read.
     free: () => rest.cancel(),
+    stored() {
+      throw new TypeError("a body that flows through cannot be stored");
+    },
   });
 }
 
@@ -144,11 +160,19 @@ export function chunkedBody(bodies: Bodies, stored: StoredUpload): RequestBody {
   return new RequestBody(chunks(bodies, stored));
 }
 
-function chunks(bodies: Bodies, stored: StoredUpload): Content {
+/** The body of a request that its record keeps. */
+export function storedRequestBody(bodies: Bodies, stored: Extract<RequestBytes, { kind: "chunks" }>): RequestBody {
+  bodies.hold(stored.body);
+  return new RequestBody(chunks(bodies, { ...stored, cipher: null }));
+}
+
+function chunks(bodies: Bodies, stored: Omit<StoredUpload, "digest">): Content {
+  const { body, count, size } = stored;
   return {
     open: () =>
       storedStream(bodies, stored, { from: START, close: () => undefined, patience: null, cipher: stored.cipher }),
     users: 1,
-    free: () => bodies.release(stored.body),
+    free: () => bodies.release(body),
+    stored: () => ({ kind: "chunks", body, count, size }),
   };
 }

@@ -33,7 +33,10 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
   const head = await message.head();
   const { upload } = head.request;
   if (upload === null) throw new TypeError("a streamed message without an upload");
-  if (upload.fingerprintParts === null) return { head, body: streamedBody(message, upload.length) };
+  // An accepted request is stored whole, also where bodies are not compared.
+  if (upload.fingerprintParts === null && head.async?.accepts !== true) {
+    return { head, body: streamedBody(message, upload.length) };
+  }
   const comparison: Comparison = upload.comparison ?? { as: upload.compare };
   const multipart = comparison.as === "multipart" ? new DigestedMultipart(message, comparison.boundary) : null;
   const isEncrypted = head.encryption?.isOn === true;
@@ -45,6 +48,7 @@ export async function receive(stream: ReadableStream<Uint8Array>, bodies: Bodies
     return { head, problem: { code: "body-too-large", limitBytes: upload.maxBytes } };
   }
   const body = chunkedBody(bodies, stored);
+  if (upload.fingerprintParts === null) return { head, body };
   const canonical = multipart === null ? null : await multipart.digest();
   const fingerprint = await fingerprintUpload(upload.fingerprintParts, comparison, canonical, stored, bodies);
   return { head: { ...head, request: await withFingerprints(head.request, head.encryption, fingerprint) }, body };

@@ -6,7 +6,7 @@
 // body that no record needs is discarded, and the alarm erases it in slices.
 
 import { type BodyNumber, bodyNumber } from "../../core/units.ts";
-import { IS_FINISHED, IS_IN_FLIGHT, NUMBER, type Place } from "./record-numbers.ts";
+import { IS_AT_REST, IS_IN_FLIGHT, NUMBER, type Place } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /**
@@ -213,6 +213,12 @@ export class Bodies {
     this.#wake(HELD_MS);
   }
 
+  /** Gives a body that was lent to a record: it is no longer erased when it is released. */
+  own(body: BodyNumber): void {
+    // Only the disk decides whether it is erased.
+    this.#sql.exec("DELETE FROM discarded WHERE body = ?", body);
+  }
+
   /** Erases a body at once, without discarding it. To be called in one transaction with the end of its record. */
   erase(body: BodyNumber): void {
     this.#sql.exec(`DELETE FROM chunks WHERE number >= ?1 << ${KEY_BITS} AND number < ${NEXT_BODY_KEY}`, body);
@@ -221,7 +227,7 @@ export class Bodies {
   /** The same for all expired records up to this one, as far as their bodies have one chunk. */
   eraseSingleChunks({ expiryBucket, slot }: Place): void {
     this.#sql.exec(
-      `DELETE FROM chunks WHERE number IN (SELECT ${FIRST_CHUNK_KEY} FROM records WHERE ${IS_FINISHED} AND number <= ${NUMBER} AND chunks = 1)`,
+      `DELETE FROM chunks WHERE number IN (SELECT ${FIRST_CHUNK_KEY} FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER} AND chunks = 1)`,
       expiryBucket,
       slot,
     );

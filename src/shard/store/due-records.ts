@@ -4,7 +4,8 @@
 import { type DueEntry, DueHeap } from "../../core/due-heap.ts";
 import type { IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
-import { IS_IN_FLIGHT } from "./record-numbers.ts";
+import type { ExpiryBuckets } from "./expiry-buckets.ts";
+import { IS_IN_FLIGHT, WAITING } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /** When the lock of a record ends. */
@@ -79,6 +80,46 @@ export class LockEnds {
     for (const row of rows) this.#move(ends, recordId(row.id), row.locked_until);
     this.#ends = ends;
     return ends;
+  }
+}
+
+/** The accepted requests that wait for their next attempt. Reads an index that holds only these, and nothing as long as there are none. */
+export class DueRequests {
+  readonly #sql: Sql;
+  readonly #buckets: Pick<ExpiryBuckets, "all">;
+
+  constructor(sql: Sql, buckets: Pick<ExpiryBuckets, "all">) {
+    this.#sql = sql;
+    this.#buckets = buckets;
+  }
+
+  /** Whether this instance knows of any. */
+  get #mayWait(): boolean {
+    return this.#buckets.all.has(WAITING);
+  }
+
+  /** Those that are due, longest due first. */
+  first(now: EpochMs, limit: number): readonly RecordId[] {
+    if (!this.#mayWait) return [];
+    return this.#sql
+      .exec<{ id: string }>(
+        "SELECT id FROM records INDEXED BY records_due WHERE start_at IS NOT NULL AND start_at <= ? ORDER BY start_at LIMIT ?",
+        now,
+        limit,
+      )
+      .toArray()
+      .map(({ id }) => recordId(id));
+  }
+
+  /** When the next one is due, or was; `null` when none waits. */
+  next(): EpochMs | null {
+    if (!this.#mayWait) return null;
+    const [row] = this.#sql
+      .exec<{ at: number }>(
+        "SELECT start_at AS at FROM records INDEXED BY records_due WHERE start_at IS NOT NULL ORDER BY start_at LIMIT 1",
+      )
+      .toArray();
+    return row === undefined ? null : epochMs(row.at);
   }
 }
 

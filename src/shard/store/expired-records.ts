@@ -6,8 +6,9 @@ import { bodyNumber, type EpochMs, recordId } from "../../core/units.ts";
 import type { Aliases } from "./aliases.ts";
 import { type Bodies, ERASE_BYTES, ERASE_ROWS, EraseSlice } from "./bodies.ts";
 import { expiryBucketOf, type ExpiryBuckets, lastExpired } from "./expiry-buckets.ts";
-import { IS_FINISHED, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
-import { readRecord, RECORD_COLUMNS, type RecordRow, type RecordRows } from "./record-rows.ts";
+import { IS_AT_REST, NUMBER, numberAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
+import { readRecord, RECORD_COLUMNS, type RecordRow } from "./record-row.ts";
+import { type RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
@@ -26,6 +27,8 @@ interface ErasableRow extends PlaceRow {
   readonly head_bytes: number;
   /** 1: the body is in R2. */
   readonly remote: number;
+  /** 1: a request is stored with it, whose body may have chunks of its own. */
+  readonly asks: number;
   /** 1: its key may be remembered. */
   readonly outlasts: number;
 }
@@ -60,7 +63,7 @@ export class ExpiredRecords {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts FROM records ${FIRST_CHUNKS} WHERE ${IS_FINISHED} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
+        `SELECT ${PLACE_COLUMNS}, id, attempt_id AS name, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, remember_ms IS NOT NULL AS outlasts, request IS NOT NULL AS asks FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
         lastExpired(now),
         most,
       )
@@ -83,6 +86,8 @@ export class ExpiredRecords {
     // Mostly each body has one chunk and nobody reads any: then one statement erases them all.
     if (!isRead && rows.some(({ chunks }) => chunks === 1)) bodies.eraseSingleChunks(placeIn(last));
     for (const row of rows) {
+      const request = row.asks === 1 ? this.#stores.rows.request(recordId(row.id), placeIn(row)) : null;
+      if (request?.body.kind === "chunks") bodies.discard(request.body.body);
       if (row.outlasts === 0 || !this.#moves(row, now)) aliases.erase(recordId(row.id));
       if (row.remote === 1) remote.discard(row.name);
       if (row.body === null || (!isRead && row.chunks === 1)) continue;
@@ -91,7 +96,7 @@ export class ExpiredRecords {
       else bodies.discard(body);
     }
     // The rows were read in key order from the first key on, so this range holds exactly these rows, without those that have moved.
-    this.#sql.exec(`DELETE FROM records WHERE ${IS_FINISHED} AND number <= ${NUMBER}`, last.bucket, last.slot);
+    this.#sql.exec(`DELETE FROM records WHERE ${IS_AT_REST} AND number <= ${NUMBER}`, last.bucket, last.slot);
   }
 
   /** Moves what is left of a record, without its response; `false` if nothing is. */
@@ -106,8 +111,9 @@ export class ExpiredRecords {
     if (record === null) return false;
     const bucket = expiryBucketOf(record);
     expiryBuckets.add(bucket);
-    const nothing = { response: null, body: null, verification: null, history: [], label: null };
-    rows.put(recordId(row.id), placeIn(row), bucket, { record, ...nothing });
+    const nothing = { response: null, body: null, verification: null, history: [], label: null, request: null };
+    const driving = row.asks === 1 ? "end" : "never";
+    rows.put(recordId(row.id), placeIn(row), bucket, { record, driving, ...nothing });
     return true;
   }
 }

@@ -1,8 +1,8 @@
 // The expiry buckets of a shard: records that expire at about the same time lie together, so that erasing needs no index.
 
-import type { IdempotencyRecord } from "../../core/record.ts";
+import type { Expiring, IdempotencyRecord } from "../../core/record.ts";
 import { type EpochMs, epochMs } from "../../core/units.ts";
-import { bucketOf, bucketValues, IS_FINISHED, LAST_BUCKET, numberAfter } from "./record-numbers.ts";
+import { bucketOf, bucketValues, IS_AT_REST, LAST_BUCKET, numberAfter, WAITING } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /** The expiry bucket of records with an attempt in flight. */
@@ -60,7 +60,9 @@ export class ExpiryBuckets {
 
   /** To be called when all expired buckets are empty. */
   forgetExpired(now: EpochMs): void {
-    for (const one of this.#all) if (one !== IN_FLIGHT && endOf(one) <= now) this.#all.delete(one);
+    for (const one of this.#all) {
+      if (one !== IN_FLIGHT && one !== WAITING && endOf(one) <= now) this.#all.delete(one);
+    }
     this.#lists = null;
   }
 }
@@ -71,17 +73,17 @@ export class ExpiryBuckets {
  */
 export function expiryBucketOf(record: IdempotencyRecord): number {
   if (record.state === "started") return IN_FLIGHT;
+  if (record.state === "waiting") return WAITING;
   const width = Math.max(1, Math.floor(keptMs(record) / BUCKETS_PER_RETENTION / SECOND_MS));
   return Math.min(LAST_BUCKET, Math.ceil(record.expiresAt / SECOND_MS / width) * width);
 }
 
-function keptMs({ state, policy }: IdempotencyRecord): number {
+function keptMs({ state, policy }: Expiring): number {
   switch (state) {
     case "unknown":
       return policy.unknownRetentionMs;
     case "remembered":
       return policy.rememberMs ?? policy.retentionMs;
-    case "started":
     case "failed":
     case "completed":
       return policy.retentionMs;
@@ -98,12 +100,12 @@ export function lastExpired(now: EpochMs): number {
   return Math.min(LAST_BUCKET, Math.floor(now / SECOND_MS));
 }
 
-/** Goes from each bucket to the next by key: one seek for each bucket. */
+/** Goes from each bucket to the next by key: one seek for each bucket. That of waiting records comes last, without those in flight. */
 export function listExpiryBuckets(sql: Sql): readonly number[] {
   return sql
     .exec<{ bucket: number }>(
       `WITH RECURSIVE found(bucket) AS (
-         SELECT ${bucketOf("min(number)")} FROM records WHERE ${IS_FINISHED}
+         SELECT ${bucketOf("min(number)")} FROM records WHERE ${IS_AT_REST}
          UNION ALL SELECT (SELECT ${bucketOf("min(number)")} FROM records WHERE number >= ${numberAfter("found.bucket")}) FROM found WHERE found.bucket IS NOT NULL
        ) SELECT bucket FROM found WHERE bucket IS NOT NULL`,
     )

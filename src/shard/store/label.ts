@@ -22,7 +22,7 @@ export interface LabelRow {
   readonly route: string;
 }
 
-/** No key that comes in a header has the first character, because it is not ASCII. */
+/** No key begins like this: keys are visible ASCII (http/key-text.ts). */
 const SEALED = "\u00a7sealed ";
 
 /** What the column `key` has. */

@@ -5,10 +5,11 @@
 import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
+import { Addresses } from "./addresses.ts";
 import { Aliases } from "./aliases.ts";
-import { Bodies, CHUNK_BYTES, type Wake } from "./bodies.ts";
+import { Bodies, type Wake } from "./bodies.ts";
 import type { Label } from "./label.ts";
-import { LockEnds, WaitingQuestions } from "./due-records.ts";
+import { DueRequests, LockEnds, WaitingQuestions } from "./due-records.ts";
 import { KnownElders } from "./elders.ts";
 import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, endOf, expiryBucketOf } from "./expiry-buckets.ts";
@@ -22,19 +23,14 @@ import {
   RecordNumbers,
   recordsIn,
 } from "./record-numbers.ts";
-import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord, RecordRows } from "./record-rows.ts";
+import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-row.ts";
+import { type Driving, RecordRows } from "./record-rows.ts";
+import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
-import {
-  type ChunkedBody,
-  FIRST_CHUNKS,
-  fitsRow,
-  headText,
-  isEncrypted,
-  type KeptResponse,
-  readResponse,
-} from "./response-rows.ts";
+import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
 import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
+import { isDriven, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, its place, and the part of its history that the record itself does not hold. */
@@ -60,6 +56,8 @@ export interface Attachments {
   readonly label?: Label | null;
   /** Other names of the record, also set then. */
   readonly aliases?: readonly RecordId[];
+  /** Set when a request is accepted, and stored with its record. */
+  readonly request?: StoredRequest;
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
@@ -80,8 +78,10 @@ export class Ledger {
   readonly expiryBuckets: ExpiryBuckets;
   readonly numbers: RecordNumbers;
   readonly #rows: RecordRows;
+  readonly #recordBodies: RecordBodies;
   readonly lockEnds: LockEnds;
   readonly questions: WaitingQuestions;
+  readonly due: DueRequests;
   readonly seal: Seal;
   readonly elders: KnownElders;
   readonly aliases: Aliases;
@@ -103,9 +103,11 @@ export class Ledger {
     this.expiryBuckets = new ExpiryBuckets(sql);
     this.lockEnds = new LockEnds(sql);
     this.questions = new WaitingQuestions(sql);
+    this.due = new DueRequests(sql, this.expiryBuckets);
     const exists = laterTables(sql);
     this.numbers = new RecordNumbers(sql, exists.reach, home);
     this.#rows = new RecordRows(sql, this.numbers);
+    this.#recordBodies = new RecordBodies(this.bodies, this.remote, this.#rows);
     this.seal = new Seal(sql, this.#transaction, exists.transition);
     this.elders = new KnownElders(sql, exists.transition);
     this.aliases = new Aliases(sql, exists.transition);
@@ -139,50 +141,37 @@ export class Ledger {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
     const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
-    if (left === null && large === null && aliases.length === 0) {
-      this.#write(id, entry, record, attachments);
+    const driving = drivingOf(entry?.record ?? null, record, attachments);
+    if (left === null && large === null && aliases.length === 0 && (driving === "never" || driving === "keep")) {
+      this.#write(id, entry, record, attachments, driving);
       return;
     }
     // A record whose change fails keeps its body. The write comes last, because it also changes what is in memory.
     this.#transaction(() => {
-      if (left !== null) this.#discard(left);
+      if (left !== null) this.#recordBodies.discard(left);
+      if (entry !== null && (driving === "accept" || driving === "end")) this.#recordBodies.discardRequest(id, entry);
+      const request =
+        driving === "accept" && attachments.request !== undefined
+          ? this.#recordBodies.ownRequest(attachments.request)
+          : null;
       if (record !== null && aliases.length > 0) this.aliases.add(aliases, id, record.fingerprint);
       this.#write(
         id,
         entry,
         record,
-        large === null ? attachments : { ...attachments, response: this.#putApart(large) },
+        { ...attachments, ...(large && { response: this.#recordBodies.putApart(large) }), ...(request && { request }) },
+        driving,
       );
     });
     if (aliases.length > 0) this.aliases.added();
-  }
-
-  #discard({ record, body }: Entry): void {
-    if (body !== null) this.bodies.discard(body);
-    this.remote.discard(record.attempt.id);
-  }
-
-  /** Stores a whole body in chunks. Its record, written in the same transaction, names it. */
-  #putApart({ response, bytes }: LargeBody): KeptResponse {
-    const body = this.bodies.allot();
-    const size = bytes.byteLength;
-    // An encrypted body that has come whole had no more plain bytes than a chunk.
-    const chunkBytes = isEncrypted(response) ? size : CHUNK_BYTES;
-    const head = isEncrypted(response) ? null : headText(response);
-    // A response that has large headers and no body needs a chunk too.
-    const count = Math.max(1, Math.ceil(size / chunkBytes));
-    for (let number = 0; number < count; number += 1) {
-      const chunk = bytes.subarray(number * chunkBytes, (number + 1) * chunkBytes);
-      this.bodies.append(body, number, chunk, number === 0 ? head : null);
-    }
-    return { ...response, body: { kind: "chunks", body, count, size } };
   }
 
   #write(
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
-    { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
+    { response = null, verification = null, history = entry?.history ?? [], label = null, request }: Attachments,
+    driving: Driving,
   ): void {
     if (record === null) {
       if (entry !== null) {
@@ -195,10 +184,13 @@ export class Ledger {
     }
     const expiryBucket = expiryBucketOf(record);
     this.expiryBuckets.add(expiryBucket);
-    const asks = record.policy.unknown === "verify" && (record.state === "started" || record.state === "unknown");
+    // A waiting record needs it for its next attempt.
+    const { state } = record;
+    const asks =
+      record.policy.unknown === "verify" && (state === "started" || state === "unknown" || state === "waiting");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
-    const row = { record, response, body, verification: asked, history, label };
+    const row = { record, response, body, verification: asked, history, label, driving, request: request ?? null };
     const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
     if (record.state === "started") this.#inFlight.set(id, { record, place, history, response: null, body });
     else this.#inFlight.delete(id);
@@ -221,6 +213,11 @@ export class Ledger {
   /** The key and route of a record. */
   label(id: RecordId, entry: Entry | null): Label {
     return (entry === null ? null : this.#rows.label(id, entry.place)) ?? UNLABELLED;
+  }
+
+  /** The request of a driven record; `null` if it has none. */
+  request(id: RecordId, { place }: Entry): StoredRequest | null {
+    return this.#rows.request(id, place);
   }
 
   /** How to ask the origin whether the record's attempt took effect; `null` when that is not known. */
@@ -264,48 +261,18 @@ function entryOf(row: FoundRow): Entry {
   };
 }
 
-/** A whole body that is too large for its record's row, with its response. */
-interface LargeBody {
-  readonly response: KeptResponse;
-  readonly bytes: Uint8Array;
+/** What happens to the columns of a driven record. */
+function drivingOf(
+  before: IdempotencyRecord | null,
+  after: IdempotencyRecord | null,
+  { request }: Attachments,
+): Driving {
+  if (!isDriven(after)) return isDriven(before) ? "end" : "never";
+  // A request that is accepted has its own; every other step leaves it as it is.
+  const isAccepted = request !== undefined && acceptedAt(before) !== acceptedAt(after);
+  return isAccepted ? "accept" : "keep";
 }
 
-function largeBody(response: KeptResponse | null): LargeBody | null {
-  if (response?.body.kind !== "inline") return null;
-  const { bytes } = response.body;
-  // An encrypted head stays in the row, whatever its size.
-  const isInRow = fitsRow(response, bytes.byteLength) || (isEncrypted(response) && bytes.byteLength === 0);
-  return isInRow ? null : { response, bytes };
-}
-
-function chunksOf(response: KeptResponse | null): ChunkedBody | null {
-  return response?.body.kind === "chunks" ? response.body : null;
-}
-
-/** Whether the chunks of `before`, if any, still belong to `after`. */
-function needsBody(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
-  if (after === null || after.attempt.id !== before.attempt.id) return false;
-  // A request that is delivered again after its record has expired starts an attempt with the same id.
-  if (after.state === "started") return before.state === "started";
-  return after.state === "completed" && after.kept;
-}
-
-/**
- * Origin addresses to which a `connect` has succeeded once. Only for these does a failed `connect` mean that the origin is down.
- * They are stored so that an isolate that starts during an outage knows them too.
- */
-export class Addresses {
-  readonly #sql: Sql;
-
-  constructor(sql: Sql) {
-    this.#sql = sql;
-  }
-
-  has(address: string): boolean {
-    return this.#sql.exec("SELECT 1 FROM addresses WHERE address = ?", address).toArray().length > 0;
-  }
-
-  add(address: string): void {
-    this.#sql.exec("INSERT OR IGNORE INTO addresses (address) VALUES (?)", address);
-  }
+function acceptedAt(record: IdempotencyRecord | null): number | null {
+  return record !== null && "driven" in record ? record.driven.acceptedAt : null;
 }

@@ -8,6 +8,7 @@ import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-bucke
 import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import {
   bucketOf,
+  IS_FINISHED,
   NUMBER,
   numberAfter,
   numberOf,
@@ -16,10 +17,11 @@ import {
   placeIn,
   type RecordNumbers,
   slotOf,
+  WAITING,
   type SlotRange,
   WHOLE_BUCKET,
 } from "./record-numbers.ts";
-import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-rows.ts";
+import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-row.ts";
 import type { Sql } from "./schema.ts";
 
 /** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
@@ -140,9 +142,9 @@ export class RecordList {
   /** The end of the last expiry bucket: by then every finished record has expired. `null` without finished records. */
   lastExpiry(): EpochMs | null {
     const { bucket } = this.#sql
-      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("max(number)")} AS bucket FROM records`)
+      .exec<{ bucket: number | null }>(`SELECT ${bucketOf("max(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
       .one();
-    return bucket === null || bucket === IN_FLIGHT ? null : endOf(bucket);
+    return bucket === null ? null : endOf(bucket);
   }
 
   #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {
@@ -151,10 +153,12 @@ export class RecordList {
     switch (section) {
       case "open": {
         const open = OPEN_STATES.filter(wants).map((state) => this.#open(state));
-        return [this.#bucket(IN_FLIGHT, query), ...open];
+        return [this.#bucket(IN_FLIGHT, query), this.#bucket(WAITING, query), ...open];
       }
       case "completed":
-        return this.#buckets(now).map((bucket) => this.#bucket(bucket, query));
+        return this.#buckets(now)
+          .filter((bucket) => bucket !== WAITING)
+          .map((bucket) => this.#bucket(bucket, query));
       case "key":
         return [IN_FLIGHT, ...this.#buckets(now)].map((bucket) => this.#bucket(bucket, query));
     }

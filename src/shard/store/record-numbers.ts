@@ -13,8 +13,10 @@ import { makeReachTable, type Sql } from "./schema.ts";
 
 const SLOT_BITS = 31;
 const LAST_SLOT = 2 ** SLOT_BITS - 1;
-/** The last bucket: the one after it would overflow the 63 bits of a number. */
-export const LAST_BUCKET = 2 ** 32 - 2;
+/** The last bucket, that of waiting records: the one after it would overflow the 63 bits of a number. */
+export const WAITING = 2 ** 32 - 2;
+/** The last one in which records expire. */
+export const LAST_BUCKET = WAITING - 1;
 
 const BEGIN_DIGITS = 3;
 const DIGEST_BITS = 19;
@@ -30,9 +32,14 @@ export const bucketOf = (number: string): string => `${number} >> ${SLOT_BITS}`;
 export const slotOf = (number: string): string => `${number} & ${LAST_SLOT}`;
 /** SQL: the columns that say where a record is. */
 export const PLACE_COLUMNS = `${bucketOf("records.number")} AS bucket, ${slotOf("records.number")} AS slot`;
-/** SQL: whether a record is in the bucket of those in flight, or in another. */
+/** SQL: whether a record is in the bucket of those in flight. */
 export const IS_IN_FLIGHT = `records.number <= ${LAST_SLOT}`;
-export const IS_FINISHED = `records.number > ${LAST_SLOT}`;
+/** SQL: in any other, for statements that have an upper bound of their own: SQLite seeks by one only. */
+export const IS_AT_REST = `records.number > ${LAST_SLOT}`;
+const FIRST_WAITING = BigInt(WAITING) << BigInt(SLOT_BITS);
+export const IS_WAITING = `records.number >= ${FIRST_WAITING}`;
+/** SQL: in a bucket in which records expire. */
+export const IS_FINISHED = `${IS_AT_REST} AND records.number < ${FIRST_WAITING}`;
 
 /** Where a record is. */
 export interface Place {

@@ -1,53 +1,21 @@
-// Writes a record to a row of the ledger, and reads it back.
+// Writes a record to its row of the ledger, with what belongs to it.
 
-import type { IdempotencyRecord, Policy, RecordState } from "../../core/record.ts";
+import type { IdempotencyRecord, RecordState } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
-import { attemptId, type BodyNumber, durationMs, epochMs, fingerprint, type RecordId } from "../../core/units.ts";
+import type { BodyNumber, RecordId } from "../../core/units.ts";
 import { keyText, type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
-import { NUMBER, type Place, PLACE_COLUMNS, type PlaceRow, type RecordNumbers } from "./record-numbers.ts";
-import {
-  FOUND_RESPONSE_COLUMNS,
-  KEPT,
-  keptOf,
-  type KeptResponse,
-  RESPONSE_COLUMNS,
-  type ResponseRow,
-  writeResponse,
-} from "./response-rows.ts";
+import { NUMBER, type Place, type RecordNumbers } from "./record-numbers.ts";
+import { keptOf, type KeptResponse, RESPONSE_COLUMNS, writeResponse } from "./response-rows.ts";
 import type { Sql } from "./schema.ts";
-
-/** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, history`;
-/** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
-export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
-
-/** A row of `records`, without the response. */
-export interface RecordRow extends PlaceRow {
-  readonly id: string;
-  readonly state: string;
-  readonly fingerprint: string;
-  readonly attempt_id: string;
-  readonly attempt: number;
-  readonly started_at: number;
-  readonly locked_until: number;
-  readonly unknown: string;
-  readonly lock_ms: number;
-  readonly retention_ms: number;
-  readonly unknown_retention_ms: number;
-  readonly retry_from: number | null;
-  readonly completed_at: number | null;
-  readonly expires_at: number | null;
-  readonly status: number | null;
-  readonly kept: number | null;
-  readonly verify_at: number | null;
-  readonly verifications: number | null;
-  readonly remember_ms: number | null;
-  readonly may_have_acted: number | null;
-  readonly history: string | null;
-}
-
-/** A row of `records` with the response. */
-export type FoundRow = RecordRow & ResponseRow;
+import {
+  DRIVEN_COLUMNS,
+  readRequest,
+  REQUEST_COLUMNS,
+  type RequestRow,
+  type StoredRequest,
+  writeDriven,
+  writeRequest,
+} from "./stored-request.ts";
 
 /** All that is written to a record's row. */
 export interface RecordContent {
@@ -59,7 +27,16 @@ export interface RecordContent {
   readonly history: readonly TimelineEvent[];
   /** `null`: the row keeps its label; a new row gets an empty one. */
   readonly label: Label | null;
+  readonly driving: Driving;
+  /** Only with `accept`. */
+  readonly request: StoredRequest | null;
 }
+
+/**
+ * What is written of a driven record's columns: nothing, because it neither is nor was one; everything; all but its request, which
+ * stays; or NULL, because it is none any more.
+ */
+export type Driving = "never" | "accept" | "keep" | "end";
 
 /** A statement and its values. Fewer values are faster (measured: 0.2 µs each, for reads and writes). */
 interface Statement {
@@ -91,14 +68,31 @@ const WAIT = ["retry_from", "verify_at", "verifications", "verification", "may_h
 type OnTaken = "IGNORE" | "ABORT";
 type Texts = Readonly<Record<OnTaken, string>>;
 
+type Statements = Readonly<Record<Driving, Texts>>;
+
 /** A first attempt. */
-const CLAIM = insert(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
-const INSERT = insert(["id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+const CLAIM = insertions(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
+const INSERT = insertions(["id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
 /** Keeps the attempt's columns except its lock, and clears the waiting times. */
-const COMPLETE = update(["state", "locked_until", ...END], WAIT);
-const REPLACE = update([...ATTEMPT, ...END, ...WAIT]);
+const COMPLETE = updates(["state", "locked_until", ...END], WAIT);
+const REPLACE = updates([...ATTEMPT, ...END, ...WAIT]);
 /** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
-const CLAIM_AGAIN = update([...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+const CLAIM_AGAIN = updates([...LABEL, ...ATTEMPT, ...END, ...WAIT]);
+
+function insertions(columns: readonly string[]): Statements {
+  const plain = insert(columns);
+  const accept = insert([...columns, ...DRIVEN_COLUMNS, ...REQUEST_COLUMNS]);
+  return { never: plain, accept, keep: insert([...columns, ...DRIVEN_COLUMNS]), end: plain };
+}
+
+function updates(columns: readonly string[], emptied: readonly string[] = []): Statements {
+  return {
+    never: update(columns, emptied),
+    accept: update([...columns, ...DRIVEN_COLUMNS, ...REQUEST_COLUMNS], emptied),
+    keep: update([...columns, ...DRIVEN_COLUMNS], emptied),
+    end: update(columns, [...emptied, ...DRIVEN_COLUMNS, ...REQUEST_COLUMNS]),
+  };
+}
 
 function insert(columns: readonly string[]): Texts {
   const values = [NUMBER, ...columns.map(() => "?")].join(", ");
@@ -107,7 +101,7 @@ function insert(columns: readonly string[]): Texts {
   return { IGNORE: text("IGNORE"), ABORT: text("ABORT") };
 }
 
-function update(columns: readonly string[], emptied: readonly string[] = []): Texts {
+function update(columns: readonly string[], emptied: readonly string[]): Texts {
   const settings = [...columns.map((column) => `${column} = ?`), ...emptied.map((column) => `${column} = NULL`)];
   const text = (or: OnTaken): string =>
     `UPDATE OR ${or} records SET number = ${NUMBER}, ${settings.join(", ")} WHERE ${AT_PLACE}`;
@@ -159,6 +153,14 @@ export class RecordRows {
     return row === undefined ? null : readLabel(row);
   }
 
+  /** The request of a driven record; `null` if it has none. */
+  request(id: RecordId, { expiryBucket, slot }: Place): StoredRequest | null {
+    const [row] = this.#sql
+      .exec<RequestRow>(`SELECT request, request_body FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id)
+      .toArray();
+    return row === undefined ? null : readRequest(row);
+  }
+
   verification(id: RecordId, { expiryBucket, slot }: Place): string | null {
     const [row] = this.#sql
       .exec<{ verification: string | null }>(
@@ -174,24 +176,43 @@ export class RecordRows {
 
 /** Inserts a new row. */
 function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
-  const { record, verification, body, label } = row;
+  const { record, verification, body, label, driving } = row;
+  const driven = drivenValues(row);
   const labelled = label === null ? ["", ""] : [keyText(label), label.route];
   const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record)];
-  if (record.state === "started") return { query: CLAIM[or], values: [...claimed, verification, body] };
-  return { query: INSERT[or], values: [...claimed, ...endOf(row), ...waitOf(row)] };
+  if (record.state === "started") {
+    return { query: CLAIM[driving][or], values: [...claimed, verification, body, ...driven] };
+  }
+  return { query: INSERT[driving][or], values: [...claimed, ...endOf(row), ...waitOf(row), ...driven] };
 }
 
 /** Replaces the row with this id in the place `before`. A completed record must have the attempt of that row. */
 function replacement(id: RecordId, before: Place, place: Place, row: RecordContent, or: OnTaken): Statement {
-  const { record, label } = row;
-  const end = [...endOf(row), ...(record.state === "completed" ? [] : waitOf(row)), ...valuesOf(before), id];
+  const { record, label, driving } = row;
+  const waits = record.state === "completed" ? [] : waitOf(row);
+  const end = [...endOf(row), ...waits, ...drivenValues(row), ...valuesOf(before), id];
   if (record.state === "completed") {
-    return { query: COMPLETE[or], values: [...valuesOf(place), record.state, record.attempt.lockedUntil, ...end] };
+    return {
+      query: COMPLETE[driving][or],
+      values: [...valuesOf(place), record.state, record.attempt.lockedUntil, ...end],
+    };
   }
   const rest = [...attemptOf(record), ...end];
   return record.state === "started" && label !== null
-    ? { query: CLAIM_AGAIN[or], values: [...valuesOf(place), keyText(label), label.route, ...rest] }
-    : { query: REPLACE[or], values: [...valuesOf(place), ...rest] };
+    ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), keyText(label), label.route, ...rest] }
+    : { query: REPLACE[driving][or], values: [...valuesOf(place), ...rest] };
+}
+
+function drivenValues({ record, driving, request }: RecordContent): readonly SqlStorageValue[] {
+  switch (driving) {
+    case "accept":
+      return [...writeDriven(record), ...(request === null ? [null, null] : writeRequest(request))];
+    case "keep":
+      return writeDriven(record);
+    case "never":
+    case "end":
+      return [];
+  }
 }
 
 function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
@@ -217,7 +238,7 @@ function endOf({ record, response, body, history }: RecordContent): readonly Sql
   const completed = record.state === "completed" ? record : null;
   return [
     completed?.completedAt ?? null,
-    record.state === "started" ? null : record.expiresAt,
+    record.state === "started" || record.state === "waiting" ? null : record.expiresAt,
     completed?.status ?? (record.state === "remembered" ? record.status : null),
     completed === null ? null : keptOf(completed.kept, response),
     history.length === 0 ? null : JSON.stringify(history),
@@ -231,72 +252,4 @@ function waitOf({ record, verification }: RecordContent): readonly SqlStorageVal
   const retryFrom = record.state === "failed" ? record.retryFrom : null;
   const mayHaveActed = record.attempt.mayHaveActed ? 1 : null;
   return [retryFrom, unknown?.verifyAt ?? null, unknown?.verifications ?? null, verification, mayHaveActed];
-}
-
-/** Reads what this deployment or an earlier one wrote. */
-export function readHistory(text: string | null): readonly TimelineEvent[] {
-  return text === null ? [] : JSON.parse(text);
-}
-
-function readUnknown(text: string): Policy["unknown"] {
-  switch (text) {
-    case "retry":
-    case "hold":
-    case "verify":
-      return text;
-    default:
-      // Fail closed: see `readRecord`.
-      throw new TypeError(`the ledger holds a record with an unknown policy: ${text}`);
-  }
-}
-
-export function readRecord(row: RecordRow): IdempotencyRecord {
-  const policy: Policy = {
-    unknown: readUnknown(row.unknown),
-    lockMs: durationMs(row.lock_ms),
-    retentionMs: durationMs(row.retention_ms),
-    unknownRetentionMs: durationMs(row.unknown_retention_ms),
-    ...(row.remember_ms === null ? {} : { rememberMs: durationMs(row.remember_ms) }),
-  };
-  const common = {
-    fingerprint: fingerprint(row.fingerprint),
-    attempt: {
-      id: attemptId(row.attempt_id),
-      number: row.attempt,
-      startedAt: epochMs(row.started_at),
-      lockedUntil: epochMs(row.locked_until),
-      mayHaveActed: row.may_have_acted === 1,
-    },
-    policy,
-  };
-  const expiresAt = epochMs(row.expires_at ?? 0);
-  switch (row.state) {
-    case "started":
-      return { state: "started", ...common };
-    case "failed":
-      return { state: "failed", ...common, retryFrom: epochMs(row.retry_from ?? 0), expiresAt };
-    case "unknown":
-      return {
-        state: "unknown",
-        ...common,
-        expiresAt,
-        verifyAt: row.verify_at === null ? null : epochMs(row.verify_at),
-        verifications: row.verifications ?? 0,
-      };
-    case "completed": {
-      const { status, kept, completed_at } = row;
-      if (kept === null) return { state: "remembered", ...common, status, expiresAt };
-      return {
-        state: "completed",
-        ...common,
-        status,
-        kept: kept === KEPT.open || kept === KEPT.encrypted,
-        completedAt: epochMs(completed_at ?? 0),
-        expiresAt,
-      };
-    }
-    default:
-      // Fail closed: a record that cannot be read must never count as absent.
-      throw new TypeError(`the ledger holds a record in an unknown state: ${row.state}`);
-  }
 }

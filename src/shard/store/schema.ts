@@ -70,7 +70,19 @@ const CALLERS: Step = [
   `ALTER TABLE records ADD COLUMN may_have_acted INTEGER`,
 ];
 
-export const STEPS: readonly Step[] = [FIRST, CALLERS];
+/** For accepted requests. Code that does not know them finds a state that it cannot read, and refuses. */
+const ACCEPTED: Step = [
+  // What was promised, as JSON; NULL: a client waits for the answer. `start_at` is when the next attempt of a waiting record begins.
+  `ALTER TABLE records ADD COLUMN driven TEXT`,
+  `ALTER TABLE records ADD COLUMN start_at INTEGER`,
+  // The request that is sent, until it has its result or is given up.
+  `ALTER TABLE records ADD COLUMN request TEXT`,
+  `ALTER TABLE records ADD COLUMN request_body BLOB`,
+  // What waits, in its order. A request that starts at once never writes to it.
+  `CREATE INDEX records_due ON records (start_at) WHERE start_at IS NOT NULL`,
+];
+
+export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED];
 
 /**
  * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object

@@ -10,7 +10,7 @@ import * as v from "valibot";
 import { launchChromium } from "../../support/chromium.ts";
 import { startWorkerd } from "../../support/gateway.ts";
 import { grouped, Progress, showPhase } from "../../support/progress.ts";
-import { median } from "../process-memory.ts";
+import { median } from "../quantiles.ts";
 import { closeConnections, PATH } from "./post.ts";
 import { withFolder } from "./folder.ts";
 import { startGateway, withOrigin } from "./records-gateway.ts";

@@ -12,7 +12,7 @@ import { type Bar, barGraph } from "../graph.ts";
 import { spreadOf } from "../rounds.ts";
 import { closeConnections } from "./post.ts";
 import { grouped } from "../../support/progress.ts";
-import { median } from "../process-memory.ts";
+import { median } from "../quantiles.ts";
 import { withFolder } from "./folder.ts";
 import { withOrigin } from "./records-gateway.ts";
 

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as v from "valibot";
 import { grouped, Progress } from "../../support/progress.ts";
-import { median } from "../process-memory.ts";
+import { median } from "../quantiles.ts";
 import { closeConnections } from "./post.ts";
 import { withFolder } from "./folder.ts";
 import { startGateway, withOrigin } from "./records-gateway.ts";

@@ -4,6 +4,7 @@
 import { setInterval as every } from "node:timers";
 import { grouped } from "../../support/progress.ts";
 import { post } from "./post.ts";
+import { quantileOf } from "../quantiles.ts";
 
 const PERIOD_MS = 5;
 
@@ -46,8 +47,7 @@ export async function probeWhile(url: string, key: string, run: () => Promise<vo
   }
   await Promise.all(open);
   if (failure !== null) throw new Error("a probe failed", { cause: failure });
-  const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
+  const at = quantileOf(times);
   return { sent: times.length, medianMs: at(0.5), p99Ms: at(0.99), longestMs: at(1), ownLagMs };
 }
 

@@ -1,13 +1,12 @@
 // `sealed = true` for bodies of many megabytes: in chunks, in R2, and in both directions. After a crash in the middle no half body is
 // replayed, and nothing of it can be read.
 
-import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Gateway, makeStateDir, startWranglerDev } from "../../support/gateway.ts";
+import type { Gateway } from "../../support/gateway.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { digestOfGenerated, openTransfer, type Received, transfer } from "../support/bytes-client.ts";
-import { until } from "../support/scene.ts";
+import { bucketObjects, removeGateway, startGatewayWithBucket, until } from "../support/scene.ts";
 import { freshSecret } from "../support/sealed-scene.ts";
 import { tracesIn } from "../support/traces-in-files.ts";
 
@@ -18,27 +17,20 @@ let origin: TestOrigin;
 let gateway: Gateway;
 beforeAll(async () => {
   origin = await startOrigin();
-  gateway = await startWranglerDev({
-    stateDir: await makeStateDir(),
-    vars: {
-      IDEMPOTENCY: { origin: origin.url, shards: 1, sealed: true, timeout: "1s", lock: "2s" },
-      ROUTES: [
-        { path: "/bucket", max_response_body: "1MB" },
-        { path: "/chunks", max_response_body: "100MB", max_request_body: "100MB" },
-        { path: "/crash", max_response_body: "100MB", unknown: "retry" },
-      ],
-    },
-    bindings: { SEAL_SECRET: freshSecret() },
-    extraToml: '[[r2_buckets]]\nbinding = "BODIES"\nbucket_name = "bodies"',
-  });
+  const routes = [
+    { path: "/bucket", max_response_body: "1MB" },
+    { path: "/expiring", max_response_body: "1MB", retention: "4s" },
+    { path: "/chunks", max_response_body: "100MB", max_request_body: "100MB" },
+    { path: "/crash", max_response_body: "100MB", unknown: "retry" },
+  ];
+  const settings = { shards: 1, sealed: true, timeout: "1s", lock: "2s" };
+  gateway = await startGatewayWithBucket(origin.url, settings, routes, { SEAL_SECRET: freshSecret() });
 });
 afterAll(async () => {
-  await gateway.stop();
-  await rm(gateway.stateDir, { recursive: true, force: true });
+  await removeGateway(gateway);
   await origin.close();
 });
 
-/** Some bytes in the middle of a generated body, as text that is searched for. */
 function expectWhole(received: Received, seed: string, bytes = BYTES): void {
   expect([received.status, received.complete, received.bytes]).toEqual([201, true, bytes]);
   expect(received.sha256).toBe(digestOfGenerated({ seed, bytes }));
@@ -67,6 +59,16 @@ describe.each(["/bucket", "/chunks"])("a body of 20 MB (%s)", (path) => {
     expect(tracesIn(gateway.stateDir, [text.trim(), key])).toEqual([]);
     expect((await transfer(gateway.url, { path, key })).bytes).toBe(body.length);
   });
+});
+
+it("leaves nothing in the bucket when its record has expired", async () => {
+  const key = freshKey();
+  const before = (await bucketObjects(gateway)).length;
+  await origin.behave({ key }, { status: 201, generated: { seed: key, bytes: BYTES } });
+  expectWhole(await transfer(gateway.url, { path: "/expiring", key }), key);
+  expect((await bucketObjects(gateway)).length).toBeGreaterThan(before);
+  const areErased = async (): Promise<true | null> => ((await bucketObjects(gateway)).length === before ? true : null);
+  await until(areErased, "the erasure of the object", 30_000);
 });
 
 it("a request of 20 MB reaches the origin whole, and its retry is compared with it", async () => {

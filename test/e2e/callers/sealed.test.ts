@@ -4,6 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { keyHashOf } from "../../../src/core/units.ts";
 import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { askGateway, BASE } from "../support/operator-scene.ts";
 import { type Message, until, untilPrinted } from "../support/scene.ts";
@@ -129,6 +130,7 @@ describe("somebody else", () => {
     const record = await ask(`/records/${id}`);
     const body = await ask(`/records/${id}/body`);
     expect(record.json).toMatchObject({
+      key: `sha256:${keyHashOf(id)}`,
       state: "completed",
       sealed: true,
       status: null,

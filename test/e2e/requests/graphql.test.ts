@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { buildSchema, graphql } from "graphql";
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -65,7 +66,8 @@ async function answer(request: IncomingMessage): Promise<unknown> {
     const url = new URL(request.url ?? "", "http://origin");
     return execute({ query: url.searchParams.get("query") ?? "" });
   }
-  const asked: unknown = JSON.parse(body.toString());
+  const isCompressed = request.headers["content-encoding"] === "gzip";
+  const asked: unknown = JSON.parse((isCompressed ? gunzipSync(body) : body).toString());
   return Array.isArray(asked)
     ? Promise.all(asked.map((one) => execute(v.parse(requestSchema, one))))
     : execute(v.parse(requestSchema, asked));
@@ -103,7 +105,7 @@ const PAY = blockWith("src/config/README.md", "mutation Pay");
 const QUERY = "query Ask { payments }";
 
 function ask(body: unknown, others: Partial<Message> = {}): Promise<RawResponse> {
-  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const text = typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return clientOf(gateway.url).send({ path: "/graphql", headers: [JSON_LINE], body: text, ...others });
 }
 
@@ -231,13 +233,42 @@ describe("an automatically persisted query", () => {
   });
 });
 
-it('with key = "optional" a mutation without a key passes unprotected', async () => {
-  const query = "mutation { pay(amount: 5) { number } }";
-  for (const number of [1, 2]) {
-    const answered = await ask({ query }, { path: "/optional" });
-    expect(dataOf(answered)).toEqual({ data: { pay: { number } } });
-  }
-  const first = await ask({ query }, { path: "/optional", key: "one-key" });
-  expectReplay(await ask({ query }, { path: "/optional", key: "one-key" }), first);
-  expect(seen.payments).toBe(3);
+describe('with key = "optional"', () => {
+  const send = (body: unknown, others: Partial<Message> = {}): Promise<RawResponse> =>
+    ask(body, { path: "/optional", ...others });
+
+  it("a mutation without a key passes unprotected", async () => {
+    const query = "mutation { pay(amount: 5) { number } }";
+    for (const number of [1, 2]) expect(dataOf(await send({ query }))).toEqual({ data: { pay: { number } } });
+    const first = await send({ query }, { key: "one-key" });
+    expectReplay(await send({ query }, { key: "one-key" }), first);
+    expect(seen.payments).toBe(3);
+  });
+
+  it("a mutation that names somebody like the directive passes", async () => {
+    const query = "mutation { pay(amount: 5) { number } }";
+    await send({ query, variables: { to: "@idempotent, (who else)" } });
+    expect(seen.bodies).toHaveLength(1);
+  });
+
+  const variables = { key: "k" };
+  const inFragment =
+    "mutation Pay($key: String!) { ...P } fragment P on Mutation { pay(amount: 5) @idempotent(key: $key) { number } }";
+  it.each([
+    ["is compressed", gzipSync(JSON.stringify({ query: PAY, variables })), [JSON_LINE, ["Content-Encoding", "gzip"]]],
+    ["is in another charset", { query: PAY, variables }, [["Content-Type", "application/json; charset=utf-16"]]],
+    ["is longer than a document that is parsed", { query: `${PAY}#${"x".repeat(33_000)}`, variables }, [JSON_LINE]],
+    ["has it in a fragment", { query: inFragment, variables }, [JSON_LINE]],
+    ["quotes it", { query: "mutation { pay(amount: 5) { number } }", variables: { why: PAY } }, [JSON_LINE]],
+    ["has it behind an escape", JSON.stringify({ query: inFragment, variables }).replace("@", "\\u0040"), [JSON_LINE]],
+  ] as const)(
+    "a mutation whose directive cannot be read, because it %s, is refused, but not with a key in a header",
+    async (_why, body, headers) => {
+      const refused = await send(body, { headers });
+      expectProblem(refused, { code: "key-invalid", status: 400, retryable: false, echo: null });
+      expect(seen.bodies).toEqual([]);
+      await send(body, { headers, key: freshKey() });
+      expect(seen.bodies).toHaveLength(1);
+    },
+  );
 });

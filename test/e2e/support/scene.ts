@@ -1,9 +1,11 @@
 // The common setup: a gateway and the origin behind it, each in its own process, and a client that sends raw HTTP to the
 // gateway while effects are counted at the origin. One scene serves a whole test file; every test uses fresh keys and paths.
 
-import { rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Gateway, type GatewayVars, makeStateDir, startWorkerd } from "../../support/gateway.ts";
+import { type Gateway, type GatewayVars, makeStateDir, startWorkerd, startWranglerDev } from "../../support/gateway.ts";
 import { endpoint, type HeaderPair, openRequest, type OpenRequest, type RawResponse } from "../../support/http.ts";
 import { type Script, startOrigin, type TestOrigin } from "../../support/origin.ts";
 
@@ -33,6 +35,8 @@ export interface Scene extends Client {
   close(): Promise<void>;
 }
 
+const BUCKET = "bodies";
+
 type Settings = GatewayVars["IDEMPOTENCY"];
 type Routes = GatewayVars["ROUTES"];
 
@@ -59,6 +63,27 @@ export async function startGateway(
 ): Promise<Gateway> {
   const vars = { IDEMPOTENCY: { origin: originUrl, ...settings }, ROUTES: routes };
   return startWorkerd({ stateDir: await makeStateDir(), vars, bindings: secrets });
+}
+
+/** A gateway alone, with a bucket for large responses. */
+export async function startGatewayWithBucket(
+  originUrl: string,
+  settings: Settings,
+  routes: Routes,
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<Gateway> {
+  return startWranglerDev({
+    stateDir: await makeStateDir(),
+    vars: { IDEMPOTENCY: { origin: originUrl, ...settings }, ROUTES: routes },
+    bindings: secrets,
+    extraToml: `[[r2_buckets]]\nbinding = "BODIES"\nbucket_name = "${BUCKET}"`,
+  });
+}
+
+/** The files of all objects in its bucket. */
+export async function bucketObjects({ stateDir }: Gateway): Promise<readonly string[]> {
+  const folder = join(stateDir, "v3", "r2", BUCKET, "blobs");
+  return existsSync(folder) ? readdir(folder) : [];
 }
 
 /** Stops it and removes its state. */

@@ -6,7 +6,9 @@ const nothing = (): void => undefined;
 /** A body that reports when its memory is released. */
 function watched(bytes: Uint8Array): { readonly body: RequestBody; readonly freed: () => number } {
   let freed = 0;
-  return { body: new RequestBody({ open: () => bytes, users: 1, free: () => (freed += 1) }), freed: () => freed };
+  const stored = (): { readonly kind: "inline"; readonly bytes: Uint8Array } => ({ kind: "inline", bytes });
+  const body = new RequestBody({ open: () => bytes, users: 1, free: () => (freed += 1), stored });
+  return { body, freed: () => freed };
 }
 
 describe("a request's body", () => {
@@ -35,7 +37,9 @@ describe("a request's body", () => {
       new RequestBody(null, {
         take: () => {
           calls.push("taken");
-          return Promise.resolve({ open: () => new Uint8Array(), users: 1, free: nothing });
+          const bytes = new Uint8Array();
+          const stored = (): { readonly kind: "inline"; readonly bytes: Uint8Array } => ({ kind: "inline", bytes });
+          return Promise.resolve({ open: () => bytes, users: 1, free: nothing, stored });
         },
         discard: () => void calls.push("read away"),
         cancel: () => void calls.push("cancelled"),

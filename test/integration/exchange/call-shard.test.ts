@@ -6,10 +6,25 @@ import { describe, expect, it } from "vitest";
 import { layoutName } from "../../../src/config/layout.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import type { Route } from "../../../src/config/resolved.ts";
-import { decodeMessage, type ExchangeRequest, EXCHANGE_URL, UPLOAD_URL } from "../../../src/http/message.ts";
+import { SMALL_BYTES } from "../../../src/http/body.ts";
+import { Encryptions } from "../../../src/http/encryption.ts";
+import {
+  decodeMessage,
+  EXCHANGE_2_URL,
+  EXCHANGE_3_URL,
+  type ExchangeHead,
+  type ExchangeRequest,
+  EXCHANGE_URL,
+  OFFER_2_URL,
+  OFFER_3_URL,
+  OFFER_URL,
+  UPLOAD_2_URL,
+  UPLOAD_3_URL,
+  UPLOAD_URL,
+} from "../../../src/http/message.ts";
 import type { CallShard } from "../../../src/http/protect.ts";
 import { shardCaller } from "../../../src/shard/call-shard.ts";
-import { lentPiece, WHOLE } from "../../../src/http/body-reader.ts";
+import { type BodyReader, lentPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
@@ -85,6 +100,7 @@ function failure(marks: {
 
 const lost = (): Error => failure({ retryable: true, remote: false });
 const answer = (): Response => new Response("answered", { status: 201 });
+const located = (): Response => Response.json({ absent: [] });
 const exchange = (): ExchangeRequest => ({
   head: headOf(),
   body: new Uint8Array([1, 2, 3]),
@@ -92,6 +108,14 @@ const exchange = (): ExchangeRequest => ({
   namesIn: async (layout) => [await nameRecord("key", [], layoutName(layout))],
   free: () => undefined,
 });
+
+function threePieces(): BodyReader {
+  let reads = 0;
+  return {
+    next: () => Promise.resolve(reads++ < 3 ? lentPiece(new Uint8Array(10)) : WHOLE),
+    cancel: () => undefined,
+  };
+}
 
 async function call(namespace: DurableObjectNamespace, ...sent: Parameters<CallShard>): Promise<Response | null> {
   const response = await shardCaller(namespace)(...sent);
@@ -146,14 +170,36 @@ describe("a call to a shard that fails", () => {
   it("is not repeated if it carried a stream, which can be read only once", async () => {
     for (const error of [lost(), failure({ overloaded: true })]) {
       const { namespace, calls } = standIn(error, answer());
-      let reads = 0;
-      const rest = {
-        next: () => Promise.resolve(reads++ < 3 ? lentPiece(new Uint8Array(10)) : WHOLE),
-        cancel: () => undefined,
-      };
-      expect(await call(namespace, routeOf(), { ...exchange(), rest })).toBeNull();
+      expect(await call(namespace, routeOf(), { ...exchange(), rest: threePieces() })).toBeNull();
       expect(calls.map(({ url }) => url)).toEqual([UPLOAD_URL]);
     }
+  });
+});
+
+describe("a message goes to a URL that is refused by code that would misunderstand it:", () => {
+  const plain = headOf();
+  const sealed = (head: ExchangeHead): Promise<ExchangeHead> =>
+    new Encryptions(["0123456789abcdef".repeat(4)]).encrypted(head, [], true);
+  const elders = [{ layout: routeOf().layouts.own, recordIds: [plain.record.id] }];
+
+  it.each([
+    ["a plain one to the first", () => plain, [EXCHANGE_URL, OFFER_URL, UPLOAD_URL]],
+    ["one with elders to the second", () => ({ ...plain, elders }), [EXCHANGE_2_URL, OFFER_2_URL, UPLOAD_2_URL]],
+    ["one with keys for the response to the third", () => sealed(plain), [EXCHANGE_3_URL, OFFER_3_URL, UPLOAD_3_URL]],
+    ["one with both too", () => sealed({ ...plain, elders }), [EXCHANGE_3_URL, OFFER_3_URL, UPLOAD_3_URL]],
+  ] as const)("%s", async (_what, headWith, urls) => {
+    const head = await headWith();
+    const large = new Uint8Array(SMALL_BYTES + 1);
+    const bodies = [{}, { body: large }, { rest: threePieces() }];
+    const asked = bodies.map(async (parts) => {
+      const { namespace, calls } = standIn(
+        ...(head.elders !== undefined && "rest" in parts ? [located()] : []),
+        answer(),
+      );
+      await call(namespace, routeOf(), { ...exchange(), head, ...parts });
+      return calls.at(-1)?.url;
+    });
+    expect(await Promise.all(asked)).toEqual(urls);
   });
 });
 

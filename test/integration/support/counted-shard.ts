@@ -58,7 +58,7 @@ export class CountedShard {
       identities: noIdentities(),
     };
     this.#handle = createApp(read.config, ports);
-    const none = { letterBox: () => null, secret: () => null, flush: () => undefined };
+    const none = { deadLetterQueue: () => null, secret: () => null, flush: () => undefined };
     this.#consume = queueConsumer(read.config.queues, { ...ports, ...none });
   }
 

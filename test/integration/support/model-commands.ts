@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
 import { OWN } from "../../../src/core/home.ts";
-import { deadlineOf, step } from "../../../src/core/life-cycle.ts";
+import { step } from "../../../src/core/life-cycle.ts";
+import { deadlineOf } from "../../../src/core/step.ts";
 import type { IdempotencyRecord } from "../../../src/core/record.ts";
 import { type AttemptId, epochMs, fingerprint, type RecordId, recordId } from "../../../src/core/units.ts";
 import { judge } from "../../../src/core/verdict.ts";
@@ -59,6 +60,9 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
       return "409 key-expired";
     case "mismatch":
       return "422 key-reused";
+    case "accepted":
+    case "given-up":
+    case "unseen":
     case "not-here":
     case "here":
     case "absent":

@@ -5,7 +5,7 @@ import { vi } from "vitest";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
 import { type AttemptId, attemptId, durationMs, fingerprint, type RecordId } from "../../../src/core/units.ts";
 import { encodeMessage, type ExchangeHead, EXCHANGE_URL } from "../../../src/http/message.ts";
-import { deadlineOf } from "../../../src/core/life-cycle.ts";
+import { deadlineOf } from "../../../src/core/step.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 
 export const LOCK_MS = 40_000;

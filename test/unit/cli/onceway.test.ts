@@ -58,7 +58,10 @@ describe("wrong usage exits with 2 and says what to write", () => {
     [["ls", ...GATEWAY, "--token-file", "FOLDER/two-lines"], "one line of visible ASCII"],
     [["ls", ...GATEWAY, "--token-file", "FOLDER/none"], "cannot be read"],
     [["ls", ...GATEWAY, "--token", "secret"], "unknown option '--token'"],
-    [["ls", ...GATEWAY, "--state", "lost"], "Write one or more of started, failed, unknown, completed, remembered."],
+    [
+      ["ls", ...GATEWAY, "--state", "lost"],
+      "Write one or more of waiting, started, failed, unknown, completed, remembered.",
+    ],
     [["ls", ...GATEWAY, "--older-than", "5"], "number with a unit"],
     [["ls", ...GATEWAY, "--limit", "0"], "whole number of 1 or more"],
     [["resolve", ID, ...GATEWAY, "--reason", "x"], "required option '--status <N>'"],

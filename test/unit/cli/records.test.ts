@@ -26,6 +26,8 @@ const summary: RecordSummary = {
   status: null,
   responseKept: null,
   sealed: false,
+  accepted: false,
+  nextAttemptAt: null,
 };
 
 const detail: RecordDetail = {

@@ -8,7 +8,7 @@ import {
   isProblemCode,
   MIN_MAX_RETRIES,
   pauseMs,
-  type Told,
+  type ShardAnswer,
 } from "../../../src/core/delivery.ts";
 import type { ClientProblemCode } from "../../../src/core/problem.ts";
 import type { Verdict } from "../../../src/core/verdict.ts";
@@ -18,7 +18,11 @@ const HOUR_MS = 3_600_000;
 const YOUNG: Delivery = { attempts: 1, ageMs: 1000, jitter: 0, giveUpAfterMs: 24 * HOUR_MS, done: [200, 201, 409] };
 const OLD: Delivery = { ...YOUNG, attempts: 50, ageMs: 24 * HOUR_MS };
 
-function answer(status: number, verdict: Verdict, others: Partial<Extract<Told, { kind: "answer" }>> = {}): Told {
+function answer(
+  status: number,
+  verdict: Verdict,
+  others: Partial<Extract<ShardAnswer, { kind: "answer" }>> = {},
+): ShardAnswer {
   return { kind: "answer", status, verdict, isWhole: true, retryAfterMs: null, ...others };
 }
 
@@ -26,7 +30,7 @@ function problem(
   code: ClientProblemCode,
   retryAfterMs: number | null = null,
   originalStatus: number | null = null,
-): Told {
+): ShardAnswer {
   return { kind: "problem", code, retryAfterMs, originalStatus };
 }
 
@@ -38,7 +42,7 @@ function dead(reason: string, status: number | null = null): object {
 }
 
 describe("a delivery", () => {
-  it.each<[string, Told, object]>([
+  it.each<[string, ShardAnswer, object]>([
     ["a result that settles it", answer(201, "result"), ACK],
     ["another result", answer(422, "result"), dead("rejected", 422)],
     ["a result whose end did not come", answer(201, "result", { isWhole: false }), RETRY],
@@ -61,11 +65,11 @@ describe("a delivery", () => {
     ["an invalid configuration", problem("configuration-invalid"), { kind: "retry", afterMs: 900_000 }],
     ["a key that is missing", problem("key-missing"), dead("key-missing")],
     ["a message that cannot be a request", problem("request-invalid"), dead("message-invalid")],
-  ])("after %s", (_what, told, decision) => {
-    expect(decideDelivery(told, YOUNG)).toEqual(decision);
+  ])("after %s", (_what, fromShard, decision) => {
+    expect(decideDelivery(fromShard, YOUNG)).toEqual(decision);
   });
 
-  it.each<[string, Told, string | null]>([
+  it.each<[string, ShardAnswer, string | null]>([
     ["a refusal", answer(503, "refused"), "exhausted"],
     ["an origin that cannot be reached", problem("origin-unreachable"), "exhausted"],
     ["an unknown outcome that is asked about", problem("outcome-unknown", 9000), "outcome-unknown"],
@@ -73,8 +77,8 @@ describe("a delivery", () => {
     ["an attempt in flight", problem("in-flight", 1000), null],
     ["a store that cannot be reached", problem("store-unavailable"), null],
     ["an answer in doubt", answer(502, "ambiguous"), null],
-  ])("is given up when it is too old, after %s", (_what, told, reason) => {
-    const decision = decideDelivery(told, OLD);
+  ])("is given up when it is too old, after %s", (_what, fromShard, reason) => {
+    const decision = decideDelivery(fromShard, OLD);
     expect(decision.kind === "dead" ? decision.reason : null).toBe(reason);
   });
 
@@ -89,7 +93,7 @@ describe("a delivery", () => {
       "origin-unreachable",
     );
     const verdict = fc.constantFrom<Verdict>("result", "refused", "ambiguous");
-    const told = fc.oneof(
+    const answers = fc.oneof(
       fc.record({
         kind: fc.constant("answer" as const),
         status: fc.integer({ min: 200, max: 599 }),
@@ -105,7 +109,7 @@ describe("a delivery", () => {
       }),
     );
     fc.assert(
-      fc.property(told, fc.boolean(), (one, isOld) => {
+      fc.property(answers, fc.boolean(), (one, isOld) => {
         const decision: Decision = decideDelivery(one, isOld ? OLD : YOUNG);
         const isSettled =
           one.kind === "answer" && one.verdict === "result" && one.isWhole && YOUNG.done.includes(one.status);

@@ -230,6 +230,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- console": TAKES_LONG,
   "npm run bench -- growth": TAKES_LONG,
   "npm run bench -- slices": TAKES_LONG,
+  "npm run bench -- forget": TAKES_LONG,
   "npm run bench -- erase": TAKES_LONG,
   "npm run bench -- rows": TAKES_LONG,
   "npm run bench -- alarm": TAKES_LONG,

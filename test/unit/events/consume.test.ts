@@ -55,7 +55,7 @@ function sceneOf(
       const given = answer(request);
       return given instanceof Error ? Promise.reject(given) : Promise.resolve(given);
     },
-    letterBox: () => ({
+    deadLetterQueue: () => ({
       send: async (letter) => {
         await send?.();
         letters.push(letter);
@@ -90,7 +90,7 @@ function sceneOf(
   };
 }
 
-function told(
+function answered(
   status: number,
   word: string,
   headers: Record<string, string> = {},
@@ -99,7 +99,7 @@ function told(
   return new Response(body, { status, headers: { "Idempotency-Status": word, ...headers } });
 }
 
-const DONE = (): Response => told(201, "first");
+const DONE = (): Response => answered(201, "first");
 
 describe("a message", () => {
   it("becomes the exchange that a request with its key would be, with the queue's headers", async () => {
@@ -169,18 +169,18 @@ describe("a message", () => {
         else controller.error(new Error("lost"));
       },
     });
-    const scene = sceneOf(() => told(200, "first", {}, broken));
+    const scene = sceneOf(() => answered(200, "first", {}, broken));
     expect(await scene.deliver([{}])).toEqual([1]);
     expect(pulls).toBe(2);
-    expect(await sceneOf(() => told(200, "replayed")).deliver([{}])).toEqual(["ack"]);
-    expect(await sceneOf(() => told(200, "attached")).deliver([{}])).toEqual(["ack"]);
+    expect(await sceneOf(() => answered(200, "replayed")).deliver([{}])).toEqual(["ack"]);
+    expect(await sceneOf(() => answered(200, "attached")).deliver([{}])).toEqual(["ack"]);
     // The shard may give this head before the origin's body has ended.
-    expect(await sceneOf(() => told(205, "first", {}, null)).deliver([{}])).toEqual([1]);
-    expect(await sceneOf(() => told(205, "replayed", {}, null)).deliver([{}])).toEqual(["ack"]);
+    expect(await sceneOf(() => answered(205, "first", {}, null)).deliver([{}])).toEqual([1]);
+    expect(await sceneOf(() => answered(205, "replayed", {}, null)).deliver([{}])).toEqual(["ack"]);
   });
 
   it("is acknowledged after a result that was not kept, by the status that it had", async () => {
-    const notKept = (body: object) => sceneOf(() => told(409, "response-not-kept", {}, JSON.stringify(body)));
+    const notKept = (body: object) => sceneOf(() => answered(409, "response-not-kept", {}, JSON.stringify(body)));
     expect(await notKept({ originalStatus: 201 }).deliver([{}])).toEqual(["ack"]);
     expect(await notKept({}).deliver([{}])).toEqual([1]);
     const rejected = notKept({ originalStatus: 422 });
@@ -189,17 +189,17 @@ describe("a message", () => {
   });
 
   it("comes again after the time that the shard or the origin says, in seconds or as a date", async () => {
-    const refused = (value: string) => sceneOf(() => told(503, "first", { "Retry-After": value }));
+    const refused = (value: string) => sceneOf(() => answered(503, "first", { "Retry-After": value }));
     expect(await refused("90").deliver([{}])).toEqual([90]);
     const [seconds] = await refused(new Date(Date.now() + 120_000).toUTCString()).deliver([{}]);
     expect(seconds).toBeGreaterThan(110);
-    expect(await sceneOf(() => told(409, "in-flight", { "Retry-After": "33" })).deliver([{}])).toEqual([33]);
+    expect(await sceneOf(() => answered(409, "in-flight", { "Retry-After": "33" })).deliver([{}])).toEqual([33]);
   });
 
   it("comes again if the shard cannot be reached, or says what this code does not know", async () => {
     expect(await sceneOf(() => null).deliver([{}])).toEqual([1]);
     expect(await sceneOf(() => "homeless").deliver([{}])).toEqual([1]);
-    expect(await sceneOf(() => told(409, "word-of-the-future")).deliver([{}])).toEqual([1]);
+    expect(await sceneOf(() => answered(409, "word-of-the-future")).deliver([{}])).toEqual([1]);
   });
 });
 
@@ -279,7 +279,7 @@ describe("a key", () => {
 
 describe("a dead letter", () => {
   it("is a CloudEvent with the reason, the record and the body, and always has the same id", async () => {
-    const scene = sceneOf(() => told(422, "first"));
+    const scene = sceneOf(() => answered(422, "first"));
     const sentAt = new Date("2026-11-22T10:00:00Z");
     expect(await scene.deliver([{ n: 1 }], { id: "7f", attempts: 4, timestamp: sentAt })).toEqual(["ack"]);
     await scene.deliver([{ n: 1 }], { id: "7f" });
@@ -307,14 +307,14 @@ describe("a dead letter", () => {
   });
 
   it("has bytes in base64", async () => {
-    const scene = sceneOf(() => told(422, "first"));
+    const scene = sceneOf(() => answered(422, "first"));
     await scene.deliver([new Uint8Array([0, 255])]);
     expect(scene.letters).toMatchObject([{ data: { contentType: "bytes", bodyBase64: "AP8=" } }]);
   });
 
   it("that is not accepted leaves its message in the queue", async () => {
     const scene = sceneOf(
-      () => told(409, "outcome-unknown"),
+      () => answered(409, "outcome-unknown"),
       {},
       () => Promise.reject(new Error("full")),
     );
@@ -325,7 +325,7 @@ describe("a dead letter", () => {
   });
 
   it("without room for the body goes without it, and the message stays for the platform's dead letter queue", async () => {
-    const scene = sceneOf(() => told(422, "first"));
+    const scene = sceneOf(() => answered(422, "first"));
     expect(await scene.deliver(["x".repeat(127_500)])).toEqual([1]);
     expect(scene.letters).toMatchObject([{ id: "orders/m0", data: { reason: "rejected" } }]);
     expect(JSON.stringify(scene.letters)).not.toContain("xxx");
@@ -337,7 +337,7 @@ describe("a batch", () => {
     const scene = sceneOf(({ body }) => {
       const text = new TextDecoder().decode(body);
       if (text === '"throws"' || text === "throws") return new Error("a bug");
-      return text === "reused" ? told(422, "key-reused") : DONE();
+      return text === "reused" ? answered(422, "key-reused") : DONE();
     });
     const silenced = vi.spyOn(console, "error").mockReturnValue();
     expect(await scene.deliver([{ n: 1 }, "throws", "reused", undefined, { n: 2 }])).toEqual([
@@ -373,7 +373,7 @@ describe("the log", () => {
     const silenced = [vi.spyOn(console, "warn"), vi.spyOn(console, "error")].map((spy) =>
       spy.mockImplementation((line: string) => void lines.push(line)),
     );
-    const answers = [told(201, "first"), told(503, "first"), told(422, "first")];
+    const answers = [answered(201, "first"), answered(503, "first"), answered(422, "first")];
     const scene = sceneOf(() => answers.shift() ?? null, { log, key: ["json:/order"] });
     for (let delivery = 0; delivery < 3; delivery += 1) await scene.deliver([{ order: "the-key", card: "4242" }]);
     for (const spy of silenced) spy.mockRestore();
@@ -383,8 +383,8 @@ describe("the log", () => {
   it("has a line for each retry and each dead letter, without the key in the body, the body or a secret", async () => {
     const lines = await linesOf("errors");
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { message: "delivery", queue: "orders", messageId: "m0", decision: "retry", told: "503" },
-      { message: "delivery", queue: "orders", messageId: "m0", decision: "dead", reason: "rejected", told: "422" },
+      { message: "delivery", queue: "orders", messageId: "m0", decision: "retry", answer: "503" },
+      { message: "delivery", queue: "orders", messageId: "m0", decision: "dead", reason: "rejected", answer: "422" },
     ]);
     expect(lines.join()).not.toMatch(/the-key|4242|s3cret/);
   });

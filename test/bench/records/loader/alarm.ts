@@ -24,7 +24,7 @@ import { ExchangeReporter } from "../../../../src/traffic/exchange-reporter.ts";
 import { Traffic } from "../../../../src/traffic/traffic.ts";
 import { REACHABILITY } from "../../../simulation/stand-ins.ts";
 import { grouped } from "../../../support/progress.ts";
-import { median } from "../../process-memory.ts";
+import { median } from "../../quantiles.ts";
 import { FileStorage } from "./file-storage.ts";
 import { withFolder } from "../folder.ts";
 

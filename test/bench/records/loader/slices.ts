@@ -11,6 +11,7 @@ import { CHUNK_BYTES, ERASE_ROWS } from "../../../../src/shard/store/bodies.ts";
 import { Ledger } from "../../../../src/shard/store/ledger.ts";
 import { headText, type StoredBody } from "../../../../src/shard/store/response-rows.ts";
 import { grouped } from "../../../support/progress.ts";
+import { tailCell } from "../../quantiles.ts";
 import { withFolder } from "../folder.ts";
 import { completedRecord } from "./completed-record.ts";
 import { FileStorage } from "./file-storage.ts";
@@ -77,10 +78,9 @@ function measure(file: string, size: number, count: number): void {
   };
   while (turn());
   storage.close();
-  const at = (times: readonly number[], share: number): string =>
-    (times.toSorted((one, other) => one - other)[Math.floor((times.length - 1) * share)] ?? Number.NaN).toFixed(1);
-  const cell = (times: readonly number[]): string => [0.5, 0.99, 1].map((share) => at(times, share)).join(" / ");
-  console.log(`| ${grouped(size)} | ${grouped(count)} | ${grouped(turns.length)} | ${cell(work)} | ${cell(turns)} |`);
+  console.log(
+    `| ${grouped(size)} | ${grouped(count)} | ${grouped(turns.length)} | ${tailCell(work)} | ${tailCell(turns)} |`,
+  );
 }
 
 console.log("Milliseconds: median / 99 % / longest.\n");

@@ -1,0 +1,103 @@
+// What follows an attempt: the record after its result, after a failure, and after a loss.
+
+import { nextStart } from "./drive.ts";
+import type { LifeCycleEvent, OperatorEvent, PauseAdvice } from "./events.ts";
+import type { Attempt, Driven, Failed, IdempotencyRecord, Started, Unknown, Waiting } from "./record.ts";
+import { earliest, type EpochMs, later, latest } from "./units.ts";
+
+/** The attempt, whose doubt has no further consequence. */
+export function settled(attempt: Attempt): Attempt {
+  return { ...attempt, mayHaveActed: false };
+}
+
+/**
+ * The record after an attempt that had no effect, or may be repeated from `from` on. An accepted request waits for its next attempt,
+ * if there is one left.
+ */
+function repeatable(
+  of: Pick<Started, "fingerprint" | "attempt" | "policy" | "driven">,
+  from: EpochMs,
+  now: EpochMs,
+  advice?: PauseAdvice,
+): Waiting | Failed {
+  const { fingerprint, attempt, policy, driven: promise } = of;
+  const startAt = promise === undefined ? null : nextStart(promise, attempt, from, now, advice);
+  if (promise !== undefined && startAt !== null) {
+    // After a refusal nothing is running, whatever lock the attempt had.
+    const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
+    return { state: "waiting", fingerprint, attempt: over, policy, driven: promise, startAt };
+  }
+  return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
+}
+
+function promiseOf(record: Waiting | Started | Failed | Unknown): { readonly driven?: Driven } {
+  return record.state === "failed" || record.driven === undefined ? {} : { driven: record.driven };
+}
+
+/** The record after an attempt that may have taken effect. The time that it is kept counts from `since`. */
+export function outcomeUnknown(
+  record: Waiting | Started | Failed | Unknown,
+  since: EpochMs,
+  advice?: PauseAdvice,
+): Waiting | Failed | Unknown {
+  const { fingerprint, policy } = record;
+  const attempt = { ...record.attempt, mayHaveActed: true };
+  switch (policy.unknown) {
+    case "retry":
+      // The attempt may still be running at the origin. Attempts never overlap, so the next one waits until the lock ends.
+      return repeatable({ fingerprint, attempt, policy, ...promiseOf(record) }, attempt.lockedUntil, since, advice);
+    case "hold":
+    case "verify": {
+      // Doubt does not expire with the retention: a retry after that could be a second effect.
+      const expiresAt = later(since, policy.unknownRetentionMs);
+      const verifyAt = policy.unknown === "verify" ? attempt.lockedUntil : null;
+      const doubt = { state: "unknown", fingerprint, attempt, policy, expiresAt, verifyAt, verifications: 0 } as const;
+      return { ...doubt, ...promiseOf(record) };
+    }
+  }
+}
+
+type AttemptEvent = Exclude<
+  LifeCycleEvent,
+  OperatorEvent | { type: "request" | "ask" | "verify" | "tick" | "due" | "look" | "cancel" }
+>;
+
+/** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */
+export function applyAttemptEvent(
+  current: Waiting | Started | Failed | Unknown,
+  event: AttemptEvent,
+  now: EpochMs,
+): IdempotencyRecord {
+  const { fingerprint, attempt, policy } = current;
+  const expiresAt = later(now, policy.retentionMs);
+  switch (event.type) {
+    case "result": {
+      const { status, kept, verified } = event;
+      // The attempt's own result ends its lock.
+      const lockedUntil = verified ? attempt.lockedUntil : earliest(attempt.lockedUntil, now);
+      const done = { ...settled(attempt), lockedUntil };
+      return { state: "completed", fingerprint, attempt: done, policy, status, kept, completedAt: now, expiresAt };
+    }
+    case "refused":
+      return repeatable({ fingerprint, attempt, policy, ...promiseOf(current) }, now, now, event.pause);
+    case "ambiguous":
+      // An attempt may withdraw what it reported before, so its outcome becomes unknown now at the earliest.
+      return current.state === "unknown"
+        ? current
+        : outcomeUnknown(current, latest(attempt.lockedUntil, now), event.pause);
+    case "absent":
+      // While the attempt may still be running, "not found" proves nothing: it may act after the question.
+      if (current.state !== "unknown" || current.verifyAt === null) return current;
+      if (event.askedAt < attempt.lockedUntil) return current;
+      return repeatable({ fingerprint, attempt: settled(attempt), policy, ...promiseOf(current) }, now, now);
+    case "renew":
+      return renewed(current, now);
+  }
+}
+
+/** The record of an attempt that is known to be running, however late its renewal comes. */
+export function renewed(record: Waiting | Started | Failed | Unknown, now: EpochMs): Started {
+  const { fingerprint, policy } = record;
+  const attempt = { ...record.attempt, lockedUntil: later(now, policy.lockMs) };
+  return { state: "started", fingerprint, attempt, policy, ...promiseOf(record) };
+}

@@ -1,0 +1,102 @@
+// What people decide about a record: an operator, or the client of a monitor.
+
+import { settled } from "./attempt-end.ts";
+import { drivenAnew } from "./drive.ts";
+import type { OperatorEvent, Step, Unchangeable } from "./events.ts";
+import type { Expiring, Failed, IdempotencyRecord, Waiting } from "./record.ts";
+import { changed, unchanged } from "./step.ts";
+import { type EpochMs, later, latest } from "./units.ts";
+
+/**
+ * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
+ * origin, no other may start. A completed record can only be forgotten, because its first answer is final, and so can a
+ * remembered one.
+ */
+export function applyOperatorEvent(
+  record: IdempotencyRecord | null,
+  current: IdempotencyRecord,
+  event: OperatorEvent,
+  now: EpochMs,
+): Step {
+  const refuse = (why: Unchangeable): Step => unchanged(record, { type: "unchangeable", why });
+  if (current.state === "started") return refuse("in-flight");
+  const { fingerprint, attempt, policy } = current;
+  const expiresAt = later(now, policy.retentionMs);
+  switch (event.type) {
+    case "release": {
+      if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
+      const retryFrom = current.state === "failed" ? current.retryFrom : latest(now, attempt.lockedUntil);
+      // An operator who releases a record in doubt has decided that nothing took effect.
+      const released = current.state === "unknown" ? settled(attempt) : attempt;
+      const promise = current.state === "failed" ? undefined : current.driven;
+      if (promise !== undefined) {
+        const anew = drivenAnew(promise, attempt.number, now);
+        const base = { fingerprint, attempt: released, policy, driven: anew };
+        return changed({ state: "waiting", ...base, startAt: retryFrom }, { type: "changed" });
+      }
+      return changed(
+        { state: "failed", fingerprint, attempt: released, policy, retryFrom, expiresAt },
+        { type: "changed" },
+      );
+    }
+    case "resolve": {
+      if (current.state === "completed" || current.state === "remembered") return refuse(current.state);
+      const { status } = event;
+      // The response is available at once. The lock stays, because the attempt may still be running: it blocks `forget`.
+      const lockedUntil = current.state === "failed" ? current.retryFrom : attempt.lockedUntil;
+      const locked = { ...settled(attempt), lockedUntil };
+      const completed = { state: "completed", fingerprint, attempt: locked, policy, status, kept: true } as const;
+      return changed({ ...completed, completedAt: now, expiresAt }, { type: "changed" });
+    }
+    case "forget":
+      if (mayStillRun(current, now)) return refuse("in-flight");
+      return { record: null, reply: { type: "changed" }, deadline: null };
+  }
+}
+
+function mayStillRun(record: Waiting | Expiring, now: EpochMs): boolean {
+  switch (record.state) {
+    case "failed":
+      return record.retryFrom > now;
+    case "waiting":
+    case "unknown":
+    case "completed":
+    case "remembered":
+      return record.attempt.lockedUntil > now;
+  }
+}
+
+/** What a monitor is told: nothing of a request with another fingerprint, not even that there is one. */
+export function lookAt(record: IdempotencyRecord | null, current: IdempotencyRecord, print: string): Step {
+  if (!current.fingerprint.startsWith(print)) return unchanged(record, { type: "unseen" });
+  switch (current.state) {
+    case "waiting":
+    case "started":
+      return unchanged(record, { type: "accepted", record: current, isNew: false });
+    case "failed":
+      return unchanged(record, { type: "given-up", record: current });
+    case "unknown":
+      return unchanged(record, { type: "outcome-unknown", record: current });
+    case "completed":
+      return unchanged(record, { type: current.kept ? "replay" : "not-kept", record: current });
+    case "remembered":
+      return unchanged(record, { type: "key-expired", record: current });
+  }
+}
+
+/** Only what is not at work, and cannot be, is cancelled; a monitor that cannot cancel is told what it would see. */
+export function cancel(
+  record: IdempotencyRecord | null,
+  current: IdempotencyRecord,
+  print: string,
+  now: EpochMs,
+): Step {
+  const seen = lookAt(record, current, print);
+  if (seen.reply.type === "unseen" || current.state !== "waiting" || mayStillRun(current, now)) return seen;
+  const { fingerprint, attempt, policy } = current;
+  // Not erased, because a request that comes later may have to be told of the attempt that may have acted.
+  const expiresAt = later(now, policy.retentionMs);
+  const left: Failed = { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
+  if (attempt.mayHaveActed) return changed(left, { type: "changed" });
+  return { record: null, reply: { type: "changed" }, deadline: null };
+}

@@ -1,0 +1,46 @@
+// Accepted requests: when their next attempt begins, and when no other does.
+
+import type { PauseAdvice } from "./events.ts";
+import type { Attempt, Drive, Driven } from "./record.ts";
+import { durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
+
+/** Where nobody says anything else: the middle of what chance gives. */
+const NO_ADVICE: PauseAdvice = { jitter: 0.5, retryAfterMs: null };
+
+/** What a shard promises when it accepts a request. `made`: how many attempts the record has had before. */
+export function driven(drive: Drive, made: number, now: EpochMs): Driven {
+  return { drive, acceptedAt: now, giveUpAt: later(now, drive.giveUpAfterMs), lastAttempt: made + drive.attempts };
+}
+
+/** The same promise for a request that an operator has released: as if it had been accepted now. */
+export function drivenAnew({ drive, acceptedAt }: Driven, made: number, now: EpochMs): Driven {
+  return { ...driven(drive, made, now), acceptedAt };
+}
+
+/** The pause after the attempt that was the `tried`th of its promise: 1 for the first. */
+export function pauseAfter(
+  { firstPauseMs, longestPauseMs }: Drive,
+  tried: number,
+  { jitter, retryAfterMs }: PauseAdvice = NO_ADVICE,
+): DurationMs {
+  // The exponent is bounded, because a power beyond all numbers would be Infinity.
+  const doubled = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(tried - 1, 40)) * (0.5 + jitter / 2);
+  // An origin that asks for more than the longest pause is asked before, so that it cannot end the promise.
+  return durationMs(Math.round(Math.max(doubled, Math.min(retryAfterMs ?? 0, longestPauseMs))));
+}
+
+/**
+ * When the next attempt begins after one that had no effect, or may be repeated: not before `from`. `null`: the promise is used up,
+ * and the request is given up.
+ */
+export function nextStart(
+  { drive, giveUpAt, lastAttempt }: Driven,
+  { number }: Attempt,
+  from: EpochMs,
+  now: EpochMs,
+  advice?: PauseAdvice,
+): EpochMs | null {
+  if (number >= lastAttempt) return null;
+  const startAt = latest(from, later(now, pauseAfter(drive, number - (lastAttempt - drive.attempts), advice)));
+  return startAt > giveUpAt ? null : startAt;
+}

@@ -1,0 +1,42 @@
+// The question to the origin whether an attempt took effect, for requests and for messages of queues: where it goes, with the key
+// as the origin got it, and how long it may take.
+
+import type { Route } from "../config/resolved.ts";
+import { isPlainInPath } from "../core/question.ts";
+import type { HeaderPairs } from "./headers.ts";
+import type { Verification } from "./message.ts";
+import { originUrl } from "./origin.ts";
+
+/** A question is asked within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
+const MAX_VERIFICATION_MS = 30_000;
+
+/** The key that the origin gets for a step of the operation. */
+export function withStep(key: string, step: string): string {
+  return `${key}:${step}`;
+}
+
+/**
+ * `null` when the route asks no questions, or when this key cannot be part of a path. `url` is that of the request or the message;
+ * `headers` are made only if there is a question.
+ */
+export function questionAbout(
+  { verify, origin, forwardKey, rules }: Route,
+  key: string,
+  url: string | URL,
+  headers: () => HeaderPairs,
+): Verification | null {
+  if (verify === null) return null;
+  const originKey = forwardKey.kind === "step" ? withStep(key, forwardKey.step) : key;
+  const [path = ""] = verify.split(/[?#]/, 1);
+  if (path.includes("{key}") && !isPlainInPath(originKey)) return null;
+  const target = verify.replaceAll("{key}", encodeURIComponent(originKey));
+  const isPath = target.startsWith("/");
+  return {
+    origin: isPath ? origin : { kind: "url", url: target },
+    url: isPath ? originUrl(origin, new URL(target, url)) : target,
+    headers: headers(),
+    timeoutMs: Math.min(rules.timeoutMs, MAX_VERIFICATION_MS),
+    idleTimeoutMs: Math.min(rules.idleTimeoutMs, MAX_VERIFICATION_MS),
+    maxBytes: rules.maxResponseBodyBytes,
+  };
+}

@@ -1,0 +1,57 @@
+// The events of a record's timeline, as the API shows them.
+
+import * as v from "valibot";
+
+import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
+import { CHANGES } from "./request-schema.ts";
+import { A_TIME, about, attemptNumber, status, time, words } from "./schema-members.ts";
+
+const attemptEvent = v.pipe(
+  v.object({
+    type: v.literal("attempt"),
+    attempt: about(attemptNumber, "The number of the attempt.", 1),
+    startedAt: about(time, "When the attempt started.", A_TIME),
+    endedAt: about(
+      v.nullable(time),
+      "null while the attempt runs; of a lost one, the end of its lock.",
+      "2026-11-21T08:30:30.000Z",
+    ),
+    verdict: about(v.nullable(words(ATTEMPT_VERDICTS)), "How the attempt ended; null while it runs.", "ambiguous"),
+    reason: about(
+      v.nullable(
+        v.pipe(
+          v.string(),
+          // Only documented: a gateway of another version may have other reasons.
+          v.metadata({ pattern: "^(status-[0-9]{3}|origin-unreachable|origin-dropped|origin-timeout)$" }),
+        ),
+      ),
+      "Why the attempt ended without a result; null when it has one, runs, or was lost.",
+      "origin-timeout",
+    ),
+    status: about(v.nullable(status), "The status, if the verdict is a result.", null),
+  }),
+  v.description("One attempt at the origin."),
+);
+
+const verificationEvent = v.pipe(
+  v.object({
+    type: v.literal("verification"),
+    attempt: about(attemptNumber, "The number of the attempt.", 1),
+    at: about(time, "When the origin answered.", A_TIME),
+    answer: about(words(["done", "absent"]), "Whether the attempt took effect.", "done"),
+  }),
+  v.description("The origin was asked whether the attempt took effect."),
+);
+
+const changeEvent = v.pipe(
+  v.object({
+    type: v.literal("change"),
+    action: about(words([...CHANGES, "cancel"]), "What was done; `cancel` is its client's.", "release"),
+    at: about(time, "When it was done.", A_TIME),
+    by: about(v.string(), "Who did it.", "admin"),
+    reason: about(v.string(), "Why, in the operator's words.", "The origin's log has no such payment."),
+  }),
+  v.description("An operator's change, or a client's that cancelled its accepted request."),
+);
+
+export const eventSchema = v.variant("type", [attemptEvent, verificationEvent, changeEvent]);

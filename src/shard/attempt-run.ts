@@ -1,0 +1,120 @@
+// Runs an attempt to its end: adds it to those in flight, calls the origin, and renews its lock meanwhile. For a client that waits
+// and for a request that the shard drives by itself alike.
+
+import type { Started } from "../core/record.ts";
+import { epochMs, type RecordId } from "../core/units.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
+import { timed } from "../traffic/exchange-reporter.ts";
+import { type Body, storedBytes } from "./answers.ts";
+import { Attempt } from "./attempt.ts";
+import type { AttemptInFlight } from "./attempts-in-flight.ts";
+import { START } from "./body/event-offsets.ts";
+import type { SpoolManner } from "./body/response-spool.ts";
+import type { Incoming, Shared } from "./exchange-ports.ts";
+import { callOrigin, originRequest } from "./origin-call.ts";
+
+/** What runs and what it works with. */
+export type RunShared = Pick<
+  Shared,
+  | "ledger"
+  | "sync"
+  | "timers"
+  | "offsets"
+  | "steps"
+  | "attempts"
+  | "reporter"
+  | "heartbeat"
+  | "target"
+  | "reachability"
+  | "waitUntil"
+>;
+
+/**
+ * Begins the attempt that has just claimed the record, in the same turn, and runs it whatever becomes of its client (G5). `ended`
+ * is called when it is over.
+ */
+export function runAttempt(
+  id: RecordId,
+  record: Started,
+  incoming: Omit<Incoming, "caller">,
+  shared: RunShared,
+  ended: (() => void) | null = null,
+): AttemptInFlight {
+  const run = new AttemptRun(id, record, incoming, shared);
+  shared.waitUntil(ended === null ? run.toEnd() : run.toEnd().finally(ended));
+  return run.inFlight;
+}
+
+class AttemptRun {
+  readonly #id: RecordId;
+  readonly #record: Started;
+  readonly #incoming: Omit<Incoming, "caller">;
+  readonly #shared: RunShared;
+  readonly inFlight: AttemptInFlight;
+
+  constructor(id: RecordId, record: Started, incoming: Omit<Incoming, "caller">, shared: RunShared) {
+    this.#id = id;
+    this.#record = record;
+    this.#incoming = incoming;
+    this.#shared = shared;
+    const { head, body, span } = incoming;
+    const { ledger, sync, timers, offsets, steps, attempts, reporter } = shared;
+    span.attempt = record.attempt.number;
+    span.attemptId = record.attempt.id;
+    bookkeep("counting an attempt", () => reporter.traffic.attempt(head.record.route, record.attempt.number));
+    const attempt = new Attempt(head, record, {
+      reopen: (manner) => this.#reopen(manner),
+      bodies: ledger.bodies,
+      body: ledger.claimedBody(id),
+      remote: ledger.remote,
+      sync,
+      timers,
+      offsets,
+      step: (event, attachments) =>
+        steps.take(id, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
+      begun: () => this.inFlight.waiters.wakeFollowers(),
+      settled: (answerFor) => attempts.settled(id, this.inFlight, answerFor),
+    });
+    this.inFlight = attempts.add(id, attempt, body);
+  }
+
+  /** The body that the attempt has just stored; `null` when its record does not keep one. */
+  async #reopen({ patience, cipher }: SpoolManner): Promise<Body | null> {
+    const { ledger } = this.#shared;
+    const entry = ledger.find(this.#id);
+    if (entry === null || entry.response === null || entry.record.attempt.id !== this.#record.attempt.id) return null;
+    return storedBytes(entry.response.body, { stores: ledger, cipher }, START, patience);
+  }
+
+  async toEnd(): Promise<void> {
+    const { head, body, span } = this.#incoming;
+    const { attempts, target } = this.#shared;
+    const stop = this.#renewLock();
+    try {
+      await this.inFlight.attempt.run(() => {
+        const request = originRequest(head, body, this.#record.attempt);
+        return timed(span, callOrigin(request, target(request.origin), this.#shared));
+      });
+    } finally {
+      attempts.remove(this.#id, this.inFlight);
+      bookkeep("ending a heartbeat", stop);
+      bookkeep("releasing a body", () => body.release());
+    }
+  }
+
+  /** Renews the attempt's lock well before it ends. If a renewal fails, the next step of the record renews the lock. */
+  #renewLock(): () => void {
+    const { heartbeat, steps } = this.#shared;
+    const { attempt } = this.inFlight;
+    const { policy } = this.#record;
+    const renewal = { type: "renew", attemptId: attempt.id } as const;
+    let stop: (() => void) | null = null;
+    bookkeep("beginning a heartbeat", () => {
+      stop = heartbeat.begin(policy.lockMs / 2, () => {
+        // A body that is still being passed on after the attempt's end keeps the object in memory, but renews no lock.
+        if (!attempt.hasEnded) steps.take(this.#id, renewal, policy, epochMs(Date.now()));
+      });
+    });
+    return () => stop?.();
+  }
+}

@@ -1,0 +1,136 @@
+// Accepted requests: makes their attempts, nobody waits for them. A few run at a time, so that they leave connections to the requests
+// that somebody waits for; the others wait for their turn, longest due first. The alarm begins attempts without waiting for them;
+// each one that ends begins the next.
+
+import { attemptId, durationMs, earliest, epochMs, type EpochMs, later, type RecordId } from "../core/units.ts";
+import type { ExchangeHead } from "../http/message.ts";
+import { runAttempt, type RunShared } from "./attempt-run.ts";
+import { bytesBody, type RequestBody, storedRequestBody } from "./body/request-body.ts";
+import type { Alarm } from "./alarm.ts";
+import type { Entry } from "./store/ledger.ts";
+import type { StoredRequest } from "./store/stored-request.ts";
+
+/** How many attempts may run at a time: fewer than the six connections that a shard has. */
+export const PLACES = 4;
+
+/** An instance may be lost with its attempts, whose records keep their locks. The alarm looks again after this time. */
+const CHECK_AFTER_MS = durationMs(60_000);
+
+/** The pause after a request that could not be begun. */
+const PAUSE_MS = durationMs(5000);
+
+export interface DrivesShared extends RunShared {
+  readonly alarm: Pick<Alarm, "moveTo">;
+}
+
+export class Drives {
+  readonly #shared: DrivesShared;
+  readonly #running = new Set<RecordId>();
+  /** Records that could not be begun, and until when they are left out, so that they keep no other from its turn. */
+  readonly #putOff = new Map<RecordId, EpochMs>();
+
+  constructor(shared: DrivesShared) {
+    this.#shared = shared;
+  }
+
+  /** Whether an attempt may begin at once. */
+  get hasPlace(): boolean {
+    return this.#running.size < PLACES;
+  }
+
+  /** Gives a place to an attempt that has just been claimed. Returns what is to be called when it is over. */
+  enter(id: RecordId): () => void {
+    this.#running.add(id);
+    return () => {
+      this.#running.delete(id);
+      this.#continue();
+    };
+  }
+
+  /** Begins the attempts that are due, as far as there are places. */
+  startDue(now: EpochMs): void {
+    for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
+    const free = PLACES - this.#running.size;
+    if (free <= 0) return;
+    const due = this.#shared.ledger.due
+      .first(now, free + this.#putOff.size)
+      .filter((id) => !this.#putOff.has(id))
+      .slice(0, free);
+    for (const id of due) this.#begin(id, now);
+  }
+
+  #begin(id: RecordId, now: EpochMs): void {
+    try {
+      const { ledger, steps } = this.#shared;
+      const entry = ledger.find(id);
+      if (entry === null) throw new Error("the record is gone");
+      // Read first: a claim without its request would only block its key.
+      const { head, body } = this.#read(id, entry);
+      const event = { type: "due", attemptId: attemptId(crypto.randomUUID()) } as const;
+      const { reply } = steps.take(id, event, entry.record.policy, now);
+      if (reply.type !== "start") return;
+      const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
+      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, this.enter(id));
+      leaveUnread(attempt.answer);
+    } catch (error) {
+      this.#putOff.set(id, later(now, PAUSE_MS));
+      console.error({ message: "an accepted request could not be tried", reason: String(error) });
+    }
+  }
+
+  #read(id: RecordId, entry: Entry): { readonly head: ExchangeHead; readonly body: RequestBody } {
+    const { ledger } = this.#shared;
+    const stored = ledger.request(id, entry);
+    if (stored === null) throw new Error("its request is not stored");
+    const { body } = stored;
+    return {
+      head: readStoredHead(stored),
+      body: body.kind === "inline" ? bytesBody(body.bytes) : storedRequestBody(ledger.bodies, body),
+    };
+  }
+
+  /** When the alarm has to come for the next attempt; `null` when none waits. */
+  nextAt(now: EpochMs): EpochMs | null {
+    const next = this.#shared.ledger.due.next();
+    if (next === null) return null;
+    // Without a place, each attempt that ends begins the next one.
+    if (!this.hasPlace) return later(now, CHECK_AFTER_MS);
+    const putOff = [...this.#putOff.values()].reduce((one, other) => earliest(one, other), later(now, CHECK_AFTER_MS));
+    return next <= now && this.#putOff.size > 0 ? putOff : next;
+  }
+
+  /** An attempt is over: the next one begins, and the alarm is set for those that are not due yet. */
+  #continue(): void {
+    try {
+      const now = epochMs(Date.now());
+      this.startDue(now);
+      const next = this.nextAt(now);
+      if (next !== null) this.#shared.alarm.moveTo(next);
+    } catch (error) {
+      console.error({ message: "the next accepted request could not be tried", reason: String(error) });
+      this.#shared.alarm.moveTo(later(epochMs(Date.now()), PAUSE_MS));
+    }
+  }
+}
+
+/** Frees an answer that nobody takes. The attempt keeps its response all the same. */
+export function leaveUnread(answer: Promise<{ readonly response: Response }>): void {
+  answer
+    .then(
+      ({ response }) => response.body?.cancel(),
+      // Nobody hears of a failed store; the record says what became of the attempt.
+      () => undefined,
+    )
+    .catch(() => undefined);
+}
+
+/** What a call needs of the message that brought its request. */
+export function storedHead({ record, request, rules, call, telemetry }: ExchangeHead): string {
+  const kept = { record, request, rules, call, telemetry, verification: null } satisfies ExchangeHead;
+  return JSON.stringify(kept);
+}
+
+function readStoredHead({ head }: StoredRequest): ExchangeHead {
+  const kept: ExchangeHead = JSON.parse(head);
+  return kept;
+}

@@ -1,0 +1,222 @@
+// What became of an accepted request: told to its client while it waits a little, to its duplicates, and to whoever reads its
+// monitor. All three look at the record in the same way, and change nothing.
+
+import type { Reply } from "../core/events.ts";
+import type { MonitorProblem } from "../core/monitor-problem.ts";
+import { outcomeOf } from "../core/outcome.ts";
+import type { ClientProblem } from "../core/problem.ts";
+import type { Policy, Started, Waiting } from "../core/record.ts";
+import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import { ECHO_HEADER, STATUS_HEADER } from "../http/headers.ts";
+import { type MonitorQuestion, NO_MONITOR_STATUS, type ReplayHead } from "../http/message.ts";
+import { problemResponse } from "../http/problem-response.ts";
+import { type ExchangeAnswer, replay } from "./answers.ts";
+import { ASK_AGAIN_MS } from "./decide.ts";
+import type { Caller, Shared } from "./exchange-ports.ts";
+import type { Entry } from "./store/ledger.ts";
+import { Waiters } from "./waiters.ts";
+
+/** Who asks about which record. */
+export interface Follower {
+  readonly id: RecordId;
+  /** The beginning of the request's fingerprint. */
+  readonly print: string;
+  readonly policy: Policy;
+  /** The path and the query of the monitor. */
+  readonly monitor: string;
+  readonly waitMs: number;
+  /** Whether the client asked not to wait (RFC 7240, section 4.1). */
+  readonly isPreferred: boolean;
+  readonly head: ReplayHead;
+}
+
+export type MonitorShared = Pick<Shared, "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets">;
+
+/** A record that nobody runs here is looked at again after this time: its attempt may be lost, or not begun yet. */
+const LOOK_AGAIN_MS = 1000;
+
+export class Monitors {
+  readonly #shared: MonitorShared;
+
+  constructor(shared: MonitorShared) {
+    this.#shared = shared;
+  }
+
+  /** The outcome if it comes within the follower's time, else 202; `null` when there is no such record. */
+  async follow(follower: Follower, caller: Caller | null): Promise<ExchangeAnswer | null> {
+    const until = Date.now() + follower.waitMs;
+    for (;;) {
+      const now = epochMs(Date.now());
+      const { reply, entry } = this.#shared.steps.take(
+        follower.id,
+        { type: "look", print: follower.print },
+        follower.policy,
+        now,
+      );
+      if (reply.type !== "accepted") return this.#told(reply, entry, follower, caller, now);
+      const leftMs = until - now;
+      const isOver = leftMs <= 0 || !(await this.#changed(follower.id, reply.record, leftMs, caller));
+      if (isOver) return accepted(reply.record, follower, now);
+    }
+  }
+
+  /** Waits for a change of the record. `false`: there is no time, no place, or nobody to wait for it. */
+  async #changed(id: RecordId, record: Waiting | Started, leftMs: number, caller: Caller | null): Promise<boolean> {
+    const { attempts, room } = this.#shared;
+    const inFlight = attempts.get(id);
+    const untilStartMs = record.state === "waiting" ? Math.max(0, record.startAt - Date.now()) : 0;
+    const ms = inFlight === undefined ? Math.min(leftMs, Math.max(LOOK_AGAIN_MS, untilStartMs)) : leftMs;
+    const wait = { recordId: id, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
+    const woken = await room.wait(inFlight?.waiters ?? new Waiters(), wait);
+    return woken.kind === "recheck" || (woken.kind === "time-up" && ms < leftMs);
+  }
+
+  async #told(
+    reply: Reply,
+    entry: Entry | null,
+    { head }: Follower,
+    caller: Caller | null,
+    now: EpochMs,
+  ): Promise<ExchangeAnswer | null> {
+    const { echo } = head.request;
+    switch (reply.type) {
+      case "replay": {
+        const { record } = reply;
+        const stored = entry?.response ?? null;
+        const given =
+          stored === null ? null : await replay({ record, stored }, head, caller?.signal ?? null, this.#shared);
+        return given ?? problem({ code: "response-not-kept", originalStatus: record.status }, echo);
+      }
+      case "not-kept":
+        return problem({ code: "response-not-kept", originalStatus: reply.record.status }, echo);
+      case "key-expired":
+        return problem({ code: "key-expired", originalStatus: reply.record.status }, echo);
+      case "outcome-unknown": {
+        const { verifyAt } = reply.record;
+        const retryAfterMs = verifyAt === null ? null : Math.min(Math.max(0, verifyAt - now), ASK_AGAIN_MS);
+        return problem({ code: "outcome-unknown", retryAfterMs }, echo);
+      }
+      case "given-up":
+        return ofMonitor({ code: "attempts-exhausted", lastStatus: lastStatusIn(entry) }, echo);
+      case "unseen":
+        return null;
+      case "start":
+      case "accepted":
+      case "in-flight":
+      case "mismatch":
+      case "not-here":
+      case "here":
+      case "absent":
+      case "ask":
+      case "settled":
+      case "superseded":
+      case "changed":
+      case "unchangeable":
+      case "nothing-due":
+        throw new TypeError(`a look at a record was answered with ${reply.type}`);
+    }
+  }
+
+  /** Answers a question that a client asks of the monitor itself. */
+  async answer(question: MonitorQuestion, caller: Caller): Promise<Response> {
+    const { record, rules, echo, print, monitor, waitMs, cancel } = question;
+    const head: ReplayHead = { record, rules, request: { echo, upload: null, lastEventId: null, isCached: false } };
+    for (const id of this.#names(question)) {
+      const follower = { id, print, policy: rules.policy, monitor, waitMs, isPreferred: false, head };
+      const answer = cancel ? await this.#cancel(follower) : (await this.follow(follower, caller))?.response;
+      if (answer === undefined) continue;
+      const { headers } = answer;
+      // A retry is not cached, because it is no GET; its answer here would be.
+      headers.set("Cache-Control", "no-store");
+      return answer;
+    }
+    const { next } = this.#shared.ledger.seal;
+    const body = JSON.stringify({ next: next === null ? null : JSON.parse(next) });
+    return new Response(body, { status: NO_MONITOR_STATUS, headers: { [STATUS_HEADER]: "monitor-not-found" } });
+  }
+
+  #names({ record: { id, olderIds = [] } }: MonitorQuestion): ReadonlySet<RecordId> {
+    const { aliases } = this.#shared.ledger;
+    return new Set([id, ...olderIds, ...(aliases.exist ? aliases.targets(id).ids : [])]);
+  }
+
+  async #cancel({ id, print, policy, head }: Follower): Promise<Response | undefined> {
+    const { echo } = head.request;
+    const now = epochMs(Date.now());
+    const { reply } = this.#shared.steps.take(id, { type: "cancel", print }, policy, now);
+    switch (reply.type) {
+      case "unseen":
+        return undefined;
+      // One that is given up already is not at work: it stays so.
+      case "changed":
+      case "given-up":
+        return new Response(null, { status: 204, headers: { [ECHO_HEADER]: echo, [STATUS_HEADER]: "cancelled" } });
+      case "accepted": {
+        const { lockedUntil } = reply.record.attempt;
+        const retryAfterMs = Math.max(0, lockedUntil - now);
+        return ofMonitor({ code: "cancel-refused", why: "at-work", retryAfterMs }, echo).response;
+      }
+      case "replay":
+      case "not-kept":
+      case "key-expired":
+      case "outcome-unknown":
+        return ofMonitor({ code: "cancel-refused", why: "ended" }, echo).response;
+      case "start":
+      case "in-flight":
+      case "mismatch":
+      case "not-here":
+      case "here":
+      case "absent":
+      case "ask":
+      case "settled":
+      case "superseded":
+      case "unchangeable":
+      case "nothing-due":
+        throw new TypeError(`a cancellation was answered with ${reply.type}`);
+    }
+  }
+}
+
+function problem(of: ClientProblem, echo: string): ExchangeAnswer {
+  return { response: problemResponse(of, echo), outcome: outcomeOf(of.code), isStreamed: false };
+}
+
+/** A client that has waited for its own request can get only the first of these problems. */
+function ofMonitor(of: MonitorProblem, echo: string): ExchangeAnswer {
+  return { response: problemResponse(of, echo), outcome: "attempts-exhausted", isStreamed: false };
+}
+
+/** A client that asks again and again hears of longer pauses: a quarter of what has passed, within these bounds. */
+const SHORTEST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 30_000;
+
+function accepted(record: Waiting | Started, { monitor, isPreferred, head }: Follower, now: EpochMs): ExchangeAnswer {
+  const isWaiting = record.state === "waiting";
+  const sinceMs = now - (record.driven?.acceptedAt ?? record.attempt.startedAt);
+  const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, sinceMs / 4));
+  const leftMs = isWaiting ? Math.max(pauseMs, record.startAt - now) : pauseMs;
+  const body = {
+    status: isWaiting ? "waiting" : "running",
+    attempt: record.attempt.number,
+    ...(isWaiting ? { nextAttemptAt: new Date(record.startAt).toISOString() } : {}),
+    monitor,
+  };
+  const response = Response.json(body, {
+    status: 202,
+    headers: {
+      Location: monitor,
+      "Retry-After": String(Math.ceil(leftMs / 1000)),
+      "Cache-Control": "no-store",
+      [ECHO_HEADER]: head.request.echo,
+      [STATUS_HEADER]: "accepted",
+      ...(isPreferred ? { "Preference-Applied": "respond-async" } : {}),
+    },
+  });
+  return { response, outcome: "accepted", isStreamed: false };
+}
+
+/** What the origin answered to the last attempt; `null` if it did not. */
+function lastStatusIn(entry: Entry | null): number | null {
+  const last = entry?.history.findLast(({ type }) => type === "attempt");
+  return last?.type === "attempt" && last.reason?.kind === "status" ? last.reason.status : null;
+}

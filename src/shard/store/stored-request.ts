@@ -1,0 +1,84 @@
+// The request of an accepted exchange, as its record's row keeps it until the exchange has its result or is given up. It holds what
+// the client sent, credentials included, so it is emptied in the same commit that ends its use.
+
+import type { Driven, IdempotencyRecord } from "../../core/record.ts";
+import { type BodyNumber, bodyNumber, durationMs, epochMs } from "../../core/units.ts";
+import { exactBuffer } from "./bodies.ts";
+
+/** The bytes of a request's body, or where they are. */
+export type RequestBytes =
+  | { readonly kind: "inline"; readonly bytes: Uint8Array }
+  /** In chunks of its own. */
+  | { readonly kind: "chunks"; readonly body: BodyNumber; readonly count: number; readonly size: number };
+
+export interface StoredRequest {
+  /** What the shard needs to know to make the call, as text. */
+  readonly head: string;
+  readonly body: RequestBytes;
+}
+
+/** Bodies up to this size lie in the record's row, larger ones in chunks: as with responses, look-ups should not read them. */
+export const IN_ROW_REQUEST_BYTES = 4096;
+
+/** The columns of a driven record, and those of its request. */
+export const DRIVEN_COLUMNS = ["driven", "start_at"] as const;
+export const REQUEST_COLUMNS = ["request", "request_body"] as const;
+
+/** The columns of REQUEST_COLUMNS. */
+export interface RequestRow extends Record<string, SqlStorageValue> {
+  readonly request: string | null;
+  readonly request_body: ArrayBuffer | null;
+}
+
+/** What the row keeps of a request: its head, and where a large body is. */
+interface WrittenRequest {
+  readonly head: string;
+  readonly chunks?: { readonly body: number; readonly count: number; readonly size: number };
+}
+
+export function writeRequest({ head, body }: StoredRequest): readonly SqlStorageValue[] {
+  if (body.kind === "inline") return [JSON.stringify({ head } satisfies WrittenRequest), exactBuffer(body.bytes)];
+  const { body: number, count, size } = body;
+  return [JSON.stringify({ head, chunks: { body: number, count, size } } satisfies WrittenRequest), null];
+}
+
+export function readRequest({ request, request_body: bytes }: RequestRow): StoredRequest | null {
+  if (request === null) return null;
+  const { head, chunks }: WrittenRequest = JSON.parse(request);
+  const body: RequestBytes =
+    chunks === undefined
+      ? { kind: "inline", bytes: new Uint8Array(bytes ?? new ArrayBuffer()) }
+      : { kind: "chunks", ...chunks, body: bodyNumber(chunks.body) };
+  return { head, body };
+}
+
+/** Whether the record's request is stored with it. */
+export function isDriven(record: IdempotencyRecord | null): boolean {
+  return drivenIn(record) !== null;
+}
+
+function drivenIn(record: IdempotencyRecord | null): Driven | null {
+  return record !== null && "driven" in record ? (record.driven ?? null) : null;
+}
+
+/** The values of DRIVEN_COLUMNS. */
+export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue[] {
+  const driven = drivenIn(record);
+  return [driven === null ? null : JSON.stringify(driven), record.state === "waiting" ? record.startAt : null];
+}
+
+export function readDriven(text: string | null): Driven | null {
+  if (text === null) return null;
+  const { drive, acceptedAt, giveUpAt, lastAttempt }: Driven = JSON.parse(text);
+  return {
+    drive: {
+      attempts: drive.attempts,
+      firstPauseMs: durationMs(drive.firstPauseMs),
+      longestPauseMs: durationMs(drive.longestPauseMs),
+      giveUpAfterMs: durationMs(drive.giveUpAfterMs),
+    },
+    acceptedAt: epochMs(acceptedAt),
+    giveUpAt: epochMs(giveUpAt),
+    lastAttempt,
+  };
+}

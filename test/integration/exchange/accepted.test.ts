@@ -1,0 +1,207 @@
+// Accepted requests in a real shard: the 202, the attempts that nobody waits for, what a monitor is told, and what is left behind.
+
+import { describe, expect, it, vi } from "vitest";
+import type { Drive } from "../../../src/core/record.ts";
+import { durationMs, fingerprint } from "../../../src/core/units.ts";
+import {
+  encodeMessage,
+  EXCHANGE_URL,
+  type ExchangeHead,
+  MONITOR_URL,
+  type MonitorQuestion,
+} from "../../../src/http/message.ts";
+import { CHANGE_URL } from "../../../src/shard/operator-calls.ts";
+import { PLACES } from "../../../src/shard/drives.ts";
+import { again, headOf, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "../support/shard-bench.ts";
+
+const PRINT = "f".repeat(32);
+const DRIVE: Drive = {
+  attempts: 3,
+  firstPauseMs: durationMs(1000),
+  longestPauseMs: durationMs(8000),
+  giveUpAfterMs: durationMs(3_600_000),
+};
+
+const ASYNC = { accepts: true, monitor: "/monitor?key=key", waitMs: durationMs(0), isPreferred: true };
+
+type Unknown = Parameters<typeof headOf>[1];
+
+function asyncHead(unknown: Unknown = "retry", waitMs = 0): ExchangeHead {
+  const head = headOf({ request: { fingerprint: fingerprint(PRINT) } }, unknown);
+  return {
+    ...head,
+    rules: { ...head.rules, policy: { ...head.rules.policy, drive: DRIVE } },
+    async: { ...ASYNC, waitMs: durationMs(waitMs) },
+  };
+}
+
+async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<MonitorQuestion> = {}): Promise<Said> {
+  const { record, rules, request } = head;
+  const question: MonitorQuestion = {
+    record,
+    rules,
+    echo: request.echo,
+    print: PRINT,
+    monitor: `/monitor?key=key&print=${PRINT}`,
+    waitMs: durationMs(0),
+    cancel: false,
+    ...changes,
+  };
+  return saidBy(await bench.stub.fetch(MONITOR_URL, { method: "POST", body: JSON.stringify(question) }));
+}
+
+async function ended(bench: ShardBench, head: ExchangeHead, state: string): Promise<void> {
+  await vi.waitFor(async () => expect((await bench.stored(head.record.id))?.state).toBe(state), 5000);
+}
+
+describe("an accepted request", () => {
+  it("is answered with 202 at once, and its monitor gives the result as the replay does", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("done", { status: 201, headers: { "Cache-Control": "max-age=60" } }));
+    bench.origin = held.origin;
+    const head = asyncHead();
+    const response = await bench.stub.fetch(EXCHANGE_URL, { method: "POST", body: messageOf(head) });
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      location: `/monitor?key=key&print=${PRINT}`,
+      "retry-after": "1",
+      "preference-applied": "respond-async",
+      "idempotency-key": "key",
+      "idempotency-status": "accepted",
+    });
+    expect({ status: response.status, body: await response.json() }).toEqual({
+      status: 202,
+      body: { status: "running", attempt: 1, monitor: `/monitor?key=key&print=${PRINT}` },
+    });
+    // A duplicate gets the same, whatever it prefers.
+    expect(await bench.send(messageOf({ ...again(head), async: { ...ASYNC, accepts: false } }))).toMatchObject({
+      status: 202,
+    });
+    expect((await look(bench, head)).status).toBe(202);
+    held.release();
+    await ended(bench, head, "completed");
+    const monitored = await look(bench, head);
+    expect(monitored).toMatchObject({ status: 201, text: "done", isReplay: true });
+    expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201, text: "done", isReplay: true });
+    expect(bench.calls).toEqual(["POST /act 1"]);
+  });
+
+  it("gives the result itself if it comes while the client waits", async () => {
+    const bench = new ShardBench();
+    expect(await bench.send(messageOf(asyncHead("retry", 5000)))).toMatchObject({
+      status: 201,
+      text: "answer 1",
+      isReplay: false,
+    });
+  });
+
+  it("tells nothing of another content, and nothing where there is no record", async () => {
+    const bench = new ShardBench();
+    const head = asyncHead();
+    await bench.send(messageOf(head));
+    await ended(bench, head, "completed");
+    const other = await look(bench, head, { print: "e".repeat(32) });
+    expect(other.status).toBe(404);
+    expect(await look(bench, asyncHead())).toEqual(other);
+  });
+
+  it("is tried again after a refusal, and given up after its last attempt", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Response("busy", { status: 503 });
+    const head = asyncHead();
+    expect(await bench.send(messageOf(head))).toMatchObject({ status: 202 });
+    await ended(bench, head, "waiting");
+    for (const attempt of [2, 3]) {
+      const record = await bench.stored(head.record.id);
+      expect(record).toMatchObject({ state: "waiting", attempt: { number: attempt - 1 } });
+      expect(JSON.parse((await look(bench, head)).text)).toMatchObject({ status: "waiting", attempt: attempt - 1 });
+      vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+      await bench.deliverAlarm();
+      await bench.called(attempt);
+      await ended(bench, head, attempt === 3 ? "failed" : "waiting");
+    }
+    const given = await look(bench, head);
+    expect(given).toMatchObject({ status: 502, code: "attempts-exhausted" });
+    expect(JSON.parse(given.text)).toMatchObject({ lastStatus: 503, retryable: true });
+    // A request that comes again begins anew.
+    bench.origin = () => new Response("done");
+    await bench.send(messageOf(again(head)));
+    await ended(bench, head, "completed");
+    expect(bench.calls.at(-1)).toBe("POST /act 4");
+  });
+
+  it.each([10, 100_000])("goes on after the object is lost, with a body of %i bytes", async (size) => {
+    const bench = new ShardBench();
+    const bodies: number[] = [];
+    bench.origin = async (request) => {
+      bodies.push((await request.arrayBuffer()).byteLength);
+      return bodies.length === 1 ? new Promise<Response>(() => undefined) : new Response("done");
+    };
+    const head = asyncHead();
+    const body = new Uint8Array(size);
+    const message = encodeMessage({ head, body });
+    expect(await bench.send(message)).toMatchObject({ status: 202 });
+    await bench.called(1);
+    await bench.lose();
+    vi.setSystemTime(Date.now() + 60_000);
+    await bench.deliverAlarm();
+    await bench.deliverAlarm();
+    await bench.called(2);
+    await ended(bench, head, "completed");
+    expect(bodies).toEqual([size, size]);
+    await bench.deliverAlarm();
+    const left = await bench.within((_ledger, { storage }) => [
+      storage.sql.exec("SELECT count(*) AS n FROM records WHERE request IS NOT NULL OR driven IS NOT NULL").one()["n"],
+      storage.sql.exec("SELECT count(*) AS n FROM chunks").one()["n"],
+    ]);
+    expect(left).toEqual([0, 0]);
+  });
+
+  it("waits for its turn while as many others are at work as may be", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("done"));
+    bench.origin = held.origin;
+    const heads = Array.from({ length: PLACES + 2 }, () => asyncHead());
+    for (const head of heads) expect(await bench.send(messageOf(head))).toMatchObject({ status: 202 });
+    await bench.called(PLACES);
+    const states = await Promise.all(heads.map(async ({ record }) => (await bench.stored(record.id))?.state));
+    expect(states.filter((state) => state === "waiting")).toHaveLength(2);
+    held.release();
+    for (const head of heads) await ended(bench, head, "completed");
+    expect(bench.calls).toHaveLength(PLACES + 2);
+  });
+
+  it("is cancelled while nothing is at work, and only then", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("busy", { status: 503 }));
+    bench.origin = held.origin;
+    const head = asyncHead();
+    await bench.send(messageOf(head));
+    expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 409, code: "cancel-refused" });
+    held.release();
+    await ended(bench, head, "waiting");
+    expect(await look(bench, head, { cancel: true, print: "e".repeat(32) })).toMatchObject({ status: 404 });
+    expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 204 });
+    expect(await bench.stored(head.record.id)).toBeNull();
+    expect(await look(bench, head)).toMatchObject({ status: 404 });
+  });
+
+  it("of a route that holds stays in doubt, and goes on when an operator has released it", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Response("?", { status: 504 });
+    const head = asyncHead("hold");
+    await bench.send(messageOf(head));
+    await ended(bench, head, "unknown");
+    expect(await look(bench, head)).toMatchObject({ status: 409, code: "outcome-unknown" });
+    bench.origin = () => new Response("done");
+    const event = { type: "release", by: "admin", reason: "it had no effect" } as const;
+    const change = encodeMessage({
+      head: { id: head.record.id, event, headers: [] },
+      body: new Uint8Array(),
+    });
+    await bench.stub.fetch(CHANGE_URL, { method: "POST", body: change });
+    vi.setSystemTime(Date.now() + 60_000);
+    await bench.deliverAlarm();
+    await ended(bench, head, "completed");
+    expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
+  });
+});
