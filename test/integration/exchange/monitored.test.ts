@@ -11,13 +11,15 @@ silence();
 const ASYNC = { async: "prefer", unknown: "retry" };
 const fresh = (): string => crypto.randomUUID();
 
+type PostInit = Pick<RequestInit, "body" | "method"> & { readonly headers?: Readonly<Record<string, string>> };
+
 interface Posted {
   readonly status: number;
   readonly monitor: string;
 }
 
 /** Sends a request that may be accepted; its caller is `a`. */
-async function post(at: Deployment, key: string, init: RequestInit = {}, path = "/act"): Promise<Posted> {
+async function post(at: Deployment, key: string, init: PostInit = {}, path = "/act"): Promise<Posted> {
   const { headers, ...others } = init;
   const own = { "Idempotency-Key": key, Authorization: "Bearer a", Prefer: "respond-async" };
   const response = await at.fetch(path, { method: "POST", body: "{}", ...others, headers: { ...own, ...headers } });
