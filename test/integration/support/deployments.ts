@@ -24,6 +24,8 @@ type Settings = Readonly<Record<string, unknown>>;
 
 export interface Deployment {
   send(key: string, body?: BodyInit, headers?: Readonly<Record<string, string>>): Promise<Said>;
+  /** Any request, and its whole answer. */
+  fetch(path: string, init: RequestInit): Promise<Response>;
   /** The paths of the calls that this Worker made to objects since the last call of this function, in order. */
   objectCalls(): readonly string[];
 }
@@ -76,16 +78,14 @@ export class Deployments {
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),
     });
+    const fetchHere = async (path: string, init: RequestInit): Promise<Response> =>
+      handle(new Request(`https://gateway.example${path}`, init));
     return {
       send: async (key, body = "{}", headers = {}) => {
         const own = { "idempotency-key": key, authorization: "Bearer a" };
-        const request = new Request("https://gateway.example/act", {
-          method: "POST",
-          headers: { ...own, ...headers },
-          body,
-        });
-        return saidBy(await handle(request));
+        return saidBy(await fetchHere("/act", { method: "POST", headers: { ...own, ...headers }, body }));
       },
+      fetch: fetchHere,
       objectCalls: () => calls.splice(0),
     };
   }
