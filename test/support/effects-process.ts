@@ -20,14 +20,16 @@ function write(line: EffectLine): void {
 
 async function act(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { headers } = request;
-  const id = String(headers["onceway-message-id"]);
   const key = String(headers["idempotency-key"]);
+  const id = String(headers["onceway-message-id"] ?? key);
   const attempt = String(headers["idempotency-attempt"]);
   const body = await text(request);
   await strikes.at("origin-arrived");
   await pause(options.workMs);
   const wanted = /"origin":"(\d+)"/.exec(body)?.[1];
-  const status = wanted === undefined ? 201 : Number(wanted);
+  // It refuses this many attempts before it acts.
+  const refusals = Number(/"refusals":(\d+)/.exec(body)?.[1] ?? 0);
+  const status = Number(attempt) <= refusals ? 503 : wanted === undefined ? 201 : Number(wanted);
   if (status !== 503) {
     keys.add(key);
     write({ kind: "effect", id, attempt });
@@ -35,7 +37,7 @@ async function act(request: IncomingMessage, response: ServerResponse): Promise<
   await strikes.at("origin-acted");
   response.writeHead(status, { "content-type": "application/json" });
   await new Promise<void>((resolve) => void response.end(JSON.stringify({ id, attempt }), resolve));
-  await strikes.at("origin-answered");
+  await strikes.at(status === 503 ? "refused" : "origin-answered");
 }
 
 async function tell(response: ServerResponse, key: string): Promise<void> {

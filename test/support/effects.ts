@@ -13,7 +13,7 @@ export interface EffectsOptions {
 /** One line of its journal; each has the time too. */
 export interface EffectLine {
   readonly kind: "effect";
-  /** The message's. */
+  /** The message's, or the key of a request that is no message. */
   readonly id: string;
   /** The unparsed `Idempotency-Attempt`. */
   readonly attempt: string;
