@@ -17,10 +17,10 @@ export type DocumentReading =
 
 /**
  * Larger documents in which a mutation may be are not parsed, because the parser cannot pause: up to these limits the worst of them
- * takes some milliseconds. The second limit is needed beside the first, since one character may be a token.
+ * takes some milliseconds, even the first of a process, whose code is not yet compiled. The second limit is needed beside the first, since one character may be a token.
  */
-export const MAX_DOCUMENT_LENGTH = 32 * 1024;
-const MAX_TOKENS = 4000;
+export const MAX_DOCUMENT_LENGTH = 16 * 1024;
+const MAX_TOKENS = 1000;
 
 const UNKNOWN: DocumentReading = { kind: "mutation", keys: [] };
 

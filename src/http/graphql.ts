@@ -6,6 +6,7 @@ import { DIRECTIVE } from "../config/key-source.ts";
 import { hex, sha256 } from "./digest.ts";
 import { type FieldValue, findInForm, findInQuery } from "./form-fields.ts";
 import { type DirectiveKey, MAX_DOCUMENT_LENGTH, readDocument } from "./graphql-document.ts";
+import { operationsOfUpload } from "./graphql-upload.ts";
 import type { HeadersView } from "./headers.ts";
 import { findInJson } from "./json-pointer.ts";
 import { EACH, type FoundValue, type JsonPointer, type JsonValue } from "./json-trails.ts";
@@ -123,7 +124,7 @@ async function operationsOf(
   if (otherCharset(headers) !== null) return null;
   const type = mediaType(headers);
   if (type === "multipart/form-data") {
-    const operations = await operationsField(body, headers);
+    const operations = await operationsOfUpload(body, headers);
     // Only mutations have files, and servers differ in how they read an upload, and which of its fields.
     return operations === null ? null : operationsInJson(encoder.encode(operations), { isUpload: true });
   }
@@ -163,17 +164,6 @@ function operationOfForm(fields: ReadonlyMap<string, FieldValue>): Operation {
     isUnclear: false,
     variable,
   };
-}
-
-/** The field that holds the requests of an upload (GraphQL multipart request specification). */
-async function operationsField(body: Uint8Array, headers: HeadersView): Promise<string | null> {
-  try {
-    const request = new Response(body, { headers: { "Content-Type": headers.get("content-type") ?? "" } });
-    const [operations, ...others] = (await request.formData()).getAll("operations");
-    return typeof operations === "string" && others.length === 0 ? operations : null;
-  } catch {
-    return null;
-  }
 }
 
 const MEMBERS = [

@@ -1,24 +1,16 @@
 // What it costs to compare a body, and how long nobody else is answered meanwhile: for each form of comparison, and for the
 // bodies that are dearest in it, each of a mebibyte. In Node, whose engine is the runtime's: there a clock runs also while
-// code runs. Each slice counts by the shortest of its times, since what the rest of the machine does is no cost of the body.
+// code runs.
 //
 //   npm run bench -- fingerprint [--rounds 9] [--only form]
 
-import { parseArgs } from "node:util";
 import { canonicalJson } from "../../src/http/canonical-json.ts";
 import { sha256 } from "../../src/http/digest.ts";
 import { canonicalForm } from "../../src/http/form-pairs.ts";
 import { selectJson } from "../../src/http/json-selection.ts";
 import { canonicalMultipart } from "../../src/http/multipart.ts";
-import { Progress } from "../support/progress.ts";
 import { WORST_JSON } from "../support/worst-json.ts";
-
-const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "9" }, only: { type: "string", default: "" } },
-});
-const rounds = Number(values.rounds);
-
-const MEBIBYTE = 1 << 20;
+import { encoded, filled, MEBIBYTE, printHead, row as measured } from "./longest-stretch.ts";
 
 /** What is done before the digest; `null`: the body is digested as it is. */
 type Work = ((body: Uint8Array) => Generator<undefined, Uint8Array | null>) | null;
@@ -43,25 +35,7 @@ async function stretches(body: Uint8Array, work: Work): Promise<readonly number[
   return [...times, performance.now() - begun];
 }
 
-async function row(name: string, body: Uint8Array, work: Work): Promise<void> {
-  if (!name.startsWith(values.only)) return;
-  const first = await stretches(body, work);
-  const shortest = [...first];
-  const progress = new Progress(name, rounds, { unit: "rounds" });
-  for (let round = 1; round < rounds; round++) {
-    progress.show(round);
-    for (const [index, time] of (await stretches(body, work)).entries()) {
-      shortest[index] = Math.min(shortest[index] ?? time, time);
-    }
-  }
-  progress.end();
-  const total = shortest.reduce((sum, time) => sum + time, 0);
-  const cells = [total, Math.max(...shortest)].map((cell) => cell.toFixed(1));
-  process.stdout.write(`| ${[name, ...cells, shortest.length].join(" | ")} |\n`);
-}
-
-const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
-const filled = (part: string): string => part.repeat(Math.floor(MEBIBYTE / part.length));
+const row = (name: string, body: Uint8Array, work: Work): Promise<void> => measured(name, () => stretches(body, work));
 
 /** As many names as a route may list, so that each name in the body is compared with all of them. */
 const POINTERS = Array.from({ length: 32 }, (_, at) => `/${String(at).padStart(4, "0")}`);
@@ -92,8 +66,7 @@ const random = (): string => {
   return Buffer.from(bytes).toString("hex").slice(0, MEBIBYTE);
 };
 
-process.stdout.write("| body of 1 MiB | total ms | longest stretch ms | stretches |\n");
-process.stdout.write("| --- | --- | --- | --- |\n");
+printHead("body of 1 MiB");
 const bytes = new Uint8Array(MEBIBYTE).fill(0x61);
 await row("bytes: any", bytes, null);
 for (const [name, text] of Object.entries(WORST_JSON)) await row(`json: ${name}`, encoded(text), canonicalJson);

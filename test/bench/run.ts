@@ -65,8 +65,13 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   fingerprint: {
     measures: "what it costs to compare a body, at worst",
-    options: "[--rounds N]",
+    options: "[--rounds N] [--only TEXT]",
     run: () => import("./fingerprint.ts"),
+  },
+  keys: {
+    measures: "what it costs to find a key in a body, or to tell what a GraphQL request does, at worst",
+    options: "[--rounds N] [--only TEXT]",
+    run: () => import("./key-search.ts"),
   },
   operator: {
     measures: "lists and look-ups with 100,000 records",

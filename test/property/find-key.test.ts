@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findInJson } from "../../src/http/json-pointer.ts";
+import { findInJson, MAX_DEPTH } from "../../src/http/json-pointer.ts";
 import { EACH, type JsonPointer } from "../../src/http/json-trails.ts";
 import { findInForm } from "../../src/http/form-fields.ts";
 import { MAX_KEY_LENGTH } from "../../src/core/units.ts";
@@ -199,6 +199,12 @@ describe("a value in JSON", () => {
       return counted(findInJson(body, pointers, 100)).pauses;
     };
     expect(pausesFor(8)).toBeGreaterThan(3 * pausesFor(1));
+  });
+
+  it("finds what is in 10,000 levels, and reads no deeper text", () => {
+    const nested = (levels: number): Uint8Array => bytesOf(`${"[".repeat(levels)}${"]".repeat(levels)}`);
+    expect(finish(findInJson(nested(MAX_DEPTH), [["0"]], 100))).toHaveLength(1);
+    expect(finish(findInJson(nested(MAX_DEPTH + 1), [["0"]], 100))).toBeNull();
   });
 
   it("is one value in memory, however often a name is there, and the first elements of an array", () => {

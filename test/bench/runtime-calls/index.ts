@@ -3,6 +3,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { IDENTITY_CALLS } from "./identities.ts";
+import { KEY_CALLS } from "./keys.ts";
 
 interface Env {
   readonly KEY_SHARD: DurableObjectNamespace<KeyShard>;
@@ -54,6 +55,7 @@ const CALLS: Readonly<Record<string, (request: Request, env: Env) => unknown>> =
     return (await KEY_SHARD.get(KEY_SHARD.idFromName("one")).fetch("https://one/", call)).arrayBuffer();
   },
   ...IDENTITY_CALLS,
+  ...KEY_CALLS,
 };
 
 /** Answers with the names. */

@@ -221,6 +221,23 @@ describe("other forms of a request", () => {
     expect(await read("?", { "Content-Type": "multipart/form-data; boundary=x" })).toBe("mutation");
   });
 
+  it("are uploads, of which those with more than 200 lines like a boundary are not read", async () => {
+    const upload = (lines: number): string => {
+      const fields = [
+        ["operations", JSON.stringify({ query: MUTATION })],
+        ["0", "\r\n--".repeat(lines)],
+      ];
+      const parts = fields.map(
+        ([name, text]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`,
+      );
+      return `${parts.join("")}--b--`;
+    };
+    const type = { "Content-Type": "multipart/form-data; boundary=b" };
+    // Three lines are boundaries.
+    expect(await read(upload(197), type)).toBe("mutation k1");
+    expect(await read(upload(198), type)).toBe("mutation");
+  });
+
   it("may have their document, its name or its variables in the URL", async () => {
     const search = (fields: Readonly<Record<string, string>>): string => `?${new URLSearchParams(fields).toString()}`;
     expect(await read({ query: QUERY }, JSON_TYPE, search({ query: MUTATION }))).toBe("mutation k1");
