@@ -32,7 +32,7 @@ export const answerSettings = {
   max_request_body: setting(size(MAX_REQUEST_BODY_BYTES), {
     description:
       "The largest body of a protected request. A larger one gets 413, and nothing is sent to the origin. With " +
-      '`fingerprint.body = "none"` bodies are passed on as they come, and there is no limit.',
+      '`fingerprint.body = "none"` bodies are passed on as they come, and there is no limit, unless the request is accepted (`async`).',
     default: "10MB",
     onChange: "applies at once",
   }),
