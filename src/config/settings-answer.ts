@@ -25,7 +25,7 @@ export const answerSettings = {
   wait: setting(duration(MAX_WAIT_MS), {
     description:
       'How long a duplicate waits for the first answer, or with `"attach"` for its first byte. Must be below `lock`. At ' +
-      "most 100 duplicates wait for one key, and 1,000 in one shard.",
+      "most 100 duplicates wait for one key, and 1,000 in one shard. With `async` it also bounds what clients ask for (`Prefer: wait`).",
     default: "10s",
     onChange: "applies at once",
   }),
