@@ -25,14 +25,14 @@ export const answerSettings = {
   wait: setting(duration(MAX_WAIT_MS), {
     description:
       'How long a duplicate waits for the first answer, or with `"attach"` for its first byte. Must be below `lock`. At ' +
-      "most 100 duplicates wait for one key, and 1,000 in one shard.",
+      "most 100 duplicates wait for one key, and 1,000 in one shard. With `async` it also bounds what clients ask for (`Prefer: wait`).",
     default: "10s",
     onChange: "applies at once",
   }),
   max_request_body: setting(size(MAX_REQUEST_BODY_BYTES), {
     description:
       "The largest body of a protected request. A larger one gets 413, and nothing is sent to the origin. With " +
-      '`fingerprint.body = "none"` bodies are passed on as they come, and there is no limit.',
+      '`fingerprint.body = "none"` bodies are passed on as they come, and there is no limit, unless the request is accepted (`async`).',
     default: "10MB",
     onChange: "applies at once",
   }),

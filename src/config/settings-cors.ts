@@ -40,7 +40,7 @@ export const corsEntries = {
   headers: setting(headerNames(sameName), {
     description:
       "Request headers that these pages may send, besides `Authorization`, `Content-Type`, `Idempotency-Key`, `Last-Event-ID` and those that " +
-      "the route reads (its key, its scope, its fingerprint).",
+      "the route reads (its key, its scope, its fingerprint; with `async`, `Prefer`).",
     default: [],
     onChange: "applies at once",
   }),

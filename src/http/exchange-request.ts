@@ -22,7 +22,7 @@ import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, Upload, Verifi
 import { monitorOf } from "./monitor-url.ts";
 import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
-import { preferencesIn } from "./prefer.ts";
+import { isAccepted, preferencesIn } from "./prefer.ts";
 import { nameRecord } from "./record-name.ts";
 import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
 import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
@@ -176,12 +176,12 @@ export function namerOf(key: string, { scope, olderScopes }: ReadScopes): NamesI
 
 /** Of a route that accepts requests: whether this one is, where its outcome is read, and how long its client waits for it. */
 function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): AsyncRequest {
-  const { respondAsync, waitMs } = preferencesIn(headers.get("prefer"));
+  const preferences = preferencesIn(headers.get("prefer"));
   return {
-    accepts: respondAsync || route.async === "always",
+    accepts: isAccepted(route.async, preferences),
     monitor: monitorOf({ method: request.method, path: url.pathname, key: key.key }),
-    waitMs: durationMs(Math.min(waitMs ?? 0, route.rules.waitMs)),
-    isPreferred: respondAsync,
+    waitMs: durationMs(Math.min(preferences.waitMs ?? 0, route.rules.waitMs)),
+    isPreferred: preferences.respondAsync,
   };
 }
 

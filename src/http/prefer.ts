@@ -1,6 +1,8 @@
 // Reads the preferences that accepted requests know, `respond-async` and `wait` (RFC 7240), and takes them out of what the origin gets:
 // the gateway has applied them, and an origin that applied them again would answer 202 instead of a result.
 
+import type { AsyncRule } from "../config/words.ts";
+
 /** A longer value prefers nothing: no client writes one, and reading it takes time. */
 const MAX_VALUE_LENGTH = 1024;
 
@@ -33,6 +35,11 @@ export function preferencesIn(value: string | null): Preferences {
     respondAsync: first.get("respond-async") === "",
     waitMs: /^[0-9]+$/.test(wait) ? Number(wait) * 1000 : null,
   };
+}
+
+/** Whether a request with these preferences is answered before its result is there. */
+export function isAccepted(rule: AsyncRule, { respondAsync }: Preferences): boolean {
+  return rule === "always" || (rule === "prefer" && respondAsync);
 }
 
 /** The same without the preferences that the gateway applies; `null`: none is left. */

@@ -1,5 +1,6 @@
 // Reads the body of a request that a route protects, as far as it may be held in memory.
 
+import type { Route } from "../config/resolved.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import { type BodyReader, ByteReader } from "./body-reader.ts";
 import { type BoundedBody, readBounded, readSmall, SMALL_BYTES } from "./body.ts";
@@ -7,6 +8,7 @@ import { ByteBudget } from "./byte-budget.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import { WHOLE_BODY_BYTES } from "./message.ts";
+import { isAccepted, preferencesIn } from "./prefer.ts";
 
 /** How many body bytes all requests of one isolate may hold before a shard has taken them; beyond that, bodies flow through. */
 const HELD_BYTES = 24 << 20;
@@ -27,13 +29,13 @@ export type ReadBody =
   | { readonly kind: "broken" }
   | { readonly kind: "too-large"; readonly rest: BodyReader };
 
-/** Reads a body as far as it may be held. Where the route compares no bodies they only flow through, so any size is good. */
+/** Reads a body as far as it may be held. */
 export async function readBody({
   request,
   headers,
   route,
 }: Pick<ExchangeIntent, "request" | "headers" | "route">): Promise<ReadBody> {
-  const limitBytes = route.fingerprint.body === "none" ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
+  const limitBytes = flowsThrough(route, headers) ? Number.POSITIVE_INFINITY : route.maxRequestBodyBytes;
   const length = declaredLength(headers);
   if (length !== null && length > limitBytes && request.body !== null) {
     return { kind: "too-large", rest: new ByteReader(request.body) };
@@ -44,6 +46,12 @@ export async function readBody({
   const body = await reading.catch(() => null);
   if (body === null) return { kind: "broken" };
   return body.kind === "over" && body.readBytes > limitBytes ? { kind: "too-large", rest: body.rest } : body;
+}
+
+/** Where the route compares no bodies, any size is good, unless the request is stored to be tried later. */
+function flowsThrough({ fingerprint, async }: Route, headers: HeadersView): boolean {
+  if (fingerprint.body !== "none") return false;
+  return async === "never" || !isAccepted(async, preferencesIn(headers.get("prefer")));
 }
 
 /** The body of a request that is refused before it is read: a client may send all of it before it reads the answer (drain.ts). */

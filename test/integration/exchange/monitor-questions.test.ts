@@ -105,6 +105,28 @@ describe("a request to a route that accepts requests", () => {
   });
 });
 
+describe("the published policy", () => {
+  const published = async (rules: Rules): Promise<unknown> => {
+    const { routes } = await (
+      await workerWith(nowhere, rules).send("GET /.well-known/idempotency")
+    ).json<{
+      readonly routes: readonly { readonly async?: unknown }[];
+    }>();
+    return routes[0]?.async;
+  };
+
+  it("says which requests are accepted, where their outcome is read, and when they are given up", async () => {
+    expect(await published({ async: "always", wait: "5s", give_up: { attempts: 3, after: "1h" } })).toEqual({
+      when: "always",
+      preference: "respond-async",
+      waitUpToSeconds: 5,
+      monitor: "/.well-known/idempotency/requests",
+      giveUp: { attempts: 3, afterSeconds: 3600 },
+    });
+    expect(await published({ async: "never" })).toBeUndefined();
+  });
+});
+
 describe("a question for a monitor", () => {
   it("names the record that a retry of the same caller would have, in older scopes too", async () => {
     const { ask, questions } = answering(() => new Response("the result"));

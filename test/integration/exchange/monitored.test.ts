@@ -99,6 +99,22 @@ describe("the monitor of an accepted request", () => {
     expect((await look(at, `${address}&print=${"0".repeat(32)}`)).status).toBe(404);
   });
 
+  it("is never given for a body that is larger than a stored one may be, although other requests may have it", async () => {
+    const all = new Deployments();
+    const settings = { ...ASYNC, fingerprint: { body: "none" }, max_request_body: "1kB" };
+    const at = all.deploy(1, [], settings);
+    const body = "x".repeat(1001);
+    const chunked = (): ReadableStream => new Response(body).body ?? new ReadableStream();
+    const accepted = await post(at, fresh(), { body: body.slice(1) });
+    expect(accepted.status).toBe(202);
+    for (const sent of [body, chunked(), "x".repeat(2_000_000)]) {
+      expect((await post(at, fresh(), { body: sent })).status).toBe(413);
+    }
+    for (const sent of [body, chunked()]) {
+      expect((await post(at, fresh(), { body: sent, headers: { Prefer: "wait=5" } })).status).toBe(201);
+    }
+  });
+
   it("cancels it as long as nothing is at work", async () => {
     const all = new Deployments();
     const at = all.deploy(1, [], ASYNC);
