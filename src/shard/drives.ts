@@ -33,9 +33,14 @@ export class Drives {
     this.#shared = shared;
   }
 
+  /** How many attempts run. */
+  get running(): number {
+    return this.#running.size;
+  }
+
   /** Whether an attempt may begin at once. */
   get hasPlace(): boolean {
-    return this.#running.size < PLACES;
+    return this.running < PLACES;
   }
 
   /** Gives a place to an attempt that has just been claimed. Returns what is to be called when it is over. */

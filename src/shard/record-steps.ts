@@ -135,12 +135,16 @@ export class RecordSteps {
     const result = step(before, event, policy, now);
     if (result.record !== before) {
       const verdict = before === null ? null : verdictOf(before, event, now);
+      const isGivenUp = event.type !== "cancel" && isDriven(before) && result.record?.state === "failed";
       let route = "";
-      if (verdict !== null) bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
+      if (verdict !== null || isGivenUp) {
+        bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
+      }
       const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
       this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
       if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
+      if (isGivenUp) bookkeep("counting what is given up", () => this.#ports.traffic.givenUp(route));
     }
     return { ...result, entry };
   }
@@ -171,4 +175,9 @@ export class RecordSteps {
     if (record.state !== "started" || deadlineOf(record) > now) return false;
     return this.#ports.attempts.get(id)?.attempt.id === record.attempt.id;
   }
+}
+
+/** Whether the gateway makes the record's attempts by itself. */
+function isDriven(record: IdempotencyRecord | null): boolean {
+  return record !== null && "driven" in record;
 }

@@ -72,6 +72,7 @@ const layout: LayoutState = {
   empty: 52,
   keys: null,
   inFlight: 0,
+  waiting: 0,
   failed: 10_000,
   unknown: 1,
   atLeast: ["failed"],
@@ -84,9 +85,9 @@ const layout: LayoutState = {
 it("layoutsTable has a line of numbers for each layout, and a sentence", () => {
   const perKey = { ...layout, layout: "per-key", objects: null, atLeast: [], lastExpiresAt: null, reason: "A\u0007." };
   expect(layoutsTable([layout, perKey], NOW, plainLook).split("\n")).toEqual([
-    "LAYOUT   OBJECTS  OPEN  SEALED  EMPTY  IN FLIGHT  FAILED  UNKNOWN  LAST EXPIRES",
-    "64       64       0     12      52     0          10000+  1        in 3h",
-    "per-key  per key  0     12      52     0          10000   1",
+    "LAYOUT   OBJECTS  OPEN  SEALED  EMPTY  IN FLIGHT  WAITING  FAILED  UNKNOWN  LAST EXPIRES",
+    "64       64       0     12      52     0          0        10000+  1        in 3h",
+    "per-key  per key  0     12      52     0          0        10000   1",
     "",
     "64: 12 objects still hold records.",
     "per-key: A\\u{7}.",
