@@ -3,7 +3,7 @@
 import type { Child } from "hono/jsx";
 import type { RecordSummary } from "../operator.ts";
 import { State } from "./state.tsx";
-import { Time } from "./time.tsx";
+import { NextAttempt, Time } from "./time.tsx";
 import type { View } from "./view.ts";
 
 export interface Column {
@@ -29,7 +29,12 @@ export const COLUMNS = {
     class: "when",
     cell: ({ lockedUntil }, now) => <Time at={lockedUntil} now={now} rel="in" />,
   },
-  waiting: { name: "Unknown since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  undecided: { name: "Unknown since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  next: {
+    name: "Next attempt",
+    class: "when",
+    cell: ({ nextAttemptAt }, now) => <NextAttempt at={nextAttemptAt} now={now} />,
+  },
   expires: {
     name: "Expires",
     class: "when",

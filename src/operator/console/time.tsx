@@ -20,6 +20,18 @@ export function Time({ at, now, rel = "ago" }: TimeProps) {
   );
 }
 
+/** When the next attempt of an accepted request begins. One that is due waits for a place. */
+export function NextAttempt({ at, now }: { readonly at: number | null; readonly now: number }) {
+  if (at === null) return <>–</>;
+  return at > now ? (
+    <Time at={at} now={now} rel="in" />
+  ) : (
+    <>
+      due for <Time at={at} now={now} rel="for" />
+    </>
+  );
+}
+
 /** UTC as in the API and the logs; with the date unless it is today. */
 export function absolute(at: number, now: number): string {
   const [date = "", time = ""] = new Date(at).toISOString().split("T");
