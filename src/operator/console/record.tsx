@@ -10,7 +10,7 @@ import { ChangeForms, type Draft } from "./change-forms.tsx";
 import { Page } from "./page.tsx";
 import { size } from "./shards.tsx";
 import { State } from "./state.tsx";
-import { NextAttempt, Time } from "./time.tsx";
+import { Time } from "./time.tsx";
 import { Timeline } from "./timeline.tsx";
 import type { View } from "./view.ts";
 
@@ -138,7 +138,7 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
         <>
           <dt>Next attempt</dt>
           <dd>
-            {attempt + 1}, <NextAttempt at={nextAttemptAt} now={now} />
+            {attempt + 1}, <Time at={nextAttemptAt} now={now} rel="due" />
           </dd>
         </>
       )}

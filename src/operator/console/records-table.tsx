@@ -3,7 +3,7 @@
 import type { Child } from "hono/jsx";
 import type { RecordSummary } from "../operator.ts";
 import { State } from "./state.tsx";
-import { NextAttempt, Time } from "./time.tsx";
+import { Time } from "./time.tsx";
 import type { View } from "./view.ts";
 
 export interface Column {
@@ -33,7 +33,7 @@ export const COLUMNS = {
   next: {
     name: "Next attempt",
     class: "when",
-    cell: ({ nextAttemptAt }, now) => <NextAttempt at={nextAttemptAt} now={now} />,
+    cell: ({ nextAttemptAt }, now) => (nextAttemptAt === null ? "–" : <Time at={nextAttemptAt} now={now} rel="due" />),
   },
   expires: {
     name: "Expires",

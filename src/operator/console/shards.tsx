@@ -71,7 +71,7 @@ export function ShardsTable({
             Failed
           </th>
           <th scope="col" class="num">
-            Database
+            Size
           </th>
         </tr>
       </thead>
@@ -84,7 +84,7 @@ export function ShardsTable({
             <td class="num">{grouped(inFlight)}</td>
             <td class="num">
               {groupedAtLeast(waiting, atLeast.includes("waiting"))}
-              {placesTaken === 0 ? null : <span class="soft small"> {placesTaken} of 4 run</span>}
+              {placesTaken === 0 ? null : <span class="soft small wide-only"> {placesTaken} of 4 run</span>}
             </td>
             <td class="num">{groupedAtLeast(unknown, atLeast.includes("unknown"))}</td>
             <td class="num">{groupedAtLeast(failed, atLeast.includes("failed"))}</td>

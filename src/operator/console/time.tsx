@@ -5,8 +5,8 @@ import { relative } from "./browser/duration.ts";
 interface TimeProps {
   readonly at: number;
   readonly now: number;
-  /** `for`: since then. `in`: until then. */
-  readonly rel?: "ago" | "for" | "in";
+  /** `for`: since then. `in`: until then. `due`: until then, and after that since then. */
+  readonly rel?: "ago" | "for" | "in" | "due";
 }
 
 export function Time({ at, now, rel = "ago" }: TimeProps) {
@@ -17,18 +17,6 @@ export function Time({ at, now, rel = "ago" }: TimeProps) {
       </span>{" "}
       <span class="abs">{absolute(at, now)}</span>
     </time>
-  );
-}
-
-/** When the next attempt of an accepted request begins. One that is due waits for a place. */
-export function NextAttempt({ at, now }: { readonly at: number | null; readonly now: number }) {
-  if (at === null) return <>–</>;
-  return at > now ? (
-    <Time at={at} now={now} rel="in" />
-  ) : (
-    <>
-      due for <Time at={at} now={now} rel="for" />
-    </>
   );
 }
 

@@ -92,7 +92,7 @@ it("the console counts it, shows when it is tried next, and has it tried at once
   expect(await facts.textContent()).toMatch(/Next attempt2, in 9 min \d+ s /);
   expect(await facts.textContent()).toContain("at most 20 attempts in 24 h, 1 s to 15 min between them");
   // It counts down without a reload.
-  const next = facts.locator("[data-rel=in]").first();
+  const next = facts.locator("[data-rel=due]").first();
   const before = await next.textContent();
   await expect.poll(() => next.textContent(), { timeout: 10_000 }).not.toBe(before);
   expect(await page.content()).not.toContain(SECRET);
