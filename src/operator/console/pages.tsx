@@ -34,9 +34,10 @@ export function pageRoutes(
       readWarnings(),
     ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
-    const [inFlight, waiting] = await Promise.all([
+    const [inFlight, undecided, waiting] = await Promise.all([
       shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", unreachable) : [],
       shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", unreachable) : [],
+      shards.some((shard) => shard.waiting > 0) ? oldest(operator, "waiting", unreachable) : [],
     ]);
     const props = {
       shards,
@@ -44,6 +45,7 @@ export function pageRoutes(
       warnings,
       rates: ratesOf(counts),
       inFlight,
+      undecided,
       waiting,
       isPerKey: operator.isPerKey,
     };
@@ -107,5 +109,10 @@ async function oldest(
 ): Promise<readonly RecordSummary[]> {
   const filter = { states: [state], route: null, olderThanMs: null, key: null, idPrefix: null };
   const page = await operator.list(filter, MAX_READ, null, unreachable);
-  return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
+  return (page?.records ?? []).toSorted((one, other) => sinceOf(one) - sinceOf(other)).slice(0, SHOWN);
+}
+
+/** Since when a record has been what it is, or until when. */
+function sinceOf({ startedAt, nextAttemptAt }: RecordSummary): number {
+  return nextAttemptAt ?? startedAt;
 }

@@ -91,6 +91,12 @@ it("does not call a sealed object empty while they wait in it", async () => {
   const closed = await bench.operator.close({ shards: 128, jurisdiction: null, locationHint: null });
   expect(closed).toMatchObject({ waiting: 1, change: { seal: { keys: 1 }, lastExpiresAt: null } });
   expect(objectState(closed)).toBe("sealed");
+  // It still makes their attempts.
+  bench.origin = () => new Response("busy", { status: 503 });
+  vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+  await bench.deliverAlarm();
+  await bench.called(2);
+  await untilState(bench, head, "waiting");
   await bench.change(head.record.id, { type: "forget", ...by });
   expect(objectState(await bench.operator.counts())).toBe("empty");
 });
