@@ -19,13 +19,18 @@ function repeatable(
   from: EpochMs,
   now: EpochMs,
   advice?: PauseAdvice,
-): Waiting | Failed {
+): Waiting | Failed | Unknown {
   const { fingerprint, attempt, policy, driven: promise } = of;
   const startAt = promise === undefined ? null : nextStart(promise, attempt, from, now, advice);
   if (promise !== undefined && startAt !== null) {
     // After a refusal nothing is running, whatever lock the attempt had.
     const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
     return { state: "waiting", fingerprint, attempt: over, policy, driven: promise, startAt };
+  }
+  if (promise?.isParked === true) {
+    const expiresAt = later(now, policy.unknownRetentionMs);
+    const left = { verifyAt: null, verifications: 0, expiresAt, driven: promise };
+    return { state: "unknown", fingerprint, attempt, policy, ...left };
   }
   return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
 }
@@ -59,7 +64,7 @@ export function outcomeUnknown(
 
 type AttemptEvent = Exclude<
   LifeCycleEvent,
-  OperatorEvent | { type: "request" | "ask" | "verify" | "tick" | "due" | "look" | "cancel" }
+  OperatorEvent | { type: "request" | "ask" | "verify" | "tick" | "due" | "park" | "look" | "cancel" }
 >;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */

@@ -13,8 +13,14 @@ export function driven(drive: Drive, made: number, now: EpochMs): Driven {
 }
 
 /** The same promise for a request that an operator has released: as if it had been accepted now. */
-export function drivenAnew({ drive, acceptedAt }: Driven, made: number, now: EpochMs): Driven {
-  return { ...driven(drive, made, now), acceptedAt };
+export function drivenAnew(promise: Driven, made: number, now: EpochMs): Driven {
+  const { giveUpAt, lastAttempt } = driven(promise.drive, made, now);
+  return { ...promise, giveUpAt, lastAttempt };
+}
+
+/** What is stored of a message whose outcome is unknown: no attempt is promised until an operator releases it. */
+export function parked(drive: Drive, made: number, now: EpochMs): Driven {
+  return { drive, acceptedAt: now, giveUpAt: now, lastAttempt: made, isParked: true };
 }
 
 /** The pause after the attempt that was the `tried`th of its promise: 1 for the first. */

@@ -6,7 +6,7 @@
 
 import { applyAttemptEvent, outcomeUnknown, settled } from "./attempt-end.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
-import { driven } from "./drive.ts";
+import { driven, parked } from "./drive.ts";
 import type { LifeCycleEvent, Step } from "./events.ts";
 import type {
   Attempt,
@@ -38,6 +38,13 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
       const { fingerprint, attempt, policy: own } = current;
       return start(fingerprint, nextOf(attempt, event.attemptId), own, now, current.driven);
+    }
+    case "park": {
+      const { drive } = policy;
+      const isThis = current.state === "unknown" && current.fingerprint === event.fingerprint;
+      if (!isThis || drive === undefined) return unchanged(record, { type: "nothing-due" });
+      if (current.driven !== undefined) return unchanged(record, { type: "parked" });
+      return changed({ ...current, driven: parked(drive, current.attempt.number, now) }, { type: "parked" });
     }
     case "look":
       return lookAt(record, current, event.print);
@@ -136,6 +143,7 @@ function stepWithoutRecord(
       return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
     case "due":
+    case "park":
     case "tick":
       return { record: null, reply: { type: "nothing-due" }, deadline: null };
   }

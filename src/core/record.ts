@@ -77,6 +77,8 @@ export interface Driven {
   readonly giveUpAt: EpochMs;
   /** The number of the last attempt that may be made. */
   readonly lastAttempt: number;
+  /** Set for a queue's message, which nobody would send again: it is never given up, but left to an operator. */
+  readonly isParked?: true;
 }
 
 /** An attempt is in flight. */

@@ -75,7 +75,7 @@ export class Drives {
       const { reply } = steps.take(id, event, entry.record.policy, now);
       if (reply.type !== "start") return;
       const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
-      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, this.enter(id));
+      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter(id));
       leaveUnread(attempt.answer);
     } catch (error) {
       this.#putOff.set(id, later(now, PAUSE_MS));
