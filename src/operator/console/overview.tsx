@@ -17,8 +17,6 @@ export interface OverviewProps {
   readonly inFlight: readonly RecordSummary[];
   /** Those whose outcome is unknown, oldest first. */
   readonly undecided: readonly RecordSummary[];
-  /** Accepted requests that wait for their next attempt, earliest due first. */
-  readonly waiting: readonly RecordSummary[];
   readonly shards: readonly ShardCountsView[];
   /** Shards that do not answer. */
   readonly unreachable: readonly string[];
@@ -98,7 +96,7 @@ interface OpenProps extends OverviewProps {
 }
 
 /** What is not completed. */
-function Open({ view, total, shards, unreachable, inFlight, undecided, waiting }: OpenProps) {
+function Open({ view, total, shards, unreachable, inFlight, undecided }: OpenProps) {
   const { paths } = view;
   const oldestWaitingMs = Math.max(0, ...shards.map((shard) => shard.oldestWaitingMs));
   return (
@@ -118,6 +116,7 @@ function Open({ view, total, shards, unreachable, inFlight, undecided, waiting }
           isAtLeast={total.atLeast.includes("waiting")}
           says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
           alert={oldestWaitingMs >= LATE_MS}
+          href={total.waiting === 0 ? null : paths.listed({ state: "waiting" })}
         />
         <Tile name="Failed" count={total.failed} isAtLeast={total.atLeast.includes("failed")} says="can be retried" />
         <div>
@@ -171,28 +170,6 @@ function Open({ view, total, shards, unreachable, inFlight, undecided, waiting }
           />
         )}
       </section>
-      {/* Always there, so that the section can come and go on an open page. */}
-      <div id="waiting" data-live>
-        {waiting.length === 0 ? null : (
-          <section class="card">
-            <div class="head">
-              <h2 id="waiting-title">Waiting for an attempt</h2>
-              <More
-                shown={waiting.length}
-                of={total.waiting}
-                isAtLeast={total.atLeast.includes("waiting")}
-                href={paths.listed({ state: "waiting" })}
-              />
-            </div>
-            <RecordsTable
-              view={view}
-              records={waiting}
-              columns={[COLUMNS.route, COLUMNS.attempt, COLUMNS.next]}
-              labelledBy="waiting-title"
-            />
-          </section>
-        )}
-      </div>
     </>
   );
 }
@@ -229,14 +206,16 @@ interface TileProps {
   readonly isAtLeast?: boolean;
   readonly says: string;
   readonly alert?: boolean;
+  /** Of the list of these records; `null`: there is none. */
+  readonly href?: string | null;
 }
 
-function Tile({ name, count, isAtLeast = false, says, alert = false }: TileProps) {
+function Tile({ name, count, isAtLeast = false, says, alert = false, href = null }: TileProps) {
   return (
     <div class={alert ? "alert" : undefined}>
       <dt>{name}</dt>
       <dd class="n">{groupedAtLeast(count, isAtLeast)}</dd>
-      <dd class="soft small">{says}</dd>
+      <dd class="soft small">{href === null ? says : <a href={href}>{says}</a>}</dd>
     </div>
   );
 }

@@ -16,7 +16,7 @@ import type { ConsolePorts, Paths } from "./view.ts";
 
 /** The overview reads this many records and shows the first few; the list shows all. */
 const MAX_READ = 100;
-const SHOWN = 6;
+const SHOWN = 5;
 
 /** Shown on the list, because the record has no page any more. */
 const FORGOTTEN =
@@ -34,10 +34,9 @@ export function pageRoutes(
       readWarnings(),
     ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
-    const [inFlight, undecided, waiting] = await Promise.all([
+    const [inFlight, undecided] = await Promise.all([
       shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", unreachable) : [],
       shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", unreachable) : [],
-      shards.some((shard) => shard.waiting > 0) ? oldest(operator, "waiting", unreachable) : [],
     ]);
     const props = {
       shards,
@@ -46,7 +45,6 @@ export function pageRoutes(
       rates: ratesOf(counts),
       inFlight,
       undecided,
-      waiting,
       isPerKey: operator.isPerKey,
     };
     return show(<Overview view={c.var.view} {...props} />);
@@ -109,10 +107,5 @@ async function oldest(
 ): Promise<readonly RecordSummary[]> {
   const filter = { states: [state], route: null, olderThanMs: null, key: null, idPrefix: null };
   const page = await operator.list(filter, MAX_READ, null, unreachable);
-  return (page?.records ?? []).toSorted((one, other) => sinceOf(one) - sinceOf(other)).slice(0, SHOWN);
-}
-
-/** Since when a record has been what it is, or until when. */
-function sinceOf({ startedAt, nextAttemptAt }: RecordSummary): number {
-  return nextAttemptAt ?? startedAt;
+  return (page?.records ?? []).toSorted((one, other) => one.startedAt - other.startedAt).slice(0, SHOWN);
 }

@@ -326,6 +326,7 @@ describe("the overview", () => {
     const own = await startConsoleScene();
     const many = Array.from({ length: 12 }, freshKey);
     await Promise.all(many.map((key) => own.send({ path: HOLD, key, behave: { drop: "after-effect" } })));
+    await Promise.all(many.map((key) => own.send({ path: LATER, key: `3-${key}`, behave: LATE })));
     await Promise.all(
       many.map(async (key) => {
         own.open({ path: "/retry", key: `2-${key}`, behave: { hold: true } });
@@ -334,8 +335,9 @@ describe("the overview", () => {
     );
     const { page, close } = await openConsole(browser, own);
     await signIn(page);
-    expect(await page.locator("#undecided tbody tr").count()).toBe(6);
-    expect(await page.locator("#in-flight tbody tr").count()).toBe(6);
+    expect(await page.locator("#undecided tbody tr").count()).toBe(5);
+    expect(await page.locator("#in-flight tbody tr").count()).toBe(5);
+    expect(await page.locator("#counts").textContent()).toContain("Waiting12for an attempt");
     const addresses = await page.evaluate<string[]>(
       "[location.href, ...[...document.querySelectorAll('link[rel=stylesheet], script')].map((one) => one.href ?? one.src)]",
     );
