@@ -35,6 +35,12 @@ function repeatable(
   return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
 }
 
+/** The record of an accepted request whose limit passed before its next attempt began. */
+export function givenUp({ fingerprint, attempt, policy, driven: { giveUpAt } }: Waiting): Failed {
+  const expiresAt = later(giveUpAt, policy.retentionMs);
+  return { state: "failed", fingerprint, attempt, policy, retryFrom: giveUpAt, expiresAt };
+}
+
 function promiseOf(record: Waiting | Started | Failed | Unknown): { readonly driven?: Driven } {
   return record.state === "failed" || record.driven === undefined ? {} : { driven: record.driven };
 }

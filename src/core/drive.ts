@@ -1,7 +1,7 @@
 // Accepted requests: when their next attempt begins, and when no other does.
 
 import type { PauseAdvice } from "./events.ts";
-import type { Attempt, Drive, Driven } from "./record.ts";
+import type { Attempt, Drive, Driven, Waiting } from "./record.ts";
 import { durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
 
 /** Where nobody says anything else: the middle of what chance gives. */
@@ -49,4 +49,13 @@ export function nextStart(
   if (number >= lastAttempt) return null;
   const startAt = latest(from, later(now, pauseAfter(drive, number - (lastAttempt - drive.attempts), advice)));
   return startAt > giveUpAt ? null : startAt;
+}
+
+/**
+ * Whether the limit passed while the request waited for its turn, longer than planned. The first attempt of a promise is always made,
+ * and a message is never given up.
+ */
+export function isTooLate({ attempt, driven: promise }: Waiting, now: EpochMs): boolean {
+  const { drive, giveUpAt, lastAttempt, isParked = false } = promise;
+  return !isParked && now > giveUpAt && attempt.number > lastAttempt - drive.attempts;
 }

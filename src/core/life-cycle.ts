@@ -4,9 +4,9 @@
 // Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
-import { applyAttemptEvent, outcomeUnknown, settled } from "./attempt-end.ts";
+import { applyAttemptEvent, givenUp, outcomeUnknown, settled } from "./attempt-end.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
-import { driven, parked } from "./drive.ts";
+import { driven, isTooLate, parked } from "./drive.ts";
 import type { LifeCycleEvent, Step } from "./events.ts";
 import type {
   Attempt,
@@ -82,7 +82,8 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
 function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
   if (record.state === "started" && record.attempt.lockedUntil > now) return record;
-  const ended = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
+  const lost = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
+  const ended = lost.state === "waiting" && isTooLate(lost, now) ? givenUp(lost) : lost;
   if (ended.state === "waiting" || ended.expiresAt > now) return ended;
   const left = remembered(ended);
   return left !== null && left.expiresAt > now ? left : null;
