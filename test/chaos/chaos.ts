@@ -78,7 +78,7 @@ export async function runChaos({
   try {
     const endAt = Date.now() + seconds * 1_000;
     const isOver = (): boolean => Date.now() >= endAt;
-    const run: Run = { port: () => gateway.port, dimensions, tasks: [], report, isOver };
+    const run: Run = { port: () => gateway.port, dimensions, tasks: [], monitors: new Map(), report, isOver };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
     await showPhase("faults strike", seconds, () =>
       Promise.all([

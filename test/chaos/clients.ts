@@ -3,8 +3,9 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Dimensions } from "./dimensions.ts";
-import type { Decision, Ending, Exchange } from "./history.ts";
+import type { Decision, Ending, Exchange, Look } from "./history.ts";
 import type { Operation } from "./operation.ts";
+import { followMonitor, lookAtEnd, preferenceOf } from "./monitors.ts";
 import { makeOperation, requestBody } from "./operation.ts";
 import type { Random } from "./random.ts";
 import { AMBIGUOUS, POLICIES, REFUSED } from "./routes.ts";
@@ -33,7 +34,9 @@ export interface Run {
   readonly dimensions: Dimensions;
   /** Every task of the run. */
   readonly tasks: Task[];
-  readonly report: (event: Exchange | Decision) => void;
+  /** The monitor of each task that was accepted. */
+  readonly monitors: Map<Task, string>;
+  readonly report: (event: Exchange | Decision | Look) => void;
   readonly isOver: () => boolean;
 }
 
@@ -93,6 +96,7 @@ async function insist(run: Run, task: Task, random: Random): Promise<void> {
         return (await ask(run, task, leave, { odd: random.chance(0.3) }, random)).ending;
       }),
     );
+    if (task.operation.isAccepting) await followMonitor(run, task, endings, random);
     const final = endings.find((ending) => isFinal(task, ending));
     if (final !== undefined) {
       // Some clients ask again at once.
@@ -132,7 +136,19 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
   // Where bodies are not compared, every request is a retry.
   const meant = comparesNone ? "first" : print;
   const id = `q${sent}`;
-  const call = { port: await run.port(), id, key, scope, credential, path, print: meant, plan, questions, calm };
+  const call = {
+    port: await run.port(),
+    id,
+    key,
+    scope,
+    credential,
+    path,
+    print: meant,
+    plan,
+    questions,
+    calm,
+    prefer: preferenceOf(task, random),
+  };
   const done = await exchange({ ...call, body: requestBody(operation, print, odd, id) }, leave);
   run.report(done);
   return done;
@@ -183,7 +199,10 @@ async function settle(run: Run, task: Task, random: Random): Promise<boolean> {
     const { ending } = await ask(run, task, { when: "never" }, { calm: true }, random);
     // A different request may have used the key first: this answer is final too.
     const isReused = ending.kind === "answer" && ending.code === "key-reused";
-    if (isFinal(task, ending) || isReused) return true;
+    if (isFinal(task, ending) || isReused) {
+      await lookAtEnd(run, task);
+      return true;
+    }
     await pause(POLL_MS);
   }
   return false;

@@ -22,6 +22,8 @@ export const DIMENSIONS = [
   "operators",
   /** A route whose callers are known by an identity, and come with another credential at almost every try. */
   "identities",
+  /** Routes that answer 202 and try by themselves; clients read their monitors and cancel. */
+  "accepted",
 ] as const;
 
 /** Known defects: with these dimensions the gateway breaks a rule. */

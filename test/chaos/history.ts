@@ -3,6 +3,9 @@
 
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import type { Ending } from "./ending.ts";
+
+export type { Answer, Ending, OriginMarks } from "./ending.ts";
 
 /** The settings of a route that the checker needs. */
 export interface RoutePolicy {
@@ -22,6 +25,8 @@ export interface RoutePolicy {
   readonly hasBucket: boolean;
   /** Whether request bodies are streamed through, neither compared nor kept. */
   readonly comparesNone: boolean;
+  /** How many attempts an accepted request gets; absent: the route accepts none. */
+  readonly acceptedAttempts?: number;
 }
 
 export interface Meta {
@@ -34,49 +39,6 @@ export interface Meta {
   readonly refused: readonly number[];
   readonly ambiguous: readonly number[];
 }
-
-/** What the origin puts into every answer to identify it. */
-export interface OriginMarks {
-  /** Number of the arrival that this answers, or of the question or (below 0) the operator decision that provided it. */
-  readonly arrival: number;
-  /** The client's request that the arrival was forwarded from. */
-  readonly request: string;
-  readonly key: string;
-  readonly scope: string;
-  /** The effect that the answer reports; null if there was none. */
-  readonly effect: string | null;
-  readonly bytes: number;
-}
-
-export interface Answer {
-  readonly kind: "answer";
-  readonly status: number;
-  readonly complete: boolean;
-  /** The client itself cut it short. */
-  readonly left: boolean;
-  /** The `Idempotency-Key` that the gateway echoes. */
-  readonly echo: string | null;
-  /** The code, if the answer is one of the gateway's problems. */
-  readonly code: string | null;
-  readonly replayed: boolean;
-  readonly expiresAt: number | null;
-  readonly retryAfterMs: number | null;
-  /** An answer without the origin's marks contains the text that only the origin's answers contain. */
-  readonly leaks: boolean;
-  readonly origin: OriginMarks | null;
-  /** Digest of the status line and the origin's headers, except framing and headers that a replay may omit. */
-  readonly headers: string;
-  readonly hasCookie: boolean;
-  readonly sha256: string;
-  readonly bytes: number;
-  /** Compared with the bytes that the origin's marks announce; `none`: the answer has no marks. */
-  readonly body: "whole" | "prefix" | "other" | "none";
-}
-
-export type Ending =
-  | Answer
-  /** `left`: the client reset the connection. `broken`: it was refused or lost. `patience`: no answer came in time. */
-  | { readonly kind: "none"; readonly why: "left" | "broken" | "patience"; readonly error?: string };
 
 /** One request of one client, from its first byte to its end. */
 export interface Exchange {
@@ -96,6 +58,8 @@ export interface Exchange {
   readonly bodySha256: string;
   /** How long the client stopped reading within the answer. */
   readonly stalledMs: number;
+  /** Its `Prefer` header. */
+  readonly prefer: string | null;
   /** Sent in the final phase, without faults. */
   readonly calm: boolean;
   readonly sentAt: number;
@@ -186,6 +150,22 @@ export interface Decision {
   readonly sha256: string | null;
 }
 
+/** One question to the monitor of an accepted request. */
+export interface Look {
+  readonly type: "look";
+  readonly id: string;
+  /** The record's, also when somebody else asks. */
+  readonly key: string;
+  readonly scope: string;
+  readonly path: string;
+  readonly method: "GET" | "DELETE";
+  /** Asked by a caller who has no such record, or about other content. */
+  readonly isStranger: boolean;
+  readonly sentAt: number;
+  readonly endAt: number;
+  readonly ending: Ending;
+}
+
 /**
  * Something was broken for a time. `lag` and `slow-disk`: the machine was so busy that operations of a few milliseconds
  * were late; both are also reported while the gateway is killed or stopped.
@@ -233,6 +213,7 @@ export type HistoryEvent =
   | Effect
   | Question
   | Decision
+  | Look
   | Outage
   | LedgerLook
   | Died

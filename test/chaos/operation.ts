@@ -21,6 +21,8 @@ export interface Operation {
   readonly isHuge: boolean;
   /** The route does not compare bodies, so every request with the key is a retry. */
   readonly comparesNone: boolean;
+  /** The route accepts requests and tries them later. */
+  readonly isAccepting: boolean;
   /** Whether duplicates wait. */
   readonly waits: boolean;
   /** The route compares JSON, so a retry may format it differently. */
@@ -45,6 +47,7 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
   const isHuge = dimensions.has("stalls") && random.chance(0.02);
   const extent = { isHuge, largeRefusals: dimensions.has("large-refusals") };
   const comparesNone = route.none === true;
+  const isAccepting = route.accepts !== undefined;
   return {
     key: `${route.path.slice(1)}-${random.hex(16)}`,
     path: route.path,
@@ -52,14 +55,15 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
     questions: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
     credentials: route.identity === true ? MANY_CREDENTIALS : route.shared === true ? 2 : 1,
-    // A key is only looked for in a body that can be held.
-    bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true ? 0 : 0.03)
+    // A key is only looked for in a body that can be held, and only such a body can be stored.
+    bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true || isAccepting ? 0 : 0.03)
       ? LARGE_BYTES + random.int(1, LARGE_BYTES)
       : random.int(2, 2_000),
     isJson: route.json === true,
     isSelected: route.selected === true,
     isHuge,
     comparesNone,
+    isAccepting,
     waits: route.duplicate !== "reject",
   };
 }

@@ -7,6 +7,10 @@ import type { GatewayVars } from "../support/gateway.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "./history.ts";
 
+/** Few, so that some requests are given up. The pauses between them are about a second. */
+const ACCEPTED_ATTEMPTS = 4;
+const GIVE_UP = { attempts: ACCEPTED_ATTEMPTS, after: "60s" };
+
 const TIMES = { timeoutMs: 800, idleTimeoutMs: 800, lockMs: 1_500, unknownRetentionMs: 30_000, waitMs: 600 } as const;
 
 /** Smaller than the largest body that the origin generates. */
@@ -44,6 +48,8 @@ export interface ChaosRoute {
   readonly shared?: boolean;
   /** Callers have many credentials, and the origin says whose one is. */
   readonly identity?: boolean;
+  /** Which requests are accepted and tried later. */
+  readonly accepts?: "prefer" | "always";
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
@@ -82,6 +88,31 @@ const ROUTES: readonly ChaosRoute[] = [
     weight: 2,
     of: "identities",
   },
+  {
+    path: "/accepted-hold",
+    unknown: "hold",
+    duplicate: "wait",
+    retentionMs: 15_000,
+    accepts: "prefer",
+    of: "accepted",
+  },
+  {
+    path: "/accepted-retry",
+    unknown: "retry",
+    duplicate: "wait",
+    retentionMs: 12_000,
+    accepts: "always",
+    weight: 2,
+    of: "accepted",
+  },
+  {
+    path: "/accepted-verify",
+    unknown: "verify",
+    duplicate: "reject",
+    retentionMs: 14_000,
+    accepts: "prefer",
+    of: "accepted",
+  },
 ];
 
 export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
@@ -95,13 +126,14 @@ export function isKeyInBody(path: string): boolean {
 
 export function policiesOf(dimensions: Dimensions): Readonly<Record<string, RoutePolicy>> {
   return Object.fromEntries(
-    routesOf(dimensions).map(({ path, unknown, duplicate, retentionMs, rememberMs, small, none }) => {
+    routesOf(dimensions).map(({ path, unknown, duplicate, retentionMs, rememberMs, small, none, accepts }) => {
       const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
       const comparesNone = none === true;
       const hasBucket = dimensions.has("bucket");
       const kept = {
         retentionMs,
         ...(rememberMs === undefined ? {} : { rememberMs }),
+        ...(accepts === undefined ? {} : { acceptedAttempts: ACCEPTED_ATTEMPTS }),
         maxResponseBodyBytes,
         hasBucket,
       };
@@ -135,7 +167,7 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, sealed, rememberMs } = route;
+  const { bodyKey, identity, sealed, rememberMs, accepts } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
   if (json === true) settings["fingerprint"] = { body: "json" };
@@ -143,6 +175,7 @@ function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   if (none === true) settings["fingerprint"] = { body: "none" };
   if (bodyKey === true) settings["key_from"] = ["json:/key"];
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
+  if (accepts !== undefined) Object.assign(settings, { async: accepts, give_up: GIVE_UP });
   if (sealed === true) settings["sealed"] = true;
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];

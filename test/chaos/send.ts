@@ -22,6 +22,7 @@ export interface Call {
   readonly questions: string;
   readonly body: Buffer;
   readonly calm: boolean;
+  readonly prefer: string | null;
 }
 
 /** When the client resets its connection. */
@@ -60,13 +61,13 @@ export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> 
     (error: unknown): Ending => ({ kind: "none", why: hasLeft ? "left" : whyNone(error), error: String(error) }),
   );
   stop();
-  const { id, key, scope, credential, path, print, calm, body } = call;
+  const { id, key, scope, credential, path, print, prefer, calm, body } = call;
   const bytes = body.length;
-  const sent = { key, scope, credential, path, print, partial, bytes, bodySha256: sha256(body), calm, sentAt };
-  return { type: "exchange", id, ...sent, stalledMs, endAt: Date.now(), ending };
+  const sent = { key, scope, credential, path, print, prefer, partial, bytes, bodySha256: sha256(body) };
+  return { type: "exchange", id, ...sent, calm, sentAt, stalledMs, endAt: Date.now(), ending };
 }
 
-function headersOf({ key, scope, credential, path, plan, questions, id, body }: Call): HeaderPair[] {
+function headersOf({ key, scope, credential, path, plan, questions, id, body, prefer }: Call): HeaderPair[] {
   return [
     ...(isKeyInBody(path) ? [] : [["Idempotency-Key", key] as const]),
     ["X-Key", key],
@@ -75,6 +76,7 @@ function headersOf({ key, scope, credential, path, plan, questions, id, body }: 
     [REQUEST_HEADER, id],
     [PLAN_HEADER, plan],
     [QUESTIONS_HEADER, questions],
+    ...(prefer === null ? [] : [["Prefer", prefer] as const]),
     ["Content-Type", "application/json"],
     ["Content-Length", String(body.length)],
   ];
@@ -108,11 +110,11 @@ function arrange(request: OpenRequest, leaving: Leaving, leave: () => void, stal
   }
 }
 
-function whyNone(error: unknown): "broken" | "patience" {
+export function whyNone(error: unknown): "broken" | "patience" {
   return error instanceof Error && error.message === "the request took too long" ? "patience" : "broken";
 }
 
-function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
+export function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
   const { status, statusText, headers, body, complete } = response;
   const marks = headerValue(response, MARKS_HEADER);
   const origin: OriginMarks | null = marks === null ? null : JSON.parse(marks);
@@ -123,6 +125,7 @@ function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     complete,
     left: hasLeft && !complete,
     echo: headerValue(response, "idempotency-key"),
+    monitor: headerValue(response, "idempotency-status") === "accepted" ? headerValue(response, "location") : null,
     code: isProblem && complete ? codeOf(body) : null,
     replayed: headerValue(response, "idempotent-replayed") === "true",
     expiresAt: dateOf(headerValue(response, "idempotency-expires")),

@@ -1,7 +1,7 @@
 // A run in numbers: the faults that took effect, the requests and answers, and the violations.
 
 import type { Violation } from "./checker/check-history.ts";
-import type { Arrival, Exchange, HistoryEvent } from "./history.ts";
+import type { Arrival, Exchange, HistoryEvent, Look } from "./history.ts";
 
 /** How many violations are printed; the checker finds them all again from the history. */
 const SHOWN = 20;
@@ -48,6 +48,7 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const outages = events.filter((event) => event.type === "outage");
   const questions = events.filter((event) => event.type === "question");
   const decisions = events.filter((event) => event.type === "decision");
+  const looks = events.filter((event) => event.type === "look");
   const erased = events.filter((event) => event.type === "erased");
   const struck = [
     ...outages.map(({ kind }) => OUTAGES[kind]),
@@ -58,7 +59,7 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   ];
   return {
     faults: countBy(struck, (name) => name),
-    answers: countBy(exchanges, answerOf),
+    answers: countBy([...exchanges.map(answerOf), ...looks.map(toldBy)], (name) => name),
     requests: exchanges.length,
     keys: new Set(exchanges.map(({ key }) => key)).size,
     records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,
@@ -104,7 +105,11 @@ function truthOf(effect: string | null): string {
   return effect === null ? "absent" : "done";
 }
 
-function answerOf({ ending }: Exchange): string {
+function toldBy({ method, isStranger, ending }: Look): string {
+  return `monitor: ${method} ${isStranger ? "of a stranger " : ""}${answerOf({ ending })}`;
+}
+
+function answerOf({ ending }: Pick<Exchange, "ending">): string {
   if (ending.kind === "none") return `none (${ending.why})`;
   if (ending.code !== null) return ending.code;
   const whole = ending.complete ? "" : ending.left ? ", left" : ", broken off";

@@ -48,6 +48,7 @@ function plainOperation({ dimensions }: Run, random: Random): Operation {
     bodyBytes: random.int(2, 300),
     isHuge: false,
     comparesNone: none === true,
+    isAccepting: false,
     waits: duplicate !== "reject",
     isJson: json === true,
     isSelected: selected === true,

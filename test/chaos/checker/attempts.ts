@@ -214,7 +214,14 @@ export function refusalsAreShared(world: World, record: RecordHistory): readonly
   if (record.policy.duplicate === "reject") return [];
   return neighbours(record.arrivals).flatMap(([refused, next]) => {
     const cause = world.exchange(next.request);
-    if (cause === undefined || !isRefused(world, refused) || !waitedFor(record, refused, cause)) return [];
+    // Who is told of an accepted request does not wait for its attempts.
+    if (
+      cause === undefined ||
+      record.policy.acceptedAttempts !== undefined ||
+      !isRefused(world, refused) ||
+      !waitedFor(record, refused, cause)
+    )
+      return [];
     if (wasBroken(world, cause.sentAt, next.at)) return [];
     const what = `expected ${cause.id} to share the refusal that it waited for, but it called the origin again`;
     return [{ rule: "shared refusals", what, evidence: naming(refused, next) }];

@@ -29,6 +29,7 @@ import {
   questionsEnd,
 } from "./given.ts";
 import { honestProblems, nobodyElsesAnswer } from "./others.ts";
+import { cancelledStays, promisesAreKept, strangersLearnNothing, triedOnce, trueMonitors } from "./accepted.ts";
 import { sortHistory } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -61,6 +62,11 @@ const RULES: readonly Rule[] = [
   waitingEnds,
   questionsEnd,
   everyKeySettles,
+  promisesAreKept,
+  trueMonitors,
+  strangersLearnNothing,
+  triedOnce,
+  cancelledStays,
 ];
 
 export function checkHistory(events: readonly HistoryEvent[]): readonly Violation[] {

@@ -6,7 +6,7 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and the record of an answered attempt lives at
 // least `retention` after the origin's last byte.
 
-import type { Answer, Arrival, Decision, Exchange, Question } from "../history.ts";
+import type { Answer, Arrival, Decision, Exchange, Look, Question } from "../history.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
@@ -17,9 +17,9 @@ const PROMPT_MS = 400;
 
 const PROMPT_BYTES = 1_000_000;
 
-/** The earliest time of the claim for this arrival. */
+/** The earliest time of the claim for this arrival. The gateway claims each further attempt of an accepted request by itself. */
 export function claimedFrom(world: World, arrival: Arrival): number {
-  return world.exchange(arrival.request)?.sentAt ?? arrival.at;
+  return Math.max(world.exchange(arrival.request)?.sentAt ?? arrival.at, world.previousAt(arrival));
 }
 
 /** The head of the origin's answer says that it did not act. What happens to the body does not matter. */
@@ -56,12 +56,19 @@ export function mayHaveChanged({ outcome }: Decision): boolean {
   return outcome === "changed" || outcome === "lost";
 }
 
-/** The earliest time after `from` at which an operator may have erased the record. */
-export function forgottenFrom({ decisions }: RecordHistory, from: number): number {
+/** The client has cancelled the request, or may have. */
+export function mayHaveCancelled({ method, isStranger, ending }: Look): boolean {
+  if (method !== "DELETE" || isStranger) return false;
+  return ending.kind === "none" || ending.status === 204 || ending.status >= 500;
+}
+
+/** The earliest time after `from` at which an operator or a cancelling client may have erased the record. */
+export function forgottenFrom({ decisions, looks }: RecordHistory, from: number): number {
   const forgets = decisions.filter(
     (decision) => decision.action === "forget" && mayHaveChanged(decision) && decision.endAt >= from,
   );
-  return Math.min(Infinity, ...forgets.map(({ sentAt }) => sentAt));
+  const cancels = looks.filter((look) => mayHaveCancelled(look) && look.endAt >= from);
+  return Math.min(Infinity, ...[...forgets, ...cancels].map(({ sentAt }) => sentAt));
 }
 
 /** The record of this arrival lives at least until then, unless an operator erases it. */
@@ -143,10 +150,11 @@ export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Ar
   return arrivals.slice(1).map((later, at) => [arrivals[at] ?? later, later] as const);
 }
 
-export function naming(...named: readonly (Arrival | Exchange | Question | Decision)[]): readonly string[] {
+export function naming(...named: readonly (Arrival | Exchange | Question | Decision | Look)[]): readonly string[] {
   return named.map((one) => {
     switch (one.type) {
       case "exchange":
+      case "look":
         return one.id;
       case "arrival":
         return `arrival ${one.seq}`;

@@ -105,8 +105,9 @@ export function forgetBeginsAnew(world: World, record: RecordHistory): readonly 
       const others = record.exchanges.filter(
         ({ id, sentAt, endAt }) => id !== next.request && sentAt <= next.at && endAt >= forget.sentAt,
       );
-      if ((next.attempt ?? 0) <= 1 + others.length) return [];
-      const what = `expected attempt ${1 + others.length} at most after a forget, got attempt ${next.attempt}`;
+      const most = (1 + others.length) * (record.policy.acceptedAttempts ?? 1);
+      if ((next.attempt ?? 0) <= most) return [];
+      const what = `expected attempt ${most} at most after a forget, got attempt ${next.attempt}`;
       return [{ rule: "forget begins anew", what, evidence: naming(forget, next) }];
     });
 }

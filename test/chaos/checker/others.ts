@@ -42,7 +42,14 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
     return `expected the Idempotency-Key ${record.key} in the answer, got ${answer.echo}`;
   if (answer.origin !== null) return null;
   const own = record.arrivals.find(({ request }) => request === exchange.id);
+  if (answer.monitor !== null) {
+    return record.policy.acceptedAttempts === undefined || answer.status !== 202
+      ? `a monitor with ${answer.status}, or on a route that accepts no requests`
+      : null;
+  }
   switch (answer.code ?? "") {
+    case "attempts-exhausted":
+      return record.policy.acceptedAttempts === undefined ? "attempts-exhausted on a route that accepts none" : null;
     case "in-flight": {
       const longestMs = Math.ceil(record.policy.lockMs / 1_000) * 1_000;
       const told = answer.retryAfterMs;

@@ -9,6 +9,7 @@ import type {
   Exchange,
   HistoryEvent,
   LedgerLook,
+  Look,
   Meta,
   Outage,
   Question,
@@ -33,6 +34,8 @@ export interface RecordHistory {
   readonly effects: readonly Effect[];
   readonly questions: readonly Question[];
   readonly decisions: readonly Decision[];
+  /** Questions to its monitor. */
+  readonly looks: readonly Look[];
 }
 
 export interface World {
@@ -44,6 +47,8 @@ export interface World {
   readonly ledger: LedgerLook | null;
   readonly deaths: readonly Died[];
   readonly exchange: (id: string) => Exchange | undefined;
+  /** When an earlier attempt for the same request arrived: the next one was claimed later. */
+  readonly previousAt: (arrival: Arrival) => number;
   readonly arrival: (seq: number) => Arrival | undefined;
   /** An answer that the record got from a question or an operator's decision. */
   readonly given: (seq: number) => Question | Decision | undefined;
@@ -55,6 +60,11 @@ interface Draft {
   readonly effects: Effect[];
   readonly questions: Question[];
   readonly decisions: Decision[];
+  readonly looks: Look[];
+}
+
+function emptyDraft(): Draft {
+  return { exchanges: [], arrivals: [], effects: [], questions: [], decisions: [], looks: [] };
 }
 
 export function sortHistory(events: readonly HistoryEvent[]): World {
@@ -68,7 +78,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
   const drafts = new Map<string, Draft>();
   const draftOf = ({ key, scope }: { readonly key: string; readonly scope: string }) => {
     const name = JSON.stringify([key, scope]);
-    const draft = drafts.get(name) ?? { exchanges: [], arrivals: [], effects: [], questions: [], decisions: [] };
+    const draft = drafts.get(name) ?? emptyDraft();
     drafts.set(name, draft);
     return draft;
   };
@@ -96,6 +106,9 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         given.set(event.seq, event);
         draftOf(event).decisions.push(event);
         break;
+      case "look":
+        draftOf(event).looks.push(event);
+        break;
       case "outage":
         outages.push(event);
         break;
@@ -108,6 +121,12 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       case "erased":
         break;
     }
+  }
+  const previous = new Map<Arrival, number>();
+  const latest = new Map<string, number>();
+  for (const arrival of [...arrivals.values()].toSorted((a, b) => a.seq - b.seq)) {
+    previous.set(arrival, latest.get(arrival.request) ?? 0);
+    latest.set(arrival.request, arrival.at);
   }
   if (meta === null) throw new Error("the history has no meta line");
   const { policies } = meta;
@@ -124,6 +143,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       effects: draft.effects.toSorted((a, b) => a.at - b.at),
       questions: draft.questions.toSorted((a, b) => a.at - b.at),
       decisions: draft.decisions.toSorted((a, b) => a.sentAt - b.sentAt),
+      looks: draft.looks.toSorted((a, b) => a.sentAt - b.sentAt),
     };
   });
   return {
@@ -134,6 +154,7 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
     ledger,
     deaths,
     exchange: (id) => exchanges.get(id),
+    previousAt: (arrival) => previous.get(arrival) ?? 0,
     arrival: (seq) => arrivals.get(seq),
     given: (seq) => given.get(seq),
   };

@@ -8,6 +8,7 @@ import type {
   Ending,
   Exchange,
   HistoryEvent,
+  Look,
   Outage,
   Question,
 } from "../../chaos/history.ts";
@@ -36,7 +37,15 @@ export function asked(
   ending: Ending,
   more: Partial<Exchange> = {},
 ): Exchange {
-  const call = { key: KEY, scope: ANN, credential: ANN, path: "/hold", print: "first", bodySha256: "asked" };
+  const call = {
+    key: KEY,
+    scope: ANN,
+    credential: ANN,
+    path: "/hold",
+    print: "first",
+    prefer: null,
+    bodySha256: "asked",
+  };
   const way = { partial: false, bytes: 50, stalledMs: 0, calm: false };
   return { type: "exchange", id, ...call, ...way, sentAt, endAt, ending, ...more };
 }
@@ -94,6 +103,7 @@ export function told(arrival: Arrival, more: Partial<Answer> = {}): Answer {
     complete: true,
     left: false,
     echo: KEY,
+    monitor: null,
     code: null,
     replayed: false,
     expiresAt: null,
@@ -152,6 +162,17 @@ export function decided(
       : { status: null, headers: null, sha256: null };
   const when = { sentAt, endAt: sentAt + 10, outcome: "changed", retryAfterMs: null } as const;
   return { type: "decision", seq, key: KEY, scope: ANN, action, ...when, ...response, ...more };
+}
+
+/** A question to the key's monitor, by its own caller unless `more` says otherwise. */
+export function looked(id: string, sentAt: number, ending: Ending, more: Partial<Look> = {}): Look {
+  const call = { key: KEY, scope: ANN, path: "/accepted-hold", method: "GET", isStranger: false } as const;
+  return { type: "look", id, ...call, sentAt, endAt: sentAt + 10, ending, ...more };
+}
+
+/** The 202 of an accepted request, or of its monitor. */
+export function accepted(): Answer {
+  return problem("", 202, { code: null, monitor: "/monitor", retryAfterMs: 1_000 });
 }
 
 /** A replay of the answer that a question or a decision provided. */
