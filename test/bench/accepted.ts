@@ -1,6 +1,7 @@
 // What accepted requests cost those that somebody waits for in the same shard, and how fast accepted ones come to their result: one
 // shard for each variant, interleaved rounds, ratios within one round.
-// `npm run bench -- accepted [--rounds 9] [--seconds 3] [--connections 4] [--rate 50] [--disk]`; `test/bench/install.sh` once before.
+// `npm run bench -- accepted [--rounds 9] [--seconds 3] [--connections 4] [--rate 50] [--only NAME,NAME] [--disk]`;
+// `test/bench/install.sh` once before.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent } from "node:http";
@@ -21,11 +22,13 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "3" },
     connections: { type: "string", default: "4" },
     rate: { type: "string", default: "50" },
+    only: { type: "string" },
     disk: { type: "boolean", default: false },
   },
 });
 const connections = Number(options.connections);
 const rate = Number(options.rate);
+const only = options.only?.split(",");
 
 /** So many whose origin takes two minutes: all places of the shard are taken, and the others wait for their turn. */
 const SLOW = 50;
@@ -51,8 +54,8 @@ async function variant(name: string, more: Partial<Variant> = {}): Promise<Varia
 }
 
 /** Its shard has accepted so many requests, and none of them ends for two minutes. */
-async function besideSlow(): Promise<Variant> {
-  const one = await variant("beside 50 slow accepted");
+async function besideSlow(name: string): Promise<Variant> {
+  const one = await variant(name);
   const agent = new Agent({ keepAlive: true });
   const sent = Array.from({ length: SLOW }, (_, at) => post(agent, `${one.url}/slow/report`, `slow${at}`));
   const statuses = await Promise.all(sent);
@@ -82,25 +85,31 @@ async function besideOthers(name: string, path: string, expected: number): Promi
   return { ...one, meanwhile };
 }
 
+const VARIANTS: Readonly<Record<string, (name: string) => Promise<Variant>>> = {
+  alone: (name) => variant(name),
+  // What of the others' differences is chance.
+  "alone again": (name) => variant(name),
+  "beside slow": besideSlow,
+  "beside awaited": (name) => besideOthers(name, AWAITED, 201),
+  "beside accepted": (name) => besideOthers(name, ACCEPTED, 202),
+  "to the result": (name) => variant(name, { path: ACCEPTED, prefer: "wait=10" }),
+};
+
 /** What is compared with what: no bound for those that only show what others are made of. */
 const RATIOS: readonly { readonly of: string; readonly to: string; readonly atMost?: number }[] = [
-  { of: "alone, again", to: "alone" },
-  { of: "beside 50 slow accepted", to: "alone", atMost: WANTED_P99 },
-  { of: "beside others, accepted", to: "beside others, awaited", atMost: WANTED_P99 },
-  { of: "beside others, awaited", to: "alone" },
-  { of: "accepted, to the result", to: "alone" },
+  { of: "alone again", to: "alone" },
+  { of: "beside slow", to: "alone", atMost: WANTED_P99 },
+  { of: "beside accepted", to: "beside awaited", atMost: WANTED_P99 },
+  { of: "beside awaited", to: "alone" },
+  { of: "to the result", to: "alone" },
 ];
 const METRICS: readonly Metric[] = ["p50Ms", "p99Ms", "perSecond", "microsecondsPerRequest"];
 
 try {
-  const variants = [
-    await variant("alone"),
-    await variant("alone, again"),
-    await besideSlow(),
-    await besideOthers("beside others, awaited", AWAITED, 201),
-    await besideOthers("beside others, accepted", ACCEPTED, 202),
-    await variant("accepted, to the result", { path: ACCEPTED, prefer: "wait=10" }),
-  ];
+  const variants: Variant[] = [];
+  for (const [name, start] of Object.entries(VARIANTS)) {
+    if (only?.includes(name) !== false) variants.push(await start(name));
+  }
   const rounds = { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 12 };
   const samples = await runRounds(variants, { connections, ...rounds });
   console.log(rowsTable(rowsOf(variants, samples)));

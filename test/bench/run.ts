@@ -46,7 +46,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   accepted: {
     measures: "* requests that somebody waits for beside accepted ones in one shard, and accepted ones to their result",
-    options: "[--rounds N] [--seconds N] [--connections N] [--rate N] [--disk]",
+    options: "[--only NAME,NAME] [--rounds N] [--seconds N] [--connections N] [--rate N] [--disk]",
     run: () => import("./accepted.ts"),
   },
   runtime: {

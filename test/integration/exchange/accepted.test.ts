@@ -29,6 +29,12 @@ async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<Moni
   return saidBy(await bench.stub.fetch(MONITOR_URL, { method: "POST", body: JSON.stringify(question) }));
 }
 
+/** Its lock is longer than any pause of the alarm. */
+function locked(): ExchangeHead {
+  const head = asyncHead();
+  return { ...head, rules: { ...head.rules, policy: { ...head.rules.policy, lockMs: durationMs(600_000) } } };
+}
+
 describe("an accepted request", () => {
   it("is answered with 202 at once, and its monitor gives the result as the replay does", async () => {
     const bench = new ShardBench();
@@ -143,6 +149,20 @@ describe("an accepted request", () => {
     held.release();
     for (const head of heads) await untilState(bench, head, "completed");
     expect(bench.calls).toHaveLength(PLACES + 2);
+  });
+
+  it("that waits for its turn is begun by the alarm within a minute if those before it are lost", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Promise<Response>(() => undefined);
+    for (let sent = 0; sent < PLACES; sent += 1) await bench.send(messageOf(locked()));
+    await bench.called(PLACES);
+    const head = locked();
+    await bench.send(messageOf(head));
+    expect(await bench.alarmAt()).toBeLessThanOrEqual(Date.now() + 60_000);
+    await bench.lose();
+    bench.origin = () => new Response("done");
+    await bench.deliverAlarm();
+    await untilState(bench, head, "completed");
   });
 
   it("is cancelled while nothing is at work, and only then", async () => {
