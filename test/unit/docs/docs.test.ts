@@ -227,7 +227,6 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- cores": TAKES_LONG,
   "npm run bench -- connect": TAKES_LONG,
   "npm run bench -- fingerprint": TAKES_LONG,
-  "npm run bench -- accepted": TAKES_LONG,
   "npm run bench -- keys": TAKES_LONG,
   "npm run bench -- streams": TAKES_LONG,
   "npm run bench -- operator": TAKES_LONG,
