@@ -36,6 +36,7 @@ export function compareLayouts(
     ...otherCallers(route, inherited),
     ...otherKeys(route, inherited),
     ...unopened(route, inherited),
+    ...unmonitored(route, inherited),
   ]);
   const found = [...forgotten, ...renamed];
   return {
@@ -115,6 +116,19 @@ function unopened(route: Route, inherited: InheritedRoutes): readonly Forgetting
       message:
         'leaves responses that do not open, because sealed = true is in force: write "past" for a retention first',
       isCertain: true,
+    },
+  ];
+}
+
+/** What was accepted is still tried, and acts once; its client has no way to its outcome but a retry. */
+function unmonitored(route: Route, inherited: InheritedRoutes): readonly Forgetting[] {
+  const before = inherited.of(route).find((running) => (running.async ?? "never") !== "never");
+  if (route.async !== "never" || before === undefined) return [];
+  return [
+    {
+      path: `${route.name}.async`,
+      message: `is "never", while async = "${before.async}" is in force: requests that were accepted are still tried, but nobody can read their monitors or cancel them. Leave it until none of them waits`,
+      isCertain: false,
     },
   ];
 }

@@ -18,6 +18,8 @@ export interface RunningRoute {
   readonly keyFrom?: readonly string[];
   /** Whether responses of new attempts are sealed. */
   readonly sealed?: boolean;
+  /** Which requests are answered before their result. */
+  readonly async?: string;
 }
 
 /** How the operator API names a route. */

@@ -2,7 +2,6 @@
 // refusals. As in record-schema.ts, the Worker imports only types from here.
 
 import * as v from "valibot";
-
 import { OUTCOMES } from "../core/outcome.ts";
 import { COUNTED_STATES } from "../core/record.ts";
 import {
@@ -108,6 +107,7 @@ const runningRouteSchema = v.object({
     ]),
   ),
   sealed: v.exactOptional(about(v.boolean(), "Whether responses of new attempts are sealed.", true)),
+  async: v.exactOptional(about(v.string(), "Which requests are answered before their result.", "prefer")),
 });
 
 /** All layouts that the configuration lists. */

@@ -65,7 +65,7 @@ export class ShardOperator implements Operator {
   }
 
   get routes(): LayoutsView["routes"] {
-    return this.#routes.map(({ path, methods, scope, identities, keyFrom, sealed }) => ({
+    return this.#routes.map(({ path, methods, scope, identities, keyFrom, sealed, async }) => ({
       path,
       methods,
       scope: scopeNames(scope),
@@ -74,6 +74,7 @@ export class ShardOperator implements Operator {
         : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
       keyFrom: keyFrom.map(sourceName),
       sealed: sealed === true,
+      async,
     }));
   }
 

@@ -83,7 +83,8 @@ it("a configuration that forgets the layout in force is refused, and one that li
 
 it("an older layout is shown, closed and counted until it may go", async () => {
   // Read by anyone with a token.
-  const { layouts } = v.parse(layoutsSchema, (await ask("GET", "/layouts", READ_TOKEN)).json);
+  const { layouts, routes } = v.parse(layoutsSchema, (await ask("GET", "/layouts", READ_TOKEN)).json);
+  expect(routes).toMatchObject([{ path: "/pay", sealed: false, async: "never" }]);
   expect(layouts).toMatchObject([
     { layout: "5", left: null, objects: 5, open: 5, mayGo: false, routes: ["POST PATCH /pay"] },
     { layout: "3", left: "5", objects: 3, mayGo: false },
@@ -104,9 +105,9 @@ it("an older layout is shown, closed and counted until it may go", async () => {
   const shown = await onceway("layouts");
   expect(shown).toMatchObject({ code: 0, stderr: "" });
   const [headings = "", inForce = "", older = ""] = shown.stdout.split("\n");
-  expect(headings).toMatch(/^LAYOUT +OBJECTS +OPEN +SEALED +EMPTY +IN FLIGHT +FAILED +UNKNOWN +LAST EXPIRES$/);
-  expect(inForce).toMatch(/^5 +5 +5 +0 +0 +0 +0 +0/);
-  expect(older).toMatch(/^3 +3 +0 +\d +\d +0 +0 +0/);
+  expect(headings).toMatch(/^LAYOUT +OBJECTS +OPEN +SEALED +EMPTY +IN FLIGHT +WAITING +FAILED +UNKNOWN +LAST EXPIRES$/);
+  expect(inForce).toMatch(/^5 +5 +5 +0 +0 +0 +0 +0 +0/);
+  expect(older).toMatch(/^3 +3 +0 +\d +\d +0 +0 +0 +0/);
   expect(shown.stdout).toContain("\n5: In force: new keys begin here.\n3: ");
 
   // The same gateway by two names stands for two processes.
