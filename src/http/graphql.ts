@@ -101,7 +101,10 @@ const DIRECTIVE_TEXT = /(?:@|%40|\\u0040)\s*idempotent\s*(?:\(|%28)/i;
  */
 export function unreadDirective(body: Uint8Array, search: string): PartValue {
   return DIRECTIVE_TEXT.test(search) || DIRECTIVE_TEXT.test(decoder.decode(body))
-    ? wrong(DIRECTIVE, "gives no key; write it on the mutation or on one of its fields, or send the key in a header.")
+    ? wrong(
+        DIRECTIVE,
+        "gives no key that can be read; write it on the mutation or on one of its fields, or send the key in a header.",
+      )
     : ABSENT;
 }
 
@@ -185,7 +188,7 @@ async function operationsInJson(
   // Without further steps: each element of a batch, whatever it is.
   const pointers: readonly JsonPointer[] = [...MEMBERS.map((names) => [...root, ...names]), ...(isBatch ? [root] : [])];
   const found = await slicer.run(findInJson(json, pointers, MAX_LENGTH, "any case"));
-  if (found === null) return null;
+  if (typeof found === "string") return null;
   const elements = isBatch
     ? found.filter(({ pointer }) => pointer === MEMBERS.length).map(({ element }) => element)
     : [0];
@@ -229,7 +232,8 @@ function variableReader(
   return async (name, element) => {
     if (!found.has(name)) {
       if (found.size === MAX_VARIABLES) return wrong(DIRECTIVE, `names more than ${MAX_VARIABLES} variables; use one.`);
-      found.set(name, (await slicer.run(findInJson(json, [[...variables, name]], MAX_VALUE_LENGTH))) ?? []);
+      const values = await slicer.run(findInJson(json, [[...variables, name]], MAX_VALUE_LENGTH));
+      found.set(name, typeof values === "string" ? [] : values);
     }
     const own = (found.get(name) ?? []).filter((one) => one.element === element);
     return jsonValue(

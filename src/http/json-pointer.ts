@@ -35,23 +35,25 @@ const ESCAPE_BYTES = 6;
 /** Whether a name also stands for those that differ from it by case alone: some servers take either. */
 export type NameCase = "exact" | "any case";
 
+/** Why a text has no values: it is not JSON (RFC 8259) in UTF-8, or has more than `MAX_DEPTH` levels. */
+export type UnreadJson = "not JSON" | "too deep";
+
 /**
- * The values at `pointers`, as far as there are any; strings with at most `maxLength` bytes. `null`: the text is not JSON
- * (RFC 8259) in UTF-8, or too deep. Pauses after each slice of its work.
+ * The values at `pointers`, as far as there are any; strings with at most `maxLength` bytes. Pauses after each slice of its work.
  */
 export function* findInJson(
   body: Uint8Array,
   pointers: readonly JsonPointer[],
   maxLength: number,
   nameCase: NameCase = "exact",
-): Generator<undefined, readonly FoundValue[] | null> {
-  if (!(yield* isUtf8(body))) return null;
+): Generator<undefined, readonly FoundValue[] | UnreadJson> {
+  if (!(yield* isUtf8(body))) return "not JSON";
   const scanner = new Scanner(body, pointers, maxLength, nameCase);
   let slice = body.length > SLICE_BYTES ? FIRST_SLICE_BYTES : SLICE_BYTES;
   for (;;) {
     const state = scanner.read(slice);
     if (state === "whole") return scanner.found;
-    if (state === "invalid") return null;
+    if (state === "invalid") return scanner.isTooDeep ? "too deep" : "not JSON";
     slice = Math.min(2 * slice, SLICE_BYTES);
     yield;
   }
@@ -89,6 +91,11 @@ class Scanner {
 
   get found(): readonly FoundValue[] {
     return this.#trails.found;
+  }
+
+  /** Whether it has ended at one level too many. */
+  get isTooDeep(): boolean {
+    return this.#indices.length > MAX_DEPTH;
   }
 
   /** Reads about `bytes` on. */
@@ -147,10 +154,10 @@ class Scanner {
   }
 
   #open(byte: number): boolean {
-    if (this.#indices.length === MAX_DEPTH) return false;
+    this.#indices.push(-1);
+    if (this.isTooDeep) return false;
     this.#trails.open();
     this.#at += 1;
-    this.#indices.push(-1);
     this.#expected = byte === OPEN_OBJECT ? "first name" : "first value";
     if (byte === OPEN_ARRAY) this.#beginElement(0);
     return true;

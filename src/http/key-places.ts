@@ -5,7 +5,7 @@ import { describePart, type KeyPart, type KeySource, partsOf } from "../config/k
 import type { Route } from "../config/resolved.ts";
 import { type FieldValue, findInForm, findInQuery } from "./form-fields.ts";
 import type { HeadersView } from "./headers.ts";
-import { findInJson } from "./json-pointer.ts";
+import { findInJson, MAX_DEPTH, type UnreadJson } from "./json-pointer.ts";
 import type { JsonValue } from "./json-trails.ts";
 import { type InvalidKey, invalid, MAX_VALUE_LENGTH } from "./key.ts";
 import { TimeSlicer } from "./time-slicer.ts";
@@ -148,11 +148,11 @@ export async function readBodyValues(
   );
   const isCalled = isCalledJson(mediaType(headers));
   for (const [index, part] of json.entries()) {
-    if (found !== null) {
+    if (typeof found !== "string") {
       const all = found.filter(({ pointer }) => pointer === index).map(({ value }) => value);
       values.set(nameOf(part), jsonValue(all, part));
     } else if (isCalled) {
-      values.set(nameOf(part), wrong(part, "cannot be read, because the body is not JSON in UTF-8."));
+      values.set(nameOf(part), wrong(part, `cannot be read, because the body ${UNREAD_JSON[found]}.`));
     }
   }
   const forms = parts.filter(({ kind }) => kind === "form");
@@ -161,6 +161,11 @@ export async function readBodyValues(
   for (const part of forms) values.set(nameOf(part), fieldValue(fields.get(part.name), part));
   return values;
 }
+
+const UNREAD_JSON: Readonly<Record<UnreadJson, string>> = {
+  "not JSON": "is not JSON in UTF-8",
+  "too deep": `has more than ${MAX_DEPTH.toLocaleString("en")} levels of JSON`,
+};
 
 /** Why no key can be read from the body, by what the headers say of it; `null` if one can. */
 function unreadableFor(headers: HeadersView): string | null {

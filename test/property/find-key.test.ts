@@ -122,7 +122,7 @@ describe("a value in JSON", () => {
             const one = valueAt(document, names);
             return one === undefined ? [] : [{ pointer: index, element: 0, value: asFound(one) }];
           });
-          const sorted = (found ?? []).toSorted((one, other) => one.pointer - other.pointer);
+          const sorted = (typeof found === "string" ? [] : found).toSorted((one, other) => one.pointer - other.pointer);
           expect(sorted).toEqual(expected);
         },
       ),
@@ -176,7 +176,7 @@ describe("a value in JSON", () => {
         }
         const found = finish(findInJson(bytesOf(text), [["a"]], 100));
         // The escapes of strings that nobody asked for are not checked.
-        if (isJson || !text.includes("\\")) expect(found !== null).toBe(isJson);
+        if (isJson || !text.includes("\\")) expect(found !== "not JSON").toBe(isJson);
       }),
       { numRuns: 5000 },
     );
@@ -204,12 +204,12 @@ describe("a value in JSON", () => {
   it("finds what is in 10,000 levels, and reads no deeper text", () => {
     const nested = (levels: number): Uint8Array => bytesOf(`${"[".repeat(levels)}${"]".repeat(levels)}`);
     expect(finish(findInJson(nested(MAX_DEPTH), [["0"]], 100))).toHaveLength(1);
-    expect(finish(findInJson(nested(MAX_DEPTH + 1), [["0"]], 100))).toBeNull();
+    expect(finish(findInJson(nested(MAX_DEPTH + 1), [["0"]], 100))).toBe("too deep");
   });
 
   it("is one value in memory, however often a name is there, and the first elements of an array", () => {
     const names = finish(findInJson(bytesOf(`{${'"a":1,'.repeat(1000)}"a":2}`), [["a"]], 100));
-    expect(names?.map(({ value }) => value.kind)).toEqual(["number", "repeated"]);
+    expect(typeof names === "string" ? names : names.map(({ value }) => value.kind)).toEqual(["number", "repeated"]);
     expect(finish(findInJson(bytesOf(`[${"0,".repeat(5000)}0]`), [[EACH]], 100))).toHaveLength(1000);
   });
 });

@@ -66,6 +66,11 @@ async function answer(request: IncomingMessage): Promise<unknown> {
     const url = new URL(request.url ?? "", "http://origin");
     return execute({ query: url.searchParams.get("query") ?? "" });
   }
+  const type = request.headers["content-type"] ?? "";
+  if (type.startsWith("multipart/form-data")) {
+    const form = await new Response(new Uint8Array(body), { headers: { "Content-Type": type } }).formData();
+    return execute(v.parse(requestSchema, JSON.parse(v.parse(v.string(), form.get("operations")))));
+  }
   const isCompressed = request.headers["content-encoding"] === "gzip";
   const asked: unknown = JSON.parse((isCompressed ? gunzipSync(body) : body).toString());
   return Array.isArray(asked)
@@ -233,6 +238,18 @@ describe("an automatically persisted query", () => {
   });
 });
 
+const BOUNDARY = "----boundary-of-a-form-that-is-sent";
+const UPLOAD_LINE: HeaderPair = ["Content-Type", `multipart/form-data; boundary=${BOUNDARY}`];
+
+/** As the GraphQL multipart request specification has it, with so many files. */
+function uploadOf(operations: object, files: number): string {
+  const fields = [["operations", JSON.stringify(operations)], ...Array.from({ length: files }, (_, at) => [at, "x"])];
+  const parts = fields.map(
+    ([name, text]) => `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`,
+  );
+  return `${parts.join("")}--${BOUNDARY}--\r\n`;
+}
+
 describe('with key = "optional"', () => {
   const send = (body: unknown, others: Partial<Message> = {}): Promise<RawResponse> =>
     ask(body, { path: "/optional", ...others });
@@ -251,6 +268,13 @@ describe('with key = "optional"', () => {
     expect(seen.bodies).toHaveLength(1);
   });
 
+  it("an upload that can be read has the key of its directive", async () => {
+    const body = uploadOf({ query: PAY, variables: { key: "in-an-upload" } }, 100);
+    const first = await send(body, { headers: [UPLOAD_LINE] });
+    expectReplay(await send(body, { headers: [UPLOAD_LINE] }), first);
+    expect(seen.payments).toBe(1);
+  });
+
   const variables = { key: "k" };
   const inFragment =
     "mutation Pay($key: String!) { ...P } fragment P on Mutation { pay(amount: 5) @idempotent(key: $key) { number } }";
@@ -258,6 +282,7 @@ describe('with key = "optional"', () => {
     ["is compressed", gzipSync(JSON.stringify({ query: PAY, variables })), [JSON_LINE, ["Content-Encoding", "gzip"]]],
     ["is in another charset", { query: PAY, variables }, [["Content-Type", "application/json; charset=utf-16"]]],
     ["is longer than a document that is parsed", { query: `${PAY}#${"x".repeat(33_000)}`, variables }, [JSON_LINE]],
+    ["is in an upload of more than 200 parts", uploadOf({ query: PAY, variables }, 201), [UPLOAD_LINE]],
     ["has it in a fragment", { query: inFragment, variables }, [JSON_LINE]],
     ["quotes it", { query: "mutation { pay(amount: 5) { number } }", variables: { why: PAY } }, [JSON_LINE]],
     ["has it behind an escape", JSON.stringify({ query: inFragment, variables }).replace("@", "\\u0040"), [JSON_LINE]],

@@ -126,6 +126,15 @@ describe("a key in the JSON body", () => {
   });
 });
 
+describe("a key in JSON of more than 10,000 levels", () => {
+  it("is refused for its depth, because it is not read", async () => {
+    const body = `{"id":"a","b":${"[".repeat(10_000)}${"]".repeat(10_000)}}`;
+    expect(await find(["json:/id"], { headers: JSON_TYPE, body })).toBe(
+      "400 The member /id of the JSON body cannot be read, because the body has more than 10,000 levels of JSON.",
+    );
+  });
+});
+
 describe("a body in another charset than UTF-8", () => {
   const { "Content-Type": json } = JSON_TYPE;
 
