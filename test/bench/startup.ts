@@ -94,6 +94,7 @@ async function start({ config, url }: Variant): Promise<number> {
 }
 
 // Within the project, so that its packages are found.
+await mkdir(join(projectDir, ".wrangler"), { recursive: true });
 const folder = await mkdtemp(join(projectDir, ".wrangler/startup-"));
 try {
   const variants = [
