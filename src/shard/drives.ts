@@ -18,6 +18,8 @@ export const PLACES = 4;
 const PAUSE_MS = durationMs(5000);
 
 export interface DrivesShared extends RunShared {
+  /** Called when a request that has waited begins. */
+  readonly begun: (id: RecordId) => void;
   readonly alarm: Pick<Alarm, "moveTo">;
 }
 
@@ -75,6 +77,7 @@ export class Drives {
       const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
       const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter(id));
       leaveUnread(attempt.answer);
+      this.#shared.begun(id);
     } catch (error) {
       this.#putOff.set(id, later(now, PAUSE_MS));
       console.error({ message: "an accepted request could not be tried", reason: String(error) });
