@@ -33,7 +33,9 @@ interface ResolveOptions extends ChangeOptions {
 export function defineRelease(command: Command): Command {
   command
     .summary("let the next request with a key try again")
-    .description("States that the operation did not take effect: the next request with this key starts a new attempt.");
+    .description(
+      "States that the operation did not take effect: the next request with this key starts a new attempt. A request that the gateway has accepted is tried by the gateway as soon as possible.",
+    );
   return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
     const { client, recordId, reason } = await prepare(id, options);
     const record = await client.release(recordId, reason);
@@ -83,7 +85,7 @@ export function defineForget(command: Command): Command {
   command
     .summary("erase a record, or all records of a caller")
     .description(
-      "Erases a record with its response: the next request with this key counts as a first request and calls the origin. With --scope, erases all records of one caller, after counting them.",
+      "Erases a record with its response: the next request with this key counts as a first request and calls the origin. A request that waits for its next attempt is cancelled. With --scope, erases all records of one caller, after counting them.",
     )
     .option(
       "--scope <PART>",
@@ -145,8 +147,9 @@ function reasonProblem(value: string | undefined): string | undefined {
 }
 
 /** The released attempt may still be running at the origin, so the next one waits until its lock ends. */
-function releaseText({ attempt, lockedUntil }: RecordDetail, now: number): string {
+function releaseText({ attempt, lockedUntil, state }: RecordDetail, now: number): string {
   const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock ends` : "";
+  if (state === "waiting") return `released: the gateway makes attempt ${attempt + 1}${when || " as soon as possible"}`;
   return `released: a request with this key starts attempt ${attempt + 1}${when}`;
 }
 

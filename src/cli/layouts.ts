@@ -92,7 +92,18 @@ async function closeOne(client: OperatorClient, layout: string): Promise<Answere
   return [[one], one];
 }
 
-const HEADINGS = ["LAYOUT", "OBJECTS", "OPEN", "SEALED", "EMPTY", "IN FLIGHT", "FAILED", "UNKNOWN", "LAST EXPIRES"];
+const HEADINGS = [
+  "LAYOUT",
+  "OBJECTS",
+  "OPEN",
+  "SEALED",
+  "EMPTY",
+  "IN FLIGHT",
+  "WAITING",
+  "FAILED",
+  "UNKNOWN",
+  "LAST EXPIRES",
+];
 
 /** A line of numbers for each layout, then a sentence for each. */
 export function layoutsTable(all: readonly LayoutState[], now: number, look: Look): string {
@@ -132,7 +143,9 @@ function numbers(all: readonly LayoutState[], now: number, look: Look): readonly
     printable(one.layout),
     one.objects === null ? "per key" : String(one.objects),
     ...[one.open, one.sealed, one.empty, one.inFlight].map(String),
-    ...(["failed", "unknown"] as const).map((state) => `${one[state]}${one.atLeast.includes(state) ? "+" : ""}`),
+    ...(["waiting", "failed", "unknown"] as const).map(
+      (state) => `${one[state]}${one.atLeast.includes(state) ? "+" : ""}`,
+    ),
     one.lastExpiresAt === null ? "" : fromNow(one.lastExpiresAt, now),
   ]);
   const [headings = "", ...lines] = columns([HEADINGS, ...rows]);

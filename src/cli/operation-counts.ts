@@ -34,6 +34,9 @@ const TABLE = {
   refused:            [5,         7,         3,       0,      0,     1,      1],
   afterRefusal:       [4,         8,         2,       0,      0,     1,      1],
   unprotected:        [0,         0,         0,       0,      0,     0,      1],
+  accepted:           [4,         7,         2,       0,      0,     1,      1],
+  lookAtRunning:      [0,         0,         0,       0,      0,     1,      0],
+  lookAtWaiting:      [1,         2,         0,       0,      0,     1,      0],
   firstLarge:         [4,         7,         3,       0,      0,     1,      1],
   replayLarge:        [2,         4,         0,       0,      0,     1,      0],
   erasedLarge:        [0,         0,         2,       0,      0,     0,      0],
@@ -64,6 +67,11 @@ export const COUNTS: Readonly<Record<Operation, OperationCounts>> = {
   refused: counts(TABLE.refused),
   afterRefusal: counts(TABLE.afterRefusal),
   unprotected: counts(TABLE.unprotected),
+  /** A request with a small body that is answered before its result is there, and begun at once; with its result. */
+  accepted: counts(TABLE.accepted),
+  /** A look at its monitor. With its result, it is a replay. */
+  lookAtRunning: counts(TABLE.lookAtRunning),
+  lookAtWaiting: counts(TABLE.lookAtWaiting),
   /** The same with a body that comes whole and is too large for its record's row. */
   firstLarge: counts(TABLE.firstLarge),
   replayLarge: counts(TABLE.replayLarge),

@@ -3,7 +3,7 @@
 import { formatDuration, formatSize } from "../config/units.ts";
 import { columns, type Look, printable } from "./look.ts";
 import type { RecordDetail, TimelineEvent } from "./operator-client.ts";
-import { STATE_STYLES } from "./records-table.ts";
+import { nextText, STATE_STYLES } from "./records-table.ts";
 import { fromNow, readableTime, roughDuration } from "./times.ts";
 
 export function recordText(record: RecordDetail, now: number, look: Look): string {
@@ -12,13 +12,18 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
   const doubt =
     policy.unknown === "retry" ? "" : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`;
   const late = policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`;
-  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}${late}`;
+  const rules = `unknown = "${policy.unknown}", lock ${formatDuration(policy.lockMs)}, retention ${formatDuration(policy.retentionMs)}${doubt}${late}${driveText(policy)}`;
+  const next: readonly (readonly [string, string])[] =
+    record.nextAttemptAt === null
+      ? []
+      : [["next attempt", `${readableTime(record.nextAttemptAt)} (${nextText(record.nextAttemptAt, now)})`]];
   const facts: readonly (readonly [string, string])[] = [
     ["key", record.sealed ? `${record.key} (sealed: only its caller can read key and response)` : record.key],
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
+    ...next,
     ["locked until", when(record.lockedUntil)],
-    ["expires", record.expiresAt === null ? "not while in flight" : when(record.expiresAt)],
+    ["expires", record.expiresAt === null ? `not while ${record.state}` : when(record.expiresAt)],
     ["fingerprint", record.fingerprint],
     ["shard", record.shard],
     ["layout", record.layout],
@@ -48,9 +53,8 @@ const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {
 
 function eventLines(event: TimelineEvent): readonly string[] {
   if (event.type === "change") {
-    return [
-      `${readableTime(event.at)}  ${printable(event.action)} by ${printable(event.by)}: ${printable(event.reason)}`,
-    ];
+    const reason = event.reason === "" ? "" : `: ${printable(event.reason)}`;
+    return [`${readableTime(event.at)}  ${printable(event.action)} by ${printable(event.by)}${reason}`];
   }
   if (event.type === "verification") {
     const answer = VERIFICATION_ANSWERS[event.answer] ?? printable(event.answer);
@@ -86,8 +90,23 @@ function descriptionLines({ description: { headline, retry, advice } }: RecordDe
   return ["", printable(`${headline} ${retry}`), printable(advice)];
 }
 
-/** With an unknown outcome, the commands that settle it. */
+/** How the gateway tries an accepted request. */
+function driveText({ drive }: RecordDetail["policy"]): string {
+  if (drive === undefined) return "";
+  const pauses = `${formatDuration(drive.firstPauseMs)} to ${formatDuration(drive.longestPauseMs)}`;
+  return `, at most ${drive.attempts} attempts in ${formatDuration(drive.giveUpAfterMs)}, ${pauses} between them`;
+}
+
+/** With an unknown outcome, the commands that settle it; of a request that waits, those that hasten or end it. */
 function adviceLines({ id, state }: RecordDetail, look: Look): readonly string[] {
+  if (state === "waiting") {
+    return [
+      "",
+      look.paint("bold", "it is tried without you; otherwise"),
+      `  to try it as soon as possible:  npx onceway release ${id} --reason "…"`,
+      `  to cancel it:                   npx onceway forget ${id} --reason "…"`,
+    ];
+  }
   if (state !== "unknown") return [];
   return [
     "",

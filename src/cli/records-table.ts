@@ -3,7 +3,7 @@
 
 import { columns, type Look, printable, shorten, type Style } from "./look.ts";
 import type { RecordSummary } from "./operator-client.ts";
-import { fromNow } from "./times.ts";
+import { fromNow, roughDuration } from "./times.ts";
 
 const HEADINGS = ["STATE", "STATUS", "TRIES", "BEGAN", "ROUTE", "KEY"];
 const ID_LENGTH = 64;
@@ -22,6 +22,9 @@ export const STATE_STYLES: Readonly<Record<RecordSummary["state"], Style>> = {
 };
 
 export function recordsTable(records: readonly RecordSummary[], now: number, look: Look): string {
+  // Only accepted requests have one.
+  const hasNext = records.some(({ nextAttemptAt }) => nextAttemptAt !== null);
+  const headings = hasNext ? [...HEADINGS, "NEXT"] : HEADINGS;
   const cells = records.map((record) => [
     record.state,
     record.status === null ? "" : String(record.status),
@@ -29,10 +32,11 @@ export function recordsTable(records: readonly RecordSummary[], now: number, loo
     fromNow(record.startedAt, now),
     printable(record.route),
     printable(record.key),
+    ...(hasNext ? [record.nextAttemptAt === null ? "" : nextText(record.nextAttemptAt, now)] : []),
   ]);
-  const natural = Math.max(...columns([HEADINGS, ...cells]).map((line) => line.length));
+  const natural = Math.max(...columns([headings, ...cells]).map((line) => line.length));
   const isWide = natural + GAP + ID_LENGTH <= look.width;
-  const lines = columns(fit([HEADINGS, ...cells], natural - look.width));
+  const lines = columns(fit([headings, ...cells], natural - look.width));
   const textWidth = Math.max(...lines.map((line) => line.length));
   return lines
     .map((line, index) => {
@@ -43,6 +47,12 @@ export function recordsTable(records: readonly RecordSummary[], now: number, loo
       return isWide ? `${painted}${padding}${record.id}` : `${painted}\n  ${look.paint("dim", record.id)}`;
     })
     .join("\n");
+}
+
+/** When the next attempt of an accepted request begins. One that is due waits for a place. */
+export function nextText(iso: string, now: number): string {
+  const dueMs = now - Date.parse(iso);
+  return dueMs < 1000 ? fromNow(iso, now) : `due for ${roughDuration(dueMs)}`;
 }
 
 /** Shortens the two columns with free text, the wider one first. */

@@ -57,7 +57,7 @@ async function wait(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal }).catch(() => undefined);
 }
 
-const OUTCOME_STYLES: Readonly<Record<string, Style>> = { first: "green", replay: "cyan" };
+const OUTCOME_STYLES: Readonly<Record<string, Style>> = { first: "green", accepted: "green", replay: "cyan" };
 
 /** Pure. Columns have a fixed width: later lines are not known yet. */
 export function exchangeLine(exchange: Exchange, look: Look): string {

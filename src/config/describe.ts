@@ -83,7 +83,7 @@ function messagePromiseOf({ route: { rules }, deadLetter, giveUpAfterMs }: Queue
   const until = `refused messages are tried for ${formatDuration(giveUpAfterMs)}, dead letters go to ${deadLetter}`;
   switch (rules.policy.unknown) {
     case "hold":
-      return `no second effect: after an unknown outcome, the message becomes a dead letter (unknown = "hold"); ${until}`;
+      return `no second effect: after an unknown outcome, the message waits with its record until an operator decides (unknown = "hold"); ${until}`;
     case "verify":
       return `no second effect: after an unknown outcome, the message is tried again only if the origin, asked, knows nothing of the first try (unknown = "verify"); ${until}`;
     case "retry":

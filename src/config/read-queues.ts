@@ -7,6 +7,7 @@ import type { RouteDraft } from "./cross-checks.ts";
 import { nearestName } from "./nearest-name.ts";
 import { dotted, isTable, readJson, type Table } from "./read-settings.ts";
 import { mergeSettings, resolveRoute } from "./resolve.ts";
+import { driveOf } from "./settings-async.ts";
 import type { ConfigProblem, Origin, Queue } from "./resolved.ts";
 import { type FullSettings, settingsEntries, type Settings } from "./settings.ts";
 import {
@@ -142,16 +143,20 @@ export function resolveQueue({ name, settings, written }: QueueDraft, defaults: 
   const { queue, to, key, scope, headers, done, give_up: giveUp, dead_letter: deadLetter } = settled;
   const merged = mergeForQueue(defaults, settings);
   const { origin, url } = targetOf(merged.origin ?? { kind: "zone" }, to);
+  const giveUpAfterMs = { ...GIVE_UP_DEFAULTS, ...giveUp }.after;
+  const route = resolveRoute(name, queueLabel(queue), merged, []);
+  // For messages that an operator releases.
+  const policy = { ...route.rules.policy, drive: driveOf({ after: giveUpAfterMs }) };
   return {
     name,
     queue,
-    route: { ...resolveRoute(name, queueLabel(queue), merged, []), ...NO_REQUEST, origin, keyFrom: key.sources },
+    route: { ...route, ...NO_REQUEST, origin, keyFrom: key.sources, rules: { ...route.rules, policy } },
     url,
     hasIdAsKey: key.hasIdAsKey,
     scopeParts: scope,
     callHeaders: headers,
     done,
-    giveUpAfterMs: { ...GIVE_UP_DEFAULTS, ...giveUp }.after,
+    giveUpAfterMs,
     deadLetter: deadLetter.binding,
   };
 }

@@ -19,7 +19,7 @@ function repeatable(
   from: EpochMs,
   now: EpochMs,
   advice?: PauseAdvice,
-): Waiting | Failed {
+): Waiting | Failed | Unknown {
   const { fingerprint, attempt, policy, driven: promise } = of;
   const startAt = promise === undefined ? null : nextStart(promise, attempt, from, now, advice);
   if (promise !== undefined && startAt !== null) {
@@ -27,7 +27,18 @@ function repeatable(
     const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
     return { state: "waiting", fingerprint, attempt: over, policy, driven: promise, startAt };
   }
+  if (promise?.isParked === true) {
+    const expiresAt = later(now, policy.unknownRetentionMs);
+    const left = { verifyAt: null, verifications: 0, expiresAt, driven: promise };
+    return { state: "unknown", fingerprint, attempt, policy, ...left };
+  }
   return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
+}
+
+/** The record of an accepted request whose limit passed before its next attempt began. */
+export function givenUp({ fingerprint, attempt, policy, driven: { giveUpAt } }: Waiting): Failed {
+  const expiresAt = later(giveUpAt, policy.retentionMs);
+  return { state: "failed", fingerprint, attempt, policy, retryFrom: giveUpAt, expiresAt };
 }
 
 function promiseOf(record: Waiting | Started | Failed | Unknown): { readonly driven?: Driven } {
@@ -59,7 +70,7 @@ export function outcomeUnknown(
 
 type AttemptEvent = Exclude<
   LifeCycleEvent,
-  OperatorEvent | { type: "request" | "ask" | "verify" | "tick" | "due" | "look" | "cancel" }
+  OperatorEvent | { type: "request" | "ask" | "verify" | "tick" | "due" | "park" | "look" | "cancel" }
 >;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */

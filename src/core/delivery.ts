@@ -1,5 +1,5 @@
 // Decides what becomes of one delivery of a queue's message, from what its record says. A message is acknowledged only when
-// nothing is left to do: its record is completed, or its dead letter has been accepted. Pure: times and chance are passed in.
+// nothing is left to do: its record is completed or keeps the message, or its dead letter has been accepted. Pure: times and chance are passed in.
 
 import type { ClientProblemCode } from "./problem.ts";
 import type { Verdict } from "./verdict.ts";
@@ -19,7 +19,7 @@ export const DEAD_REASONS = [
 ] as const;
 export type DeadReason = (typeof DEAD_REASONS)[number];
 
-export const DELIVERY_DECISIONS = ["ack", "retry", "dead"] as const;
+export const DELIVERY_DECISIONS = ["ack", "retry", "dead", "park"] as const;
 export type DeliveryDecision = (typeof DELIVERY_DECISIONS)[number];
 
 const PROBLEM_CODES: ReadonlySet<string> = new Set(
@@ -65,6 +65,8 @@ export type ShardAnswer =
       readonly retryAfterMs: number | null;
       readonly originalStatus: number | null;
     }
+  /** The outcome is unknown, and the message is stored with its record. */
+  | { readonly kind: "parked" }
   /** Nobody could be asked. */
   | { readonly kind: "nothing" };
 
@@ -83,6 +85,8 @@ export interface Delivery {
 export type Decision =
   | { readonly kind: "ack" }
   | { readonly kind: "retry"; readonly afterMs: number }
+  /** Acknowledge: the record keeps the message, until an operator has decided. */
+  | { readonly kind: "park" }
   /** Send the dead letter, then acknowledge. */
   | { readonly kind: "dead"; readonly reason: DeadReason; readonly status: number | null };
 
@@ -119,6 +123,8 @@ export function decideDelivery(answer: ShardAnswer, delivery: Delivery): Decisio
       return afterAnswer(answer, delivery);
     case "problem":
       return afterProblem(answer, delivery);
+    case "parked":
+      return { kind: "park" };
   }
 }
 

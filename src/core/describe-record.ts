@@ -122,13 +122,14 @@ function failed(
 }
 
 function unknown(
-  { attempt, policy }: DescribedRecord,
+  { attempt, accepted, policy }: DescribedRecord,
   history: readonly TimelineEvent[],
 ): Omit<RecordDescription, "changes"> {
   const ended = history.findLast(({ type }) => type === "attempt");
   const headline = outcomeUnknown(attempt, ended === undefined ? null : whyEnded(ended));
   const isAsked = policy.unknown === "verify";
   const isRemembered = (policy.rememberMs ?? 0) > policy.unknownRetentionMs;
+  const tried = accepted ? ": the request will be tried by the gateway" : "";
   const later = isRemembered ? "gets 409 key-expired" : "counts as a first request";
   return {
     tone: "doubt",
@@ -136,7 +137,7 @@ function unknown(
     retry: isAsked
       ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
       : "A retry gets 409 outcome-unknown until an operator decides, or the attempt's answer still arrives.",
-    advice: `${isAsked ? "The gateway is asking the origin. You can decide before it answers." : "Check the origin: resolve it if it succeeded, release it if it did not."} After the record expires, a retry ${later}.`,
+    advice: `${isAsked ? "The gateway is asking the origin. You can decide before it answers." : `Check the origin: resolve it if it succeeded, release it if it did not${tried}.`} After the record expires, a retry ${later}.`,
   };
 }
 

@@ -1,7 +1,7 @@
 // Accepted requests: when their next attempt begins, and when no other does.
 
 import type { PauseAdvice } from "./events.ts";
-import type { Attempt, Drive, Driven } from "./record.ts";
+import type { Attempt, Drive, Driven, Waiting } from "./record.ts";
 import { durationMs, type DurationMs, type EpochMs, later, latest } from "./units.ts";
 
 /** Where nobody says anything else: the middle of what chance gives. */
@@ -13,8 +13,14 @@ export function driven(drive: Drive, made: number, now: EpochMs): Driven {
 }
 
 /** The same promise for a request that an operator has released: as if it had been accepted now. */
-export function drivenAnew({ drive, acceptedAt }: Driven, made: number, now: EpochMs): Driven {
-  return { ...driven(drive, made, now), acceptedAt };
+export function drivenAnew(promise: Driven, made: number, now: EpochMs): Driven {
+  const { giveUpAt, lastAttempt } = driven(promise.drive, made, now);
+  return { ...promise, giveUpAt, lastAttempt };
+}
+
+/** What is stored of a message whose outcome is unknown: no attempt is promised until an operator releases it. */
+export function parked(drive: Drive, made: number, now: EpochMs): Driven {
+  return { drive, acceptedAt: now, giveUpAt: now, lastAttempt: made, isParked: true };
 }
 
 /** The pause after the attempt that was the `tried`th of its promise: 1 for the first. */
@@ -43,4 +49,13 @@ export function nextStart(
   if (number >= lastAttempt) return null;
   const startAt = latest(from, later(now, pauseAfter(drive, number - (lastAttempt - drive.attempts), advice)));
   return startAt > giveUpAt ? null : startAt;
+}
+
+/**
+ * Whether the limit passed while the request waited for its turn, longer than planned. The first attempt of a promise is always made,
+ * and a message is never given up.
+ */
+export function isTooLate({ attempt, driven: promise }: Waiting, now: EpochMs): boolean {
+  const { drive, giveUpAt, lastAttempt, isParked = false } = promise;
+  return !isParked && now > giveUpAt && attempt.number > lastAttempt - drive.attempts;
 }

@@ -26,6 +26,8 @@ export type LifeCycleEvent =
     }
   /** The time of an accepted request has come. If that starts an attempt, it gets `attemptId`. */
   | { readonly type: "due"; readonly attemptId: AttemptId }
+  /** A queue's message, whose outcome is unknown, is to be stored with its record, for an operator. */
+  | { readonly type: "park"; readonly fingerprint: Fingerprint }
   /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `print`, or to cancel it. */
   | { readonly type: "look" | "cancel"; readonly print: string }
   /** An object of a newer layout asks whether there is a record. */
@@ -97,6 +99,8 @@ export type Reply =
   | { readonly type: "mismatch" }
   /** To a request or a monitor: it has been accepted, and nobody waits for its outcome. `isNew`: by this request, to wait for its turn. */
   | { readonly type: "accepted"; readonly record: Waiting | Started; readonly isNew: boolean }
+  /** To `park`: the message is stored with the record. */
+  | { readonly type: "parked" }
   /** To a monitor: no attempt took effect, or another may be made, and none will be without another request. */
   | { readonly type: "given-up"; readonly record: Failed }
   /** To a monitor: there is no such record, or it is of another request. */
@@ -116,7 +120,7 @@ export type Reply =
   | { readonly type: "changed" }
   /** To an operator: the change was refused. */
   | { readonly type: "unchangeable"; readonly why: Unchangeable }
-  /** To `tick`, to `verify` when there is nothing to ask, and to `due` when no attempt may begin. */
+  /** To `tick`, to `verify` when there is nothing to ask, to `due` when no attempt may begin, and to `park` when nothing is unknown. */
   | { readonly type: "nothing-due" };
 
 export interface Step {

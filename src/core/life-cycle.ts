@@ -4,9 +4,9 @@
 // Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
-import { applyAttemptEvent, outcomeUnknown, settled } from "./attempt-end.ts";
+import { applyAttemptEvent, givenUp, outcomeUnknown, settled } from "./attempt-end.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
-import { driven } from "./drive.ts";
+import { driven, isTooLate, parked } from "./drive.ts";
 import type { LifeCycleEvent, Step } from "./events.ts";
 import type {
   Attempt,
@@ -38,6 +38,13 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
       const { fingerprint, attempt, policy: own } = current;
       return start(fingerprint, nextOf(attempt, event.attemptId), own, now, current.driven);
+    }
+    case "park": {
+      const { drive } = policy;
+      const isThis = current.state === "unknown" && current.fingerprint === event.fingerprint;
+      if (!isThis || drive === undefined) return unchanged(record, { type: "nothing-due" });
+      if (current.driven !== undefined) return unchanged(record, { type: "parked" });
+      return changed({ ...current, driven: parked(drive, current.attempt.number, now) }, { type: "parked" });
     }
     case "look":
       return lookAt(record, current, event.print);
@@ -75,7 +82,8 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
 function applyTime(record: IdempotencyRecord | null, now: EpochMs): IdempotencyRecord | null {
   if (record === null) return null;
   if (record.state === "started" && record.attempt.lockedUntil > now) return record;
-  const ended = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
+  const lost = record.state === "started" ? outcomeUnknown(record, record.attempt.lockedUntil) : record;
+  const ended = lost.state === "waiting" && isTooLate(lost, now) ? givenUp(lost) : lost;
   if (ended.state === "waiting" || ended.expiresAt > now) return ended;
   const left = remembered(ended);
   return left !== null && left.expiresAt > now ? left : null;
@@ -136,6 +144,7 @@ function stepWithoutRecord(
       return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
     case "due":
+    case "park":
     case "tick":
       return { record: null, reply: { type: "nothing-due" }, deadline: null };
   }

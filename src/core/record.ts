@@ -77,6 +77,8 @@ export interface Driven {
   readonly giveUpAt: EpochMs;
   /** The number of the last attempt that may be made. */
   readonly lastAttempt: number;
+  /** Set for a queue's message, which nobody would send again: it is never given up, but left to an operator. */
+  readonly isParked?: true;
 }
 
 /** An attempt is in flight. */
@@ -147,3 +149,7 @@ export function isClosed(state: RecordState): boolean {
 /** A record without a result and without an attempt that is known to run. */
 export const OPEN_STATES = ["failed", "unknown"] as const satisfies readonly (Failed | Unknown)["state"][];
 export type OpenState = (typeof OPEN_STATES)[number];
+
+/** The states whose records a shard counts, up to a limit. */
+export const COUNTED_STATES = ["waiting", ...OPEN_STATES] as const;
+export type CountedState = (typeof COUNTED_STATES)[number];

@@ -99,6 +99,7 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "result":
       return event.verified ? null : "result";
     case "due":
+    case "park":
     case "look":
     case "cancel":
     case "absent":
@@ -137,6 +138,7 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
     case "cancel":
       return { type: "change", action: event.type, at: now, by: "client", reason: "" };
     case "due":
+    case "park":
     case "look":
     case "request":
     case "ask":

@@ -16,7 +16,7 @@ import {
 } from "../core/delivery.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import { judge } from "../core/verdict.ts";
-import { type HeaderPairs, STATUS_HEADER } from "../http/headers.ts";
+import { type HeaderPairs, PARKED, STATUS_HEADER } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
 import { retryAfterIn } from "../http/retry-after.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
@@ -102,6 +102,7 @@ class QueueConsumer {
       const { decision, recordId } = handled;
       isOver =
         decision.kind === "ack" ||
+        decision.kind === "park" ||
         (decision.kind === "dead" && (await this.#sendDeadLetter(message, decision, recordId)));
     } catch (error) {
       console.error({ message: "delivery failed", queue: this.#queue.queue, reason: String(error) });
@@ -127,8 +128,7 @@ class QueueConsumer {
     const { route } = this.#queue;
     const response = await this.#ports.callShard(route, exchange);
     const answer = await readShardAnswer(response, route.rules.lists);
-    const word = answer.kind === "problem" ? answer.code : answer.kind === "answer" ? String(answer.status) : null;
-    return { decision: decideDelivery(answer, delivery), recordId: exchange.head.record.id, answer: word };
+    return { decision: decideDelivery(answer, delivery), recordId: exchange.head.record.id, answer: wordOf(answer) };
   }
 
   /** Sends the dead letter. Whether the message is over: not if its body does not fit into the letter. */
@@ -168,6 +168,19 @@ class QueueConsumer {
   }
 }
 
+/** For the log. */
+function wordOf(answer: ShardAnswer): string | null {
+  switch (answer.kind) {
+    case "problem":
+      return answer.code;
+    case "answer":
+      return String(answer.status);
+    case "parked":
+    case "nothing":
+      return null;
+  }
+}
+
 /** The platform counts whole seconds. */
 function wholeSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
@@ -188,6 +201,7 @@ async function readShardAnswer(
     const showsEnd = status !== 205 || word === "replayed";
     return { kind: "answer", status, verdict, isWhole: (await readToEnd(response)) && showsEnd, retryAfterMs };
   }
+  if (word === PARKED) return { kind: "parked" };
   const problem: unknown = await response.json();
   // A newer shard may have problems that this code does not know.
   if (word === null || !isProblemCode(word)) return { kind: "nothing" };

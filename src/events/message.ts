@@ -130,6 +130,9 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   ]);
   // Where the origin cannot be asked about this key, nobody waits for its answer.
   const asks = route.rules.policy.unknown !== "verify" || verification !== null;
+  const isHeld = !asks || route.rules.policy.unknown === "hold";
+  // Until then a message of a queue that asks the origin comes again.
+  const isTooOld = Date.now() - message.timestamp.getTime() >= queue.giveUpAfterMs;
   return {
     head: {
       record: { ...named(names), key, route: route.path },
@@ -146,6 +149,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
       call: { origin: route.origin, method: "POST", url, headers: callHeaders(queue, message, parts), hasBody: true },
       verification,
       telemetry: { log: route.log, serverTiming: false, trace: null },
+      ...(isHeld || isTooOld ? { park: true as const } : null),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },

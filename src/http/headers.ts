@@ -63,6 +63,8 @@ export const REPLAYED_HEADER = "Idempotent-Replayed";
  * On the response to a request that carries a key: what became of it. `first`, `replayed`, `attached` (the answer of an attempt that
  * another request had started), `ignored` (no route protects it), `unprotected`, or the code of the gateway's problem.
  */
+/** In STATUS_HEADER, to the queue consumer alone. */
+export const PARKED = "parked";
 export const STATUS_HEADER = "Idempotency-Status";
 /** On the response to a request that was forwarded without its record (`on_store_failure = "open"`). */
 export const UNPROTECTED_HEADER = "Idempotency-Unprotected";

@@ -137,6 +137,8 @@ export interface ExchangeHead {
   readonly newKeys?: KeyCount;
   /** Only on routes that accept requests. */
   readonly async?: AsyncRequest;
+  /** Set for a queue's message that is not to wait any longer: if its outcome is unknown, it is stored with its record. */
+  readonly park?: true;
   /** The layout of the object that is addressed. If it is absent, the Worker's code is older than layouts, and knows no hops. */
   readonly layout?: Layout;
   /** The layouts before it, oldest first; only in messages to the URLs for elders. */

@@ -2,10 +2,8 @@
 // time in one request. What is left is in a cursor, which names objects by their place in the list and holds nothing of the scope.
 
 import { keyHash } from "../http/record-name.ts";
-import type { ErasedSlice, ScopeErasure } from "../shard/scope-eraser.ts";
+import { ERASURE_BEGIN, type ErasedSlice, type ErasurePlace, type ScopeErasure } from "../shard/scope-eraser.ts";
 import { shardTitle } from "../shard/shard-place.ts";
-import { FIRST_PLACE } from "../shard/store/record-scan.ts";
-import type { Place } from "../shard/store/record-numbers.ts";
 import type { ScopeErasedView } from "./record-schema.ts";
 import type { LaidPlace } from "./shards.ts";
 
@@ -18,7 +16,7 @@ const MAX_MS = 5000;
 /** An object, and where to go on. */
 interface Task {
   readonly index: number;
-  readonly from: Place;
+  readonly from: ErasurePlace;
 }
 
 /** `null`: the shard does not answer. */
@@ -52,13 +50,13 @@ export async function eraseScope(
     const [task = null] = waiting.splice(0, 1);
     if (task !== null || nextIndex >= places.length) return task;
     nextIndex += 1;
-    return { index: nextIndex - 1, from: FIRST_PLACE };
+    return { index: nextIndex - 1, from: ERASURE_BEGIN };
   };
   const run = async (): Promise<void> => {
     for (let task = takeNext(); task !== null; task = takeNext()) {
       const place = places[task.index];
       if (place === undefined) continue;
-      let from: Place | null = task.from;
+      let from: ErasurePlace | null = task.from;
       while (from !== null && !isOver()) {
         calls += 1;
         const slice = await ask(place, { ...erasing, from });
@@ -80,11 +78,16 @@ export async function eraseScope(
 
 /** How much of the digest of all objects' names a cursor carries: it is not valid when these have changed. */
 const MARK_DIGITS = 8;
-const CURSOR = /^([0-9a-f]{8})~(\d{1,6})((?:~\d{1,6}\.\d{1,10}\.\d{1,10}){0,16})$/;
+/** After a place: what waits is looked at for the first time. */
+const FIRST_LOOK = "w";
+const CURSOR = /^([0-9a-f]{8})~(\d{1,6})((?:~\d{1,6}\.\d{1,10}\.\d{1,10}w?){0,16})$/;
 
 /** `<objects>~<first that was not asked>~<object>.<place>…`, one for each object that is not done. */
 function writeCursor(mark: string, nextIndex: number, tasks: readonly Task[]): string {
-  const places = tasks.map(({ index, from: { expiryBucket, slot } }) => `~${index}.${expiryBucket}.${slot}`);
+  const places = tasks.map(
+    ({ index, from: { expiryBucket, slot, isFirstLook } }) =>
+      `~${index}.${expiryBucket}.${slot}${isFirstLook === true ? FIRST_LOOK : ""}`,
+  );
   return `${mark}~${nextIndex}${places.join("")}`;
 }
 
@@ -100,8 +103,9 @@ function readCursor(
     .split("~")
     .filter((text) => text !== "")
     .map((text) => {
-      const [index = 0, expiryBucket = 0, slot = 0] = text.split(".").map(Number);
-      return { index, from: { expiryBucket, slot } };
+      const isFirstLook = text.endsWith(FIRST_LOOK);
+      const [index = 0, expiryBucket = 0, slot = 0] = text.replace(FIRST_LOOK, "").split(".").map(Number);
+      return { index, from: { expiryBucket, slot, isFirstLook } };
     });
   return waiting.every(({ index }) => index < nextIndex) ? { waiting, nextIndex } : null;
 }

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { OUTCOMES } from "../core/outcome.ts";
-import { OPEN_STATES } from "../core/record.ts";
+import { COUNTED_STATES } from "../core/record.ts";
 import {
   A_TIME,
   about,
@@ -21,10 +21,11 @@ import {
 
 const openCountEntries = {
   inFlight: about(count, "Attempts in flight.", 2),
+  waiting: about(count, "Accepted requests that wait for their next attempt.", 0),
   failed: about(count, "Records whose next request starts another attempt.", 0),
   unknown: about(count, "Records whose outcome is unknown.", 1),
   atLeast: about(
-    v.array(words(OPEN_STATES)),
+    v.array(words(COUNTED_STATES)),
     "Which of these counts may be larger: a shard counts at most 10,000 records of a state.",
     [],
   ),
@@ -36,6 +37,12 @@ export const shardCountsSchema = v.object({
   shard: about(v.string(), "The shard.", "shard-3-of-64"),
   layout: about(layoutTitle, "Its layout.", "64"),
   ...openCountEntries,
+  oldestWaitingMs: about(
+    count,
+    "For how long the accepted request that is due longest has been due, in milliseconds; 0 when none is.",
+    0,
+  ),
+  placesTaken: about(count, "How many attempts of accepted requests run: at most four at a time.", 0),
   bytes: about(count, "The size of its database.", 131_072),
 });
 

@@ -94,6 +94,12 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
       sample(labels, moved),
     ]),
     ofRoutes(
+      "given_up_total",
+      "counter",
+      "Accepted requests that were given up without a result.",
+      (labels, { givenUp = 0 }) => [sample(labels, givenUp)],
+    ),
+    ofRoutes(
       "origin_seconds",
       "histogram",
       "From the call to the origin to the headers of its response.",
@@ -157,9 +163,9 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
     {
       name: "onceway_records",
       type: "gauge",
-      help: "Records that are not completed, by state; failed and unknown ones are counted up to 10000 each.",
-      samples: answered.flatMap(({ shard, numbers: { inFlight: started, failed, unknown } }) =>
-        Object.entries({ started, failed, unknown }).map(([state, count]) => sample({ shard, state }, count)),
+      help: "Records that are not completed, by state; waiting, failed and unknown ones are counted up to 10000 each.",
+      samples: answered.flatMap(({ shard, numbers: { inFlight: started, waiting = 0, failed, unknown } }) =>
+        Object.entries({ started, waiting, failed, unknown }).map(([state, count]) => sample({ shard, state }, count)),
       ),
     },
     ofShards(
@@ -173,6 +179,18 @@ function shardFamilies(answered: readonly Answered[]): readonly Family[] {
       "gauge",
       "Age of the oldest attempt whose outcome is unknown; 0 without one.",
       ({ oldestUnknownMs }) => oldestUnknownMs / 1000,
+    ),
+    ofShards(
+      "oldest_waiting_seconds",
+      "gauge",
+      "For how long the accepted request that is due longest has been due; 0 when none is.",
+      ({ oldestWaitingMs = 0 }) => oldestWaitingMs / 1000,
+    ),
+    ofShards(
+      "places_taken",
+      "gauge",
+      "Attempts of accepted requests that run now, at most 4 in a shard.",
+      ({ placesTaken = 0 }) => placesTaken,
     ),
     ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
     ofShards("alarms_total", "counter", "Alarms received.", ({ alarm }) => alarm.count),

@@ -1,7 +1,7 @@
 // What an operator can see and do. The API and the console both use this interface. Times are milliseconds since the epoch
 // here, and ISO 8601 text in the API.
 
-import { type IdempotencyRecord, OPEN_STATES } from "../core/record.ts";
+import { COUNTED_STATES, type IdempotencyRecord } from "../core/record.ts";
 import type { Change, TimelineEvent } from "../core/timeline.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
@@ -102,14 +102,19 @@ export type CloseResult =
 
 export type OpenCounts = Omit<TotalsView, "shards" | "unreachable">;
 
+/** A shard with older code does not count what waits. */
+type CountedShard = Pick<ShardCountsView, Exclude<keyof OpenCounts, "waiting">> & { readonly waiting?: number };
+
 /** The sum over shards. */
-export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenCounts>[]): OpenCounts {
-  const sum = (of: "inFlight" | "failed" | "unknown"): number => shards.reduce((total, shard) => total + shard[of], 0);
+export function openCounts(shards: readonly CountedShard[]): OpenCounts {
+  const sum = (of: "inFlight" | "waiting" | "failed" | "unknown"): number =>
+    shards.reduce((total, shard) => total + (shard[of] ?? 0), 0);
   return {
     inFlight: sum("inFlight"),
+    waiting: sum("waiting"),
     failed: sum("failed"),
     unknown: sum("unknown"),
-    atLeast: OPEN_STATES.filter((of) => shards.some(({ atLeast }) => atLeast.includes(of))),
+    atLeast: COUNTED_STATES.filter((of) => shards.some(({ atLeast }) => atLeast.includes(of))),
   };
 }
 

@@ -97,6 +97,17 @@ const policySchema = v.object({
       2_592_000_000,
     ),
   ),
+  drive: v.exactOptional(
+    about(
+      v.object({
+        attempts: about(count, "The most attempts.", 5),
+        firstPauseMs: about(count, "The pause after the first, in milliseconds; it doubles with each.", 1000),
+        longestPauseMs: about(count, "The longest pause, in milliseconds.", 60_000),
+        giveUpAfterMs: about(count, "For how long attempts are begun, in milliseconds.", 3_600_000),
+      }),
+      "How the gateway tries a request that it has accepted; absent: it has not.",
+    ),
+  ),
 });
 
 export const responseSchema = v.object({

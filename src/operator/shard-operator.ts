@@ -161,8 +161,9 @@ export class ShardOperator implements Operator {
     return {
       shards: asked.flatMap(({ shard, layout, answer }) => {
         if (answer === null) return [];
-        const { inFlight, failed, unknown, atLeast, bytes } = answer;
-        return [{ shard, layout, inFlight, failed, unknown, atLeast, bytes }];
+        const { inFlight, failed, unknown, atLeast, bytes, waiting = 0, oldestWaitingMs = 0, placesTaken = 0 } = answer;
+        const accepted = { waiting, oldestWaitingMs, placesTaken };
+        return [{ shard, layout, inFlight, failed, unknown, ...accepted, atLeast, bytes }];
       }),
       layouts: summarizeLayouts(this.#places.layouts, asked),
       unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),

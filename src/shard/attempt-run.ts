@@ -30,18 +30,18 @@ export type RunShared = Pick<
 >;
 
 /**
- * Begins the attempt that has just claimed the record, in the same turn, and runs it whatever becomes of its client (G5). `ended`
- * is called when it is over.
+ * Begins the attempt that has just claimed the record, in the same turn, and runs it whatever becomes of its client (G5). `enter` is
+ * called when it has begun, and what that returns when it is over.
  */
 export function runAttempt(
   id: RecordId,
   record: Started,
   incoming: Omit<Incoming, "caller">,
   shared: RunShared,
-  ended: (() => void) | null = null,
+  enter: (() => () => void) | null = null,
 ): AttemptInFlight {
   const run = new AttemptRun(id, record, incoming, shared);
-  shared.waitUntil(ended === null ? run.toEnd() : run.toEnd().finally(ended));
+  shared.waitUntil(enter === null ? run.toEnd() : run.toEnd().finally(enter()));
   return run.inFlight;
 }
 

@@ -32,6 +32,8 @@ export type Action =
       readonly refusal: ClientProblem;
     }
   /** Ask the origin whether the last attempt took effect, then decide again. `refusal` is the answer if the wait fails. */
+  /** Store a message with its record, whose outcome is unknown. */
+  | { readonly kind: "park"; readonly refusal: ClientProblem }
   /** Answer 202, or with the result if it comes in time. */
   | { readonly kind: "follow" }
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
@@ -118,7 +120,9 @@ export function decide(reply: Reply, situation: Situation): Action {
       const { verifyAt, policy } = reply.record;
       const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
       const refusal = { code: "outcome-unknown", retryAfterMs } as const;
-      return verifyAt === null || hasAsked ? refuse(refusal) : { kind: "ask", policy, refusal };
+      if (verifyAt !== null && !hasAsked) return { kind: "ask", policy, refusal };
+      if (head.park !== true) return refuse(refusal);
+      return situation.isBodyHere ? { kind: "park", refusal } : TAKE_BODY;
     }
     case "key-expired":
       return refuse({ code: "key-expired", originalStatus: reply.record.status });
@@ -130,6 +134,7 @@ export function decide(reply: Reply, situation: Situation): Action {
         : refuse({ code: "key-reused", status: head.rules.mismatchStatus });
     case "given-up":
     case "unseen":
+    case "parked":
     case "here":
     case "absent":
     case "ask":

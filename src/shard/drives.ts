@@ -7,14 +7,12 @@ import type { ExchangeHead } from "../http/message.ts";
 import { runAttempt, type RunShared } from "./attempt-run.ts";
 import { bytesBody, type RequestBody, storedRequestBody } from "./body/request-body.ts";
 import type { Alarm } from "./alarm.ts";
+import { TURN_CHECK_MS } from "./record-steps.ts";
 import type { Entry } from "./store/ledger.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
 
 /** How many attempts may run at a time: fewer than the six connections that a shard has. */
 export const PLACES = 4;
-
-/** An instance may be lost with its attempts, whose records keep their locks. The alarm looks again after this time. */
-const CHECK_AFTER_MS = durationMs(60_000);
 
 /** The pause after a request that could not be begun. */
 const PAUSE_MS = durationMs(5000);
@@ -33,9 +31,14 @@ export class Drives {
     this.#shared = shared;
   }
 
+  /** How many attempts run. */
+  get running(): number {
+    return this.#running.size;
+  }
+
   /** Whether an attempt may begin at once. */
   get hasPlace(): boolean {
-    return this.#running.size < PLACES;
+    return this.running < PLACES;
   }
 
   /** Gives a place to an attempt that has just been claimed. Returns what is to be called when it is over. */
@@ -70,7 +73,7 @@ export class Drives {
       const { reply } = steps.take(id, event, entry.record.policy, now);
       if (reply.type !== "start") return;
       const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
-      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, this.enter(id));
+      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter(id));
       leaveUnread(attempt.answer);
     } catch (error) {
       this.#putOff.set(id, later(now, PAUSE_MS));
@@ -94,8 +97,8 @@ export class Drives {
     const next = this.#shared.ledger.due.next();
     if (next === null) return null;
     // Without a place, each attempt that ends begins the next one.
-    if (!this.hasPlace) return later(now, CHECK_AFTER_MS);
-    const putOff = [...this.#putOff.values()].reduce((one, other) => earliest(one, other), later(now, CHECK_AFTER_MS));
+    if (!this.hasPlace) return later(now, TURN_CHECK_MS);
+    const putOff = [...this.#putOff.values()].reduce((one, other) => earliest(one, other), later(now, TURN_CHECK_MS));
     return next <= now && this.#putOff.size > 0 ? putOff : next;
   }
 

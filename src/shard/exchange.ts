@@ -2,6 +2,7 @@
 // action, and this file performs it. A claim is decided and written in one turn. The runtime delays the call to the origin, like every
 // answer, until all earlier writes are durable (output gate; guarantees G3 and G4).
 
+import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptId, attemptId, epochMs, type RecordId } from "../core/units.ts";
 import type { Hop } from "../http/hops.ts";
@@ -23,6 +24,7 @@ import {
 } from "./decide.ts";
 import { leaveUnread, storedHead } from "./drives.ts";
 import { type Words, wordsIn } from "./elders.ts";
+import { parkedAnswer } from "./monitor.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
 import type { Wait, Woken } from "./waiters.ts";
 
@@ -89,6 +91,8 @@ export class Exchange {
             return await this.#start(action.record);
           case "follow":
             return await this.#follow();
+          case "park":
+            return this.#park(action.refusal);
           case "replay": {
             const given: ExchangeAnswer | null = await replay(action, head, this.#signal, this.#shared);
             if (given !== null) return given;
@@ -222,13 +226,23 @@ export class Exchange {
   /** The result if it comes while the client waits; otherwise what there is to tell. */
   async #startAccepted(record: Started): Promise<ExchangeAnswer> {
     const { drives, timers } = this.#shared;
-    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, drives.enter(this.#id));
+    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () => drives.enter(this.#id));
     const waitMs = this.#incoming.head.async?.waitMs ?? 0;
     const begunAt = performance.now();
     const given = waitMs > 0 ? await timers.firstOf(attempt.answer, waitMs) : null;
     if (given !== null && (given.outcome === "first" || given.outcome === "not-kept")) return given;
     leaveUnread(attempt.answer);
     return this.#follow(Math.max(0, waitMs - (performance.now() - begunAt)));
+  }
+
+  /** Stores the message with its record. It is answered only when that is durable, as every write. */
+  #park(refusal: ClientProblem): ExchangeAnswer {
+    const { head, body } = this.#incoming;
+    const { request, rules } = head;
+    const event = { type: "park", fingerprint: request.fingerprint } as const;
+    const attachments = { request: { head: storedHead(head), body: body.stored() } };
+    const { reply } = this.#shared.steps.take(this.#id, event, rules.policy, epochMs(Date.now()), attachments);
+    return reply.type === "parked" ? parkedAnswer(head) : problemAnswer(head, refusal);
   }
 
   /** What became of an accepted request. */

@@ -74,6 +74,11 @@ export class Exchanges {
     return this.#shared.monitors.answer(question, caller);
   }
 
+  /** How many attempts of accepted requests run now. */
+  get driven(): number {
+    return this.#shared.drives.running;
+  }
+
   /** Answers a request that cannot be run. */
   refuse(head: ExchangeHead, problem: ClientProblem): Response {
     return this.#finish(this.#begin(head), problemAnswer(head, problem));

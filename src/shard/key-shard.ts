@@ -115,6 +115,7 @@ export class KeyShard extends ittyDurable() {
       steps: this.#exchanges.steps,
       elders: this.#exchanges.elders,
       databaseBytes: () => storage.sql.databaseSize,
+      placesTaken: () => this.#exchanges.driven,
       timers,
     });
     this.#eraser = new ScopeEraser({

@@ -7,8 +7,8 @@ import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Policy, Started, Waiting } from "../core/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
-import { ECHO_HEADER, STATUS_HEADER } from "../http/headers.ts";
-import { type MonitorQuestion, NO_MONITOR_STATUS, type ReplayHead } from "../http/message.ts";
+import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../http/headers.ts";
+import { type ExchangeHead, type MonitorQuestion, NO_MONITOR_STATUS, type ReplayHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { type ExchangeAnswer, replay } from "./answers.ts";
 import { ASK_AGAIN_MS } from "./decide.ts";
@@ -102,6 +102,7 @@ export class Monitors {
         return null;
       case "start":
       case "accepted":
+      case "parked":
       case "in-flight":
       case "mismatch":
       case "not-here":
@@ -162,6 +163,7 @@ export class Monitors {
       case "outcome-unknown":
         return ofMonitor({ code: "cancel-refused", why: "ended" }, echo).response;
       case "start":
+      case "parked":
       case "in-flight":
       case "mismatch":
       case "not-here":
@@ -175,6 +177,12 @@ export class Monitors {
         throw new TypeError(`a cancellation was answered with ${reply.type}`);
     }
   }
+}
+
+/** To the queue consumer alone: the message is stored with its record, whose outcome is unknown. */
+export function parkedAnswer({ request }: ExchangeHead): ExchangeAnswer {
+  const headers = { [ECHO_HEADER]: request.echo, [STATUS_HEADER]: PARKED };
+  return { response: new Response(null, { status: 204, headers }), outcome: "outcome-unknown", isStreamed: false };
 }
 
 function problem(of: ClientProblem, echo: string): ExchangeAnswer {

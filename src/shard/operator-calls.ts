@@ -3,6 +3,7 @@
 
 import type { Layout } from "../config/layout.ts";
 import type { OperatorEvent, Unchangeable } from "../core/events.ts";
+import type { CountedState } from "../core/record.ts";
 import { type TimelineEvent, timelineOf } from "../core/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
@@ -14,7 +15,14 @@ import { START } from "./body/event-offsets.ts";
 import type { Elders } from "./elders.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./store/ledger.ts";
-import type { ListPage, ListQuery, OpenCounts, RecordList, SeenRecord } from "./store/record-list.ts";
+import {
+  type ListPage,
+  type ListQuery,
+  MAX_COUNTED,
+  type OpenCounts,
+  type RecordList,
+  type SeenRecord,
+} from "./store/record-list.ts";
 import { isEncrypted, sizeOf } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
@@ -34,8 +42,16 @@ export interface SeenDetail extends SeenRecord {
   } | null;
 }
 
-export interface Counts extends OpenCounts {
+export interface Counts extends Omit<OpenCounts, "atLeast"> {
   readonly inFlight: number;
+  /** Which of the counts by state may be too small. */
+  readonly atLeast: readonly CountedState[];
+  /** Accepted requests that wait for their next attempt. An object with older code says nothing of this and the next two. */
+  readonly waiting?: number;
+  /** For how long the one that is due longest has been due; 0 when none is. */
+  readonly oldestWaitingMs?: number;
+  /** How many attempts of accepted requests run: at most PLACES (drives.ts). */
+  readonly placesTaken?: number;
   /** Size of the database. */
   readonly bytes: number;
   /** An object whose code is older than layouts says nothing of this. */
@@ -86,6 +102,7 @@ export interface OperatorPorts {
   readonly steps: Pick<RecordSteps, "see" | "change">;
   readonly elders: Pick<Elders, "answer">;
   readonly databaseBytes: () => number;
+  readonly placesTaken: () => number;
   readonly timers: Timers;
 }
 
@@ -131,16 +148,23 @@ export class OperatorCalls {
   }
 
   counts(): Counts {
-    const { ledger, list, steps, databaseBytes } = this.#ports;
+    const { ledger, list, steps, databaseBytes, placesTaken } = this.#ports;
     const now = epochMs(Date.now());
-    const { atLeast, ...open } = list.countOpen(now);
-    const counts = { waiting: 0, started: 0, completed: 0, remembered: 0, ...open };
+    const { atLeast: openAtLeast, ...open } = list.countOpen(now);
+    const due = ledger.due.count(MAX_COUNTED);
+    const atLeast: readonly CountedState[] = due === MAX_COUNTED ? ["waiting", ...openAtLeast] : openAtLeast;
+    const counts = { started: 0, completed: 0, remembered: 0, ...open, waiting: due };
     for (const { id, entry } of ledger.inFlight()) {
       const record = steps.see(id, entry.record, now);
       if (record !== null) counts[record.state] += 1;
     }
-    const { started: inFlight, failed, unknown } = counts;
-    return { inFlight, failed, unknown, atLeast, bytes: databaseBytes(), change: this.#change() };
+    const { started: inFlight, waiting, failed, unknown } = counts;
+    const accepted = {
+      waiting,
+      oldestWaitingMs: Math.max(0, now - (ledger.due.next() ?? now)),
+      placesTaken: placesTaken(),
+    };
+    return { inFlight, failed, unknown, ...accepted, atLeast, bytes: databaseBytes(), change: this.#change() };
   }
 
   #change(): LayoutChange {

@@ -7,7 +7,7 @@ import { step } from "../core/life-cycle.ts";
 import { deadlineOf } from "../core/step.ts";
 import type { Attempt, IdempotencyRecord, Policy, Started } from "../core/record.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
-import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
+import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { Traffic } from "../traffic/traffic.ts";
@@ -15,6 +15,12 @@ import type { Alarm } from "./alarm.ts";
 import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
+
+/**
+ * When the alarm looks after accepted requests that wait for their turn. The attempts before them begin them, unless the instance is lost
+ * that makes these attempts.
+ */
+export const TURN_CHECK_MS = durationMs(60_000);
 
 /** A step, and the entry as it was before. */
 export type Stepped = Step & { readonly entry: Entry | null };
@@ -135,12 +141,16 @@ export class RecordSteps {
     const result = step(before, event, policy, now);
     if (result.record !== before) {
       const verdict = before === null ? null : verdictOf(before, event, now);
+      const isGivenUp = event.type !== "cancel" && isDriven(before) && result.record?.state === "failed";
       let route = "";
-      if (verdict !== null) bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
+      if (verdict !== null || isGivenUp) {
+        bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
+      }
       const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
       this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
-      if (result.deadline !== null) this.#ports.alarm.moveTo(result.deadline);
+      if (result.deadline !== null) this.#ports.alarm.moveTo(alarmFor(result.deadline, event, now));
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
+      if (isGivenUp) bookkeep("counting what is given up", () => this.#ports.traffic.givenUp(route));
     }
     return { ...result, entry };
   }
@@ -171,4 +181,15 @@ export class RecordSteps {
     if (record.state !== "started" || deadlineOf(record) > now) return false;
     return this.#ports.attempts.get(id)?.attempt.id === record.attempt.id;
   }
+}
+
+/** Whether the gateway makes the record's attempts by itself. */
+function isDriven(record: IdempotencyRecord | null): boolean {
+  return record !== null && "driven" in record;
+}
+
+/** A request that waits for its turn is due at once, but an alarm would find all places taken. */
+function alarmFor(deadline: EpochMs, event: LifeCycleEvent, now: EpochMs): EpochMs {
+  const isForTurn = event.type === "request" && event.accept === "wait" && deadline <= now;
+  return isForTurn ? later(now, TURN_CHECK_MS) : deadline;
 }

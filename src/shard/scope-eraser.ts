@@ -9,7 +9,7 @@ import type { ScopeValues } from "../http/scope.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger } from "./store/ledger.ts";
 import type { Place } from "./store/record-numbers.ts";
-import type { RecordScan, ScannedRecord } from "./store/record-scan.ts";
+import { FIRST_PLACE, FIRST_WAITING, type RecordScan, type ScannedRecord } from "./store/record-scan.ts";
 
 /** Where such calls are sent: the values may be long, and they are secrets. */
 export const ERASE_SCOPE_URL = "https://key-shard/erase-scope";
@@ -18,6 +18,18 @@ export const ERASE_SCOPE_URL = "https://key-shard/erase-scope";
 export const ROWS_PER_CALL = 100;
 export const RECORDS_PER_CALL = 10;
 
+/**
+ * Where a call begins. What waits for an attempt is looked at first (`isFirstLook`), and again at the end, because waiting records come last
+ * in their order: one whose attempt begins meanwhile moves to the front, where the first look would have been over. An object with older
+ * code knows nothing of the first look, holds nothing that waits, and goes through all records once.
+ */
+export interface ErasurePlace extends Place {
+  readonly isFirstLook?: boolean;
+}
+
+/** Where the first call begins. */
+export const ERASURE_BEGIN: ErasurePlace = { ...FIRST_PLACE, isFirstLook: true };
+
 export interface ScopeErasure {
   /** The caller's values in each of the scopes in which the records may have been claimed. */
   readonly scopes: readonly ScopeValues[];
@@ -25,7 +37,7 @@ export interface ScopeErasure {
   readonly sealedScopes: readonly string[];
   /** The name of the layout whose object this is. */
   readonly layout: string;
-  readonly from: Place;
+  readonly from: ErasurePlace;
   /** Only counts. */
   readonly isPreview: boolean;
   /** Whether records in doubt are forgotten too, so that a retry may repeat what has taken effect. */
@@ -45,7 +57,7 @@ export interface ErasureCounts {
 
 export interface ErasedSlice extends ErasureCounts {
   /** Where the next call goes on; `null`: all records have been looked at. */
-  readonly next: Place | null;
+  readonly next: ErasurePlace | null;
 }
 
 export interface EraserPorts {
@@ -62,12 +74,27 @@ export class ScopeEraser {
   }
 
   async erase(erasure: ScopeErasure): Promise<ErasedSlice> {
-    const { records, next } = this.#ports.scan.slice(erasure.from, ROWS_PER_CALL);
+    const { from, isPreview } = erasure;
+    // A preview changes nothing, and must count nothing twice.
+    if (from.isFirstLook === true && !isPreview) {
+      const begin = from.expiryBucket < FIRST_WAITING.expiryBucket ? FIRST_WAITING : from;
+      const { forgotten, next, isNothing } = await this.#look(begin, erasure);
+      // What is left is counted at the end.
+      const left = { inFlight: 0, unknown: 0 };
+      if (next !== null) return { forgotten, ...left, next: { ...next, isFirstLook: true } };
+      if (!isNothing) return { forgotten, ...left, next: FIRST_PLACE };
+    }
+    const { isNothing: _, ...slice } = await this.#look(from.isFirstLook === true ? FIRST_PLACE : from, erasure);
+    return slice;
+  }
+
+  async #look(from: Place, erasure: ScopeErasure): Promise<ErasedSlice & { readonly isNothing: boolean }> {
+    const { records, next } = this.#ports.scan.slice(from, ROWS_PER_CALL);
     const own = await Promise.all(records.map((record) => isOfScope(record, erasure)));
     const counts = { forgotten: 0, inFlight: 0, unknown: 0 };
     const found = records.filter((_, index) => own[index] === true);
     for (const { id } of found.slice(0, RECORDS_PER_CALL)) this.#forget(id, erasure, counts);
-    return { ...counts, next: found[RECORDS_PER_CALL]?.place ?? next };
+    return { ...counts, next: found[RECORDS_PER_CALL]?.place ?? next, isNothing: records.length === 0 };
   }
 
   #forget(

@@ -21,6 +21,8 @@ export interface RouteNumbers {
   readonly asks?: readonly number[];
   /** Requests that were sent on to another layout. */
   readonly moved?: number;
+  /** Accepted requests that were given up. Code from before those does not send it. */
+  readonly givenUp?: number;
   /** Decisions about a queue's messages, in the order of `DELIVERY_DECISIONS`; only of queues. */
   readonly deliveries?: readonly number[];
   /** Its dead letters, in the order of `DEAD_REASONS`. */
@@ -56,6 +58,7 @@ export class RouteCounters {
   #again = 0;
   readonly #asks = new Float64Array(ASK_ANSWERS.length);
   #moved = 0;
+  #givenUp = 0;
   readonly #deliveries = new Float64Array(DELIVERY_DECISIONS.length);
   readonly #deadLetters = new Float64Array(DEAD_REASONS.length);
   #origin = new Histogram();
@@ -94,6 +97,10 @@ export class RouteCounters {
     this.#moved += 1;
   }
 
+  givenUp(): void {
+    this.#givenUp += 1;
+  }
+
   delivered(decision: DeliveryDecision, reason: DeadReason | null): void {
     increase(this.#deliveries, DELIVERY_DECISIONS.indexOf(decision));
     if (reason !== null) increase(this.#deadLetters, DEAD_REASONS.indexOf(reason));
@@ -115,6 +122,7 @@ export class RouteCounters {
       attempts: [this.#first, this.#again],
       asks: [...this.#asks],
       moved: this.#moved,
+      givenUp: this.#givenUp,
       ...this.#ofQueue,
       origin: this.#origin.counts,
       gateway: this.#gateway.counts,
@@ -135,6 +143,7 @@ export class RouteCounters {
     this.#again = 0;
     this.#asks.fill(0);
     this.#moved = 0;
+    this.#givenUp = 0;
     this.#deliveries.fill(0);
     this.#deadLetters.fill(0);
     this.#origin = new Histogram();
@@ -150,6 +159,7 @@ export class RouteCounters {
     this.#again += numbers.attempts[1];
     numbers.asks?.forEach((count, at) => increase(this.#asks, at, count));
     this.#moved += numbers.moved ?? 0;
+    this.#givenUp += numbers.givenUp ?? 0;
     numbers.deliveries?.forEach((count, at) => increase(this.#deliveries, at, count));
     numbers.deadLetters?.forEach((count, at) => increase(this.#deadLetters, at, count));
     this.#origin.add(numbers.origin);
@@ -188,7 +198,8 @@ export function isNothing({
   attempts,
   asks = [],
   moved = 0,
+  givenUp = 0,
   deliveries = [],
 }: RouteNumbers): boolean {
-  return ![...requests, ...verdicts, ...attempts, ...asks, moved, ...deliveries].some((count) => count > 0);
+  return ![...requests, ...verdicts, ...attempts, ...asks, moved, givenUp, ...deliveries].some((count) => count > 0);
 }

@@ -103,6 +103,11 @@ export class Traffic {
     this.#countersOf(route).moved();
   }
 
+  /** An accepted request was given up. */
+  givenUp(route: string): void {
+    this.#countersOf(route).givenUp();
+  }
+
   /** Counts a decision about a message. */
   delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
     this.#countersOf(route).delivered(decision, reason);

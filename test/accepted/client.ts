@@ -27,7 +27,8 @@ type Url = AcceptedScene["url"];
 
 /** Sends one request again and again until it is accepted. */
 export async function untilAccepted(url: Url, key: string, refusals: number): Promise<AcceptedRequest> {
-  const credential = `Bearer credential-of-${key}`;
+  // Its end tells it from one that begins alike.
+  const credential = `Bearer credential-of-${key}-alone`;
   const body = JSON.stringify({ order: key, refusals });
   const headers = { authorization: credential, "idempotency-key": key };
   const response = await untilAnswered(

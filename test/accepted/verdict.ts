@@ -92,5 +92,5 @@ async function storedCredentials(scene: AcceptedScene, requests: readonly Accept
     database.close();
     texts.push(await readFile(file, "latin1"));
   }
-  return requests.filter(({ credential }) => texts.some((text) => text.includes(`${credential}"`))).length;
+  return requests.filter(({ credential }) => texts.some((text) => text.includes(credential))).length;
 }

@@ -1,5 +1,5 @@
 // The origin of the benchmark, in its own process: one constant answer for every request, from bare sockets, so that it is never
-// the bottleneck (the run also measures it alone). A path that begins with `/held` is never answered.
+// the bottleneck (the run also measures it alone). A path that begins with `/held` is never answered, one with `/slow` after 2 minutes.
 
 import { createServer, type Socket } from "node:net";
 
@@ -14,6 +14,7 @@ const ANSWER = Buffer.from(
   `HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n` +
     `Request-Id: req_7d1f\r\nCache-Control: no-store\r\n\r\n${BODY}`,
 );
+const SLOW_MS = 120_000;
 const HEAD_END = "\r\n\r\n";
 const LAST_CHUNK = "0\r\n\r\n";
 
@@ -39,8 +40,10 @@ function serve(socket: Socket): void {
     text += more;
     for (let taken = firstRequest(text); taken !== null; taken = firstRequest(text)) {
       const isHeld = text.startsWith("/held", text.indexOf(" ") + 1);
+      const isSlow = text.startsWith("/slow", text.indexOf(" ") + 1);
       text = text.slice(taken);
-      if (!isHeld) socket.write(ANSWER);
+      if (isSlow) setTimeout(() => socket.write(ANSWER), SLOW_MS);
+      else if (!isHeld) socket.write(ANSWER);
     }
   });
 }

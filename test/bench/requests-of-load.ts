@@ -22,16 +22,22 @@ export async function fill(url: string, path: string, prefix: string, count: num
   let next = 0;
   const sendAll = async (): Promise<void> => {
     while (next < count) {
-      const headers = { ...HEADERS, "idempotency-key": `${prefix}${next}` };
+      const key = `${prefix}${next}`;
       next += 1;
-      const outgoing = httpRequest(url + path, { method: "POST", headers, agent });
-      outgoing.end(BODY);
-      const [response] = await once(outgoing, "response");
-      response.resume();
-      await once(response, "end");
-      if (response.statusCode !== 201) throw new Error(`${path}: ${response.statusCode}`);
+      const status = await post(agent, url + path, key);
+      if (status !== 201) throw new Error(`${path}: ${status}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, sendAll));
   agent.destroy();
+}
+
+/** Sends one request with this key; its status. */
+export async function post(agent: Agent, url: string, key: string): Promise<number | undefined> {
+  const outgoing = httpRequest(url, { method: "POST", headers: { ...HEADERS, "idempotency-key": key }, agent });
+  outgoing.end(BODY);
+  const [response] = await once(outgoing, "response");
+  response.resume();
+  await once(response, "end");
+  return response.statusCode;
 }

@@ -75,12 +75,14 @@ export async function measureAtOnce(variants: readonly Variant[], plan: Plan): P
 const nextKeys = new Map<Variant, number>();
 
 async function measure(variant: Variant, connections: number, round: number, seconds: number): Promise<Sample> {
-  const { name, url, path, keys, body, pids, succeeds } = variant;
+  const { name, url, path, keys, body, prefer, pids, succeeds, meanwhile } = variant;
   const prefix = variant.prefix ?? `${name.replaceAll(/[^a-z]/gi, "")}-${connections}-${round}-`;
   const from = nextKeys.get(variant) ?? 0;
+  const end = meanwhile?.();
   const before = processorMicroseconds(pids);
-  const figures = await runWrk({ url, path, keys, from, prefix, body, connections, seconds });
+  const figures = await runWrk({ url, path, keys, from, prefix, body, prefer, connections, seconds });
   const spent = processorMicroseconds(pids) - before;
+  await end?.();
   const { requests, not2xx, broken, p50Ms, p99Ms } = figures;
   // Also those that were sent, and not answered in time.
   nextKeys.set(variant, from + requests + connections);

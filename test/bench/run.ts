@@ -44,6 +44,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--rounds N] [--seconds N] [--connections N]",
     run: () => import("./sealed.ts"),
   },
+  accepted: {
+    measures: "* requests that somebody waits for beside accepted ones in one shard, and accepted ones to their result",
+    options: "[--only NAME,NAME] [--rounds N] [--seconds N] [--connections N] [--rate N] [--disk]",
+    run: () => import("./accepted.ts"),
+  },
   runtime: {
     measures: "what the runtime's own objects and calls cost, each alone",
     options: "[--only NAME,NAME] [--rounds N]",

@@ -9,7 +9,7 @@ import { findProcess } from "./process-memory.ts";
 import { BODY, fill, HEADERS } from "./requests-of-load.ts";
 import type { Load } from "./wrk.ts";
 
-export interface Variant extends Pick<Load, "url" | "path" | "keys" | "body"> {
+export interface Variant extends Pick<Load, "url" | "path" | "keys" | "body" | "prefer"> {
   readonly name: string;
   /** Of known keys; new keys get one of their own in each run. */
   readonly prefix: string | null;
@@ -19,6 +19,8 @@ export interface Variant extends Pick<Load, "url" | "path" | "keys" | "body"> {
   readonly pids: readonly number[];
   /** The variant is meaningless with fewer connections. */
   readonly leastConnections: number;
+  /** Begins what else happens while the variant is measured; returns what ends it. */
+  readonly meanwhile?: () => () => Promise<void>;
 }
 
 export interface Scene {

@@ -15,6 +15,8 @@ export interface Load {
   /** The keys are this and a number; with new keys no two runs may share it. */
   readonly prefix: string;
   readonly body: string;
+  /** The header `Prefer`; none by default. */
+  readonly prefer?: string | undefined;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -41,11 +43,13 @@ export async function runWrk({
   from = 0,
   prefix,
   body,
+  prefer,
   connections,
   seconds,
 }: Load): Promise<Figures> {
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT, url];
-  const settings = { KEYS: String(keys), FROM: String(from), PREFIX: prefix, TARGET: path, BODY: body };
+  const more = prefer === undefined ? "" : `Prefer: ${prefer}\r\n`;
+  const settings = { KEYS: String(keys), FROM: String(from), PREFIX: prefix, TARGET: path, BODY: body, MORE: more };
   const { stdout } = await execute("wrk", args, { env: { ...process.env, ...settings } });
   const printed: unknown = JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
   return v.parse(figures, printed);

@@ -40,11 +40,14 @@ const AFTER_A_LOSS: Readonly<Record<Consumer, readonly Point[]>> = {
   unprotected: [],
   retry: ["retried"],
   verify: ["retried", "origin-asked"],
-  hold: ["retried", "letter-arrived", "letter-answered"],
+  hold: ["retried"],
 };
 
+/** Points that come without a loss, if the gateway decides. */
+const OF_LETTERS: readonly Point[] = ["letter-arrived", "letter-answered"];
+
 export function pointsOf(consumer: Consumer): readonly Point[] {
-  return [...ALWAYS, ...AFTER_A_LOSS[consumer]];
+  return [...ALWAYS, ...(consumer === "unprotected" ? [] : OF_LETTERS), ...AFTER_A_LOSS[consumer]];
 }
 
 export interface RoundOptions {
@@ -76,17 +79,25 @@ export async function runRound(options: RoundOptions): Promise<Round> {
     const state = { isOver: false };
     const send = async (): Promise<void> => {
       for (let sent = 0; !state.isOver; sent += MESSAGES) {
-        await scene.broker.send(Array.from({ length: MESSAGES }, (_, n) => ({ order: sent + n })));
+        await scene.broker.send(Array.from({ length: MESSAGES }, (_, n) => messageOf(sent + n, options.consumer)));
       }
     };
     const killing = killAtPoints(options, scene, killed).finally(() => (state.isOver = true));
     await Promise.all([killing, send()]);
-    const verdict = judge(await scene.broker.readJournal(), await scene.origin.readJournal());
+    const verdict = judge(await scene.broker.readJournal(), await scene.origin.readJournal(), await scene.parked());
     return { verdict, killed, seconds: Math.round((performance.now() - begun) / 1000) };
   } finally {
     await scene.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Some messages are rejected by the origin, although it acts, so that there are dead letters. */
+const REJECTED_EVERY = 5;
+
+function messageOf(order: number, consumer: Consumer): object {
+  const isRejected = consumer !== "unprotected" && order % REJECTED_EVERY === 0;
+  return isRejected ? { order, origin: "422" } : { order };
 }
 
 async function killAtPoints(

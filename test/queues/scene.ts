@@ -2,6 +2,8 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { shardFiles } from "../e2e/support/shard-database.ts";
 import { type Broker, type BrokerOptions, startBroker } from "../support/broker.ts";
 import { type EffectsOrigin, startEffects } from "../support/effects.ts";
 import { type Gateway, startWorkerd } from "../support/gateway.ts";
@@ -27,6 +29,8 @@ export interface QueueScene {
   readonly origin: EffectsOrigin;
   /** SIGKILL to the gateway; `whileDown` is called before it starts again. */
   crash(whileDown: () => void): Promise<void>;
+  /** The ids of the messages that are stored with a record whose outcome is unknown. The gateway is killed first. */
+  parked(): Promise<ReadonlySet<string>>;
   /** What the gateway has printed. */
   output(): string;
   close(): Promise<void>;
@@ -67,9 +71,20 @@ export async function startQueueScene(options: QueueSceneOptions): Promise<Queue
       whileDown();
       gateway = await gateway.restart();
     },
+    async parked() {
+      await gateway.kill9();
+      return new Set(shardFiles({ stateDir: join(folder, "state") }).flatMap(parkedIn));
+    },
     output: () => gateway.output(),
     close: async () => void (await Promise.all([broker.close(), origin.close(), gateway.stop()])),
   };
+}
+
+function parkedIn(file: string): readonly string[] {
+  const database = new DatabaseSync(file, { readOnly: true });
+  const rows = database.prepare("SELECT key FROM records WHERE state = 'unknown' AND request IS NOT NULL").all();
+  database.close();
+  return rows.map(({ key }) => String(key));
 }
 
 /** The gateway beside the deliverer, in one process. */

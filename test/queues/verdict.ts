@@ -9,8 +9,10 @@ export interface Verdict {
   readonly effects: number;
   /** Messages for which the origin acted more than once. */
   readonly doubled: number;
-  /** Messages that are over, without an effect and without a dead letter; and those that are not over. */
+  /** Messages that are over, without an effect, without a dead letter, and not with their record; and those that are not over. */
   readonly lost: number;
+  /** Messages that are stored with a record whose outcome is unknown. */
+  readonly parked: number;
   /** Dead letters by their reasons; a message counts once for each. */
   readonly letters: Readonly<Record<string, number>>;
   /** Messages with an effect and a dead letter whose reason says that there may be one. */
@@ -22,7 +24,11 @@ export interface Verdict {
   readonly deliveries: number;
 }
 
-export function judge(broker: readonly JournalLine[], origin: readonly EffectLine[]): Verdict {
+export function judge(
+  broker: readonly JournalLine[],
+  origin: readonly EffectLine[],
+  parked: ReadonlySet<string>,
+): Verdict {
   const idsOf = (kind: JournalLine["kind"]): ReadonlySet<string> =>
     new Set(broker.filter((line) => line.kind === kind).map(({ id }) => id));
   const sent = idsOf("sent");
@@ -40,7 +46,8 @@ export function judge(broker: readonly JournalLine[], origin: readonly EffectLin
     messages: ids.length,
     effects: origin.length,
     doubled: doubled.length,
-    lost: ids.filter((id) => !acked.has(id) || !(attempts.has(id) || dead.has(id))).length,
+    lost: ids.filter((id) => !acked.has(id) || !(attempts.has(id) || dead.has(id) || parked.has(id))).length,
+    parked: parked.size,
     letters: Object.fromEntries([...letters].map(([reason, of]) => [reason, of.size])),
     inDoubt: ids.filter((id) => attempts.has(id) && dead.has(id)).length,
     undecided: broker.filter(({ kind }) => kind === "undecided").length,

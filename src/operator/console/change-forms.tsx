@@ -4,6 +4,7 @@ import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { PreviewView } from "../record-schema.ts";
+import { changeText } from "./change-texts.ts";
 import { FormToken } from "./page.tsx";
 import type { View } from "./view.ts";
 
@@ -35,7 +36,7 @@ export function ChangeForms({ view, record, changes, draft }: ChangeFormsProps) 
           open={draft?.action === action || (action === "resolve" && draft === null && record.state === "unknown")}
         >
           <summary>
-            <strong>{TITLES[action]}</strong> <span class="soft">{SUMMARIES[action]}</span>
+            <strong>{TITLES[action]}</strong> <span class="soft">{changeText(action, record).summary}</span>
           </summary>
           {draft?.action === action && draft.preview !== null ? (
             <PreviewForm view={view} record={record} preview={draft.preview} fields={draft.fields} />
@@ -71,8 +72,8 @@ function ChangeForm({ view, record, action, draft }: ChangeFormProps) {
           value={draft?.fields["reason"]}
         />
       </Field>
-      {action === "resolve" ? null : <Confirmation action={action} />}
-      <button class={action === "resolve" ? "main" : undefined}>{BUTTONS[action]}</button>
+      {action === "resolve" ? null : <Confirmation action={action} record={record} />}
+      <button class={action === "resolve" ? "main" : undefined}>{changeText(action, record).button}</button>
     </form>
   );
 }
@@ -87,10 +88,11 @@ function Errors({ draft, id }: { readonly draft: Draft; readonly id: string }) {
   );
 }
 
-function Confirmation({ action }: { readonly action: Change }) {
+function Confirmation({ action, record }: Pick<ChangeFormProps, "action" | "record">) {
   return (
     <label class="check">
-      <input id={`${action}-confirmed`} type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[action]}
+      <input id={`${action}-confirmed`} type="checkbox" name="confirmed" value="yes" required />{" "}
+      {changeText(action, record).confirmation}
     </label>
   );
 }
@@ -170,7 +172,7 @@ function PreviewForm({ view, record, preview, fields }: PreviewFormProps) {
           ))}
         </div>
       )}
-      <Confirmation action="resolve" />
+      <Confirmation action="resolve" record={record} />
       <button class="main" name="step" value="give">
         Resolve with this response
       </button>{" "}
@@ -200,21 +202,3 @@ function Field({ id, label, hint, children }: FieldProps) {
 }
 
 const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;
-
-const SUMMARIES = {
-  resolve: "It took effect: give retries its response.",
-  release: "It did not take effect: let the next request try again.",
-  forget: "Erase the record.",
-} as const;
-
-const CONFIRMATIONS = {
-  resolve: "I checked at the origin: it took effect. Every retry gets this response from now on.",
-  release: "I checked at the origin: it did not take effect. The next request reaches the origin again.",
-  forget: "The next request with this key counts as a first request and reaches the origin.",
-} as const;
-
-const BUTTONS = {
-  resolve: "Preview",
-  release: "Release the key",
-  forget: "Forget the record",
-} as const;

@@ -3,6 +3,7 @@
 import { type OpenCounts, openCounts, type RecordSummary } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
+import { formatDuration } from "./browser/duration.ts";
 import { Page } from "./page.tsx";
 import { groupedAtLeast, Rates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
@@ -14,7 +15,8 @@ export interface OverviewProps {
   readonly view: View;
   /** The longest running ones, longest first. */
   readonly inFlight: readonly RecordSummary[];
-  readonly waiting: readonly RecordSummary[];
+  /** Those whose outcome is unknown, oldest first. */
+  readonly undecided: readonly RecordSummary[];
   readonly shards: readonly ShardCountsView[];
   /** Shards that do not answer. */
   readonly unreachable: readonly string[];
@@ -24,14 +26,18 @@ export interface OverviewProps {
   readonly isPerKey: boolean;
 }
 
+/** An accepted request that has been due for so long deserves a look: the alert OncewayWaitingLate begins here too. */
+const LATE_MS = 300_000;
+
 /** How many of the busiest shards are shown. */
 const SHOWN_SHARDS = 5;
 
-export function Overview({ view, inFlight, waiting, shards, unreachable, rates, warnings, isPerKey }: OverviewProps) {
+export function Overview(props: OverviewProps) {
+  const { view, shards, unreachable, rates, warnings, isPerKey } = props;
   const { paths } = view;
   const total = openCounts(shards);
   const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
-  const undecided =
+  const news =
     total.unknown === 0
       ? "Nothing needs a decision"
       : `${unknown} ${total.unknown === 1 ? "record needs" : "records need"} a decision`;
@@ -40,7 +46,7 @@ export function Overview({ view, inFlight, waiting, shards, unreachable, rates, 
       view={view}
       place="overview"
       title={total.unknown === 0 ? "Overview" : `(${unknown}) Overview`}
-      news={unreachable.length === 0 ? undecided : `${undecided}. ${unreachableText(unreachable)}`}
+      news={unreachable.length === 0 ? news : `${news}. ${unreachableText(unreachable)}`}
     >
       <div class="head">
         <h1>Overview</h1>
@@ -70,14 +76,7 @@ export function Overview({ view, inFlight, waiting, shards, unreachable, rates, 
           Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its key.
         </p>
       ) : (
-        <Open
-          view={view}
-          total={total}
-          shards={shards}
-          unreachable={unreachable}
-          inFlight={inFlight}
-          waiting={waiting}
-        />
+        <Open {...props} total={total} />
       )}
       <section class="card" id="rates" data-live>
         <div class="head">
@@ -92,13 +91,14 @@ export function Overview({ view, inFlight, waiting, shards, unreachable, rates, 
   );
 }
 
-interface OpenProps extends Pick<OverviewProps, "view" | "shards" | "unreachable" | "inFlight" | "waiting"> {
+interface OpenProps extends OverviewProps {
   readonly total: OpenCounts;
 }
 
 /** What is not completed. */
-function Open({ view, total, shards, unreachable, inFlight, waiting }: OpenProps) {
+function Open({ view, total, shards, unreachable, inFlight, undecided }: OpenProps) {
   const { paths } = view;
+  const oldestWaitingMs = Math.max(0, ...shards.map((shard) => shard.oldestWaitingMs));
   return (
     <>
       <dl class="tiles" id="counts" data-live>
@@ -109,6 +109,14 @@ function Open({ view, total, shards, unreachable, inFlight, waiting }: OpenProps
           isAtLeast={total.atLeast.includes("unknown")}
           says="need a decision"
           alert={total.unknown > 0}
+        />
+        <Tile
+          name="Waiting"
+          count={total.waiting}
+          isAtLeast={total.atLeast.includes("waiting")}
+          says={oldestWaitingMs < LATE_MS ? "for an attempt" : `one due for ${formatDuration(oldestWaitingMs)}`}
+          alert={oldestWaitingMs >= LATE_MS}
+          href={total.waiting === 0 ? null : paths.listed({ state: "waiting" })}
         />
         <Tile name="Failed" count={total.failed} isAtLeast={total.atLeast.includes("failed")} says="can be retried" />
         <div>
@@ -121,17 +129,17 @@ function Open({ view, total, shards, unreachable, inFlight, waiting }: OpenProps
         </div>
       </dl>
 
-      <section class="card" id="waiting" data-live>
+      <section class="card" id="undecided" data-live>
         <div class="head">
-          <h2 id="waiting-title">Needs a decision</h2>
+          <h2 id="undecided-title">Needs a decision</h2>
           <More
-            shown={waiting.length}
+            shown={undecided.length}
             of={total.unknown}
             isAtLeast={total.atLeast.includes("unknown")}
             href={paths.listed({ state: "unknown" })}
           />
         </div>
-        {waiting.length === 0 ? (
+        {undecided.length === 0 ? (
           <p class="empty">
             Nothing to decide. A key appears here when its attempt may or may not have taken effect, on a route with{" "}
             <code>unknown = "hold"</code>, or with <code>"verify"</code> until the origin's answer decides.
@@ -139,9 +147,9 @@ function Open({ view, total, shards, unreachable, inFlight, waiting }: OpenProps
         ) : (
           <RecordsTable
             view={view}
-            records={waiting}
-            columns={[COLUMNS.route, COLUMNS.attempt, COLUMNS.waiting, COLUMNS.expires]}
-            labelledBy="waiting-title"
+            records={undecided}
+            columns={[COLUMNS.route, COLUMNS.attempt, COLUMNS.undecided, COLUMNS.expires]}
+            labelledBy="undecided-title"
           />
         )}
       </section>
@@ -182,7 +190,8 @@ function Busiest({ view, shards, unreachable }: Pick<OverviewProps, "view" | "sh
       </div>
       {busiest.length === 0 ? (
         <p class="empty">
-          Every shard{unreachable.length === 0 ? "" : " that answers"} is idle: nothing in flight, unknown or failed.
+          Every shard{unreachable.length === 0 ? "" : " that answers"} is idle: nothing in flight, waiting, unknown or
+          failed.
         </p>
       ) : (
         <ShardsTable shards={busiest} labelledBy="shards-title" />
@@ -197,14 +206,16 @@ interface TileProps {
   readonly isAtLeast?: boolean;
   readonly says: string;
   readonly alert?: boolean;
+  /** Of the list of these records; `null`: there is none. */
+  readonly href?: string | null;
 }
 
-function Tile({ name, count, isAtLeast = false, says, alert = false }: TileProps) {
+function Tile({ name, count, isAtLeast = false, says, alert = false, href = null }: TileProps) {
   return (
     <div class={alert ? "alert" : undefined}>
       <dt>{name}</dt>
       <dd class="n">{groupedAtLeast(count, isAtLeast)}</dd>
-      <dd class="soft small">{says}</dd>
+      <dd class="soft small">{href === null ? says : <a href={href}>{says}</a>}</dd>
     </div>
   );
 }
@@ -224,6 +235,6 @@ function More({ shown, of, isAtLeast = false, href }: MoreProps) {
   ) : null;
 }
 
-function openRecords({ inFlight, unknown, failed }: ShardCountsView): number {
-  return inFlight + unknown + failed;
+function openRecords({ inFlight, waiting, unknown, failed }: ShardCountsView): number {
+  return inFlight + waiting + unknown + failed;
 }

@@ -16,7 +16,7 @@ import type { ConsolePorts, Paths } from "./view.ts";
 
 /** The overview reads this many records and shows the first few; the list shows all. */
 const MAX_READ = 100;
-const SHOWN = 6;
+const SHOWN = 5;
 
 /** Shown on the list, because the record has no page any more. */
 const FORGOTTEN =
@@ -34,7 +34,7 @@ export function pageRoutes(
       readWarnings(),
     ]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
-    const [inFlight, waiting] = await Promise.all([
+    const [inFlight, undecided] = await Promise.all([
       shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", unreachable) : [],
       shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", unreachable) : [],
     ]);
@@ -44,7 +44,7 @@ export function pageRoutes(
       warnings,
       rates: ratesOf(counts),
       inFlight,
-      waiting,
+      undecided,
       isPerKey: operator.isPerKey,
     };
     return show(<Overview view={c.var.view} {...props} />);

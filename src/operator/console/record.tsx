@@ -4,6 +4,7 @@ import { describeRecord } from "../../core/describe-record.ts";
 import { epochMs } from "../../core/units.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { ResponseView } from "../record-schema.ts";
+import type { Drive } from "../../core/record.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { ChangeForms, type Draft } from "./change-forms.tsx";
 import { Page } from "./page.tsx";
@@ -123,14 +124,24 @@ function Response({ response }: { readonly response: ResponseView }) {
 function Facts({ record, view }: { readonly record: RecordDetail; readonly view: View }) {
   const { now } = view;
   const { id, shard, layout, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
+  const { nextAttemptAt } = record;
   return (
     <dl class="facts">
       <dt>Route</dt>
       <dd class="mono">{route}</dd>
-      <dt>Attempt</dt>
+      <dt>{attempt === 0 ? "Accepted" : "Attempt"}</dt>
       <dd>
-        {attempt}, <Time at={startedAt} now={now} />
+        {attempt === 0 ? null : `${attempt}, `}
+        <Time at={startedAt} now={now} />
       </dd>
+      {nextAttemptAt === null ? null : (
+        <>
+          <dt>Next attempt</dt>
+          <dd>
+            {attempt + 1}, <Time at={nextAttemptAt} now={now} rel="due" />
+          </dd>
+        </>
+      )}
       {lockedUntil > now ? (
         <>
           <dt>Lock ends</dt>
@@ -154,6 +165,7 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
         {policy.unknown === "retry"
           ? ""
           : `, ${formatDuration(policy.unknownRetentionMs)} while the outcome is unknown`}
+        {policy.drive === undefined ? "" : `, ${driveText(policy.drive)}`}
         {policy.rememberMs === undefined ? "" : `, key remembered for ${formatDuration(policy.rememberMs)}`}
       </dd>
       {record.sealed ? (
@@ -176,4 +188,9 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
       <dd class="mono">{fingerprint}</dd>
     </dl>
   );
+}
+
+function driveText({ attempts, firstPauseMs, longestPauseMs, giveUpAfterMs }: Drive): string {
+  const pauses = `${formatDuration(firstPauseMs)} to ${formatDuration(longestPauseMs)}`;
+  return `at most ${attempts} attempts in ${formatDuration(giveUpAfterMs)}, ${pauses} between them`;
 }

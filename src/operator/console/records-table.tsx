@@ -29,7 +29,12 @@ export const COLUMNS = {
     class: "when",
     cell: ({ lockedUntil }, now) => <Time at={lockedUntil} now={now} rel="in" />,
   },
-  waiting: { name: "Unknown since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  undecided: { name: "Unknown since", class: "when", cell: ({ startedAt }, now) => <Time at={startedAt} now={now} /> },
+  next: {
+    name: "Next attempt",
+    class: "when",
+    cell: ({ nextAttemptAt }, now) => (nextAttemptAt === null ? "–" : <Time at={nextAttemptAt} now={now} rel="due" />),
+  },
   expires: {
     name: "Expires",
     class: "when",

@@ -120,6 +120,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
                 COLUMNS.began,
                 COLUMNS.status,
                 COLUMNS.expires,
+                ...(listed.records.some(({ state }) => state === "waiting") ? [COLUMNS.next] : []),
                 ...(view.isChangingLayout ? [COLUMNS.layout] : []),
               ]}
               labelledBy="records-title"

@@ -62,23 +62,30 @@ export function ShardsTable({
             In flight
           </th>
           <th scope="col" class="num">
+            Waiting
+          </th>
+          <th scope="col" class="num">
             Unknown
           </th>
           <th scope="col" class="num">
             Failed
           </th>
           <th scope="col" class="num">
-            Database
+            Size
           </th>
         </tr>
       </thead>
       <tbody>
-        {shards.map(({ shard, inFlight, unknown, failed, atLeast, bytes }) => (
+        {shards.map(({ shard, inFlight, waiting, placesTaken, unknown, failed, atLeast, bytes }) => (
           <tr>
             <th scope="row" class="mono">
               {shard}
             </th>
             <td class="num">{grouped(inFlight)}</td>
+            <td class="num">
+              {groupedAtLeast(waiting, atLeast.includes("waiting"))}
+              {placesTaken === 0 ? null : <span class="soft small wide-only"> {placesTaken} of 4 run</span>}
+            </td>
             <td class="num">{groupedAtLeast(unknown, atLeast.includes("unknown"))}</td>
             <td class="num">{groupedAtLeast(failed, atLeast.includes("failed"))}</td>
             <td class="num">{size(bytes)}</td>

@@ -5,8 +5,8 @@ import { relative } from "./browser/duration.ts";
 interface TimeProps {
   readonly at: number;
   readonly now: number;
-  /** `for`: since then. `in`: until then. */
-  readonly rel?: "ago" | "for" | "in";
+  /** `for`: since then. `in`: until then. `due`: until then, and after that since then. */
+  readonly rel?: "ago" | "for" | "in" | "due";
 }
 
 export function Time({ at, now, rel = "ago" }: TimeProps) {

@@ -111,6 +111,17 @@ export class DueRequests {
       .map(({ id }) => recordId(id));
   }
 
+  /** How many wait, at most `limit`. Reads the index alone. */
+  count(limit: number): number {
+    if (!this.#mayWait) return 0;
+    return this.#sql
+      .exec<{ n: number }>(
+        "SELECT count(*) AS n FROM (SELECT 1 FROM records INDEXED BY records_due WHERE start_at IS NOT NULL LIMIT ?)",
+        limit,
+      )
+      .one().n;
+  }
+
   /** When the next one is due, or was; `null` when none waits. */
   next(): EpochMs | null {
     if (!this.#mayWait) return null;

@@ -2,7 +2,7 @@
 // ones, newest bucket first. One call reads a bounded number of rows, whether or not they match, so that no request waits long
 // behind it. Every statement uses a key.
 
-import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState } from "../../core/record.ts";
+import { type IdempotencyRecord, isClosed, OPEN_STATES, type OpenState, type RecordState } from "../../core/record.ts";
 import { type EpochMs, epochMs, type RecordId, recordId } from "../../core/units.ts";
 import { endOf, IN_FLIGHT, lastExpired, listExpiryBuckets } from "./expiry-buckets.ts";
 import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
@@ -31,7 +31,7 @@ export interface ListQuery {
   /** For the section `key`: the beginning of the ids. It may be shorter or longer than a key's hash. */
   readonly keyHash: string | null;
   /** Empty: all. */
-  readonly states: readonly IdempotencyRecord["state"][];
+  readonly states: readonly RecordState[];
   /** The route's path, percent-encoded. */
   readonly route: string | null;
   readonly startedBefore: number | null;
@@ -58,7 +58,7 @@ export type See = (id: RecordId, record: IdempotencyRecord) => IdempotencyRecord
 export interface OpenCounts {
   readonly failed: number;
   readonly unknown: number;
-  /** The counts that may be too small: at most MAX_COUNTED rows are read for each. */
+  /** Those of these counts that may be too small: at most MAX_COUNTED rows are read for each. */
   readonly atLeast: readonly OpenState[];
 }
 
@@ -148,12 +148,13 @@ export class RecordList {
   }
 
   #ranges(query: ListQuery, now: EpochMs): readonly KeyRange[] {
-    const { section, states } = query;
-    const wants = (state: IdempotencyRecord["state"]): boolean => states.length === 0 || states.includes(state);
-    switch (section) {
+    const wants = (state: RecordState): boolean => query.states.length === 0 || query.states.includes(state);
+    switch (query.section) {
       case "open": {
+        // An attempt in flight that is lost may have any state by now; a record that waits has no other.
+        const waiting = wants("waiting") ? [this.#bucket(WAITING, query)] : [];
         const open = OPEN_STATES.filter(wants).map((state) => this.#open(state));
-        return [this.#bucket(IN_FLIGHT, query), this.#bucket(WAITING, query), ...open];
+        return [this.#bucket(IN_FLIGHT, query), ...waiting, ...open];
       }
       case "completed":
         return this.#buckets(now)

@@ -36,10 +36,8 @@ export const PLACE_COLUMNS = `${bucketOf("records.number")} AS bucket, ${slotOf(
 export const IS_IN_FLIGHT = `records.number <= ${LAST_SLOT}`;
 /** SQL: in any other, for statements that have an upper bound of their own: SQLite seeks by one only. */
 export const IS_AT_REST = `records.number > ${LAST_SLOT}`;
-const FIRST_WAITING = BigInt(WAITING) << BigInt(SLOT_BITS);
-export const IS_WAITING = `records.number >= ${FIRST_WAITING}`;
 /** SQL: in a bucket in which records expire. */
-export const IS_FINISHED = `${IS_AT_REST} AND records.number < ${FIRST_WAITING}`;
+export const IS_FINISHED = `${IS_AT_REST} AND records.number < ${BigInt(WAITING) << BigInt(SLOT_BITS)}`;
 
 /** Where a record is. */
 export interface Place {

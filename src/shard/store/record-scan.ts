@@ -3,7 +3,7 @@
 
 import { type RecordId, recordId } from "../../core/units.ts";
 import { type Label, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
-import { NUMBER, type Place, placeAfter, PLACE_COLUMNS, placeIn, type PlaceRow } from "./record-numbers.ts";
+import { NUMBER, type Place, placeAfter, PLACE_COLUMNS, placeIn, type PlaceRow, WAITING } from "./record-numbers.ts";
 import type { Sql } from "./schema.ts";
 
 /** What says whose a record is. */
@@ -20,6 +20,8 @@ export interface ScanSlice {
 }
 
 export const FIRST_PLACE: Place = { expiryBucket: 0, slot: 0 };
+/** Where those begin that wait for an attempt, the last of all. */
+export const FIRST_WAITING: Place = { expiryBucket: WAITING, slot: 0 };
 
 export class RecordScan {
   readonly #sql: Sql;

@@ -69,7 +69,7 @@ export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue
 
 export function readDriven(text: string | null): Driven | null {
   if (text === null) return null;
-  const { drive, acceptedAt, giveUpAt, lastAttempt }: Driven = JSON.parse(text);
+  const { drive, acceptedAt, giveUpAt, lastAttempt, isParked }: Driven = JSON.parse(text);
   return {
     drive: {
       attempts: drive.attempts,
@@ -80,5 +80,6 @@ export function readDriven(text: string | null): Driven | null {
     acceptedAt: epochMs(acceptedAt),
     giveUpAt: epochMs(giveUpAt),
     lastAttempt,
+    ...(isParked === true && { isParked }),
   };
 }

@@ -28,6 +28,14 @@ function sharedUsage(originMs: number, perSecond: number, responseBytes = 0): Us
   return firstUsage({ perSecond, shards, originSeconds, responseBytes });
 }
 
+/** An accepted request with a small body that is begun at once, and three looks at its monitor: two while it runs, one with its result. */
+function acceptedUsage(originMs: number, perSecond: number): Usage {
+  const { accepted, first, lookAtRunning } = COUNTS;
+  const more = { ...NO_USAGE, rowsRead: accepted.rowsRead - first.rowsRead };
+  const look = usageOf(lookAtRunning, REPLAY_SECONDS);
+  return [sharedUsage(originMs, perSecond), more, look, look, replayUsage()].reduce(add);
+}
+
 /** One object per key shares nothing: it pays for its tables, its origin's address and two alarms for one record. */
 function perKeyUsage(originMs: number): Usage {
   const { tables, first, erased } = COUNTS;
@@ -48,7 +56,8 @@ rate given, over ${SHARDS} shards
 (or as many as the formula below asks for), and those that overlap in a
 shard share its duration (nothing is billed for an idle object); an exchange lasts as long as the origin takes, and
 ${FIRST_OVERHEAD_SECONDS * 1000} ms for two commits; a replay, which shares with nobody, ${REPLAY_SECONDS * 1000} ms; a lock of ${LOCK_SECONDS} s; nine buckets of records are alive. Erasing is
-included. Left out: the Worker's processor time, what the monthly plan includes, and R2. A Redis is counted in commands, whose price
+included. An accepted request has a small body, begins at once, and is looked at twice while it runs and once with its result. Left
+out: the Worker's processor time, what the monthly plan includes, and R2. A Redis is counted in commands, whose price
 is its seller's: SET NX and SET for a first request, SET NX and GET for a replay.`;
 }
 
@@ -65,6 +74,11 @@ export function costTable(): string {
       row(`first, shared shards, ${perSecond} a second`, (originMs) => cell(sharedUsage(originMs, perSecond))),
     ),
     row("first, 100 a second, responses of 20 kB", (originMs) => cell(sharedUsage(originMs, 100, 20_000))),
+    ...[10, 1000].map((perSecond) =>
+      row(`accepted, with 3 looks at its monitor, ${perSecond} a second`, (originMs) =>
+        cell(acceptedUsage(originMs, perSecond)),
+      ),
+    ),
     row("first, one object per key", (originMs) => cell(perKeyUsage(originMs))),
     row("replay", () => cell(replayed)),
     row("first or replay, a Worker and a Redis", () => `${cell(forwarded)} and 2,000,000 commands`),

@@ -3,15 +3,15 @@
 --   pairs  each key twice in a row
 --   COUNT  so many known keys (PREFIX0, PREFIX1 …), one after the other from the FROMth on, and again from the first: what
 --          holds fewer of them, and forgets the one that was used longest ago, never has the next
--- and one line of JSON at the end.
+-- with the header lines in MORE, and one line of JSON at the end.
 
 local keys, prefix, path = os.getenv("KEYS"), os.getenv("PREFIX"), os.getenv("TARGET")
-local body = os.getenv("BODY")
+local body, more = os.getenv("BODY"), os.getenv("MORE")
 local known = tonumber(keys)
 local from = tonumber(os.getenv("FROM"))
 local sent = 0
 local before = "POST " .. path .. " HTTP/1.1\r\nHost: api.example.com\r\nContent-Type: application/json\r\n" ..
-  "Authorization: Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc\r\nUser-Agent: wrk\r\nAccept: */*\r\n" ..
+  "Authorization: Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc\r\nUser-Agent: wrk\r\nAccept: */*\r\n" .. more ..
   "Content-Length: " .. #body .. "\r\nIdempotency-Key: "
 local after = "\r\n\r\n" .. body
 

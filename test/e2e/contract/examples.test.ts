@@ -124,6 +124,20 @@ const RETRIES: Readonly<Record<string, () => Retry | Promise<Retry>>> = {
       },
     };
   },
+  reports: () => {
+    const report: Message = { path: "/v1/reports", key: freshKey(), headers: [["Prefer", "respond-async, wait=9"]] };
+    return {
+      ...twice(report),
+      async more(client) {
+        const early = { ...report, key: freshKey(), headers: [["Prefer", "respond-async"]] satisfies HeaderPair[] };
+        const accepted = await client.send({ ...early, behave: { effect: false } });
+        expect([accepted.status, headerValue(accepted, "idempotency-status")]).toEqual([202, "accepted"]);
+        const path = headerValue(accepted, "location") ?? "";
+        const looked = await client.send({ method: "GET", path, body: null, headers: [["Prefer", "wait=9"]] });
+        expect([looked.status, headerValue(looked, "idempotent-replayed")]).toEqual([200, "true"]);
+      },
+    };
+  },
   batch: () => twice({ method: "PUT", path: "/jobs/42/charge", key: "job-42-charge" }),
 };
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { runOnceway } from "../../support/command-line.ts";
 import { freshKey } from "../../support/http.ts";
-import { HOLD, makeUnknown, openConsole, signIn, startConsoleScene } from "../support/console.ts";
+import { HOLD, LATE, LATER, makeUnknown, openConsole, signIn, startConsoleScene } from "../support/console.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -16,13 +16,20 @@ const CONSOLE = `${BASE}/console`;
 
 let browser: Browser;
 let scene: OperatorScene;
-const keys = { unknown: freshKey(), failed: freshKey(), completed: freshKey(), started: freshKey() };
+const keys = {
+  unknown: freshKey(),
+  failed: freshKey(),
+  completed: freshKey(),
+  started: freshKey(),
+  waiting: freshKey(),
+};
 beforeAll(async () => {
   [browser, scene] = await Promise.all([launchChromium(), startConsoleScene("10m", { previous_shards: ["2a"] })]);
   await scene.send({ path: HOLD, key: keys.unknown, behave: { drop: "after-effect" } });
   await scene.send({ path: "/retry", key: keys.failed, behave: { status: 503 } });
   await scene.send({ path: HOLD, key: keys.completed });
   await scene.send({ path: HOLD, key: keys.completed });
+  await scene.send({ path: LATER, key: keys.waiting, behave: LATE });
   scene.open({ path: "/retry", key: keys.started, behave: { hold: true } });
   await scene.origin.arrived(keys.started);
 });
@@ -105,10 +112,10 @@ describe("a page that is open", () => {
     await page.evaluate("globalThis.isTheSame = true");
     const first = freshKey();
     await own.send({ path: HOLD, key: first, behave: { drop: "after-effect" } });
-    const link = page.locator("#waiting").getByRole("link", { name: first });
+    const link = page.locator("#undecided").getByRole("link", { name: first });
     await link.focus();
     const key = await makeUnknown(own);
-    await page.locator("#waiting").getByRole("link", { name: key }).waitFor();
+    await page.locator("#undecided").getByRole("link", { name: key }).waitFor();
     expect(await page.evaluate("document.activeElement.textContent")).toBe(first);
     expect(await page.locator("#counts .alert .n").textContent()).toBe("2");
     expect(await page.locator("#news").textContent()).toBe("2 records need a decision");
@@ -295,7 +302,7 @@ describe("text from clients and origins", () => {
     const { page, complaints, close } = await openConsole(browser, scene);
     await signIn(page);
     await scene.send({ path: HOLD, key: evil, behave: { drop: "after-effect" } });
-    await page.locator("#waiting").getByRole("link", { name: evil }).click();
+    await page.locator("#undecided").getByRole("link", { name: evil }).click();
     await page.getByRole("heading", { name: evil }).waitFor();
     const form = page.locator("#resolve-form");
     await form.getByLabel("Headers").fill(`x-evil: ${evil}`);
@@ -319,6 +326,7 @@ describe("the overview", () => {
     const own = await startConsoleScene();
     const many = Array.from({ length: 12 }, freshKey);
     await Promise.all(many.map((key) => own.send({ path: HOLD, key, behave: { drop: "after-effect" } })));
+    await Promise.all(many.map((key) => own.send({ path: LATER, key: `3-${key}`, behave: LATE })));
     await Promise.all(
       many.map(async (key) => {
         own.open({ path: "/retry", key: `2-${key}`, behave: { hold: true } });
@@ -327,8 +335,9 @@ describe("the overview", () => {
     );
     const { page, close } = await openConsole(browser, own);
     await signIn(page);
-    expect(await page.locator("#waiting tbody tr").count()).toBe(6);
-    expect(await page.locator("#in-flight tbody tr").count()).toBe(6);
+    expect(await page.locator("#undecided tbody tr").count()).toBe(5);
+    expect(await page.locator("#in-flight tbody tr").count()).toBe(5);
+    expect(await page.locator("#counts").textContent()).toContain("Waiting12for an attempt");
     const addresses = await page.evaluate<string[]>(
       "[location.href, ...[...document.querySelectorAll('link[rel=stylesheet], script')].map((one) => one.href ?? one.src)]",
     );

@@ -50,7 +50,7 @@ describe("a key in doubt", () => {
       const { page, complaints, close } = await openConsole(browser, scene, { javaScriptEnabled });
       await signIn(page);
 
-      await page.locator("#waiting").getByRole("link", { name: key }).click();
+      await page.locator("#undecided").getByRole("link", { name: key }).click();
       await page.getByRole("heading", { name: key }).waitFor();
       expect(await page.locator("#meaning").textContent()).toContain("attempt 1 may have succeeded");
       expect(await page.locator("#timeline li").allTextContents()).toEqual([

@@ -317,6 +317,7 @@ it("where every key has an object of its own, records are found by their key, an
     expect((await own.ask("GET", `/records/${second}`)).json).toMatchObject({ key, state: "completed" });
     expect((await own.ask("GET", "/drain")).json).toEqual({
       inFlight: 0,
+      waiting: 0,
       failed: 0,
       unknown: 0,
       atLeast: [],

@@ -92,6 +92,7 @@ describe("Prometheus", () => {
       onceway_verdicts_total: ATTEMPT_VERDICTS.length,
       onceway_asks_total: ASK_ANSWERS.length,
       onceway_moved_total: 1,
+      onceway_given_up_total: 1,
       onceway_origin_seconds_bucket: BOUNDS_MS.length + 1,
       onceway_origin_seconds_sum: 1,
       onceway_origin_seconds_count: 1,
@@ -150,7 +151,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("12 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("14 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
@@ -195,6 +196,7 @@ describe("the alert rules", () => {
   it.each([
     ["OncewayAttemptOld", "onceway_oldest_attempt_seconds", "600x30"],
     ["OncewayAlarmLate", "onceway_alarm_lag_seconds", "600x30"],
+    ["OncewayWaitingLate", "onceway_oldest_waiting_seconds", "600x30"],
     ["OncewayShardDown", "onceway_shard_up", "0x30"],
     ["OncewayShardLarge", "onceway_shard_size_bytes", "9000000000x30"],
     ["OncewayCallsQueued", "onceway_calls_queued_total", "0+1x30"],
@@ -240,6 +242,9 @@ describe("the alert rules", () => {
     ["OncewayMismatches", false, [series(requests("mismatch"), "0x30"), series(requests("first"), "0+9x30")]],
     ["OncewayConflicts", true, [series(requests("in-flight"), "0+1x30"), series(requests("first"), "0+9x30")]],
     ["OncewayConflicts", false, [series(requests("in-flight"), "0x30"), series(requests("first"), "0x30")]],
+    ["OncewayGivenUp", true, [series('onceway_given_up_total{route="/a"}', "0x5 1x25")]],
+    ["OncewayGivenUp", false, [series('onceway_given_up_total{route="/a"}', "7x30")]],
+    ["OncewayWaitingLate", false, [series('onceway_oldest_waiting_seconds{shard="a"}', "0x5 290x25")]],
     ["OncewayDeadLetters", true, [series(letters("rejected"), "0x10 1x20"), series(letters("exhausted"), "0x30")]],
     ["OncewayDeadLetters", false, [series(letters("rejected"), "7x30")]],
   ])("%s fires: %s", async (alert, isFiring, input) => {

@@ -111,7 +111,7 @@ describe("while one shard fails", () => {
     expect(await notice.textContent()).toContain("A shard does not answer.");
     expect(await notice.textContent()).toContain("shard-2-of-4");
     expect(await page.locator("#counts").textContent()).toContain("in 3 of 4 shards");
-    for (const key of others()) await page.locator("#waiting").getByRole("link", { name: key }).waitFor();
+    for (const key of others()) await page.locator("#undecided").getByRole("link", { name: key }).waitFor();
     await page.goto(`${BASE}/console/records?state=unknown`);
     expect(await notice.textContent()).toContain("shard-2-of-4");
     expect(await page.locator("#records tbody tr").count()).toBe(3);

@@ -19,22 +19,24 @@ describe("kill -9 of a queue's consumer", () => {
     expect(doubled).toBeGreaterThan(0);
   });
 
-  it('doubles none with unknown = "verify", and makes no dead letter', async () => {
+  it('doubles none with unknown = "verify", and leaves none in doubt', async () => {
     const verdict = await verdictOf("verify", ["origin-acted", "origin-asked", "decided"]);
-    expect(verdict).toMatchObject({ doubled: 0, letters: {} });
+    expect(verdict).toMatchObject({ doubled: 0, parked: 0 });
     expect(verdict.effects).toBe(verdict.messages);
+    expect(Object.keys(verdict.letters)).toEqual(["rejected"]);
   });
 
-  it('makes a dead letter of each message in doubt with unknown = "hold", and doubles no effect', async () => {
+  it('stores each message in doubt with its record with unknown = "hold", and doubles no effect', async () => {
     const verdict = await verdictOf("hold", ["origin-arrived", "letter-answered"]);
     expect(verdict.doubled).toBe(0);
-    expect(verdict.letters["outcome-unknown"]).toBeGreaterThan(0);
-    expect(Object.keys(verdict.letters)).toEqual(["outcome-unknown"]);
+    expect(verdict.parked).toBeGreaterThan(0);
+    expect(Object.keys(verdict.letters)).toEqual(["rejected"]);
   });
 
   it('doubles only what was lost after the origin acted with unknown = "retry", each with a higher attempt', async () => {
-    const { doubled, letters } = await verdictOf("retry", ["origin-acted", "decided"]);
+    const { doubled, letters, parked } = await verdictOf("retry", ["origin-acted", "decided"]);
     expect(doubled).toBeGreaterThan(0);
-    expect(letters).toEqual({});
+    expect(parked).toBe(0);
+    expect(Object.keys(letters)).toEqual(["rejected"]);
   });
 });

@@ -2,9 +2,14 @@
 
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { freshKey } from "../../support/http.ts";
+import type { Behaviour } from "../../support/origin-behaviour.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "./operator-scene.ts";
 
 export const HOLD = "/pay";
+/** A route whose requests are accepted. */
+export const LATER = "/later";
+/** The origin refuses, and asks for ten minutes' patience: an accepted request waits for so long. */
+export const LATE: Behaviour = { status: 503, headers: [["Retry-After", "600"]], effect: false };
 
 /** An open console page. A page without defects has no complaints. */
 export interface Operated {
@@ -23,6 +28,8 @@ export function startConsoleScene(
   return startOperatorScene({ shards: 4, scope: ["none"], timeout, lock, ...settings }, [
     { path: HOLD, unknown: "hold" },
     { path: "/retry", unknown: "retry" },
+    { path: LATER, unknown: "retry", async: "always" },
+    { path: "/held", unknown: "hold", async: "always" },
   ]);
 }
 

@@ -1,8 +1,7 @@
 // Accepted requests in a real shard: the 202, the attempts that nobody waits for, what a monitor is told, and what is left behind.
 
 import { describe, expect, it, vi } from "vitest";
-import type { Drive } from "../../../src/core/record.ts";
-import { durationMs, fingerprint } from "../../../src/core/units.ts";
+import { durationMs } from "../../../src/core/units.ts";
 import {
   encodeMessage,
   EXCHANGE_URL,
@@ -12,28 +11,8 @@ import {
 } from "../../../src/http/message.ts";
 import { CHANGE_URL } from "../../../src/shard/operator-calls.ts";
 import { PLACES } from "../../../src/shard/drives.ts";
-import { again, headOf, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "../support/shard-bench.ts";
-
-const PRINT = "f".repeat(32);
-const DRIVE: Drive = {
-  attempts: 3,
-  firstPauseMs: durationMs(1000),
-  longestPauseMs: durationMs(8000),
-  giveUpAfterMs: durationMs(3_600_000),
-};
-
-const ASYNC = { accepts: true, monitor: "/monitor?key=key", waitMs: durationMs(0), isPreferred: true };
-
-type Unknown = Parameters<typeof headOf>[1];
-
-function asyncHead(unknown: Unknown = "retry", waitMs = 0): ExchangeHead {
-  const head = headOf({ request: { fingerprint: fingerprint(PRINT) } }, unknown);
-  return {
-    ...head,
-    rules: { ...head.rules, policy: { ...head.rules.policy, drive: DRIVE } },
-    async: { ...ASYNC, waitMs: durationMs(waitMs) },
-  };
-}
+import { ASYNC, asyncHead, DRIVE, PRINT, untilState } from "../support/accepted.ts";
+import { again, heldAnswer, messageOf, type Said, saidBy, ShardBench } from "../support/shard-bench.ts";
 
 async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<MonitorQuestion> = {}): Promise<Said> {
   const { record, rules, request } = head;
@@ -50,8 +29,10 @@ async function look(bench: ShardBench, head: ExchangeHead, changes: Partial<Moni
   return saidBy(await bench.stub.fetch(MONITOR_URL, { method: "POST", body: JSON.stringify(question) }));
 }
 
-async function ended(bench: ShardBench, head: ExchangeHead, state: string): Promise<void> {
-  await vi.waitFor(async () => expect((await bench.stored(head.record.id))?.state).toBe(state), 5000);
+/** Its lock is longer than any pause of the alarm. */
+function locked(): ExchangeHead {
+  const head = asyncHead();
+  return { ...head, rules: { ...head.rules, policy: { ...head.rules.policy, lockMs: durationMs(600_000) } } };
 }
 
 describe("an accepted request", () => {
@@ -78,7 +59,7 @@ describe("an accepted request", () => {
     });
     expect((await look(bench, head)).status).toBe(202);
     held.release();
-    await ended(bench, head, "completed");
+    await untilState(bench, head, "completed");
     const monitored = await look(bench, head);
     expect(monitored).toMatchObject({ status: 201, text: "done", isReplay: true });
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 201, text: "done", isReplay: true });
@@ -98,7 +79,7 @@ describe("an accepted request", () => {
     const bench = new ShardBench();
     const head = asyncHead();
     await bench.send(messageOf(head));
-    await ended(bench, head, "completed");
+    await untilState(bench, head, "completed");
     const other = await look(bench, head, { print: "e".repeat(32) });
     expect(other.status).toBe(404);
     expect(await look(bench, asyncHead())).toEqual(other);
@@ -109,7 +90,7 @@ describe("an accepted request", () => {
     bench.origin = () => new Response("busy", { status: 503 });
     const head = asyncHead();
     expect(await bench.send(messageOf(head))).toMatchObject({ status: 202 });
-    await ended(bench, head, "waiting");
+    await untilState(bench, head, "waiting");
     for (const attempt of [2, 3]) {
       const record = await bench.stored(head.record.id);
       expect(record).toMatchObject({ state: "waiting", attempt: { number: attempt - 1 } });
@@ -117,7 +98,7 @@ describe("an accepted request", () => {
       vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
       await bench.deliverAlarm();
       await bench.called(attempt);
-      await ended(bench, head, attempt === 3 ? "failed" : "waiting");
+      await untilState(bench, head, attempt === 3 ? "failed" : "waiting");
     }
     const given = await look(bench, head);
     expect(given).toMatchObject({ status: 502, code: "attempts-exhausted" });
@@ -125,7 +106,7 @@ describe("an accepted request", () => {
     // A request that comes again begins anew.
     bench.origin = () => new Response("done");
     await bench.send(messageOf(again(head)));
-    await ended(bench, head, "completed");
+    await untilState(bench, head, "completed");
     expect(bench.calls.at(-1)).toBe("POST /act 4");
   });
 
@@ -146,7 +127,7 @@ describe("an accepted request", () => {
     await bench.deliverAlarm();
     await bench.deliverAlarm();
     await bench.called(2);
-    await ended(bench, head, "completed");
+    await untilState(bench, head, "completed");
     expect(bodies).toEqual([size, size]);
     await bench.deliverAlarm();
     const left = await bench.within((_ledger, { storage }) => [
@@ -166,8 +147,22 @@ describe("an accepted request", () => {
     const states = await Promise.all(heads.map(async ({ record }) => (await bench.stored(record.id))?.state));
     expect(states.filter((state) => state === "waiting")).toHaveLength(2);
     held.release();
-    for (const head of heads) await ended(bench, head, "completed");
+    for (const head of heads) await untilState(bench, head, "completed");
     expect(bench.calls).toHaveLength(PLACES + 2);
+  });
+
+  it("that waits for its turn is begun by the alarm within a minute if those before it are lost", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Promise<Response>(() => undefined);
+    for (let sent = 0; sent < PLACES; sent += 1) await bench.send(messageOf(locked()));
+    await bench.called(PLACES);
+    const head = locked();
+    await bench.send(messageOf(head));
+    expect(await bench.alarmAt()).toBeLessThanOrEqual(Date.now() + 60_000);
+    await bench.lose();
+    bench.origin = () => new Response("done");
+    await bench.deliverAlarm();
+    await untilState(bench, head, "completed");
   });
 
   it("is cancelled while nothing is at work, and only then", async () => {
@@ -178,7 +173,7 @@ describe("an accepted request", () => {
     await bench.send(messageOf(head));
     expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 409, code: "cancel-refused" });
     held.release();
-    await ended(bench, head, "waiting");
+    await untilState(bench, head, "waiting");
     expect(await look(bench, head, { cancel: true, print: "e".repeat(32) })).toMatchObject({ status: 404 });
     expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 204 });
     expect(await bench.stored(head.record.id)).toBeNull();
@@ -190,7 +185,7 @@ describe("an accepted request", () => {
     bench.origin = () => new Response("?", { status: 504 });
     const head = asyncHead("hold");
     await bench.send(messageOf(head));
-    await ended(bench, head, "unknown");
+    await untilState(bench, head, "unknown");
     expect(await look(bench, head)).toMatchObject({ status: 409, code: "outcome-unknown" });
     bench.origin = () => new Response("done");
     const event = { type: "release", by: "admin", reason: "it had no effect" } as const;
@@ -201,7 +196,7 @@ describe("an accepted request", () => {
     await bench.stub.fetch(CHANGE_URL, { method: "POST", body: change });
     vi.setSystemTime(Date.now() + 60_000);
     await bench.deliverAlarm();
-    await ended(bench, head, "completed");
+    await untilState(bench, head, "completed");
     expect(bench.calls).toEqual(["POST /act 1", "POST /act 2"]);
   });
 });

@@ -62,11 +62,20 @@ describe("an older layout", () => {
   });
 
   it("adds up what its objects hold", () => {
-    const counts = { ...sealedFor(3, 2, 70), inFlight: 1, failed: 2, unknown: 3, atLeast: ["failed"] as const };
+    const counts = {
+      ...sealedFor(3, 2, 70),
+      inFlight: 1,
+      waiting: 4,
+      failed: 2,
+      unknown: 3,
+      atLeast: ["failed"] as const,
+    };
     expect(summaryOf("2", CHANGE, NEW, asked("2", counts, sealedFor(3, 5, 90)))).toMatchObject({
       sealed: 2,
       keys: 7,
       inFlight: 1,
+      // The other one runs code that does not count these.
+      waiting: 4,
       failed: 2,
       unknown: 3,
       atLeast: ["failed"],

@@ -1,32 +1,12 @@
 // An operator's views and changes of a shard while attempts run, are lost and finish late.
 
-import { env } from "cloudflare:test";
 import { expect, it } from "vitest";
-import type { OperatorEvent } from "../../../src/core/events.ts";
 import { epochMs, type RecordId } from "../../../src/core/units.ts";
-import { encodeMessage } from "../../../src/http/message.ts";
-import { operatorCalls } from "../../../src/shard/itty.ts";
-import type { KeyShard } from "../../../src/shard/key-shard.ts";
-import { BODY_URL, CHANGE_URL, type ChangeAnswer } from "../../../src/shard/operator-calls.ts";
-import { again, headOf, heldAnswer, messageOf, RETENTION_MS, ShardBench } from "../support/shard-bench.ts";
+import { BODY_URL } from "../../../src/shard/operator-calls.ts";
+import { OperatedBench } from "../support/operated-bench.ts";
+import { again, headOf, heldAnswer, messageOf, RETENTION_MS } from "../support/shard-bench.ts";
 
-class OperatedBench extends ShardBench {
-  readonly #name: string;
-
-  constructor(name: string = crypto.randomUUID()) {
-    super(name);
-    this.#name = name;
-  }
-
-  get operator(): ReturnType<typeof operatorCalls<KeyShard>> {
-    return operatorCalls<KeyShard>(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name)));
-  }
-
-  async change(id: RecordId, event: OperatorEvent, body = new Uint8Array()): Promise<ChangeAnswer> {
-    const message = encodeMessage({ head: { id, event, headers: [["x-by", "hand"]] }, body });
-    return (await this.stub.fetch(CHANGE_URL, { method: "POST", body: message })).json();
-  }
-
+class AgedBench extends OperatedBench {
   /** Ages the stored records by so much. */
   age(id: RecordId, ms: number): Promise<void> {
     return this.within((ledger) => {
@@ -43,7 +23,7 @@ const by = { by: "admin", reason: "because" };
 const COUNTS = { inFlight: 0, failed: 0, unknown: 0 };
 
 it("a lost attempt is shown as lost and can be changed before any alarm has come", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   const head = headOf({}, "hold");
   bench.origin = heldAnswer(() => new Response()).origin;
   const sent = bench.send(messageOf(head)).catch(() => null);
@@ -79,7 +59,7 @@ it("a lost attempt is shown as lost and can be changed before any alarm has come
 });
 
 it("a running attempt with an overdue lock renewal is shown in flight, and cannot be changed", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   const held = heldAnswer(() => new Response("late", { status: 201 }));
   bench.origin = held.origin;
   const head = headOf({}, "retry");
@@ -104,7 +84,7 @@ it("a running attempt with an overdue lock renewal is shown in flight, and canno
 });
 
 it("forget also erases the body, and the next request is a first one", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   const large = "x".repeat(600_000);
   bench.origin = () => new Response(large, { status: 201 });
   const head = headOf();
@@ -122,7 +102,7 @@ it("forget also erases the body, and the next request is a first one", async () 
 });
 
 it("resolve replaces the stored part of a lost attempt's body, which is erased", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   const head = headOf({}, "hold");
   bench.origin = heldAnswer(() => new Response()).origin;
   const sent = bench.send(messageOf(head)).catch(() => null);
@@ -145,7 +125,7 @@ it("resolve replaces the stored part of a lost attempt's body, which is erased",
 });
 
 it("counts the records that need a decision, locks that have ended included", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   bench.origin = () => new Response(null, { status: 503 });
   await bench.send(messageOf(headOf()));
   bench.origin = () => new Response(null, { status: 504 });
@@ -159,7 +139,7 @@ it("counts the records that need a decision, locks that have ended included", as
 });
 
 it("a record has the route of its latest attempt, also when its key was used on another route before", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   const head = headOf({ record: { route: "/old" } });
   bench.origin = (_request, number) => new Response(null, { status: number === 1 ? 503 : 201 });
   await bench.send(messageOf(head));
@@ -173,7 +153,7 @@ it("a record has the route of its latest attempt, also when its key was used on 
 });
 
 it("resolving a lost attempt before any alarm leaves nothing of its body behind", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   bench.origin = () => {
     const { readable, writable } = new IdentityTransformStream();
     void writable.getWriter().write(new Uint8Array(600_000));
@@ -196,7 +176,7 @@ it("resolving a lost attempt before any alarm leaves nothing of its body behind"
 const LAYOUT = { shards: 128, jurisdiction: null, locationHint: "weur" } as const;
 
 it("an object says what it still holds, and is sealed once, for one layout, also by operators", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   expect((await bench.operator.counts()).change).toEqual({ seal: null, lastExpiresAt: null, elders: [] });
   const begunAt = Date.now();
   const head = headOf();
@@ -216,7 +196,7 @@ it("an object says what it still holds, and is sealed once, for one layout, also
 });
 
 it("an attempt in flight keeps a sealed object from being empty, and has no time of expiry", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   const held = heldAnswer(() => new Response("late", { status: 201 }));
   bench.origin = held.origin;
   const sent = bench.send(messageOf(headOf()));
@@ -231,7 +211,7 @@ it("an attempt in flight keeps a sealed object from being empty, and has no time
 });
 
 it("an object names the older layouts that it knows, and is not sealed for one of them", async () => {
-  const bench = new OperatedBench();
+  const bench = new AgedBench();
   const older = { ...LAYOUT, shards: 64 } as const;
   const known = { layout: JSON.stringify(older), next: JSON.stringify(LAYOUT), held: null };
   await bench.within((ledger) => ledger.elders.note("shard-0-of-64", known));

@@ -2,11 +2,12 @@
 
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import type { IdempotencyRecord, Started } from "../../../src/core/record.ts";
+import type { IdempotencyRecord, Started, Waiting } from "../../../src/core/record.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { Encryptions } from "../../../src/http/encryption.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import {
+  ERASURE_BEGIN,
   type ErasedSlice,
   type ErasureCounts,
   ERASE_SCOPE_URL,
@@ -45,6 +46,16 @@ async function save(
 }
 
 const claim = (): Started => started(epochMs(Date.now()));
+/** An accepted request that was refused once. Nothing of it runs. */
+function waiting(lockMs = -1): Waiting {
+  const now = Date.now();
+  const second = durationMs(1000);
+  const drive = { attempts: 3, firstPauseMs: second, longestPauseMs: second, giveUpAfterMs: durationMs(HOUR_MS) };
+  const driven = { drive, acceptedAt: epochMs(now), giveUpAt: epochMs(now + HOUR_MS), lastAttempt: 3 };
+  const attempt = { ...claim().attempt, lockedUntil: epochMs(now + lockMs) };
+  return { ...claim(), state: "waiting", attempt, driven, startAt: epochMs(now + HOUR_MS) };
+}
+
 const done = (): IdempotencyRecord => completed(claim(), epochMs(Date.now()));
 
 async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<ErasedSlice> {
@@ -52,7 +63,7 @@ async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<E
     scopes: [ANNA],
     sealedScopes: [],
     layout: LAYOUT,
-    from: FIRST_PLACE,
+    from: ERASURE_BEGIN,
     isPreview: false,
     includesUnknown: false,
     by: "admin",
@@ -66,7 +77,7 @@ async function eraseSlice(stub: Stub, erasure: Partial<ScopeErasure>): Promise<E
 /** The object starts again before, so that it knows what another instance has saved. */
 async function erase(stub: Stub, erasure: Partial<ScopeErasure> = {}): Promise<ErasureCounts & { calls: number }> {
   const sum = { forgotten: 0, inFlight: 0, unknown: 0, calls: 0 };
-  let from: ScopeErasure["from"] | null = FIRST_PLACE;
+  let from: ScopeErasure["from"] | null = ERASURE_BEGIN;
   await evictDurableObject(stub);
   while (from !== null) {
     const slice: ErasedSlice = await eraseSlice(stub, { ...erasure, from });
@@ -167,6 +178,38 @@ describe("a shard that forgets a caller", () => {
     expect(await keysIn(stub)).toHaveLength(2);
     expect(await erase(stub, { includesUnknown: true })).toMatchObject({ forgotten: 1, inFlight: 1, unknown: 0 });
     expect(await keysIn(stub)).not.toContain(doubt);
+  });
+
+  it("cancels what waits, with the request that was stored to be sent, and counts it once", async () => {
+    const stub = freshShard();
+    const key = crypto.randomUUID();
+    const id = await nameRecord(key, ANNA, LAYOUT);
+    await runInDurableObject(stub, (_instance, { storage }) => {
+      const body = { kind: "inline", bytes: new Uint8Array(400_000) } as const;
+      const request = { head: '{"credential":"secret"}', body };
+      new Ledger(storage).save(id, null, waiting(), { request, label: { key, route: "/" } });
+    });
+    const mayRun = await save(stub, ANNA, waiting(HOUR_MS));
+    const bens = await save(stub, BEN, waiting());
+    expect(await erase(stub, { isPreview: true })).toMatchObject({ forgotten: 1, inFlight: 1, unknown: 0 });
+    expect(await erase(stub)).toMatchObject({ forgotten: 1, inFlight: 1, unknown: 0 });
+    expect(await keysIn(stub)).toEqual([mayRun, bens].toSorted());
+    await runDurableObjectAlarm(stub);
+    await runInDurableObject(stub, (_instance, { storage }) => {
+      expect(storage.sql.exec("SELECT count(*) AS n FROM chunks").one()).toEqual({ n: 0 });
+    });
+  });
+
+  it("looks at what waits first: its attempt may begin meanwhile, where the other look is over", async () => {
+    const stub = freshShard();
+    await save(stub, ANNA, waiting());
+    for (let other = 0; other < ROWS_PER_CALL; other += 1) await save(stub, BEN, waiting());
+    await evictDurableObject(stub);
+    const first = await eraseSlice(stub, {});
+    const second = await eraseSlice(stub, { from: first.next ?? ERASURE_BEGIN });
+    expect(first.forgotten + second.forgotten).toBe(1);
+    // Only then come the others, from the first on.
+    expect([first.next?.isFirstLook, second.next]).toEqual([true, FIRST_PLACE]);
   });
 
   it("erases what has expired, what is only remembered, and large bodies", async () => {

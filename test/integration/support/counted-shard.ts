@@ -146,15 +146,19 @@ export class CountedShard {
     });
   }
 
-  /** The counts since the last call. */
-  take(): OperationCounts {
+  /** The counts since the last call of `take`. */
+  get counts(): OperationCounts {
     const cursors = this.#cursors;
-    const counts = {
+    return {
       statements: cursors.length,
       rowsRead: cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0),
       rowsWritten: cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0),
       ...this.#other,
     };
+  }
+
+  take(): OperationCounts {
+    const { counts } = this;
     this.#cursors = [];
     this.#other = zero();
     return counts;
@@ -167,14 +171,33 @@ export class CountedShard {
     path = "/protected/act",
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer> {
-    const request = new Request(`https://gateway.example${path}`, {
-      method: "POST",
-      headers: { "idempotency-key": key, authorization: "Bearer a", ...headers },
-      body,
-    });
-    const response = await this.#handle(request);
+    const init = { method: "POST", headers: { "idempotency-key": key, ...headers }, body };
+    const response = await this.#fetch(path, init);
     const { byteLength } = await response.arrayBuffer();
     return { status: response.status, isReplay: response.headers.has("idempotent-replayed"), bytes: byteLength };
+  }
+
+  /** Sends a request that is answered before its result is there, if the settings allow that. Returns its monitor. */
+  async accept(key: string, body = "{}"): Promise<string> {
+    const headers = { "idempotency-key": key, prefer: "respond-async" };
+    const response = await this.#fetch("/protected/act", { method: "POST", headers, body });
+    const said = await response.text();
+    const monitor = response.headers.get("location");
+    if (response.status !== 202 || monitor === null) throw new Error(`not accepted: ${response.status} ${said}`);
+    return monitor;
+  }
+
+  /** Looks at a monitor; the status. */
+  async look(monitor: string): Promise<number> {
+    const response = await this.#fetch(monitor, {});
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  #fetch(path: string, init: RequestInit): Response | Promise<Response> {
+    const request = new Request(`https://gateway.example${path}`, init);
+    request.headers.set("authorization", "Bearer a");
+    return this.#handle(request);
   }
 
   alarm(): Promise<boolean> {

@@ -61,6 +61,7 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
     case "mismatch":
       return "422 key-reused";
     case "accepted":
+    case "parked":
     case "given-up":
     case "unseen":
     case "not-here":

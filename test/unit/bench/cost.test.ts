@@ -9,6 +9,11 @@ it.each([
   ["first requests, 10 a second over 64 shards", "first, shared shards, 10 a second"],
   ["first requests, 1000 a second", "first, shared shards, 1000 a second"],
   ["first requests, 100 a second, responses of 20 kB", "first, 100 a second, responses of 20 kB"],
+  [
+    "accepted requests with 3 looks at their monitor, 10 a second",
+    "accepted, with 3 looks at its monitor, 10 a second",
+  ],
+  ["accepted requests with 3 looks, 1000 a second", "accepted, with 3 looks at its monitor, 1000 a second"],
   ["first requests, one object per key", "first, one object per key"],
   ["replays", "replay"],
   ["a Worker that only forwards", "a Worker that only forwards"],

@@ -72,6 +72,7 @@ const layout: LayoutState = {
   empty: 52,
   keys: null,
   inFlight: 0,
+  waiting: 0,
   failed: 10_000,
   unknown: 1,
   atLeast: ["failed"],
@@ -81,12 +82,48 @@ const layout: LayoutState = {
   unreachable: [],
 };
 
+describe("an accepted request that waits", () => {
+  const next = (nextAttemptAt: string): RecordDetail => ({
+    ...detail,
+    state: "waiting",
+    accepted: true,
+    expiresAt: null,
+    nextAttemptAt,
+    policy: {
+      ...detail.policy,
+      drive: { attempts: 20, firstPauseMs: 1000, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 },
+    },
+    timeline: [{ type: "change", action: "cancel", at: "2026-11-21T08:34:00.000Z", by: "client", reason: "" }],
+  });
+
+  it("has its next attempt in the table, which has no such column otherwise", () => {
+    const waits = [next("2026-11-21T08:35:07.000Z"), next("2026-11-21T08:32:00.000Z"), summary];
+    const [headings, ...lines] = recordsTable(waits, NOW, { ...plainLook, width: 300 }).split("\n");
+    expect(headings).toMatch(/KEY +NEXT +ID$/);
+    expect(lines.map((line) => / {2,}(in 7s|due for 3m) {2,}/.exec(line)?.[1] ?? null)).toEqual([
+      "in 7s",
+      "due for 3m",
+      null,
+    ]);
+    expect(recordsTable([summary], NOW, plainLook)).not.toContain("NEXT");
+  });
+
+  it("is shown with its next attempt, how it is tried, and the commands for it", () => {
+    const text = recordText(next("2026-11-21T08:32:00.000Z"), NOW, plainLook);
+    expect(text).toMatch(/^ {2}next attempt +2026-11-21 08:32:00.000Z \(due for 3m\)$/m);
+    expect(text).toMatch(/^ {2}expires +not while waiting$/m);
+    expect(text).toContain("at most 20 attempts in 24h, 1s to 15m between them");
+    expect(text).toMatch(/cancel by client$/m);
+    expect(text).toContain(`npx onceway forget ${ID}`);
+  });
+});
+
 it("layoutsTable has a line of numbers for each layout, and a sentence", () => {
   const perKey = { ...layout, layout: "per-key", objects: null, atLeast: [], lastExpiresAt: null, reason: "A\u0007." };
   expect(layoutsTable([layout, perKey], NOW, plainLook).split("\n")).toEqual([
-    "LAYOUT   OBJECTS  OPEN  SEALED  EMPTY  IN FLIGHT  FAILED  UNKNOWN  LAST EXPIRES",
-    "64       64       0     12      52     0          10000+  1        in 3h",
-    "per-key  per key  0     12      52     0          10000   1",
+    "LAYOUT   OBJECTS  OPEN  SEALED  EMPTY  IN FLIGHT  WAITING  FAILED  UNKNOWN  LAST EXPIRES",
+    "64       64       0     12      52     0          0        10000+  1        in 3h",
+    "per-key  per key  0     12      52     0          0        10000   1",
     "",
     "64: 12 objects still hold records.",
     "per-key: A\\u{7}.",

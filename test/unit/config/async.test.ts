@@ -107,11 +107,11 @@ describe("async", () => {
     expect(other?.exposeHeaders).toEqual(["Location"]);
   });
 
-  it("is nothing for queues, which have a give_up of their own", () => {
+  it("is nothing for queues, whose give_up says how messages are tried that an operator has released", () => {
     const queue = { queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } };
     const env = { IDEMPOTENCY: { origin: "https://api.example", async: "always" }, DEAD: {} };
     const [one] = configOf({ ...env, QUEUES: [{ ...queue, give_up: { after: "1h" } }] }).queues;
-    expect(one?.route.rules.policy).not.toHaveProperty("drive");
+    expect(one?.route).toMatchObject({ async: "never", rules: { policy: { drive: { giveUpAfterMs: 3_600_000 } } } });
     expect(paths({ ...env, QUEUES: [{ ...queue, async: "always" }] })).toEqual(["QUEUES[0].async"]);
   });
 });

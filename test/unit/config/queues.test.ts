@@ -144,7 +144,7 @@ describe("a queue", () => {
     const told = (settings: Settings): string =>
       describeConfig(configOf({ ...WORKER, QUEUES: [{ ...ORDERS, ...settings }] }));
     expect(told({})).toContain(
-      "queue:orders: no second effect: after an unknown outcome, the message becomes a dead letter",
+      "queue:orders: no second effect: after an unknown outcome, the message waits with its record until an operator decides",
     );
     expect(told({ unknown: "retry" })).toContain("queue:orders: a second effect is possible");
     expect(told({ headers: { authorization: "secret:ORDERS_AUTH" } })).not.toContain("s3cret");

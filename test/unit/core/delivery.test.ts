@@ -61,6 +61,7 @@ describe("a delivery", () => {
     ["a lost connection", problem("origin-dropped"), RETRY],
     ["a silent origin", problem("origin-timeout"), RETRY],
     ["a store that cannot be reached", problem("store-unavailable", 1000), { kind: "retry", afterMs: 1000 }],
+    ["an unknown outcome whose message is stored", { kind: "parked" }, { kind: "park" }],
     ["no answer at all", { kind: "nothing" }, RETRY],
     ["an invalid configuration", problem("configuration-invalid"), { kind: "retry", afterMs: 900_000 }],
     ["a key that is missing", problem("key-missing"), dead("key-missing")],

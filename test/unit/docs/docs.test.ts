@@ -216,6 +216,8 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   ],
   "npm run bench -- sealed": TAKES_LONG,
   "node test/queues/run.ts --kills 200": ["test/e2e/queues/crash.test.ts", "runRound("],
+  "node test/accepted/run.ts --kills 150": ["test/e2e/requests/accepted-crash.test.ts", "runRound("],
+  "npm run bench -- accepted": TAKES_LONG,
   "npm run bench -- transition": TAKES_LONG,
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,

@@ -19,9 +19,10 @@ function two(ms: number, largeMs: number, large: string, smallMs: number, small:
   return `${Math.floor(ms / largeMs)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`;
 }
 
-/** `at` relative to `now`. `kind`: `for` is the time since then, `in` the time until then, anything else how long ago. */
+/** `at` relative to `now`. `kind`: `for` is the time since then, `in` the time until then, `due` what is left or has passed, anything else how long ago. */
 export function relative(kind: string | undefined, at: number, now: number): string {
   if (kind === "for") return formatDuration(now - at);
-  if (kind === "in") return at > now ? `in ${formatDuration(at - now)}` : "now";
+  if (kind === "due" && at <= now) return `due for ${formatDuration(now - at)}`;
+  if (kind === "in" || kind === "due") return at > now ? `in ${formatDuration(at - now)}` : "now";
   return `${formatDuration(now - at)} ago`;
 }

@@ -1,0 +1,35 @@
+// Heads of requests that a shard accepts, and what a test changes to see them wait.
+
+import { vi } from "vitest";
+import type { Drive } from "../../../src/core/record.ts";
+import { durationMs, fingerprint } from "../../../src/core/units.ts";
+import type { ExchangeHead } from "../../../src/http/message.ts";
+import { headOf, type ShardBench } from "./shard-bench.ts";
+
+export const PRINT = "f".repeat(32);
+
+export const DRIVE: Drive = {
+  attempts: 3,
+  firstPauseMs: durationMs(1000),
+  longestPauseMs: durationMs(8000),
+  giveUpAfterMs: durationMs(3_600_000),
+};
+
+export const ASYNC = { accepts: true, monitor: "/monitor?key=key", waitMs: durationMs(0), isPreferred: true };
+
+export function asyncHead(unknown: Parameters<typeof headOf>[1] = "retry", waitMs = 0): ExchangeHead {
+  const head = headOf({ request: { fingerprint: fingerprint(PRINT) } }, unknown);
+  return {
+    ...head,
+    rules: { ...head.rules, policy: { ...head.rules.policy, drive: DRIVE } },
+    async: { ...ASYNC, waitMs: durationMs(waitMs) },
+  };
+}
+
+/** Resolves when the record is in this state. */
+export async function untilState(bench: ShardBench, { record }: ExchangeHead, state: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const found = (await bench.stored(record.id))?.state;
+    if (found !== state) throw new Error(`the record is ${found}, not ${state}`);
+  }, 5000);
+}
