@@ -134,12 +134,12 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
   const { operation, scope } = task;
   const { print = "first", odd = false, calm = false } = wording;
   sent += 1;
+  const id = `q${sent}`;
   const { key, path, plan, questions, credentials, comparesNone } = operation;
   const caller = credentials === 1 ? scope : `${scope} as ${random.int(1, credentials)}`;
   const credential = await credentialOf(run.issuer, operation, caller);
   // Where bodies are not compared, every request is a retry.
   const meant = comparesNone ? "first" : print;
-  const id = `q${sent}`;
   const call = {
     port: await run.port(),
     id,
