@@ -79,7 +79,7 @@ export class Drives {
       const event = { type: "due", attemptId: attemptId(crypto.randomUUID()) } as const;
       const { reply } = steps.take(id, event, entry.record.policy, now);
       if (reply.type !== "start") {
-        // Its limit has passed while it waited for its turn.
+        // Its turn has come too late.
         body.release();
         return;
       }

@@ -2,10 +2,10 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { fingerprint } from "../../../src/core/units.ts";
-import { encodeMessage } from "../../../src/http/message.ts";
+import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
 import { PLACES } from "../../../src/shard/drives.ts";
 import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
-import { again, messageOf, ShardBench } from "../support/shard-bench.ts";
+import { again, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 
 silence();
@@ -20,6 +20,13 @@ function unending(status: number, cancelled: () => void): Response {
     cancel: cancelled,
   });
   return new Response(body, { status });
+}
+
+/** A request whose second attempt begins no sooner than the test lets time pass. */
+function patientHead(): ExchangeHead {
+  const head = asyncHead();
+  const drive = { ...DRIVE, firstPauseMs: DRIVE.giveUpAfterMs, longestPauseMs: DRIVE.giveUpAfterMs };
+  return { ...head, rules: { ...head.rules, policy: { ...head.rules.policy, drive } } };
 }
 
 describe("a place", () => {
@@ -73,6 +80,41 @@ describe("a place", () => {
       );
       expect(left).toEqual({ n: 0 });
     });
+  });
+});
+
+describe("an attempt whose turn comes after give_up.after", () => {
+  it("is not made: the request is given up, and is no longer stored", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Response("busy", { status: 503 });
+    const heads = Array.from({ length: PLACES + 1 }, patientHead);
+    for (const head of heads) await bench.send(messageOf(head));
+    for (const head of heads) await untilState(bench, head, "waiting");
+    bench.origin = () => new Response("done");
+    vi.setSystemTime(Date.now() + DRIVE.giveUpAfterMs + 1);
+    await bench.deliverAlarm(2);
+    for (const head of heads) await untilState(bench, head, "failed");
+    expect(bench.calls).toHaveLength(PLACES + 1);
+    const left = await bench.within((_ledger, { storage }) =>
+      storage.sql.exec("SELECT count(*) AS n FROM records WHERE request IS NOT NULL").one(),
+    );
+    expect(left).toEqual({ n: 0 });
+    // The same request begins anew.
+    for (const head of heads) expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 202 });
+    for (const head of heads) await untilState(bench, head, "completed");
+  });
+
+  it("is made if it is the first", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("done"));
+    bench.origin = held.origin;
+    const heads = Array.from({ length: PLACES + 1 }, () => asyncHead());
+    for (const head of heads) await bench.send(messageOf(head));
+    await bench.called(PLACES);
+    vi.setSystemTime(Date.now() + DRIVE.giveUpAfterMs + DRIVE.longestPauseMs);
+    held.release();
+    for (const head of heads) await untilState(bench, head, "completed");
+    expect(bench.calls).toHaveLength(PLACES + 1);
   });
 });
 
