@@ -166,10 +166,11 @@ function applyRequest(
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
     case "failed": {
-      const { retryFrom, fingerprint, attempt } = current;
+      const { retryFrom, attempt } = current;
       // The same request may be delivered twice. The id of an ended attempt must never name a second attempt.
       const isSpent = event.attemptId === attempt.id;
-      if (now >= retryFrom && !isSpent) return claim(fingerprint, attempt, event, policy, now);
+      // With the fingerprint in the request's own form: the other may be one that its route no longer writes.
+      if (now >= retryFrom && !isSpent) return claim(event.fingerprint, attempt, event, policy, now);
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
     case "unknown":

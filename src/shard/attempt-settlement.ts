@@ -67,10 +67,13 @@ export class AttemptSettlement {
     }
   }
 
-  /** The response is not a result. `headers` are its own. */
+  /** The response is not a result. `headers` are its own. That of an accepted request is given to nobody. */
   passed(type: NoResult, reason: EndReason, headers: HeaderPairs = []): Step | null {
-    const pause = this.#record.driven === undefined ? undefined : adviceIn(headers);
-    return this.#settle({ type, attemptId: this.#record.attempt.id, reason, pause });
+    const isDriven = this.#record.driven !== undefined;
+    const pause = isDriven ? adviceIn(headers) : undefined;
+    const step = this.#settle({ type, attemptId: this.#record.attempt.id, reason, pause });
+    if (isDriven) this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
+    return step;
   }
 
   /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */

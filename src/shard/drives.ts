@@ -9,6 +9,7 @@ import { bytesBody, type RequestBody, storedRequestBody } from "./body/request-b
 import type { Alarm } from "./alarm.ts";
 import { TURN_CHECK_MS } from "./record-steps.ts";
 import type { Entry } from "./store/ledger.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
 
 /** How many attempts may run at a time: fewer than the six connections that a shard has. */
@@ -18,12 +19,15 @@ export const PLACES = 4;
 const PAUSE_MS = durationMs(5000);
 
 export interface DrivesShared extends RunShared {
+  /** Called when a request that has waited begins. */
+  readonly begun: (id: RecordId) => void;
   readonly alarm: Pick<Alarm, "moveTo">;
 }
 
 export class Drives {
   readonly #shared: DrivesShared;
-  readonly #running = new Set<RecordId>();
+  /** Counted, not named: an attempt may still be ending when the next one of its record begins. */
+  #running = 0;
   /** Records that could not be begun, and until when they are left out, so that they keep no other from its turn. */
   readonly #putOff = new Map<RecordId, EpochMs>();
 
@@ -33,7 +37,7 @@ export class Drives {
 
   /** How many attempts run. */
   get running(): number {
-    return this.#running.size;
+    return this.#running;
   }
 
   /** Whether an attempt may begin at once. */
@@ -42,10 +46,10 @@ export class Drives {
   }
 
   /** Gives a place to an attempt that has just been claimed. Returns what is to be called when it is over. */
-  enter(id: RecordId): () => void {
-    this.#running.add(id);
+  enter(): () => void {
+    this.#running += 1;
     return () => {
-      this.#running.delete(id);
+      this.#running -= 1;
       this.#continue();
     };
   }
@@ -53,7 +57,7 @@ export class Drives {
   /** Begins the attempts that are due, as far as there are places. */
   startDue(now: EpochMs): void {
     for (const [id, until] of this.#putOff) if (until <= now) this.#putOff.delete(id);
-    const free = PLACES - this.#running.size;
+    const free = PLACES - this.#running;
     if (free <= 0) return;
     const due = this.#shared.ledger.due
       .first(now, free + this.#putOff.size)
@@ -63,19 +67,30 @@ export class Drives {
   }
 
   #begin(id: RecordId, now: EpochMs): void {
+    let body: RequestBody | null = null;
     try {
       const { ledger, steps } = this.#shared;
       const entry = ledger.find(id);
       if (entry === null) throw new Error("the record is gone");
       // Read first: a claim without its request would only block its key.
-      const { head, body } = this.#read(id, entry);
+      const request = this.#read(id, entry);
+      const { head } = request;
+      ({ body } = request);
       const event = { type: "due", attemptId: attemptId(crypto.randomUUID()) } as const;
       const { reply } = steps.take(id, event, entry.record.policy, now);
-      if (reply.type !== "start") return;
+      if (reply.type !== "start") {
+        // Its turn has come too late.
+        body.release();
+        return;
+      }
       const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
-      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter(id));
+      const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter());
+      // The attempt releases it.
+      body = null;
       leaveUnread(attempt.answer);
+      this.#shared.begun(id);
     } catch (error) {
+      bookkeep("releasing a body", () => body?.release());
       this.#putOff.set(id, later(now, PAUSE_MS));
       console.error({ message: "an accepted request could not be tried", reason: String(error) });
     }

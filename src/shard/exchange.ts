@@ -226,7 +226,7 @@ export class Exchange {
   /** The result if it comes while the client waits; otherwise what there is to tell. */
   async #startAccepted(record: Started): Promise<ExchangeAnswer> {
     const { drives, timers } = this.#shared;
-    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () => drives.enter(this.#id));
+    const { attempt } = runAttempt(this.#id, record, this.#incoming, this.#shared, () => drives.enter());
     const waitMs = this.#incoming.head.async?.waitMs ?? 0;
     const begunAt = performance.now();
     const given = waitMs > 0 ? await timers.firstOf(attempt.answer, waitMs) : null;

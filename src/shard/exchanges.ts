@@ -47,7 +47,9 @@ export class Exchanges {
     const { steps, elders } = this;
     const newKeys = new NewKeys(ports.limiter, ports.timers);
     const common = { ...ports, attempts, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
-    this.#shared = { ...common, drives: new Drives(common), monitors: new Monitors(common) };
+    const monitors = new Monitors(common);
+    const drives = new Drives({ ...common, begun: (id) => monitors.begun(id) });
+    this.#shared = { ...common, drives, monitors };
   }
 
   /** Answers one request. */

@@ -14,7 +14,7 @@ import { type ExchangeAnswer, replay } from "./answers.ts";
 import { ASK_AGAIN_MS } from "./decide.ts";
 import type { Caller, Shared } from "./exchange-ports.ts";
 import type { Entry } from "./store/ledger.ts";
-import { Waiters } from "./waiters.ts";
+import { type Wait, Waiters, type Woken } from "./waiters.ts";
 
 /** Who asks about which record. */
 export interface Follower {
@@ -32,14 +32,21 @@ export interface Follower {
 
 export type MonitorShared = Pick<Shared, "steps" | "attempts" | "ledger" | "timers" | "room" | "offsets">;
 
-/** A record that nobody runs here is looked at again after this time: its attempt may be lost, or not begun yet. */
+/** A record whose attempt does not run here is looked at again after this time: it is lost, and its lock ends. */
 const LOOK_AGAIN_MS = 1000;
 
 export class Monitors {
   readonly #shared: MonitorShared;
+  /** Those who wait for a request that waits for its turn. */
+  readonly #waiters = new Map<RecordId, Waiters>();
 
   constructor(shared: MonitorShared) {
     this.#shared = shared;
+  }
+
+  /** The turn of a request has come: those who wait for it look again. */
+  begun(id: RecordId): void {
+    this.#waiters.get(id)?.wake(null);
   }
 
   /** The outcome if it comes within the follower's time, else 202; `null` when there is no such record. */
@@ -64,11 +71,19 @@ export class Monitors {
   async #changed(id: RecordId, record: Waiting | Started, leftMs: number, caller: Caller | null): Promise<boolean> {
     const { attempts, room } = this.#shared;
     const inFlight = attempts.get(id);
-    const untilStartMs = record.state === "waiting" ? Math.max(0, record.startAt - Date.now()) : 0;
-    const ms = inFlight === undefined ? Math.min(leftMs, Math.max(LOOK_AGAIN_MS, untilStartMs)) : leftMs;
+    const isElsewhere = inFlight === undefined && record.state === "started";
+    const ms = isElsewhere ? Math.min(leftMs, LOOK_AGAIN_MS) : leftMs;
     const wait = { recordId: id, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
-    const woken = await room.wait(inFlight?.waiters ?? new Waiters(), wait);
+    const woken = await (inFlight === undefined ? this.#waitForTurn(id, wait) : room.wait(inFlight.waiters, wait));
     return woken.kind === "recheck" || (woken.kind === "time-up" && ms < leftMs);
+  }
+
+  async #waitForTurn(id: RecordId, wait: Wait): Promise<Woken> {
+    const waiters = this.#waiters.get(id) ?? new Waiters();
+    this.#waiters.set(id, waiters);
+    const woken = await this.#shared.room.wait(waiters, wait);
+    if (waiters.isEmpty && this.#waiters.get(id) === waiters) this.#waiters.delete(id);
+    return woken;
   }
 
   async #told(

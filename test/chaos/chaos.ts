@@ -5,6 +5,7 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
+import { startIssuer } from "../support/issuer.ts";
 import { makeStateDir } from "../support/gateway.ts";
 import { showNothing, type ShowPhase } from "../support/progress.ts";
 import { runClient, settleAll } from "./clients.ts";
@@ -70,7 +71,8 @@ export async function runChaos({
   const bucket = dimensions.has("bucket")
     ? await startBucket(await quietPort(), createRandom(seed, "bucket"), report)
     : null;
-  const vars = { ...gatewayVars(origin.url, shards, dimensions), ADMIN_TOKEN };
+  const issuer = dimensions.has("tokens") ? await startIssuer("https://login.example.com") : null;
+  const vars = { ...gatewayVars(origin.url, shards, dimensions, issuer), ADMIN_TOKEN };
   const bound = bucket === null ? {} : bucketAt(bucket.port);
   const gateway = await startGatewayBox({ vars, stateDir, ...bound }, report);
   const stopWatching = watchLag(report);
@@ -78,7 +80,7 @@ export async function runChaos({
   try {
     const endAt = Date.now() + seconds * 1_000;
     const isOver = (): boolean => Date.now() >= endAt;
-    const run: Run = { port: () => gateway.port, dimensions, tasks: [], monitors: new Map(), report, isOver };
+    const run: Run = { port: () => gateway.port, dimensions, tasks: [], issuer, monitors: new Map(), report, isOver };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
     await showPhase("faults strike", seconds, () =>
       Promise.all([
@@ -102,6 +104,7 @@ export async function runChaos({
     await gateway.close();
     await origin.close();
     await bucket?.close();
+    await issuer?.close();
     await rm(stateDir, { recursive: true, force: true });
     output.end();
     await finished(output);

@@ -2,11 +2,12 @@
 // soon, with duplicates, with connections reset in every phase, and with mistakes.
 
 import { setTimeout as pause } from "node:timers/promises";
+import type { Issuer } from "../support/issuer.ts";
 import type { Dimensions } from "./dimensions.ts";
 import type { Decision, Ending, Exchange, Look } from "./history.ts";
 import type { Operation } from "./operation.ts";
 import { followMonitor, lookAtEnd, preferenceOf } from "./monitors.ts";
-import { makeOperation, requestBody } from "./operation.ts";
+import { credentialOf, makeOperation, requestBody } from "./operation.ts";
 import type { Random } from "./random.ts";
 import { AMBIGUOUS, POLICIES, REFUSED } from "./routes.ts";
 import { exchange } from "./send.ts";
@@ -34,6 +35,8 @@ export interface Run {
   readonly dimensions: Dimensions;
   /** Every task of the run. */
   readonly tasks: Task[];
+  /** Signs tokens; null: no route wants any. */
+  readonly issuer: Pick<Issuer, "token"> | null;
   /** The monitor of each task that was accepted. */
   readonly monitors: Map<Task, string>;
   readonly report: (event: Exchange | Decision | Look) => void;
@@ -131,11 +134,12 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
   const { operation, scope } = task;
   const { print = "first", odd = false, calm = false } = wording;
   sent += 1;
+  const id = `q${sent}`;
   const { key, path, plan, questions, credentials, comparesNone } = operation;
-  const credential = credentials === 1 ? scope : `${scope} as ${random.int(1, credentials)}`;
+  const caller = credentials === 1 ? scope : `${scope} as ${random.int(1, credentials)}`;
+  const credential = await credentialOf(run.issuer, operation, caller);
   // Where bodies are not compared, every request is a retry.
   const meant = comparesNone ? "first" : print;
-  const id = `q${sent}`;
   const call = {
     port: await run.port(),
     id,

@@ -24,6 +24,8 @@ export const DIMENSIONS = [
   "identities",
   /** Routes that answer 202 and try by themselves; clients read their monitors and cancel. */
   "accepted",
+  /** A route that knows its callers by signed tokens; each request has another one. */
+  "tokens",
 ] as const;
 
 /** Known defects: with these dimensions the gateway breaks a rule. */

@@ -4,6 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { openRequest } from "../support/http.ts";
 import type { Run, Task } from "./clients.ts";
 import type { Ending, Look } from "./history.ts";
+import { credentialOf } from "./operation.ts";
 import type { Random } from "./random.ts";
 import { TENANT_HEADER } from "./routes.ts";
 import { PATIENCE_MS, readAnswer, whyNone } from "./send.ts";
@@ -50,7 +51,7 @@ export async function lookAtEnd(run: Run, task: Task): Promise<void> {
 
 async function askAsStranger(run: Run, task: Task, monitor: string, hasOtherContent: boolean): Promise<void> {
   const other = monitor.replace(/print=(.)/, (_, digit: string) => `print=${digit === "0" ? "1" : "0"}`);
-  const way = hasOtherContent ? { monitor: other } : { monitor, credential: STRANGER };
+  const way = hasOtherContent ? { monitor: other } : { monitor, caller: STRANGER };
   await look(run, task, { ...way, method: "GET", prefer: null, isStranger: true });
 }
 
@@ -59,12 +60,12 @@ interface LookOptions {
   readonly method: Look["method"];
   readonly prefer: string | null;
   /** Who asks; the task's caller by default. */
-  readonly credential?: string;
+  readonly caller?: string;
   readonly isStranger?: boolean;
 }
 
 async function look(run: Run, { operation, scope }: Task, options: LookOptions): Promise<Look> {
-  const { monitor, method, prefer, credential = scope, isStranger = false } = options;
+  const { monitor, method, prefer, caller = scope, isStranger = false } = options;
   asked += 1;
   const id = `m${asked}`;
   const port = await run.port();
@@ -75,8 +76,8 @@ async function look(run: Run, { operation, scope }: Task, options: LookOptions):
     method,
     target: monitor,
     headers: [
-      ["Authorization", credential],
-      [TENANT_HEADER, credential],
+      ["Authorization", await credentialOf(run.issuer, operation, caller)],
+      [TENANT_HEADER, caller],
       ...(prefer === null ? [] : [["Prefer", prefer] as const]),
     ],
     timeoutMs: PATIENCE_MS,

@@ -1,6 +1,7 @@
 // Operations: what a client requests under one key and retries until it has a final answer. All choices follow from the
 // seed. Bodies are generated for each request, so that thousands of operations take no memory.
 
+import type { Issuer } from "../support/issuer.ts";
 import type { Random } from "./random.ts";
 import type { Dimensions } from "./dimensions.ts";
 import { POLICIES, routesOf } from "./routes.ts";
@@ -21,6 +22,8 @@ export interface Operation {
   readonly isHuge: boolean;
   /** The route does not compare bodies, so every request with the key is a retry. */
   readonly comparesNone: boolean;
+  /** Each request proves its caller with another token. */
+  readonly hasTokens: boolean;
   /** The route accepts requests and tries them later. */
   readonly isAccepting: boolean;
   /** Whether duplicates wait. */
@@ -64,6 +67,7 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     isHuge,
     comparesNone,
     isAccepting,
+    hasTokens: route.tokens === true,
     waits: route.duplicate !== "reject",
   };
 }
@@ -83,4 +87,13 @@ export function requestBody(operation: Operation, print: "first" | "other", odd:
       ? `{ ${isSelected ? `"timestamp": "${id}", ` : ""}"text": "${text}",\n "amount": ${amount}.0, "key": "${key}" }`
       : JSON.stringify({ key, amount, text, ...timestamp }),
   );
+}
+
+/** What the caller sends as `Authorization`. No two tokens are the same. `issuer`: null where no route wants tokens. */
+export async function credentialOf(
+  issuer: Pick<Issuer, "token"> | null,
+  { hasTokens }: Operation,
+  caller: string,
+): Promise<string> {
+  return hasTokens && issuer !== null ? `Bearer ${await issuer.token(caller)}` : caller;
 }

@@ -4,6 +4,7 @@
 import { BUILT_IN } from "../../src/config/settings.ts";
 import type { Json } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
+import { AUDIENCE, type Issuer } from "../support/issuer.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "./history.ts";
 
@@ -48,6 +49,8 @@ export interface ChaosRoute {
   readonly shared?: boolean;
   /** Callers have many credentials, and the origin says whose one is. */
   readonly identity?: boolean;
+  /** Callers prove who they are with tokens of an issuer. */
+  readonly tokens?: boolean;
   /** Which requests are accepted and tried later. */
   readonly accepts?: "prefer" | "always";
   /** How often it is chosen, relative to the others; 1 by default. */
@@ -113,6 +116,15 @@ const ROUTES: readonly ChaosRoute[] = [
     accepts: "prefer",
     of: "accepted",
   },
+  {
+    path: "/accepted-token",
+    unknown: "hold",
+    duplicate: "wait",
+    retentionMs: 13_000,
+    tokens: true,
+    accepts: "prefer",
+    of: "tokens",
+  },
 ];
 
 export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
@@ -147,7 +159,13 @@ export const POLICIES = policiesOf(ALL);
 export const REFUSED = BUILT_IN.refused;
 export const AMBIGUOUS = BUILT_IN.ambiguous;
 
-export function gatewayVars(originUrl: string, shards: number | "per-key", dimensions: Dimensions): GatewayVars {
+/** `issuer`: signs the tokens of the routes that want some. */
+export function gatewayVars(
+  originUrl: string,
+  shards: number | "per-key",
+  dimensions: Dimensions,
+  issuer: Pick<Issuer, "name" | "jwks"> | null = null,
+): GatewayVars {
   const ms = (value: number): string => `${value}ms`;
   const { timeoutMs, idleTimeoutMs, lockMs, unknownRetentionMs, waitMs } = TIMES;
   const times = {
@@ -159,7 +177,10 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
   };
   return {
     IDEMPOTENCY: { origin: originUrl, shards, ...times },
-    IDENTITIES: { caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } } },
+    IDENTITIES: {
+      caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } },
+      ...(issuer === null ? {} : { user: { jwt: { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks } } }),
+    },
     ROUTES: routesOf(dimensions).map(routeSettings),
     SEAL_SECRET,
   };
@@ -167,7 +188,7 @@ export function gatewayVars(originUrl: string, shards: number | "per-key", dimen
 
 function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, sealed, rememberMs, accepts } = route;
+  const { bodyKey, identity, sealed, rememberMs, accepts, tokens } = route;
   const settings: { [setting: string]: Json } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
   if (json === true) settings["fingerprint"] = { body: "json" };
@@ -180,5 +201,6 @@ function routeSettings(route: ChaosRoute): { [setting: string]: Json } {
   if (unknown === "verify") settings["verify"] = `${QUESTION_PATH}{key}`;
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
   if (identity === true) settings["scope"] = ["identity:caller"];
+  if (tokens === true) settings["scope"] = ["identity:user"];
   return settings;
 }

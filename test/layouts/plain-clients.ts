@@ -49,6 +49,7 @@ function plainOperation({ dimensions }: Run, random: Random): Operation {
     isHuge: false,
     comparesNone: none === true,
     isAccepting: false,
+    hasTokens: false,
     waits: duplicate !== "reject",
     isJson: json === true,
     isSelected: selected === true,

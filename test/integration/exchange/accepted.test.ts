@@ -165,6 +165,19 @@ describe("an accepted request", () => {
     await untilState(bench, head, "completed");
   });
 
+  it("tells a client that waits for its turn of its result at once", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("done"));
+    bench.origin = held.origin;
+    for (let place = 0; place < PLACES; place += 1) await bench.send(messageOf(asyncHead()));
+    await bench.called(PLACES);
+    const last = asyncHead();
+    await bench.send(messageOf(last));
+    const looking = look(bench, last, { waitMs: durationMs(5000) });
+    held.release();
+    expect(await looking).toMatchObject({ status: 200, text: "done" });
+  });
+
   it("is cancelled while nothing is at work, and only then", async () => {
     const bench = new ShardBench();
     const held = heldAnswer(() => new Response("busy", { status: 503 }));

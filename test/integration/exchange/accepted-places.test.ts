@@ -1,0 +1,135 @@
+// The places of accepted requests in a real shard: what takes one, and when it is free again.
+
+import { describe, expect, it, vi } from "vitest";
+import { fingerprint } from "../../../src/core/units.ts";
+import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
+import { PLACES } from "../../../src/shard/drives.ts";
+import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
+import { again, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
+import { silence } from "../support/silence.ts";
+
+silence();
+
+/** An answer whose body begins and does not end. */
+function unending(status: number, cancelled: () => void): Response {
+  const body = new ReadableStream({
+    type: "bytes",
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode("busy"));
+    },
+    cancel: cancelled,
+  });
+  return new Response(body, { status });
+}
+
+/** A request whose second attempt begins no sooner than the test lets time pass. */
+function patientHead(): ExchangeHead {
+  const head = asyncHead();
+  const drive = { ...DRIVE, firstPauseMs: DRIVE.giveUpAfterMs, longestPauseMs: DRIVE.giveUpAfterMs };
+  return { ...head, rules: { ...head.rules, policy: { ...head.rules.policy, drive } } };
+}
+
+describe("a place", () => {
+  it.each([503, 504])("is free when the origin has answered %i, although its body does not end", async (status) => {
+    const bench = new ShardBench();
+    let open = 0;
+    let isUp = false;
+    bench.origin = () => {
+      if (isUp) return new Response("done");
+      open += 1;
+      return unending(status, () => (open -= 1));
+    };
+    const heads = Array.from({ length: PLACES }, () => asyncHead());
+    for (const head of heads) await bench.send(messageOf(head));
+    for (const head of heads) await untilState(bench, head, "waiting");
+    isUp = true;
+    const next = asyncHead();
+    await bench.send(messageOf(next));
+    await untilState(bench, next, "completed");
+    // Nobody reads these answers.
+    await vi.waitFor(() => expect(open).toBe(0));
+    vi.setSystemTime(Date.now() + 60_000 + DRIVE.longestPauseMs);
+    await bench.deliverAlarm();
+    for (const head of heads) await untilState(bench, head, "completed");
+    expect(bench.calls).toHaveLength(2 * PLACES + 1);
+  });
+
+  it("is not taken by an attempt whose claim cannot be written, and whose request's body is erased in the end", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Response("busy", { status: 503 });
+    const head = asyncHead();
+    await bench.send(encodeMessage({ head, body: new Uint8Array(100_000) }));
+    await untilState(bench, head, "waiting");
+    bench.origin = () => new Response("done");
+    await bench.within((_ledger, { storage }) => {
+      storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
+    });
+    vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+    await bench.deliverAlarm();
+    expect(bench.calls).toHaveLength(1);
+    await bench.within((_ledger, { storage }) => {
+      storage.sql.exec("DROP TRIGGER full");
+    });
+    vi.setSystemTime(Date.now() + DRIVE.longestPauseMs);
+    await bench.deliverAlarm();
+    await untilState(bench, head, "completed");
+    await vi.waitFor(async () => {
+      await bench.deliverAlarm();
+      const left = await bench.within((_ledger, { storage }) =>
+        storage.sql.exec("SELECT count(*) AS n FROM chunks").one(),
+      );
+      expect(left).toEqual({ n: 0 });
+    });
+  });
+});
+
+describe("an attempt whose turn comes after give_up.after", () => {
+  it("is not made: the request is given up, and is no longer stored", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Response("busy", { status: 503 });
+    const heads = Array.from({ length: PLACES + 1 }, patientHead);
+    for (const head of heads) await bench.send(messageOf(head));
+    for (const head of heads) await untilState(bench, head, "waiting");
+    bench.origin = () => new Response("done");
+    vi.setSystemTime(Date.now() + DRIVE.giveUpAfterMs + 1);
+    await bench.deliverAlarm(2);
+    for (const head of heads) await untilState(bench, head, "failed");
+    expect(bench.calls).toHaveLength(PLACES + 1);
+    const left = await bench.within((_ledger, { storage }) =>
+      storage.sql.exec("SELECT count(*) AS n FROM records WHERE request IS NOT NULL").one(),
+    );
+    expect(left).toEqual({ n: 0 });
+    // The same request begins anew.
+    for (const head of heads) expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 202 });
+    for (const head of heads) await untilState(bench, head, "completed");
+  });
+
+  it("is made if it is the first", async () => {
+    const bench = new ShardBench();
+    const held = heldAnswer(() => new Response("done"));
+    bench.origin = held.origin;
+    const heads = Array.from({ length: PLACES + 1 }, () => asyncHead());
+    for (const head of heads) await bench.send(messageOf(head));
+    await bench.called(PLACES);
+    vi.setSystemTime(Date.now() + DRIVE.giveUpAfterMs + DRIVE.longestPauseMs);
+    held.release();
+    for (const head of heads) await untilState(bench, head, "completed");
+    expect(bench.calls).toHaveLength(PLACES + 1);
+  });
+});
+
+describe("a request that is accepted after an attempt", () => {
+  it("of the same request on a sealed route has a monitor", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Response("busy", { status: 503 });
+    const head = asyncHead();
+    const sealed = { ...head, request: { ...head.request, fingerprint: fingerprint("keyed:1") } };
+    const { async: _, ...others } = sealed;
+    expect(await bench.send(messageOf(others))).toMatchObject({ status: 503, text: "busy" });
+    bench.origin = () => new Response("done");
+    const open = again({ ...head, request: { ...head.request, otherFingerprint: fingerprint("keyed:1") } });
+    expect(await bench.send(messageOf(open))).toMatchObject({ status: 202 });
+    await untilState(bench, head, "completed");
+    expect(await bench.send(messageOf(again(open)))).toMatchObject({ status: 200, text: "done", isReplay: true });
+  });
+});
