@@ -23,7 +23,8 @@ describe("kill -9 of a queue's consumer", () => {
     const verdict = await verdictOf("verify", ["origin-acted", "origin-asked", "decided"]);
     expect(verdict).toMatchObject({ doubled: 0, parked: 0 });
     expect(verdict.effects).toBe(verdict.messages);
-    expect(Object.keys(verdict.letters)).toEqual(["rejected"]);
+    // None, if each rejected message was lost and then found when the origin was asked.
+    expect(["", "rejected"]).toContain(Object.keys(verdict.letters).join(" "));
   });
 
   it('stores each message in doubt with its record with unknown = "hold", and doubles no effect', async () => {
