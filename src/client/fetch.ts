@@ -3,13 +3,14 @@
 
 import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
 import { combine, judge, LOST, type Outcome } from "./judge.ts";
-import { parseRetryAfter, pauseMs } from "./pause.ts";
-import { discard, sendOnce, snapshotRequest, type Try } from "./send.ts";
-import { resolveOptions, type ClientOptions, type Fetch, type Clock } from "./settings.ts";
+import { pauseMs } from "./pause.ts";
+import { discard, pause, retryAfterMs, sendOnce, snapshotRequest } from "./send.ts";
+import { resolveOptions, type ClientOptions, type Fetch } from "./settings.ts";
 
 /**
  * Makes a function with the signature of `fetch`. It sends the request's `Idempotency-Key`, or makes one, retries while that
- * helps, and resolves with the operation's own answer, whatever its status.
+ * helps, and resolves with the operation's own answer, whatever its status. A request that was accepted to be answered later
+ * resolves with its 202, which names its monitor: {@link monitorOf}.
  *
  * Use it only for routes that the gateway protects: elsewhere a retry may act twice.
  *
@@ -56,24 +57,4 @@ export function createFetch(options: ClientOptions = {}): Fetch {
       await pause(ms, request.signal, clock);
     }
   };
-}
-
-function retryAfterMs(sent: Try, nowMs: number): number | null {
-  return sent.kind === "answer" ? parseRetryAfter(sent.response.headers.get("Retry-After"), nowMs) : null;
-}
-
-/** Rejects with the signal's reason as soon as the caller aborts. */
-function pause(ms: number, signal: AbortSignal, { after }: Clock): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const abort = (): void => {
-      cancel();
-      reject(signal.reason);
-    };
-    const cancel = after(ms, () => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    });
-    signal.addEventListener("abort", abort, { once: true });
-  });
 }

@@ -1,6 +1,8 @@
 // `onceway/client`: what a client of the gateway imports. Depends on nothing but `fetch` and its companions.
 
 export { createFetch } from "./fetch.ts";
+export { createFollow, monitorOf } from "./follow.ts";
+export type { Follow } from "./follow.ts";
 export type { ClientOptions, Fetch, Clock } from "./settings.ts";
 export { IdempotencyError } from "./idempotency-error.ts";
 export type { GiveUpReason } from "./idempotency-error.ts";

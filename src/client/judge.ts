@@ -80,6 +80,10 @@ function outcomeOf(problem: Problem): Outcome {
     case "origin-timeout":
     // The origin may have acted before its answer could not be stored.
     case "store-unavailable":
+    // Of a monitor: what it does not know, an earlier attempt may have done.
+    case "monitor-not-found":
+    case "attempts-exhausted":
+    case "cancel-refused":
       return "unknown";
     default:
       return "unknown";

@@ -18,7 +18,10 @@ export type ProblemCode =
   | "store-unavailable"
   | "credential-invalid"
   | "identity-unavailable"
-  | "configuration-invalid";
+  | "configuration-invalid"
+  | "monitor-not-found"
+  | "attempts-exhausted"
+  | "cancel-refused";
 
 export interface Problem {
   readonly code: ProblemCode | (string & {});

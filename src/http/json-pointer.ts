@@ -101,9 +101,11 @@ class Scanner {
   /** Reads about `bytes` on. */
   read(bytes: number): "more" | "whole" | "invalid" {
     const body = this.#body;
-    const limit = Math.min(body.length, this.#at + bytes);
+    const budget = this.#at + bytes;
+    const limit = Math.min(body.length, budget);
     this.#steps = 0;
-    while (this.#at + this.#steps * this.#stepCost < limit) {
+    // A small text is read without a pause, whatever its names cost.
+    while (this.#at < limit && this.#at + this.#steps * this.#stepCost < budget) {
       const byte = body[this.#at] ?? 0;
       if (this.#stringFrom !== -1) {
         if (!this.#readString(limit)) return "invalid";

@@ -201,6 +201,13 @@ describe("a value in JSON", () => {
     expect(pausesFor(8)).toBeGreaterThan(3 * pausesFor(1));
   });
 
+  it("is looked for in a small text without a pause", () => {
+    const body = bytesOf(
+      JSON.stringify({ id: "evt_1", shop: "s-17", amount: 4200, items: [1, 2, 3], to: { name: "Ada" } }),
+    );
+    expect(counted(findInJson(body, [["id"], ["shop"], ["to", "name"]], 100)).pauses).toBe(0);
+  });
+
   it("finds what is in 10,000 levels, and reads no deeper text", () => {
     const nested = (levels: number): Uint8Array => bytesOf(`${"[".repeat(levels)}${"]".repeat(levels)}`);
     expect(finish(findInJson(nested(MAX_DEPTH), [["0"]], 100))).toHaveLength(1);

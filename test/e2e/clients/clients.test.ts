@@ -13,11 +13,14 @@ import { type Scene, startScene } from "../support/scene.ts";
 let scene: Scene;
 let proxy: LossyProxy;
 let installed: InstalledClient;
-let examples: { readonly curl: string; readonly fetch: string; readonly client: string };
+let examples: { readonly curl: string; readonly fetch: string; readonly client: string; readonly later: string };
 
 beforeAll(async () => {
-  // As `npm start` sets it.
-  scene = await startScene({}, [{ path: "/v1/payments/*", unknown: "hold", duplicate: "wait", wait: "10s" }]);
+  // Payments as `npm start` sets them.
+  scene = await startScene({}, [
+    { path: "/v1/payments/*", unknown: "hold", duplicate: "wait", wait: "10s" },
+    { path: "/v1/reports", async: "prefer" },
+  ]);
   proxy = await startLossyProxy(scene.gateway.port);
   installed = await installClient();
   examples = await readExamples();
@@ -40,11 +43,11 @@ async function readExamples(): Promise<typeof examples> {
   const blocks = [...readme.matchAll(/^```(?:sh|js)\n(.*?)^```/gms)].map(([, code = ""]) =>
     code.replaceAll("http://127.0.0.1:8787", proxy.url),
   );
-  const [curl, fetch, client, ...others] = blocks;
-  if (curl === undefined || fetch === undefined || client === undefined || others.length > 0) {
-    throw new Error(`src/client/README.md has ${blocks.length} examples; this test knows three`);
+  const [curl, fetch, client, later, ...others] = blocks;
+  if (curl === undefined || fetch === undefined || client === undefined || later === undefined || others.length > 0) {
+    throw new Error(`src/client/README.md has ${blocks.length} examples; this test knows four`);
   }
-  return { curl, fetch, client };
+  return { curl, fetch, client, later };
 }
 
 async function runModule(name: string, code: string): Promise<string> {
@@ -95,6 +98,14 @@ describe("The example in src/client/README.md", () => {
     const printed = await runModule("client.mjs", examples.client);
     await expectOneEffect(printed);
     expect(printed).toMatch(/^201 /);
+  });
+
+  it("for an accepted request prints its result, with one effect", async () => {
+    await scene.origin.behave({}, { delayMs: 1_500, status: 201, body: "a report" });
+    expect(await runModule("later.mjs", examples.later)).toBe("201 a report\n");
+    const [accepted, looked] = proxy.passages();
+    expect([accepted?.status, looked?.status]).toEqual([202, 202]);
+    expect(await scene.origin.requests()).toHaveLength(1);
   });
 
   it("for onceway/client reports an unknown outcome", async () => {

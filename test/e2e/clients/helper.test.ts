@@ -1,7 +1,7 @@
 // `onceway/client` against the gateway: each end that it can come to, with the effects counted at the origin.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFetch, IdempotencyError } from "../../../src/client/index.ts";
+import { createFetch, createFollow, IdempotencyError, monitorOf } from "../../../src/client/index.ts";
 import { freshKey } from "../../support/http.ts";
 import { type LossyProxy, startLossyProxy } from "../support/lossy-proxy.ts";
 import { removeGateway, type Scene, startGateway, startScene, until } from "../support/scene.ts";
@@ -10,6 +10,7 @@ const ROUTES = [
   { path: "/hold", unknown: "hold" },
   { path: "/retry", unknown: "retry", timeout: "500ms", lock: "700ms" },
   { path: "/verify", unknown: "verify", verify: "/status/{key}", timeout: "500ms", lock: "700ms" },
+  { path: "/later", async: "prefer", unknown: "retry", give_up: { attempts: 1 } },
   { path: "/small", max_response_body: 10, max_request_body: 100 },
 ];
 
@@ -143,6 +144,38 @@ describe("onceway/client", () => {
     const error = await failure(post("/small", key, "x".repeat(101)));
     expect(error).toMatchObject({ outcome: "did-not-happen", reason: "final", problem: { code: "body-too-large" } });
     expect(await scene.origin.requests(key)).toEqual([]);
+  });
+
+  const post202 = async (key: string): Promise<URL> => {
+    const headers = { "Idempotency-Key": key, Prefer: "respond-async", Authorization: "Bearer a" };
+    const accepted = await send(`${proxy.url}/later`, { method: "POST", headers, body: "{}" });
+    const monitor = monitorOf(accepted);
+    if (monitor === null) throw new Error(`no monitor: ${accepted.status}`);
+    return monitor;
+  };
+  const follow = createFollow({ firstPauseMs: 50, tries: 3 });
+  const asCaller = { headers: { Authorization: "Bearer a", Prefer: "wait=10" } };
+
+  it("follows an accepted request to its result, also when an answer of its monitor is lost", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 201, body: "made later", hold: true });
+    const monitor = await post202(key);
+    await scene.origin.arrived(key);
+    proxy.loseAnswer("whole");
+    const followed = follow(monitor, { headers: { Authorization: "Bearer a" } });
+    await scene.origin.release(key);
+    expect(await (await followed).text()).toBe("made later");
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("reports that an accepted request is not tried again, and one that it does not know", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 503, effect: false });
+    const monitor = await post202(key);
+    const end = await failure(follow(monitor, asCaller));
+    expect(end).toMatchObject({ outcome: "unknown", reason: "final", key, problem: { code: "attempts-exhausted" } });
+    const strange = await failure(follow(monitor, { headers: { Authorization: "Bearer b" } }));
+    expect(strange).toMatchObject({ outcome: "unknown", reason: "final", problem: { code: "monitor-not-found" } });
   });
 
   it("survives a gateway that is killed and restarted", async () => {

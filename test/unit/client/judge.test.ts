@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { type Answer, combine, judge } from "../../../src/client/judge.ts";
 import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
 import { BUILT_IN } from "../../../src/config/settings.ts";
-import type { ClientProblemCode as GatewayCode, Problem } from "../../../src/core/problem.ts";
+import type { MonitorProblem } from "../../../src/core/monitor-problem.ts";
+import type { ClientProblemCode, Problem } from "../../../src/core/problem.ts";
 import { problemResponse } from "../../../src/http/problem-response.ts";
 
 const ORIGINS: Answer = {
@@ -13,6 +14,8 @@ const ORIGINS: Answer = {
   isKept: false,
   isUnprotected: false,
 };
+
+type GatewayCode = ClientProblemCode | MonitorProblem["code"];
 
 /** The client knows exactly the gateway's codes: the two types are assignable both ways. */
 const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode> = {
@@ -33,6 +36,9 @@ const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode>
   "credential-invalid": "credential-invalid",
   "identity-unavailable": "identity-unavailable",
   "configuration-invalid": "configuration-invalid",
+  "monitor-not-found": "monitor-not-found",
+  "attempts-exhausted": "attempts-exhausted",
+  "cancel-refused": "cancel-refused",
 };
 
 const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[] = [
@@ -59,6 +65,10 @@ const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[]
   [{ code: "credential-invalid", why: "expired" }, false, "did-not-happen"],
   [{ code: "identity-unavailable", retryAfterMs: 1000 }, true, "did-not-happen"],
   [{ code: "configuration-invalid", problemCount: 1 }, false, "did-not-happen"],
+  [{ code: "monitor-not-found" }, false, "unknown"],
+  [{ code: "attempts-exhausted", lastStatus: 503 }, true, "unknown"],
+  [{ code: "cancel-refused", why: "at-work", retryAfterMs: 1000 }, true, "unknown"],
+  [{ code: "cancel-refused", why: "ended" }, false, "unknown"],
 ];
 
 describe("the gateway's own problems, as the gateway writes them", () => {
