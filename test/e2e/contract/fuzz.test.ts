@@ -12,11 +12,16 @@ import type { HeaderPair, RawRequest, RawResponse } from "../../support/http.ts"
 import { startOrigin } from "../../support/origin.ts";
 import type { RecordedRequest, TestOrigin } from "../../support/origin.ts";
 import { isLong } from "../../support/long.ts";
+import { type Issuer, startIssuer } from "../../support/issuer.ts";
+import { type CallersOperation, callersOperations, callersVars, lateOperations } from "../support/fuzz-callers.ts";
+import { playLate, playOperation, type Stage } from "../support/fuzz-callers-play.ts";
 import * as arbitrary from "../support/fuzz-requests.ts";
 import { type FuzzRequest, isProtectedPath, resemblesProtectedPath } from "../support/fuzz-requests.ts";
 import { type ModelRun, modelRun, playModel } from "../support/fuzz-model.ts";
 import { essence, isReplay, problemCode, problemOf, send, until } from "../support/guarantees-client.ts";
 import { readLedgers } from "../support/guarantees-ledger.ts";
+import { clientOf, removeGateway } from "../support/scene.ts";
+import { freshSecret } from "../support/sealed-scene.ts";
 
 const PROTECTED_METHODS = ["POST", "PATCH", "PUT", "DELETE"];
 /** Marks every answer of the origin, to distinguish it from the gateway's own. */
@@ -391,5 +396,36 @@ describe("a few keys compared with a model", () => {
     await origin.reset();
     const play = async (run: ModelRun): Promise<void> => playModel(run, gateway, origin, MODEL_LOCK_MS);
     await fc.assert(fc.asyncProperty(modelRun, play), parameters(60));
+  });
+});
+
+describe("operations of real clients", () => {
+  let issuer: Issuer;
+  let own: Gateway;
+  let stage: Stage;
+  beforeAll(async () => {
+    issuer = await startIssuer("https://login.example.com");
+    const bindings = { SEAL_SECRET: freshSecret() };
+    own = await startWorkerd({ vars: callersVars(origin.url, issuer), stateDir: await makeStateDir(), bindings });
+    await origin.reset();
+    stage = { client: clientOf(own.url), origin, issuer };
+  });
+  afterAll(async () => {
+    await removeGateway(own);
+    await issuer.close();
+  });
+
+  it("take effect once, whatever their tries look like, and rivals get nothing of them", async () => {
+    const play = async (operations: readonly CallersOperation[]): Promise<void> => {
+      await Promise.all(operations.map((operation) => playOperation(operation, stage)));
+    };
+    await fc.assert(fc.asyncProperty(callersOperations, play), parameters(300));
+  });
+
+  it("take effect once, also when a try comes after the record has expired", async () => {
+    const play = async (operations: readonly CallersOperation[]): Promise<void> => {
+      await Promise.all(operations.map((operation) => playLate(operation, stage)));
+    };
+    await fc.assert(fc.asyncProperty(lateOperations, play), { ...parameters(20), interruptAfterTimeLimit: 110_000 });
   });
 });
