@@ -80,7 +80,7 @@ const spelling: fc.Arbitrary<Spelling> = fc.record({
   isReversed: fc.boolean(),
   isEscaped: fc.boolean(),
   page: fc.constantFrom("listed", "strange", "none"),
-  prefers: fc.constantFrom("nothing", "respond-async", "respond-async, wait=1"),
+  prefers: fc.constantFrom("respond-async", "respond-async", "respond-async", "nothing", "respond-async, wait=1"),
 });
 
 function operationOn(route: fc.Arbitrary<RouteName>): fc.Arbitrary<CallersOperation> {
