@@ -22,15 +22,15 @@ function repeatable(
 ): Waiting | Failed | Unknown {
   const { fingerprint, attempt, policy, driven: promise } = of;
   const startAt = promise === undefined ? null : nextStart(promise, attempt, from, now, advice);
+  // After a refusal nothing is running, whatever lock the attempt had.
+  const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
   if (promise !== undefined && startAt !== null) {
-    // After a refusal nothing is running, whatever lock the attempt had.
-    const over = { ...attempt, lockedUntil: earliest(attempt.lockedUntil, from) };
     return { state: "waiting", fingerprint, attempt: over, policy, driven: promise, startAt };
   }
   if (promise?.isParked === true) {
     const expiresAt = later(now, policy.unknownRetentionMs);
     const left = { verifyAt: null, verifications: 0, expiresAt, driven: promise };
-    return { state: "unknown", fingerprint, attempt, policy, ...left };
+    return { state: "unknown", fingerprint, attempt: over, policy, ...left };
   }
   return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
 }

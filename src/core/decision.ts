@@ -4,7 +4,7 @@ import { settled } from "./attempt-end.ts";
 import { drivenAnew } from "./drive.ts";
 import type { OperatorEvent, Step, Unchangeable } from "./events.ts";
 import type { Expiring, Failed, IdempotencyRecord, Waiting } from "./record.ts";
-import { changed, unchanged } from "./step.ts";
+import { changed, outcomeReply, unchanged } from "./step.ts";
 import { type EpochMs, later, latest } from "./units.ts";
 
 /**
@@ -76,11 +76,9 @@ export function lookAt(record: IdempotencyRecord | null, current: IdempotencyRec
     case "failed":
       return unchanged(record, { type: "given-up", record: current });
     case "unknown":
-      return unchanged(record, { type: "outcome-unknown", record: current });
     case "completed":
-      return unchanged(record, { type: current.kept ? "replay" : "not-kept", record: current });
     case "remembered":
-      return unchanged(record, { type: "key-expired", record: current });
+      return unchanged(record, outcomeReply(current));
   }
 }
 

@@ -126,7 +126,11 @@ function unknown(
   history: readonly TimelineEvent[],
 ): Omit<RecordDescription, "changes"> {
   const ended = history.findLast(({ type }) => type === "attempt");
-  const headline = outcomeUnknown(attempt, ended === undefined ? null : whyEnded(ended));
+  const why = ended === undefined ? null : whyEnded(ended);
+  const isRefused = ended?.type === "attempt" && ended.verdict === "refused";
+  const headline = isRefused
+    ? `Attempt ${attempt} did not take effect${because(why)}. No attempt is left, and its message is kept.`
+    : outcomeUnknown(attempt, why);
   const isAsked = policy.unknown === "verify";
   const isRemembered = (policy.rememberMs ?? 0) > policy.unknownRetentionMs;
   const tried = accepted ? ": the request will be tried by the gateway" : "";

@@ -123,6 +123,29 @@ export type Reply =
   /** To `tick`, to `verify` when there is nothing to ask, to `due` when no attempt may begin, and to `park` when nothing is unknown. */
   | { readonly type: "nothing-due" };
 
+/** What a record says that no attempt is at work for, and that starts none. */
+export type OutcomeReply = Extract<Reply, { readonly type: "replay" | "not-kept" | "outcome-unknown" | "key-expired" }>;
+
+/** The replies that a monitor can get; `changed` if it cancels. */
+export type MonitorReply =
+  | OutcomeReply
+  | Extract<Reply, { readonly type: "accepted" | "given-up" | "unseen" | "changed" }>;
+
+const TO_MONITOR = {
+  replay: true,
+  "not-kept": true,
+  "outcome-unknown": true,
+  "key-expired": true,
+  accepted: true,
+  "given-up": true,
+  unseen: true,
+  changed: true,
+} as const satisfies Record<MonitorReply["type"], true>;
+
+export function isToMonitor(reply: Reply): reply is MonitorReply {
+  return reply.type in TO_MONITOR;
+}
+
 export interface Step {
   /** The record after the event; `null` when there is none. If nothing changed, it is the same object as before. */
   readonly record: IdempotencyRecord | null;

@@ -19,7 +19,7 @@ import type {
   Unknown,
   Waiting,
 } from "./record.ts";
-import { changed, unchanged } from "./step.ts";
+import { changed, outcomeReply, unchanged } from "./step.ts";
 import { type AttemptId, durationMs, earliest, type EpochMs, type Fingerprint, later } from "./units.ts";
 
 /**
@@ -174,11 +174,9 @@ function applyRequest(
       return unchanged(record, { type: "in-flight", record: current, retryFrom });
     }
     case "unknown":
-      return unchanged(record, { type: "outcome-unknown", record: current });
     case "completed":
-      return unchanged(record, { type: current.kept ? "replay" : "not-kept", record: current });
     case "remembered":
-      return unchanged(record, { type: "key-expired", record: current });
+      return unchanged(record, outcomeReply(current));
   }
 }
 

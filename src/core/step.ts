@@ -1,7 +1,7 @@
 // What each step of the life cycle gives back.
 
-import type { Reply, Step } from "./events.ts";
-import type { IdempotencyRecord } from "./record.ts";
+import type { OutcomeReply, Reply, Step } from "./events.ts";
+import type { Completed, IdempotencyRecord, Remembered, Unknown } from "./record.ts";
 import { earliest, type EpochMs } from "./units.ts";
 
 /** When the record next changes without an event. */
@@ -17,6 +17,18 @@ export function deadlineOf(record: IdempotencyRecord): EpochMs {
     case "completed":
     case "remembered":
       return record.expiresAt;
+  }
+}
+
+/** What a record says that no attempt is at work for, and that starts none: to a request, and to a monitor. */
+export function outcomeReply(record: Unknown | Completed | Remembered): OutcomeReply {
+  switch (record.state) {
+    case "unknown":
+      return { type: "outcome-unknown", record };
+    case "completed":
+      return { type: record.kept ? "replay" : "not-kept", record };
+    case "remembered":
+      return { type: "key-expired", record };
   }
 }
 

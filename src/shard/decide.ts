@@ -2,9 +2,9 @@
 // record. It changes nothing and reads no clock. Only the life cycle decides whether the origin may be called
 // (core/life-cycle.ts).
 
-import type { Reply } from "../core/events.ts";
+import type { OutcomeReply, Reply } from "../core/events.ts";
 import type { ClientProblem } from "../core/problem.ts";
-import type { Attempt, Completed, IdempotencyRecord, Policy, Started } from "../core/record.ts";
+import type { Attempt, Completed, IdempotencyRecord, Policy, Started, Unknown } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
 import { isKeyed } from "../http/encryption.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -39,7 +39,12 @@ export type Action =
   | { readonly kind: "ask"; readonly policy: Policy; readonly refusal: ClientProblem }
   /** The record is claimed in another object, or not before an elder has been asked. */
   | { readonly kind: "leave" }
-  | { readonly kind: "refuse"; readonly problem: ClientProblem };
+  | Refusal;
+
+interface Refusal {
+  readonly kind: "refuse";
+  readonly problem: ClientProblem;
+}
 
 /** A request that has met an attempt in flight for its record. */
 export interface Duplicate {
@@ -106,10 +111,6 @@ export function decide(reply: Reply, situation: Situation): Action {
       const until = reply.record.state === "waiting" ? reply.record.startAt : reply.record.attempt.lockedUntil;
       return refuse({ code: "in-flight", retryAfterMs: Math.max(POLL_MS, until - now) });
     }
-    case "replay":
-      return replayOf(reply.record, entry?.response ?? null);
-    case "not-kept":
-      return notKept(reply.record);
     case "in-flight": {
       const untilRetryMs = reply.retryFrom - now;
       if (inFlight === undefined) return refuse({ code: "in-flight", retryAfterMs: untilRetryMs });
@@ -118,14 +119,15 @@ export function decide(reply: Reply, situation: Situation): Action {
     }
     case "outcome-unknown": {
       const { verifyAt, policy } = reply.record;
-      const retryAfterMs = verifyAt === null ? null : Math.min(verifyAt - now, ASK_AGAIN_MS);
-      const refusal = { code: "outcome-unknown", retryAfterMs } as const;
+      const refusal = inDoubt(reply.record, now);
       if (verifyAt !== null && !hasAsked) return { kind: "ask", policy, refusal };
       if (head.park !== true) return refuse(refusal);
       return situation.isBodyHere ? { kind: "park", refusal } : TAKE_BODY;
     }
+    case "replay":
+    case "not-kept":
     case "key-expired":
-      return refuse({ code: "key-expired", originalStatus: reply.record.status });
+      return outcomeAction(reply, entry?.response ?? null, now);
     case "not-here":
       return LEAVE;
     case "mismatch":
@@ -147,8 +149,29 @@ export function decide(reply: Reply, situation: Situation): Action {
   }
 }
 
-function replayOf(record: Completed, stored: KeptResponse | null): Action {
-  return stored === null ? notKept(record) : { kind: "replay", record, stored };
+/** What is told of a record that no attempt is at work for, to a request and to a monitor. */
+export function outcomeAction(
+  reply: OutcomeReply,
+  stored: KeptResponse | null,
+  now: EpochMs,
+): Extract<Action, { readonly kind: "replay" | "refuse" }> {
+  switch (reply.type) {
+    case "replay":
+      return stored === null ? notKept(reply.record) : { kind: "replay", record: reply.record, stored };
+    case "not-kept":
+      return notKept(reply.record);
+    case "outcome-unknown":
+      return refuse(inDoubt(reply.record, now));
+    case "key-expired":
+      return refuse({ code: "key-expired", originalStatus: reply.record.status });
+  }
+}
+
+function inDoubt({ verifyAt }: Unknown, now: EpochMs): Extract<ClientProblem, { code: "outcome-unknown" }> {
+  return {
+    code: "outcome-unknown",
+    retryAfterMs: verifyAt === null ? null : Math.min(Math.max(0, verifyAt - now), ASK_AGAIN_MS),
+  };
 }
 
 /** The record is of a `sealed` route and the request's route is not, so nobody knows whether it is the same request. */
@@ -187,10 +210,10 @@ export function waitFor(duplicate: Duplicate): Action {
   return { kind: "wait", duplicate, untilBegun: mayAttach && !inFlight.attempt.hasBegun, refusal };
 }
 
-export function refuse(problem: ClientProblem): Action {
+export function refuse(problem: ClientProblem): Refusal {
   return { kind: "refuse", problem };
 }
 
-export function notKept({ status }: Completed): Action {
+export function notKept({ status }: Completed): Refusal {
   return refuse({ code: "response-not-kept", originalStatus: status });
 }

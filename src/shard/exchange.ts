@@ -26,6 +26,7 @@ import { leaveUnread, storedHead } from "./drives.ts";
 import { type Words, wordsIn } from "./elders.ts";
 import { parkedAnswer } from "./monitor.ts";
 import type { Incoming, Shared } from "./exchange-ports.ts";
+import type { StoredRequest } from "./store/stored-request.ts";
 import type { Wait, Woken } from "./waiters.ts";
 
 export class Exchange {
@@ -170,7 +171,7 @@ export class Exchange {
       verification: verification === null ? null : JSON.stringify(verification),
       label: record,
       ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
-      ...(accept === undefined || !body.isHere ? null : { request: { head: storedHead(head), body: body.stored() } }),
+      ...(accept === undefined || !body.isHere ? null : { request: () => this.#stored() }),
     });
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
     if (isIncomparable(reply, { head, entry })) {
@@ -235,12 +236,18 @@ export class Exchange {
     return this.#follow(Math.max(0, waitMs - (performance.now() - begunAt)));
   }
 
+  /** What the record of an accepted request, or of a message, keeps. */
+  #stored(): StoredRequest {
+    const { head, body } = this.#incoming;
+    return { head: storedHead(head), body: body.stored() };
+  }
+
   /** Stores the message with its record. It is answered only when that is durable, as every write. */
   #park(refusal: ClientProblem): ExchangeAnswer {
-    const { head, body } = this.#incoming;
+    const { head } = this.#incoming;
     const { request, rules } = head;
     const event = { type: "park", fingerprint: request.fingerprint } as const;
-    const attachments = { request: { head: storedHead(head), body: body.stored() } };
+    const attachments = { request: () => this.#stored() };
     const { reply } = this.#shared.steps.take(this.#id, event, rules.policy, epochMs(Date.now()), attachments);
     return reply.type === "parked" ? parkedAnswer(head) : problemAnswer(head, refusal);
   }

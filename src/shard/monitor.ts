@@ -1,7 +1,7 @@
 // What became of an accepted request: told to its client while it waits a little, to its duplicates, and to whoever reads its
 // monitor. All three look at the record in the same way, and change nothing.
 
-import type { Reply } from "../core/events.ts";
+import { isToMonitor, type MonitorReply } from "../core/events.ts";
 import type { MonitorProblem } from "../core/monitor-problem.ts";
 import { outcomeOf } from "../core/outcome.ts";
 import type { ClientProblem } from "../core/problem.ts";
@@ -11,7 +11,7 @@ import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../http/headers.ts";
 import { type ExchangeHead, type MonitorQuestion, NO_MONITOR_STATUS, type ReplayHead } from "../http/message.ts";
 import { problemResponse } from "../http/problem-response.ts";
 import { type ExchangeAnswer, replay } from "./answers.ts";
-import { ASK_AGAIN_MS } from "./decide.ts";
+import { ASK_AGAIN_MS, notKept, outcomeAction } from "./decide.ts";
 import type { Caller, Shared } from "./exchange-ports.ts";
 import type { Entry } from "./store/ledger.ts";
 import { type Wait, Waiters, type Woken } from "./waiters.ts";
@@ -54,17 +54,23 @@ export class Monitors {
     const until = Date.now() + follower.waitMs;
     for (;;) {
       const now = epochMs(Date.now());
-      const { reply, entry } = this.#shared.steps.take(
-        follower.id,
-        { type: "look", print: follower.print },
-        follower.policy,
-        now,
-      );
+      const { reply, entry } = this.#look("look", follower, now);
+      if (reply.type === "changed") throw new TypeError("a look has changed a record");
       if (reply.type !== "accepted") return this.#told(reply, entry, follower, caller, now);
       const leftMs = until - now;
       const isOver = leftMs <= 0 || !(await this.#changed(follower.id, reply.record, leftMs, caller));
       if (isOver) return accepted(reply.record, follower, now);
     }
+  }
+
+  #look(
+    type: "look" | "cancel",
+    { id, print, policy }: Follower,
+    now: EpochMs,
+  ): { readonly reply: MonitorReply; readonly entry: Entry | null } {
+    const { reply, entry } = this.#shared.steps.take(id, { type, print }, policy, now);
+    if (!isToMonitor(reply)) throw new TypeError(`a monitor was answered with ${reply.type}`);
+    return { reply, entry };
   }
 
   /** Waits for a change of the record. `false`: there is no time, no place, or nobody to wait for it. */
@@ -87,7 +93,7 @@ export class Monitors {
   }
 
   async #told(
-    reply: Reply,
+    reply: Exclude<MonitorReply, { readonly type: "accepted" | "changed" }>,
     entry: Entry | null,
     { head }: Follower,
     caller: Caller | null,
@@ -95,41 +101,19 @@ export class Monitors {
   ): Promise<ExchangeAnswer | null> {
     const { echo } = head.request;
     switch (reply.type) {
-      case "replay": {
-        const { record } = reply;
-        const stored = entry?.response ?? null;
-        const given =
-          stored === null ? null : await replay({ record, stored }, head, caller?.signal ?? null, this.#shared);
-        return given ?? problem({ code: "response-not-kept", originalStatus: record.status }, echo);
-      }
+      case "replay":
       case "not-kept":
-        return problem({ code: "response-not-kept", originalStatus: reply.record.status }, echo);
       case "key-expired":
-        return problem({ code: "key-expired", originalStatus: reply.record.status }, echo);
       case "outcome-unknown": {
-        const { verifyAt } = reply.record;
-        const retryAfterMs = verifyAt === null ? null : Math.min(Math.max(0, verifyAt - now), ASK_AGAIN_MS);
-        return problem({ code: "outcome-unknown", retryAfterMs }, echo);
+        const action = outcomeAction(reply, entry?.response ?? null, now);
+        if (action.kind === "refuse") return problem(action.problem, echo);
+        const given = await replay(action, head, caller?.signal ?? null, this.#shared);
+        return given ?? problem(notKept(action.record).problem, echo);
       }
       case "given-up":
         return ofMonitor({ code: "attempts-exhausted", lastStatus: lastStatusIn(entry) }, echo);
       case "unseen":
         return null;
-      case "start":
-      case "accepted":
-      case "parked":
-      case "in-flight":
-      case "mismatch":
-      case "not-here":
-      case "here":
-      case "absent":
-      case "ask":
-      case "settled":
-      case "superseded":
-      case "changed":
-      case "unchangeable":
-      case "nothing-due":
-        throw new TypeError(`a look at a record was answered with ${reply.type}`);
     }
   }
 
@@ -139,7 +123,7 @@ export class Monitors {
     const head: ReplayHead = { record, rules, request: { echo, upload: null, lastEventId: null, isCached: false } };
     for (const id of this.#names(question)) {
       const follower = { id, print, policy: rules.policy, monitor, waitMs, isPreferred: false, head };
-      const answer = cancel ? await this.#cancel(follower) : (await this.follow(follower, caller))?.response;
+      const answer = cancel ? this.#cancel(follower) : (await this.follow(follower, caller))?.response;
       if (answer === undefined) continue;
       const { headers } = answer;
       // A retry is not cached, because it is no GET; its answer here would be.
@@ -156,10 +140,10 @@ export class Monitors {
     return new Set([id, ...olderIds, ...(aliases.exist ? aliases.targets(id).ids : [])]);
   }
 
-  async #cancel({ id, print, policy, head }: Follower): Promise<Response | undefined> {
-    const { echo } = head.request;
+  #cancel(follower: Follower): Response | undefined {
+    const { echo } = follower.head.request;
     const now = epochMs(Date.now());
-    const { reply } = this.#shared.steps.take(id, { type: "cancel", print }, policy, now);
+    const { reply } = this.#look("cancel", follower, now);
     switch (reply.type) {
       case "unseen":
         return undefined;
@@ -177,19 +161,6 @@ export class Monitors {
       case "key-expired":
       case "outcome-unknown":
         return ofMonitor({ code: "cancel-refused", why: "ended" }, echo).response;
-      case "start":
-      case "parked":
-      case "in-flight":
-      case "mismatch":
-      case "not-here":
-      case "here":
-      case "absent":
-      case "ask":
-      case "settled":
-      case "superseded":
-      case "unchangeable":
-      case "nothing-due":
-        throw new TypeError(`a cancellation was answered with ${reply.type}`);
     }
   }
 }

@@ -56,8 +56,8 @@ export interface Attachments {
   readonly label?: Label | null;
   /** Other names of the record, also set then. */
   readonly aliases?: readonly RecordId[];
-  /** Set when a request is accepted, and stored with its record. */
-  readonly request?: StoredRequest;
+  /** The request, if it may be accepted: it is asked for only if the step has accepted it. */
+  readonly request?: () => StoredRequest;
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
@@ -150,17 +150,16 @@ export class Ledger {
     this.#transaction(() => {
       if (left !== null) this.#recordBodies.discard(left);
       if (entry !== null && (driving === "accept" || driving === "end")) this.#recordBodies.discardRequest(id, entry);
-      const request =
-        driving === "accept" && attachments.request !== undefined
-          ? this.#recordBodies.ownRequest(attachments.request)
-          : null;
+      const given = driving === "accept" ? attachments.request?.() : undefined;
+      const request = given === undefined ? null : this.#recordBodies.ownRequest(given);
       if (record !== null && aliases.length > 0) this.aliases.add(aliases, id, record.fingerprint);
       this.#write(
         id,
         entry,
         record,
-        { ...attachments, ...(large && { response: this.#recordBodies.putApart(large) }), ...(request && { request }) },
+        large === null ? attachments : { ...attachments, response: this.#recordBodies.putApart(large) },
         driving,
+        request,
       );
     });
     if (aliases.length > 0) this.aliases.added();
@@ -170,8 +169,9 @@ export class Ledger {
     id: RecordId,
     entry: Entry | null,
     record: IdempotencyRecord | null,
-    { response = null, verification = null, history = entry?.history ?? [], label = null, request }: Attachments,
+    { response = null, verification = null, history = entry?.history ?? [], label = null }: Attachments,
     driving: Driving,
+    request: StoredRequest | null = null,
   ): void {
     if (record === null) {
       if (entry !== null) {
@@ -190,7 +190,7 @@ export class Ledger {
       record.policy.unknown === "verify" && (state === "started" || state === "unknown" || state === "waiting");
     const asked = asks ? (verification ?? this.verification(id, entry)) : null;
     const body = record.state === "started" ? this.#claimBody(record, entry) : (chunksOf(response)?.body ?? null);
-    const row = { record, response, body, verification: asked, history, label, driving, request: request ?? null };
+    const row = { record, response, body, verification: asked, history, label, driving, request };
     const place = this.#rows.put(id, entry?.place ?? null, expiryBucket, row);
     if (record.state === "started") this.#inFlight.set(id, { record, place, history, response: null, body });
     else this.#inFlight.delete(id);

@@ -198,7 +198,7 @@ function replacement(id: RecordId, before: Place, place: Place, row: RecordConte
     };
   }
   const rest = [...attemptOf(record), ...end];
-  return record.state === "started" && label !== null
+  return (record.state === "started" || record.state === "waiting") && label !== null
     ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), keyText(label), label.route, ...rest] }
     : { query: REPLACE[driving][or], values: [...valuesOf(place), ...rest] };
 }

@@ -187,7 +187,7 @@ describe("a shard that forgets a caller", () => {
     await runInDurableObject(stub, (_instance, { storage }) => {
       const body = { kind: "inline", bytes: new Uint8Array(400_000) } as const;
       const request = { head: '{"credential":"secret"}', body };
-      new Ledger(storage).save(id, null, waiting(), { request, label: { key, route: "/" } });
+      new Ledger(storage).save(id, null, waiting(), { request: () => request, label: { key, route: "/" } });
     });
     const mayRun = await save(stub, ANNA, waiting(HOUR_MS));
     const bens = await save(stub, BEN, waiting());

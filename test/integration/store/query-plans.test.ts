@@ -94,7 +94,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const accepted = freshId();
   const request = { head: "{}", body: { kind: "inline", bytes: new Uint8Array(20_000) } } as const;
   const waiting = { ...claim, state: "waiting", driven, startAt: NOW } as const;
-  ledger.save(accepted, null, waiting, { request });
+  ledger.save(accepted, null, waiting, { request: () => request });
   ledger.due.first(NOW, 1);
   ledger.due.next();
   ledger.due.count(9);
