@@ -2,7 +2,16 @@
 
 import { nextStart } from "./drive.ts";
 import type { LifeCycleEvent, OperatorEvent, PauseAdvice } from "./events.ts";
-import type { Attempt, Driven, Failed, IdempotencyRecord, Started, Unknown, Waiting } from "./record.ts";
+import {
+  type Attempt,
+  type Driven,
+  type Failed,
+  type IdempotencyRecord,
+  type Started,
+  type Unknown,
+  type Waiting,
+  promiseIn,
+} from "./record.ts";
 import { earliest, type EpochMs, later, latest } from "./units.ts";
 
 /** The attempt, whose doubt has no further consequence. */
@@ -42,7 +51,8 @@ export function givenUp({ fingerprint, attempt, policy, driven: { giveUpAt } }: 
 }
 
 function promiseOf(record: Waiting | Started | Failed | Unknown): { readonly driven?: Driven } {
-  return record.state === "failed" || record.driven === undefined ? {} : { driven: record.driven };
+  const promise = promiseIn(record);
+  return promise === null ? {} : { driven: promise };
 }
 
 /** The record after an attempt that may have taken effect. The time that it is kept counts from `since`. */

@@ -141,6 +141,11 @@ export type Expiring = Exclude<IdempotencyRecord, Waiting | Started>;
 
 export type RecordState = IdempotencyRecord["state"];
 
+/** What the shard promised about the record's request, which is stored with it; `null`: nothing. */
+export function promiseIn(record: IdempotencyRecord | null): Driven | null {
+  return record !== null && "driven" in record ? record.driven : null;
+}
+
 /** Whether a record in this state has had its end: nothing but its expiry is left to come. */
 export function isClosed(state: RecordState): boolean {
   return state === "completed" || state === "remembered";

@@ -7,6 +7,7 @@ import { sourceName } from "../config/key-source.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import type { OperatorEvent } from "../core/events.ts";
+import { promiseIn } from "../core/record.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import type { Encryptions } from "../http/encryption.ts";
 import { encodeMessage } from "../http/message.ts";
@@ -256,7 +257,7 @@ function summaryOf({ id, shard, layout, key, route, sealedScope, record }: Liste
     startedAt: attempt.startedAt,
     // After a refusal nothing is running, whatever lock the attempt had.
     lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
-    accepted: "driven" in record,
+    accepted: promiseIn(record) !== null,
     nextAttemptAt: state === "waiting" ? record.startAt : null,
     expiresAt: state === "started" || state === "waiting" ? null : record.expiresAt,
     status: isCompleted || state === "remembered" ? record.status : null,

@@ -5,7 +5,7 @@ import { type Candidate, chooseCandidate, mayStart } from "../core/candidate.ts"
 import { renewed } from "../core/attempt-end.ts";
 import { step } from "../core/life-cycle.ts";
 import { deadlineOf } from "../core/step.ts";
-import type { Attempt, IdempotencyRecord, Policy, Started } from "../core/record.ts";
+import { type Attempt, type IdempotencyRecord, type Policy, promiseIn, type Started } from "../core/record.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -141,7 +141,7 @@ export class RecordSteps {
     const result = step(before, event, policy, now);
     if (result.record !== before) {
       const verdict = before === null ? null : verdictOf(before, event, now);
-      const isGivenUp = event.type !== "cancel" && isDriven(before) && result.record?.state === "failed";
+      const isGivenUp = event.type !== "cancel" && promiseIn(before) !== null && result.record?.state === "failed";
       let route = "";
       if (verdict !== null || isGivenUp) {
         bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
@@ -184,10 +184,6 @@ export class RecordSteps {
 }
 
 /** Whether the gateway makes the record's attempts by itself. */
-function isDriven(record: IdempotencyRecord | null): boolean {
-  return record !== null && "driven" in record;
-}
-
 /** A request that waits for its turn is due at once, but an alarm would find all places taken. */
 function alarmFor(deadline: EpochMs, event: LifeCycleEvent, now: EpochMs): EpochMs {
   const isForTurn = event.type === "request" && event.accept === "wait" && deadline <= now;

@@ -2,7 +2,7 @@
 // no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
-import type { IdempotencyRecord } from "../../core/record.ts";
+import { type IdempotencyRecord, promiseIn } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Addresses } from "./addresses.ts";
@@ -30,7 +30,7 @@ import { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
 import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
-import { isDriven, type StoredRequest } from "./stored-request.ts";
+import type { StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, its place, and the part of its history that the record itself does not hold. */
@@ -267,12 +267,10 @@ function drivingOf(
   after: IdempotencyRecord | null,
   { request }: Attachments,
 ): Driving {
-  if (!isDriven(after)) return isDriven(before) ? "end" : "never";
+  const promised = promiseIn(before);
+  const promises = promiseIn(after);
+  if (promises === null) return promised === null ? "never" : "end";
   // A request that is accepted has its own; every other step leaves it as it is.
-  const isAccepted = request !== undefined && acceptedAt(before) !== acceptedAt(after);
+  const isAccepted = request !== undefined && promised?.acceptedAt !== promises.acceptedAt;
   return isAccepted ? "accept" : "keep";
-}
-
-function acceptedAt(record: IdempotencyRecord | null): number | null {
-  return record !== null && "driven" in record ? record.driven.acceptedAt : null;
 }

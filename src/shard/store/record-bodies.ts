@@ -1,14 +1,14 @@
 // The bodies that belong to records, apart from their rows: of responses and of stored requests, in chunks and in R2. To be called
 // in one transaction with the change of the record.
 
-import type { IdempotencyRecord } from "../../core/record.ts";
+import { type IdempotencyRecord, promiseIn } from "../../core/record.ts";
 import type { RecordId } from "../../core/units.ts";
 import { type Bodies, CHUNK_BYTES } from "./bodies.ts";
 import type { Entry } from "./ledger.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { RemoteBodies } from "./remote-bodies.ts";
 import { type ChunkedBody, fitsRow, headText, isEncrypted, type KeptResponse } from "./response-rows.ts";
-import { IN_ROW_REQUEST_BYTES, isDriven, type StoredRequest } from "./stored-request.ts";
+import { IN_ROW_REQUEST_BYTES, type StoredRequest } from "./stored-request.ts";
 
 export class RecordBodies {
   readonly #bodies: Bodies;
@@ -29,7 +29,7 @@ export class RecordBodies {
 
   /** The body of the request that the row keeps, if it has chunks: the row is about to lose it. */
   discardRequest(id: RecordId, { record, place }: Entry): void {
-    const request = isDriven(record) ? this.#rows.request(id, place) : null;
+    const request = promiseIn(record) === null ? null : this.#rows.request(id, place);
     if (request?.body.kind === "chunks") this.#bodies.discard(request.body.body);
   }
 

@@ -1,7 +1,7 @@
 // The request of an accepted exchange, as its record's row keeps it until the exchange has its result or is given up. It holds what
 // the client sent, credentials included, so it is emptied in the same commit that ends its use.
 
-import type { Driven, IdempotencyRecord } from "../../core/record.ts";
+import { type Driven, type IdempotencyRecord, promiseIn } from "../../core/record.ts";
 import { type BodyNumber, bodyNumber, durationMs, epochMs } from "../../core/units.ts";
 import { exactBuffer } from "./bodies.ts";
 
@@ -52,18 +52,9 @@ export function readRequest({ request, request_body: bytes }: RequestRow): Store
   return { head, body };
 }
 
-/** Whether the record's request is stored with it. */
-export function isDriven(record: IdempotencyRecord | null): boolean {
-  return drivenIn(record) !== null;
-}
-
-function drivenIn(record: IdempotencyRecord | null): Driven | null {
-  return record !== null && "driven" in record ? (record.driven ?? null) : null;
-}
-
 /** The values of DRIVEN_COLUMNS. */
 export function writeDriven(record: IdempotencyRecord): readonly SqlStorageValue[] {
-  const driven = drivenIn(record);
+  const driven = promiseIn(record);
   return [driven === null ? null : JSON.stringify(driven), record.state === "waiting" ? record.startAt : null];
 }
 

@@ -94,7 +94,7 @@ describe("a message in doubt", () => {
       expiresAt: LOCK_MS + 5 + UNKNOWN_RETENTION_MS,
       driven: { isParked: true },
     });
-    expect(described(record, history).headline).toBe(
+    expect(descriptionOf(record, history).headline).toBe(
       "Attempt 2 did not take effect: the origin answered 503. No attempt is left, and its message is kept.",
     );
   });
@@ -105,7 +105,7 @@ describe("a message in doubt", () => {
   });
 });
 
-function described(record: IdempotencyRecord | null, history: readonly TimelineEvent[]): RecordDescription {
+function descriptionOf(record: IdempotencyRecord | null, history: readonly TimelineEvent[]): RecordDescription {
   if (record === null) throw new Error("there is no record");
   const { state, attempt, policy } = record;
   const known = { status: null, responseKept: null, accepted: "driven" in record, policy };
@@ -146,12 +146,12 @@ describe("an operator reads of an accepted request", () => {
     ],
   ])("%s", (_what, unknown, events, headline, changes) => {
     const { record, history } = live(unknown, events, 2);
-    expect(described(record, history)).toMatchObject({ headline, changes });
+    expect(descriptionOf(record, history)).toMatchObject({ headline, changes });
   });
 
   it("in doubt, that a release has it tried", () => {
     const { record, history } = live("hold", PARKED);
-    expect(described(record, history).advice).toContain(
+    expect(descriptionOf(record, history).advice).toContain(
       "release it if it did not: the request will be tried by the gateway.",
     );
   });
