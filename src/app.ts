@@ -1,6 +1,7 @@
 // The Worker's request handler: a request becomes an intent (http/intent.ts), and this file acts on it. Routes come from the
 // configuration, in its order. Hono's router is used without its application, which would slow down every request (http/README.md).
 
+import type { Consumers } from "./claims/api.ts";
 import type { Config, ConfigProblem } from "./config/resolved.ts";
 import type { Problem } from "./core/problem.ts";
 import { preflightResponse, readable } from "./http/cors.ts";
@@ -29,10 +30,20 @@ export interface Operators {
 
 const OPERATOR_NOT_FOUND: Problem = { code: "operator-not-found" };
 
+const NO_CONSUMERS: Consumers = {
+  answer: async () => refuse({ code: "consumer-unauthorized" }),
+  isTheirs: () => false,
+};
+
 const NO_OPERATORS: Operators = { operate: () => refuse(OPERATOR_NOT_FOUND), isTheirs: () => false };
 
-export function createApp(config: Config, ports: Ports, { operate, isTheirs }: Operators = NO_OPERATORS): Handle {
-  const readIntent = intentReader(config, isTheirs);
+export function createApp(
+  config: Config,
+  ports: Ports,
+  { operate, isTheirs }: Operators = NO_OPERATORS,
+  consumers: Consumers = NO_CONSUMERS,
+): Handle {
+  const readIntent = intentReader(config, isTheirs, consumers.isTheirs);
   const replays = new ReplayCache();
   const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
   return guarded((request, url) => {
@@ -40,6 +51,8 @@ export function createApp(config: Config, ports: Ports, { operate, isTheirs }: O
     switch (intent.kind) {
       case "operate":
         return operate(request);
+      case "claim":
+        return consumers.answer(request, url.pathname);
       case "publish":
         return wellKnownResponse(config);
       case "refuse":

@@ -2,21 +2,27 @@
 // starts, so that its problems are in the log before the first request.
 
 import { env, waitUntil, WorkerEntrypoint } from "cloudflare:workers";
+import { createClaims } from "./claims/api.ts";
 import { createApp, createOperatorApp, createRefusingApp } from "./app.ts";
 import { type ConfigReading, readConfig } from "./config/read.ts";
 import type { Origin } from "./config/resolved.ts";
-import { type Consume, queueConsumer, retryLater } from "./events/consume.ts";
+import { type Consume, type ConsumerPorts, queueConsumer, retryLater } from "./events/consume.ts";
 import { deadLetterQueueIn } from "./events/dead-letter.ts";
+import { queueTrials } from "./events/trial.ts";
 import { Encryptions } from "./http/encryption.ts";
-import { createOperate, tokenSpotter } from "./operator/operate.ts";
+import { createOperate, operatorTokens } from "./operator/operate.ts";
+import { tokenSpotter } from "./http/token-auth.ts";
 import { ShardOperator } from "./operator/shard-operator.ts";
 import { ShardPlaces } from "./operator/shards.ts";
 import { TrafficReader } from "./operator/traffic-reader.ts";
+import { claimsCaller, positionAsker } from "./shard/call-claims.ts";
 import { monitorAsker, shardCaller, shardStub } from "./shard/call-shard.ts";
+import { deliverer } from "./shard/deliveries.ts";
 import { bindingIn } from "./shard/bindings.ts";
 import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
 import { Identities } from "./http/identity.ts";
 import { NETWORK, originTarget } from "./shard/origin-call.ts";
+import { outboxRoute } from "./traffic/route-counters.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 
@@ -42,11 +48,16 @@ function refusing(handle: Handles["all"]): Handles {
   return { all: handle, operators: handle, consume: retryLater };
 }
 
-function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { readonly ok: true }>): Handles {
+function handlesOf({
+  config,
+  tokens,
+  sealSecrets,
+  consumerTokens,
+}: Extract<ConfigReading, { readonly ok: true }>): Handles {
   const namespace = env.KEY_SHARD;
   const encryptions = new Encryptions(sealSecrets);
   const traffic = new Traffic();
-  const allRoutes = [...config.routes, ...config.queues.map(({ route }) => route)];
+  const allRoutes = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
   const places = new ShardPlaces(allRoutes);
   const shards = places.counting;
   const keepRecords = places.listed.length > 0;
@@ -55,29 +66,41 @@ function handlesOf({ config, tokens, sealSecrets }: Extract<ConfigReading, { rea
     traffic,
     waitUntil,
   });
-  const routes = [...new Set(allRoutes.map(({ path }) => path))];
+  const paths = allRoutes.map(({ path }) => path);
+  const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
   const flush = (): Promise<void> => flusher.flush();
   const reader = new TrafficReader({ namespace, shards, totals: places.totals, keepRecords, routes, flush, waitUntil });
-  const operators = {
-    operate: createOperate(config, tokens, new ShardOperator(namespace, allRoutes, encryptions), reader),
-    isTheirs: tokenSpotter(tokens),
-  };
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings);
+  const callShard = shardCaller(namespace);
   const ports = {
-    callShard: shardCaller(namespace),
+    callShard,
     askMonitor: monitorAsker(namespace),
     target,
     identities: new Identities({ network: NETWORK, target, waitUntil }),
     reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
     encryptions,
   };
-  const consume = queueConsumer(config.queues, {
-    ...ports,
+  const consumerPorts: ConsumerPorts = {
+    deliver: deliverer(namespace, callShard),
+    reporter: ports.reporter,
     deadLetterQueue: (name) => deadLetterQueueIn(bindings, name),
     secret: (name) => textIn(bindings[name]),
     flush: () => waitUntil(flush()),
+  };
+  const consume = queueConsumer(config.queues, consumerPorts);
+  const tryQueue = queueTrials(config.queues, consumerPorts);
+  const operator = new ShardOperator(namespace, allRoutes, encryptions, config.destinations);
+  const operators = {
+    operate: createOperate(config, tokens, operator, reader, tryQueue),
+    isTheirs: tokenSpotter(operatorTokens(tokens)),
+  };
+  const { consumers, consumerPath } = config;
+  const claims = createClaims(consumerPath ?? "", consumers, consumerTokens, {
+    callClaims: claimsCaller(namespace),
+    askPosition: positionAsker(namespace),
+    reporter: ports.reporter,
   });
-  return { all: createApp(config, ports, operators), operators: createOperatorApp(config, operators), consume };
+  return { all: createApp(config, ports, operators, claims), operators: createOperatorApp(config, operators), consume };
 }
 
 function textIn(value: unknown): string | null {

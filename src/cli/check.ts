@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "../config/check-file.ts";
-import { describeConfig, flatQueue, flatRoute } from "../config/describe.ts";
+import { describeConfig, flatConsumer, flatQueue, flatRoute } from "../config/describe.ts";
 import type { ConfigProblem } from "../config/resolved.ts";
 import { compareLayouts } from "./check-against.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
@@ -26,7 +26,7 @@ export function defineCheck(command: Command): Command {
     .option(...TOKEN_FILE)
     .option(
       "--json",
-      "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes, queues}]}",
+      "print one JSON object: {file, ok, problems: [{path, message}], warnings: [{path, message}], environments: [{name, routes, queues, consumers}]}",
     )
     .addHelpText(
       "after",
@@ -69,7 +69,7 @@ async function compare(
   return checked.map((environment) => {
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
-    const own = [...config.routes, ...config.queues.map((queue) => queue.route)];
+    const own = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
     const { problems, warnings } = compareLayouts(own, layouts, routes);
     const placed = ({ path, message }: ConfigProblem): ConfigProblem => ({
       path: `${name === null ? "" : `env.${name}.`}${path}`,
@@ -98,16 +98,21 @@ function report(file: string, checked: readonly CheckedEnvironment[]): void {
   for (const { path, message } of warningsOf(checked)) console.error(`${file}: warning: ${path}: ${message}`);
   let routes = 0;
   let queues = 0;
+  let groups = 0;
   for (const { name, config } of checked) {
     if (config === null) continue;
     routes += config.routes.length;
     queues += config.queues.length;
+    groups += config.consumers.length;
     console.log(`${name === null ? "top level" : `env.${name}`}\n${describeConfig(config)}\n`);
   }
-  const places = checked.length === 1 ? "1 environment" : `${checked.length} environments`;
-  const protectedRoutes = routes === 1 ? "1 protected route" : `${routes} protected routes`;
-  const consumed = queues === 0 ? "" : ` and ${queues === 1 ? "1 queue" : `${queues} queues`}`;
-  console.log(`${file}: fine, ${protectedRoutes}${consumed} in ${places}`);
+  const places = counted(checked.length, "environment");
+  const others = [counted(queues, "queue"), counted(groups, "group")].filter((_, at) => [queues, groups][at] !== 0);
+  console.log(`${file}: fine, ${[counted(routes, "protected route"), ...others].join(" and ")} in ${places}`);
+}
+
+function counted(count: number, what: string): string {
+  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
 }
 
 /** One line for each problem, and how many there are. */
@@ -121,6 +126,7 @@ function printJson(file: string, problems: readonly ConfigProblem[], checked: re
     name,
     routes: config?.routes.map(flatRoute) ?? null,
     queues: config?.queues.map(flatQueue) ?? null,
+    consumers: config?.consumers.map(flatConsumer) ?? null,
   }));
   console.log(JSON.stringify({ file, ok: problems.length === 0, problems, warnings, environments }));
   if (problems.length > 0) process.exitCode = REFUSED;

@@ -7,6 +7,7 @@ import { defineCheck } from "./check.ts";
 import { defineInit } from "./init.ts";
 import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
+import { defineOutbox } from "./outbox.ts";
 import { definePlan } from "./plan.ts";
 import { newCommand, run } from "./run.ts";
 import { defineShow } from "./show.ts";
@@ -18,7 +19,7 @@ const program = newCommand("onceway")
   .description("Makes, checks and operates an idempotency gateway.")
   .addHelpText(
     "after",
-    "\nls, show, release, resolve, forget, tail, layouts and sign-out talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+    "\nls, show, release, resolve, forget, outbox, tail, layouts, sign-out and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
   );
 
 program.commandsGroup("Set up and try:");
@@ -32,6 +33,7 @@ defineShow(program.command("show"));
 defineRelease(program.command("release"));
 defineResolve(program.command("resolve"));
 defineForget(program.command("forget"));
+defineOutbox(program.command("outbox"));
 defineTail(program.command("tail"));
 defineLayouts(program.command("layouts"));
 defineSignOut(program.command("sign-out"));

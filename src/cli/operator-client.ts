@@ -12,6 +12,8 @@ import {
   recordSchema,
   scopeErasedSchema,
 } from "../operator/record-schema.ts";
+import { trialSchema } from "../operator/queue-schema.ts";
+import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
@@ -26,6 +28,10 @@ export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
 export type ScopeErased = v.InferOutput<typeof scopeErasedSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
+export type OutboxPage = v.InferOutput<typeof outboxPageSchema>;
+export type OutboxEvent = OutboxPage["events"][number];
+export type EventsChanged = v.InferOutput<typeof outboxChangedSchema>;
+export type QueueTrial = v.InferOutput<typeof trialSchema>;
 
 /** All that the commands show of a refusal. */
 const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
@@ -73,6 +79,20 @@ export interface ScopeRequest {
   readonly cursor?: string;
 }
 
+/** A message for a queue's consumer: any JSON value, or bytes in base64. */
+export type TriedMessage = { readonly body: unknown } | { readonly bodyBase64: string };
+
+/** Which events of a destination are changed, and why. */
+export interface EventsChange {
+  readonly destination: string;
+  readonly reason: string;
+  readonly state?: string;
+  /** Only this one; without it either `preview` or `confirm`. */
+  readonly event?: Readonly<Record<"shard" | "place" | "id", string>>;
+  readonly preview?: boolean;
+  readonly confirm?: boolean;
+}
+
 export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(filter: RecordFilter, limit: number, cursor: string | null): Promise<RecordPage>;
@@ -86,9 +106,15 @@ export interface OperatorClient {
   forget(id: string, reason: string): Promise<void>;
   /** One part of the work; continue with its cursor until that is null. */
   forgetScope(request: ScopeRequest): Promise<ScopeErased>;
+  /** One page of the events that are left; continue with its cursor until that is null. */
+  outbox(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): Promise<OutboxPage>;
+  /** Sends events again, or drops them: a part of them while the answer says that there may be more. */
+  changeEvents(action: "resend" | "drop", change: EventsChange): Promise<EventsChanged>;
   layouts(): Promise<LayoutList>;
   /** Seals every object of an older layout. */
   closeLayout(layout: string): Promise<LayoutState>;
+  /** Gives the queue's consumer one message twice. Waits for the origin, so it has a time limit of its own. */
+  tryQueue(queue: string, message: TriedMessage, timeoutMs: number): Promise<QueueTrial>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
@@ -98,12 +124,12 @@ export interface OperatorClient {
 export function operatorClient(gateway: URL, token: string): OperatorClient {
   const base = `${gateway.origin}${gateway.pathname === "/" ? DEFAULT_PATH : gateway.pathname.replace(/\/+$/, "")}`;
 
-  async function call(path: string, change?: object, signal?: AbortSignal): Promise<Response> {
+  async function call(path: string, change?: object, signal?: AbortSignal, timeoutMs = TIMEOUT_MS): Promise<Response> {
     let response: Response;
     try {
       response = await fetch(base + path, {
         redirect: "manual",
-        signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal === undefined ? [] : [signal])]),
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]),
         headers: {
           Authorization: `Bearer ${token}`,
           ...(change === undefined ? {} : { "Content-Type": "application/json" }),
@@ -126,8 +152,9 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     path: string,
     change?: object,
     signal?: AbortSignal,
+    timeoutMs?: number,
   ): Promise<v.InferOutput<Schema>> {
-    const response = await call(path, change, signal);
+    const response = await call(path, change, signal, timeoutMs);
     const parsed = v.safeParse(schema, parseJson(await response.text()));
     if (parsed.success) return parsed.output;
     const [issue] = parsed.issues;
@@ -150,8 +177,15 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
     forgetScope: (request) => read(scopeErasedSchema, "/scopes/forget", request),
+    outbox: (filter, limit, cursor) => {
+      const query = { ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) };
+      return read(outboxPageSchema, `/outbox?${new URLSearchParams(query).toString()}`);
+    },
+    changeEvents: (action, asked) => read(outboxChangedSchema, `/outbox/${action}`, asked),
     layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
+    tryQueue: (queue, message, timeoutMs) =>
+      read(trialSchema, `/queues/${encodeURIComponent(queue)}/try`, message, undefined, timeoutMs),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
       read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),

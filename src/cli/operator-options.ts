@@ -29,7 +29,7 @@ export function operatorCommand(command: Command, jsonHelp: string, url = oneGat
     .addHelpText("after", `\n${EXIT_CODES}`);
 }
 
-function oneGateway(): Option {
+export function oneGateway(): Option {
   return new Option("--url <URL>", "the gateway, https://api.example.com").env("ONCEWAY_URL").argParser(readGateway);
 }
 

@@ -1,6 +1,7 @@
 // One record in full, for an operator who has to decide about it: what is known, its timeline, and what can be done. Pure.
 
 import { formatDuration, formatSize } from "../config/units.ts";
+import { claimText } from "../core/describe-record.ts";
 import { columns, type Look, printable } from "./look.ts";
 import type { RecordDetail, TimelineEvent } from "./operator-client.ts";
 import { nextText, STATE_STYLES } from "./records-table.ts";
@@ -17,11 +18,15 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     record.nextAttemptAt === null
       ? []
       : [["next attempt", `${readableTime(record.nextAttemptAt)} (${nextText(record.nextAttemptAt, now)})`]];
+  const { giveUpAt, lastAttempt } = record;
+  const promise: readonly (readonly [string, string])[] =
+    giveUpAt === null ? [] : [["given up", `after attempt ${lastAttempt}, or ${when(giveUpAt)}`]];
   const facts: readonly (readonly [string, string])[] = [
     ["key", record.sealed ? `${record.key} (sealed: only its caller can read key and response)` : record.key],
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
     ...next,
+    ...promise,
     ["locked until", when(record.lockedUntil)],
     ["expires", record.expiresAt === null ? `not while ${record.state}` : when(record.expiresAt)],
     ["fingerprint", record.fingerprint],
@@ -55,6 +60,9 @@ function eventLines(event: TimelineEvent): readonly string[] {
   if (event.type === "change") {
     const reason = event.reason === "" ? "" : `: ${printable(event.reason)}`;
     return [`${readableTime(event.at)}  ${printable(event.action)} by ${printable(event.by)}${reason}`];
+  }
+  if (event.type === "claim") {
+    return [`${readableTime(event.at)}  attempt ${event.attempt} claimed${printable(claimText(event))}`];
   }
   if (event.type === "verification") {
     const answer = VERIFICATION_ANSWERS[event.answer] ?? printable(event.answer);

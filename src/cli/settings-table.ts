@@ -6,11 +6,18 @@ import * as v from "valibot";
 import { pathSchema, settingsEntries } from "../config/settings.ts";
 import type { SettingEntries } from "../config/setting-kinds.ts";
 import { gatewayEntries } from "../config/settings-gateway.ts";
+import {
+  destinationEntries,
+  destinationGiveUpEntries,
+  destinationSchema,
+  publicationEntries,
+} from "../config/settings-destination.ts";
 import { driveEntries } from "../config/settings-async.ts";
 import { corsEntries } from "../config/settings-cors.ts";
 import { fingerprintEntries } from "../config/settings-fingerprint.ts";
 import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
 import { keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
+import { consumerEntries, consumerInheritedEntries, consumerSchema } from "../config/settings-consumer.ts";
 import {
   giveUpEntries,
   inheritedEntries,
@@ -51,6 +58,7 @@ const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntri
   ["ask", askEntries],
   ["cors", corsEntries],
   ["give_up", driveEntries],
+  ["publish", publicationEntries],
 ]);
 
 /** The same for queues. */
@@ -81,6 +89,25 @@ export function ownQueueTexts(): readonly SettingText[] {
     ...textsOf({ ...optional, ...queueDefaultEntries }, "", null, QUEUE_TABLES),
     // Its one member is described with it.
   ].filter(({ name }) => !name.startsWith("fingerprint."));
+}
+
+/** Every member of a destination, in the order of its table. */
+export function destinationTexts(): readonly SettingText[] {
+  return [
+    textOf("name", destinationSchema.entries.name, null),
+    ...textsOf(destinationEntries, "", null, new Map([["give_up", destinationGiveUpEntries]])),
+  ];
+}
+
+/** The settings that groups of consumers alone have, or have with another default. */
+export function ownConsumerTexts(): readonly SettingText[] {
+  const { name, token } = consumerSchema.entries;
+  return [textOf("name", name, null), textOf("token", token, null), ...textsOf(consumerEntries, "", null)];
+}
+
+/** Every setting of a group. */
+export function consumerTexts(): readonly SettingText[] {
+  return [...ownConsumerTexts(), ...textsOf(consumerInheritedEntries, "", null)];
 }
 
 /** Every setting of a queue. */

@@ -1,33 +1,42 @@
 // `onceway try URL`: the fastest way to see whether a deployed gateway works. Sends a real request twice with one key, and
-// warns first: without a gateway the origin acts twice.
+// warns first: without a gateway the origin acts twice. `--queue` tries a queue's consumer instead (try-queue.ts).
 
 import { randomUUID } from "node:crypto";
 
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 
 import { parseDuration } from "../config/units.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { collect } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import { Failure, messageOf, OK, REFUSED, UNUSABLE } from "./exit-codes.ts";
+import { oneGateway, type OperatorOptions, TOKEN_FILE } from "./operator-options.ts";
 import { type Answer, type OutgoingRequest, sendOnce } from "./send.ts";
 import { fetchPolicy, readGatewayMarks } from "./gateway-marks.ts";
 import { trialJson, trialText } from "./try-report.ts";
 import { buildRequest, type TryArguments, withOtherBody } from "./try-request.ts";
 import { diagnose } from "./diagnose.ts";
+import { tryQueue } from "./try-queue.ts";
 
 const POLICY_MS = 5_000;
 
 export function defineTry(command: Command): Command {
   return command
-    .summary("send a request twice, and say what happened")
+    .summary("send a request, or a queue's message, twice, and say what happened")
     .description(
       "Sends a real request to URL, then the same again with the same key, and says whether the second one was answered\n" +
-        "from the record. Behind a gateway the operation takes effect once; without one, twice.",
+        "from the record. Behind a gateway the operation takes effect once; without one, twice.\n" +
+        "With --queue, the gateway gives its consumer of that queue one message twice; --url names the gateway.",
     )
-    .argument("<URL>", "of an operation behind the gateway")
+    .argument("[URL]", "of an operation behind the gateway; none with --queue")
+    .addOption(queueOption())
+    .addOption(oneGateway())
+    .option(...TOKEN_FILE)
     .option("-X, --method <METHOD>", "", "POST")
-    .option("-d, --data <TEXT>", "the body, or @FILE; JSON is sent as application/json, anything else as text/plain")
+    .option(
+      "-d, --data <TEXT>",
+      "the body, or @FILE; JSON is sent as application/json, anything else as text/plain; with --queue, the message",
+    )
     .option("-H, --header <HEADER>", "'name: value', or @FILE with one on each line; may be repeated", collect, [])
     .option("--key <KEY>", "the idempotency key (default: a new one)")
     .option("--key-header <NAME>", "the header that carries it", "Idempotency-Key")
@@ -40,29 +49,52 @@ export function defineTry(command: Command): Command {
       "\nExit codes: 0 the request is protected, 1 it is not, or that is not proved, 2 wrong arguments, not confirmed,\n" +
         "or no answer.",
     )
-    .action(tryUrl);
+    .action(tryIt);
 }
 
-interface TryOptions extends Omit<TryArguments, "key"> {
+/** A message has no headers, and its key is in its body. */
+function queueOption(): Option {
+  return new Option("--queue <NAME>", "try the gateway's consumer of this queue with the message --data").conflicts([
+    "method",
+    "header",
+    "key",
+    "keyHeader",
+    "mismatch",
+  ]);
+}
+
+interface TryOptions extends Omit<TryArguments, "key">, OperatorOptions {
+  readonly queue?: string;
+
   readonly key?: string;
   readonly mismatch?: boolean;
   readonly timeout: string;
   readonly yes?: boolean;
-  readonly json?: boolean;
 }
 
-async function tryUrl(target: string, options: TryOptions): Promise<void> {
+async function tryIt(target: string | undefined, { queue, ...options }: TryOptions): Promise<void> {
   const timeout = parseDuration(options.timeout);
   if (!timeout.ok) throw new Failure(UNUSABLE, `--timeout ${timeout.message}`);
+  if (queue !== undefined) {
+    if (target !== undefined) throw new Failure(UNUSABLE, `With --queue, write --url ${target}: it names the gateway.`);
+    return tryQueue({ ...options, queue }, timeout.value);
+  }
+  if (target === undefined) {
+    throw new Failure(UNUSABLE, "Missing URL: write that of an operation behind the gateway, or --queue NAME.");
+  }
+  return tryUrl(target, options, timeout.value);
+}
+
+async function tryUrl(target: string, options: Omit<TryOptions, "queue">, timeoutMs: number): Promise<void> {
   const key = options.key ?? randomUUID();
   const request = buildRequest(target, { ...options, key });
   const policy = await fetchPolicy(request.url, POLICY_MS);
   await confirmSending(request, policy !== null, options.yes === true);
 
   const { method, url } = request;
-  const first = await send("first", request, timeout.value);
+  const first = await send("first", request, timeoutMs);
   // A refusal by the gateway itself is conclusive.
-  const second = readGatewayMarks(first).problem === null ? await send("second", request, timeout.value) : null;
+  const second = readGatewayMarks(first).problem === null ? await send("second", request, timeoutMs) : null;
   const evidence = { method, path: url.pathname, first, second, changed: null, policy };
   let diagnosis = diagnose(evidence);
   let changed: Answer | null = null;
@@ -73,7 +105,7 @@ async function tryUrl(target: string, options: TryOptions): Promise<void> {
     second !== null &&
     readGatewayMarks(second).replayed
   ) {
-    changed = await send("changed", withOtherBody(request), timeout.value);
+    changed = await send("changed", withOtherBody(request), timeoutMs);
     diagnosis = diagnose({ ...evidence, changed });
   }
 

@@ -11,11 +11,16 @@ import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 
 import { defaultsSchema, routeSchema } from "../config/settings.ts";
 import { identitySchema } from "../config/settings-identity.ts";
+import { consumerSchema } from "../config/settings-consumer.ts";
 import { queueSchema } from "../config/settings-queue.ts";
+import { destinationSchema } from "../config/settings-destination.ts";
 import {
+  destinationTexts,
+  consumerTexts,
   editorText,
   identityTexts,
   markdownTable,
+  ownConsumerTexts,
   ownQueueTexts,
   queueTexts,
   type SettingText,
@@ -25,6 +30,8 @@ import {
 const SCHEMA = new URL("../config/wrangler.schema.json", import.meta.url);
 const README = new URL("../config/README.md", import.meta.url);
 const QUEUES_README = new URL("../events/README.md", import.meta.url);
+const OUTBOX_README = new URL("../outbox/README.md", import.meta.url);
+const CLAIMS_README = new URL("../claims/README.md", import.meta.url);
 
 /** Each table is between two lines with its name; everything around them is written by hand. */
 /** Metadata for the texts only. Among it the default, because a route's default is the value in `[vars.IDEMPOTENCY]`. */
@@ -35,6 +42,8 @@ type Descriptions = ReadonlyMap<string, string>;
 const DESCRIPTIONS = descriptionsOf(settingTexts());
 const IDENTITY_DESCRIPTIONS = descriptionsOf(identityTexts());
 const QUEUE_DESCRIPTIONS = descriptionsOf(queueTexts());
+const DESTINATION_DESCRIPTIONS = descriptionsOf(destinationTexts());
+const CONSUMER_DESCRIPTIONS = descriptionsOf(consumerTexts());
 
 function descriptionsOf(texts: readonly SettingText[]): Descriptions {
   return new Map(texts.map((text) => [text.name, editorText(text)]));
@@ -67,6 +76,8 @@ function wranglerSchema(): object {
         patternProperties: {
           "^ROUTES": { type: "array", items: { $ref: "#/definitions/route" } },
           "^QUEUES": { type: "array", items: { $ref: "#/definitions/queue" } },
+          "^DESTINATIONS": { type: "array", items: { $ref: "#/definitions/destination" } },
+          "^CONSUMERS": { type: "array", items: { $ref: "#/definitions/consumer" } },
         },
       },
       settings: { description: "Defaults for every protected route.", ...converted(defaultsSchema, DESCRIPTIONS) },
@@ -76,13 +87,27 @@ function wranglerSchema(): object {
       },
       identity: { description: "How callers are known.", ...converted(identitySchema, IDENTITY_DESCRIPTIONS) },
       queue: { description: "A queue whose messages are processed.", ...converted(queueSchema, QUEUE_DESCRIPTIONS) },
+      destination: {
+        description: "A place where events go.",
+        ...converted(destinationSchema, DESTINATION_DESCRIPTIONS),
+      },
+      consumer: {
+        description: "A group of consumers, which claims records and makes the attempts itself.",
+        ...converted(consumerSchema, CONSUMER_DESCRIPTIONS),
+      },
     },
   };
 }
 
 /** What may be written, before anything is parsed. */
 function converted(
-  schema: typeof defaultsSchema | typeof routeSchema | typeof identitySchema | typeof queueSchema,
+  schema:
+    | typeof defaultsSchema
+    | typeof routeSchema
+    | typeof identitySchema
+    | typeof queueSchema
+    | typeof destinationSchema
+    | typeof consumerSchema,
   descriptions: Descriptions,
 ): object {
   const { $schema: _, ...definition } = toJsonSchema(schema, {
@@ -135,6 +160,8 @@ function main(): number {
     [SCHEMA, `${JSON.stringify(wranglerSchema(), null, 2)}\n`],
     [README, withTables(README, { settings: settingTexts, identities: identityTexts })],
     [QUEUES_README, withTables(QUEUES_README, { settings: ownQueueTexts })],
+    [OUTBOX_README, withTables(OUTBOX_README, { settings: destinationTexts })],
+    [CLAIMS_README, withTables(CLAIMS_README, { settings: ownConsumerTexts })],
   ];
   if (values.check !== true) {
     for (const [file, text] of files) writeFileSync(file, text);

@@ -81,7 +81,7 @@ export interface Settings extends Backoff {
 /** The longest time of a timer: with a longer one it fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-const SYSTEM: Clock = {
+export const SYSTEM: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
@@ -106,12 +106,12 @@ export function resolveOptions(options: ClientOptions): Settings {
   };
 }
 
-function whole(name: string, value: number, min: number): number {
+export function whole(name: string, value: number, min: number): number {
   if (Number.isSafeInteger(value) && value >= min) return value;
   throw new RangeError(`${name} is ${value}; give a whole number of at least ${min}.`);
 }
 
-function milliseconds(name: string, value: number, min: number): number {
+export function milliseconds(name: string, value: number, min: number): number {
   if (value >= min && value <= MAX_TIMER_MS) return value;
   throw new RangeError(`${name} is ${value}; give milliseconds from ${min} to ${MAX_TIMER_MS}.`);
 }

@@ -3,10 +3,14 @@
 
 import type { Identity } from "./identity.ts";
 import { deploymentProblems } from "./check-deployment.ts";
+import { destinationProblems } from "./check-destinations.ts";
 import { consumerProblems } from "./check-queues.ts";
 import type { BindingKind } from "./in-force.ts";
+import { unusedDestinations } from "./publish-checks.ts";
+import { consumerVariables } from "./read-consumers.ts";
 import { queueWarnings } from "./queue-checks.ts";
 import { readConfig, routeVariables } from "./read.ts";
+import { destinationVariables } from "./read-destinations.ts";
 import { queueVariables } from "./read-queues.ts";
 import { isTable, type Table } from "./read-settings.ts";
 import { type Config, type ConfigProblem, type Route } from "./resolved.ts";
@@ -67,9 +71,10 @@ function checkEnvironment(name: string | null, own: Table, top: Table): CheckedE
   }
   problems.push(
     ...sizeProblems(prefix, vars),
-    ...secretProblems(prefix, vars),
+    ...secretProblems(prefix, vars, config),
     ...deploymentProblems(prefix, own, top),
     ...(config === null ? [] : consumerProblems(prefix, own, config.queues)),
+    ...(config === null ? [] : destinationProblems(prefix, own, config)),
   );
   const usable = problems.length === 0 ? config : null;
   const warnings = usable === null ? [] : configWarnings(usable);
@@ -104,13 +109,17 @@ function namesIdentities(vars: Table): boolean {
 }
 
 function hasRules(vars: Table): boolean {
-  return routeVariables(vars).length > 0 || queueVariables(vars).length > 0;
+  return [routeVariables(vars), queueVariables(vars), consumerVariables(vars)].some((names) => names.length > 0);
 }
 
 function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
-  const names = ["IDEMPOTENCY", "IDENTITIES", ...routeVariables(vars), ...queueVariables(vars)].filter(
-    (name) => vars[name] !== undefined,
-  );
+  const lists = [
+    ...routeVariables(vars),
+    ...queueVariables(vars),
+    ...consumerVariables(vars),
+    ...destinationVariables(vars),
+  ];
+  const names = ["IDEMPOTENCY", "IDENTITIES", ...lists].filter((name) => vars[name] !== undefined);
   return names.flatMap((name) => {
     const value = vars[name];
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -121,20 +130,30 @@ function sizeProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
   });
 }
 
+/** The variables that hold lists, and what is in them. */
+const LISTS: readonly (readonly [string, string])[] = [
+  ["ROUTES", "routes"],
+  ["QUEUES", "queues"],
+  ["CONSUMERS", "groups"],
+];
+
 function sizeAdvice(name: string, prefix: string): string {
   switch (name) {
     case "IDEMPOTENCY":
       return "write what only some routes need in those routes";
     case "IDENTITIES":
       return "leave out the identities that no scope names";
-    default:
-      return `write some of its ${name.startsWith("ROUTES") ? "routes" : "queues"} as [[${prefix}vars.${name.slice(0, 6)}_2]]`;
+    default: {
+      const [begin = name, entries] = LISTS.find(([one]) => name.startsWith(one)) ?? [];
+      return `write some of its ${entries} as [[${prefix}vars.${begin}_2]]`;
+    }
   }
 }
 
 /** Everybody who has the file could read these. */
-function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
-  return ["ADMIN_TOKEN", "READ_TOKEN", ...sealSecretNames(vars)]
+function secretProblems(prefix: string, vars: Table, config: Config | null): readonly ConfigProblem[] {
+  const ofConsumers = config?.consumers.flatMap(({ tokens }) => tokens) ?? [];
+  return ["ADMIN_TOKEN", "READ_TOKEN", ...sealSecretNames(vars), ...ofConsumers]
     .filter((name) => vars[name] !== undefined)
     .map((name) => ({
       path: `${prefix}${name}`,
@@ -143,17 +162,23 @@ function secretProblems(prefix: string, vars: Table): readonly ConfigProblem[] {
 }
 
 /** What can be deployed but is probably a mistake: the configuration applies as it is written. */
-export function configWarnings({ routes, queues, identities }: Config): readonly ConfigProblem[] {
+export function configWarnings(config: Config): readonly ConfigProblem[] {
+  const { routes, queues, identities } = config;
   return [
     ...unusedIdentities(identities, routes),
-    ...routes.flatMap((route) => [
-      ...sharedVerification(route),
-      ...failingOpen(route),
-      ...comparedCredential(route),
-      ...withoutCookies(route),
-      ...leavingOut(route),
-    ]),
+    ...unusedDestinations(config),
+    ...routes.flatMap(routeWarnings),
     ...queues.flatMap(queueWarnings),
+  ];
+}
+
+function routeWarnings(route: Route): readonly ConfigProblem[] {
+  return [
+    ...sharedVerification(route),
+    ...failingOpen(route),
+    ...comparedCredential(route),
+    ...withoutCookies(route),
+    ...leavingOut(route),
   ];
 }
 
@@ -229,7 +254,7 @@ function withoutCookies({ name, scope, cors }: Route): readonly ConfigProblem[] 
 }
 
 function hasBinding(own: Table, name: string, kind: BindingKind): boolean {
-  // Secrets are not in the file, and consumerProblems looks for queues.
+  // Secrets are not in the file, and the checks of queues and of destinations look for queues.
   if (kind === "secret" || kind === "queue") return true;
   return BINDING_LISTS[kind].some(([list, member]) =>
     listOf(own[list]).some((entry) => tableOf(entry)[member] === name),

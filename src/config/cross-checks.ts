@@ -15,7 +15,8 @@ import type { ConfigProblem } from "./resolved.ts";
 import type { Settings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { MAX_LOCK_MS, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
-import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
+import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
+import { publishProblems } from "./publish-checks.ts";
 import { findShadows } from "./shadowing.ts";
 import { DAY_MS, formatDuration, HOUR_MS, SECOND_MS } from "./units.ts";
 
@@ -33,6 +34,7 @@ export function crossCheck(
   defaults: Layer,
   routes: readonly RouteDraft[],
   { identities, names }: Pick<IdentitiesReading, "identities" | "names">,
+  destinations: readonly string[],
   hasBinding: HasBinding,
 ): readonly ConfigProblem[] {
   const problems = [...bindingProblems(defaults.settings, "IDEMPOTENCY", hasBinding)];
@@ -48,6 +50,7 @@ export function crossCheck(
       ...verifyProblems(inForce),
       ...openProblems(inForce),
       ...asyncProblems(inForce),
+      ...publishProblems(inForce, destinations),
       ...callerProblems(inForce, names, hasBinding),
     );
     scoped.push({ place: route.name, inForce });
@@ -118,16 +121,17 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
 }
 
 function keyFormatProblems({ all, isKnown, place }: InForce): readonly ConfigProblem[] {
-  if (!isKnown("key_format", "forward_key")) return [];
-  const { key_format: format, forward_key: forwarded } = all;
-  const longest = longestKey(forwarded);
-  const { min = KEY_FORMAT_DEFAULTS.min, max = longest } = format;
-  if (forwarded.kind === "step" && Math.max(min, max) > longest) {
+  if (!isKnown("key_format", "forward_key", "publish")) return [];
+  const step = longestStep(all);
+  const longest = longestKey(all);
+  const { min = KEY_FORMAT_DEFAULTS.min, max = longest } = all.key_format;
+  if (step !== null && Math.max(min, max) > longest) {
     const member = max > longest ? "max" : "min";
+    const who = all.forward_key.kind === "step" && all.forward_key.step === step ? "the origin" : "the next step";
     const message =
-      `must not exceed ${longest}, because the origin gets <key>:${forwarded.step}, ` +
+      `must not exceed ${longest}, because ${who} gets <key>:${step}, ` +
       `and a key has at most ${MAX_KEY_LENGTH} characters: write ${member} = ${longest} or less`;
-    return [{ path: `${place("key_format", "forward_key")}.key_format.${member}`, message }];
+    return [{ path: `${place("key_format", "forward_key", "publish")}.key_format.${member}`, message }];
   }
   if (min <= max) return [];
   const message = `must not exceed max (${max}): write min = ${max} or less, or max = ${min} or more`;

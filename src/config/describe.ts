@@ -3,7 +3,8 @@
 
 import type { UnknownRule } from "../core/record.ts";
 import { sourceText, writtenSource } from "./key-source.ts";
-import { type Config, type ForwardKey, type Origin, type Queue, type Route } from "./resolved.ts";
+import { publishedBy } from "./publish-checks.ts";
+import { type Config, type ForwardKey, type Origin, type Consumer, type Queue, type Route } from "./resolved.ts";
 import type { routeSchema } from "./settings.ts";
 import { formatDuration } from "./units.ts";
 import { describeIdentity } from "./identity.ts";
@@ -22,7 +23,13 @@ const HEADINGS = [
 
 /** One line per route, indented, in columns. */
 export function describeConfig(config: Config): string {
-  const rows = [HEADINGS, ...config.routes.map(describeRoute), ...config.queues.map(describeQueue)];
+  const { consumerPath } = config;
+  const rows = [
+    HEADINGS,
+    ...config.routes.map(describeRoute),
+    ...config.queues.map(describeQueue),
+    ...config.consumers.map((consumer) => describeConsumer(consumer, consumerPath)),
+  ];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
@@ -30,6 +37,12 @@ export function describeConfig(config: Config): string {
     .concat(config.routes.flatMap((route) => ignoredOf(route).map((ignored) => `  ${route.path}: ${ignored}`)))
     .concat(config.routes.flatMap((route) => identitiesOf(route).map((text) => `  ${route.path}: ${text}`)))
     .concat(config.queues.map((queue) => `  ${queue.route.path}: ${messagePromiseOf(queue)}`))
+    .concat(
+      [...config.routes, ...config.queues.map(({ route }) => route)].flatMap((route) =>
+        publishedBy(route, config.destinations).map((text) => `  ${route.path}: ${text}`),
+      ),
+    )
+    .concat(config.consumers.map((consumer) => `  ${consumer.route.path}: ${claimPromiseOf(consumer)}`))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
     .join("\n");
 }
@@ -89,6 +102,25 @@ function messagePromiseOf({ route: { rules }, deadLetter, giveUpAfterMs }: Queue
     case "retry":
       return `a second effect is possible: after an unknown outcome, the message is tried again when the lock has ended (unknown = "retry"), which only an origin that knows keys makes safe; ${until}`;
   }
+}
+
+/** A group for scripts. */
+export function flatConsumer({ route, ...consumer }: Consumer): object {
+  return { ...flatRoute(route), ...consumer };
+}
+
+function describeConsumer({ route, group }: Consumer, path: string | null): readonly string[] {
+  const { unknown, retentionMs } = route.rules.policy;
+  return [route.path, "claim", `${path}/${group}`, "required", "group", unknown, "reject", formatDuration(retentionMs)];
+}
+
+/** What a claim of this group is worth. */
+function claimPromiseOf({ route, maxLockMs }: Consumer): string {
+  const { unknown, lockMs } = route.rules.policy;
+  const lease = `a claim holds its key for ${formatDuration(lockMs)}, at most ${formatDuration(maxLockMs)}`;
+  return unknown === "hold"
+    ? `${lease}; if its holder does not say how it ended, nobody gets the key until an operator decides (unknown = "hold")`
+    : `${lease}; if its holder does not say how it ended, the next one gets the key, and a second effect is possible (unknown = "retry"): pass the attempt's number to what can refuse an older one`;
 }
 
 /** What the route's rule for unknown outcomes means for whoever retries. */

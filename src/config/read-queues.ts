@@ -1,15 +1,12 @@
 // Reads every variable whose name starts with `QUEUES`: lists of queues whose messages are processed. A queue's rules are those
 // of a route that no request matches, so that records, checks and lists need to know one kind of rules.
 
-import * as v from "valibot";
-
 import type { RouteDraft } from "./cross-checks.ts";
-import { nearestName } from "./nearest-name.ts";
-import { dotted, isTable, readJson, type Table } from "./read-settings.ts";
+import { readTables, variablesOf } from "./read-tables.ts";
 import { mergeSettings, resolveRoute } from "./resolve.ts";
 import { driveOf } from "./settings-async.ts";
 import type { ConfigProblem, Origin, Queue } from "./resolved.ts";
-import { type FullSettings, settingsEntries, type Settings } from "./settings.ts";
+import { type FullSettings, type Settings } from "./settings.ts";
 import {
   GIVE_UP_DEFAULTS,
   inheritedEntries,
@@ -17,8 +14,6 @@ import {
   queueSchema,
   type QueueSettings,
 } from "./settings-queue.ts";
-
-const ADVICE = 'write [[vars.QUEUES]] with queue = "orders"';
 
 /** A queue as it was written. */
 export interface QueueDraft extends RouteDraft {
@@ -33,80 +28,34 @@ export interface QueuesReading {
 
 /** Names of the variables that hold queues, in the order in which they are read. */
 export function queueVariables(env: Readonly<Record<string, unknown>>): readonly string[] {
-  return Object.keys(env)
-    .filter((name) => name.startsWith("QUEUES"))
-    .toSorted();
+  return variablesOf(env, QUEUES.variable);
 }
 
-export function readQueues(env: Readonly<Record<string, unknown>>): QueuesReading {
-  const drafts: QueueDraft[] = [];
-  const problems: ConfigProblem[] = [];
-  for (const variable of queueVariables(env)) {
-    const list = readJson(env[variable]);
-    if (!list.ok || !Array.isArray(list.value)) {
-      const message = list.ok
-        ? `must be a list of queues, like every variable whose name starts with QUEUES: ${ADVICE}`
-        : list.message;
-      problems.push({ path: variable, message });
-      continue;
-    }
-    for (const [index, value] of list.value.entries()) {
-      const read = readQueue(value, `${variable}[${index}]`);
-      if ("problems" in read) problems.push(...read.problems);
-      else if (drafts.some(({ written }) => written.queue === read.written.queue)) {
-        const message = `names the queue "${read.written.queue}" again: write each queue once`;
-        problems.push({ path: `${read.name}.queue`, message });
-      } else drafts.push(read);
-    }
-  }
-  return { drafts, problems };
-}
-
-const MEMBERS = Object.keys(queueSchema.entries);
-
-function readQueue(value: unknown, name: string): QueueDraft | { readonly problems: readonly ConfigProblem[] } {
-  if (!isTable(value)) return { problems: [{ path: name, message: `must be a table: ${ADVICE}` }] };
-  const unknown = unknownMembers(value, name);
-  const missing = ["queue", "to", "dead_letter"].filter((member) => !Object.hasOwn(value, member));
-  const known = Object.fromEntries(Object.entries(value).filter(([member]) => MEMBERS.includes(member)));
-  const parsed = v.safeParse(queueSchema, known);
-  if (parsed.success && unknown.length === 0) {
-    const { output } = parsed;
-    return { name, route: null, settings: routeSettings(output), faulty: new Set(), written: output };
-  }
-  const issues = parsed.success ? [] : parsed.issues;
-  const wrong = issues.flatMap((issue) => {
-    const keys = issue.path?.map((item) => item.key) ?? [];
-    const isMissing = keys.length === 1 && missing.includes(String(keys[0]));
-    return isMissing ? [] : [{ path: name + dotted(keys), message: memberMessage(issue) }];
-  });
-  const absent = missing.map((member) => ({ path: `${name}.${member}`, message: MISSING[member] ?? ADVICE }));
-  return { problems: [...absent, ...unknown, ...wrong] };
-}
-
-const MISSING: Readonly<Record<string, string>> = {
-  queue: 'is missing: write queue = "orders"',
-  to: 'is missing: write to = "/internal/orders"',
-  dead_letter: 'is missing: write dead_letter = { binding = "ORDERS_DEAD" }',
+const QUEUES = {
+  variable: "QUEUES",
+  plural: "queues",
+  advice: 'write [[vars.QUEUES]] with queue = "orders"',
+  schema: queueSchema,
+  members: Object.keys(queueSchema.entries),
+  missing: {
+    queue: 'is missing: write queue = "orders"',
+    to: 'is missing: write to = "/internal/orders"',
+    dead_letter: 'is missing: write dead_letter = { binding = "ORDERS_DEAD" }',
+  },
+  nothingFor: "for messages",
+  named: { member: "queue", what: "queue", of: ({ queue }: QueueSettings) => queue },
 };
 
-/** A table within the settings says itself which members it has. */
-function memberMessage({ message, expected }: v.BaseIssue<unknown>): string {
-  return expected === "never" ? "unknown setting: leave it out" : message;
-}
-
-function unknownMembers(table: Table, path: string): readonly ConfigProblem[] {
-  return Object.keys(table)
-    .filter((name) => !MEMBERS.includes(name))
-    .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name) }));
-}
-
-function unknownMessage(name: string): string {
-  if (Object.hasOwn(settingsEntries, name))
-    return "is a setting of routes, and means nothing for messages: leave it out";
-  const nearest = nearestName(name, MEMBERS);
-  if (nearest !== null) return `unknown setting; did you mean "${nearest}"?`;
-  return `unknown setting: remove it, or write one of ${MEMBERS.join(", ")}`;
+export function readQueues(env: Readonly<Record<string, unknown>>): QueuesReading {
+  const { tables, problems } = readTables(env, QUEUES);
+  const drafts = tables.map(({ name, written }) => ({
+    name,
+    route: null,
+    settings: routeSettings(written),
+    faulty: new Set<string>(),
+    written,
+  }));
+  return { drafts, problems };
 }
 
 /** What of a queue's settings a route has too, and what is fixed for queues. */

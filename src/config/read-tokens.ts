@@ -21,7 +21,7 @@ const MIN_LENGTH = 32;
 /** The characters that a header's value can have, except spaces. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-const MAKE = "write the output of `openssl rand -hex 32`";
+export const MAKE_TOKEN = "write the output of `openssl rand -hex 32`";
 
 export function readTokens(env: Readonly<Record<string, unknown>>): TokensReading {
   const admin = env["ADMIN_TOKEN"];
@@ -34,14 +34,18 @@ export function readTokens(env: Readonly<Record<string, unknown>>): TokensReadin
     });
   }
   if (read !== undefined && read === admin) {
-    problems.push({ path: "READ_TOKEN", message: `must differ from ADMIN_TOKEN, which may change records: ${MAKE}` });
+    problems.push({
+      path: "READ_TOKEN",
+      message: `must differ from ADMIN_TOKEN, which may change records: ${MAKE_TOKEN}`,
+    });
   }
   if (problems.length > 0 || typeof admin !== "string") return { tokens: null, problems };
   return { tokens: { admin, read: typeof read === "string" ? read : null }, problems };
 }
 
-function tokenProblems(path: string, value: unknown): readonly ConfigProblem[] {
+/** What is wrong with a token; nothing if there is none. */
+export function tokenProblems(path: string, value: unknown): readonly ConfigProblem[] {
   if (value === undefined) return [];
   if (typeof value === "string" && value.length >= MIN_LENGTH && VISIBLE_ASCII.test(value)) return [];
-  return [{ path, message: `must be at least ${MIN_LENGTH} visible ASCII characters without spaces: ${MAKE}` }];
+  return [{ path, message: `must be at least ${MIN_LENGTH} visible ASCII characters without spaces: ${MAKE_TOKEN}` }];
 }

@@ -3,9 +3,12 @@
 
 import * as v from "valibot";
 
+import { consumerProblems, type ConsumerToken, readConsumerTokens } from "./consumer-checks.ts";
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
 import { queueProblems } from "./queue-checks.ts";
+import { readDestinations } from "./read-destinations.ts";
+import { readConsumers, resolveConsumer } from "./read-consumers.ts";
 import { readIdentities } from "./read-identities.ts";
 import { readQueues, resolveQueue } from "./read-queues.ts";
 import { isTable, readJson, readSettings, type SettingsReading, type Table } from "./read-settings.ts";
@@ -25,6 +28,7 @@ export type ConfigReading =
       readonly tokens: Tokens | null;
       /** For `sealed` routes: see `readSealSecrets`. */
       readonly sealSecrets: readonly string[];
+      readonly consumerTokens: readonly ConsumerToken[];
     }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
@@ -40,7 +44,7 @@ interface Surroundings {
 const ROUTES_ADVICE = 'write [[vars.ROUTES]] with path = "/v1/payments"';
 
 /**
- * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES` or `QUEUES`, in the order of their names' code units
+ * Reads `IDEMPOTENCY` and every variable whose name starts with `ROUTES`, `QUEUES`, `CONSUMERS` or `DESTINATIONS`, in the order of their names' code units
  * (`ROUTES`, `ROUTES_10`, `ROUTES_2`: number them with as many digits throughout). A variable may be JSON or JSON text.
  */
 export function readConfig(
@@ -74,16 +78,21 @@ export function readConfig(
       routes.push(route);
     }
   }
+  const destinations = readDestinations(env, hasBinding);
   const queues = readQueues(env);
-  problems.push(...queues.problems);
-  if (isComplete && routes.length === 0 && queues.drafts.length === 0 && queues.problems.length === 0) {
+  const consumers = readConsumers(env, defaults.settings);
+  problems.push(...destinations.problems, ...queues.problems, ...consumers.problems);
+  const isEmpty = [queues, consumers].every((one) => one.drafts.length === 0 && one.problems.length === 0);
+  if (isComplete && routes.length === 0 && isEmpty) {
     problems.push({
       path: "ROUTES",
       message: `no route is protected, so the gateway would do nothing: ${ROUTES_ADVICE}`,
     });
   }
-  problems.push(...unreachable(routes, defaults.gateway.operator_path ?? GATEWAY_DEFAULTS.operator_path));
-  problems.push(...crossCheck(defaults, [...routes, ...queues.drafts], identities, hasBinding));
+  const drafts = [...routes, ...queues.drafts, ...consumers.drafts];
+  problems.push(...ownPathProblems(routes, consumers.drafts.length > 0, { ...GATEWAY_DEFAULTS, ...defaults.gateway }));
+  problems.push(...crossCheck(defaults, drafts, identities, destinations.names, hasBinding));
+  problems.push(...consumerProblems(consumers.drafts, hasBinding));
   if (defaults.faulty.size === 0) {
     problems.push(...queues.drafts.flatMap((draft) => queueProblems(draft, defaults.settings, hasBinding)));
   }
@@ -93,7 +102,7 @@ export function readConfig(
       ok: false,
       problems: inOrder(
         problems,
-        [...routes, ...queues.drafts].map(({ name }) => name),
+        drafts.map(({ name }) => name),
       ),
     };
   const config = resolveConfig({
@@ -102,12 +111,16 @@ export function readConfig(
     routes: writtenRoutes(routes),
     identities: identities.identities,
     queues: queues.drafts.map((draft) => resolveQueue(draft, defaults.settings)),
+    destinations: destinations.destinations,
+    consumers: consumers.drafts.map(resolveConsumer),
   });
   const unsealable = config.routes.find(({ sealed }) => sealed !== false);
   if (unsealable !== undefined && hasSecrets && seal.values.length === 0) {
     return { ok: false, problems: [missingSecret(unsealable.name)] };
   }
-  return { ok: true, config, tokens, sealSecrets: seal.values };
+  const opened = readConsumerTokens(env, hasSecrets ? config.consumers : [], tokens);
+  if (opened.problems.length > 0) return { ok: false, problems: opened.problems };
+  return { ok: true, config, tokens, sealSecrets: seal.values, consumerTokens: opened.tokens };
 }
 
 function writtenRoutes(routes: readonly RouteDraft[]): readonly WrittenRoute[] {
@@ -142,13 +155,37 @@ function readDefaults(variable: unknown): DefaultsReading {
   return { ...reading, gateway: {}, problems: [...reading.problems, ...problems] };
 }
 
-/** Routes that no request reaches, because their paths lie below the operators' path. */
-function unreachable(routes: readonly RouteDraft[], operatorPath: string): readonly ConfigProblem[] {
+/** What the paths that the gateway itself serves are in the way of. That of claims is one only if there are groups. */
+function ownPathProblems(
+  routes: readonly RouteDraft[],
+  hasConsumers: boolean,
+  { operator_path: operators, consumer_path: consumers }: typeof GATEWAY_DEFAULTS,
+): readonly ConfigProblem[] {
+  const problems = unreachable(routes, "operator_path", operators, "operators");
+  if (!hasConsumers) return problems;
+  if (isBelow(operators, consumers) || isBelow(consumers, operators)) {
+    const message = `must lie apart from operator_path ("${operators}"), because their tokens differ: write consumer_path = "/_claims"`;
+    return [...problems, { path: "IDEMPOTENCY.consumer_path", message }];
+  }
+  return [...problems, ...unreachable(routes, "consumer_path", consumers, "consumers")];
+}
+
+/** Routes that no request reaches, because their paths lie below one of the gateway's own. */
+function unreachable(
+  routes: readonly RouteDraft[],
+  setting: "operator_path" | "consumer_path",
+  own: string,
+  whom: string,
+): readonly ConfigProblem[] {
   return routes.flatMap(({ name, route }) => {
-    if (route === null || !`${route.path}/`.startsWith(`${operatorPath}/`)) return [];
-    const message = `gets no requests, because operator_path ("${operatorPath}") is for operators: write another operator_path in [vars.IDEMPOTENCY]`;
+    if (route === null || !isBelow(route.path, own)) return [];
+    const message = `gets no requests, because ${setting} ("${own}") is for ${whom}: write another ${setting} in [vars.IDEMPOTENCY]`;
     return [{ path: `${name}.path`, message }];
   });
+}
+
+function isBelow(path: string, above: string): boolean {
+  return `${path}/`.startsWith(`${above}/`);
 }
 
 /** Without known defaults, no relation that involves one is checked. */
@@ -203,7 +240,7 @@ function readPath(table: Table, faulty: ReadonlySet<string>): Parsed<RouteDraft[
 
 /** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
 export function isConfiguration(name: string): boolean {
-  return name === "IDEMPOTENCY" || name === "IDENTITIES" || /^(?:ROUTES|QUEUES)/.test(name);
+  return name === "IDEMPOTENCY" || name === "IDENTITIES" || /^(?:ROUTES|QUEUES|CONSUMERS|DESTINATIONS)/.test(name);
 }
 
 /** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */

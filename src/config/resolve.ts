@@ -1,13 +1,13 @@
 // Merges what was written with the defaults: a route's own settings come first, then those of `IDEMPOTENCY`, then the
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
+import type { Publication } from "../core/outbox.ts";
 import { durationMs } from "../core/units.ts";
-import type { Identity } from "./identity.ts";
-import { DIRECTIVE, keyHeaders } from "./key-source.ts";
-import type { Layouts } from "./layout.ts";
 import type {
   Config,
+  Consumer,
   Cors,
+  Destination,
   FingerprintRule,
   NewKeys,
   Origin,
@@ -16,8 +16,12 @@ import type {
   RouteRules,
   Selection,
 } from "./resolved.ts";
+import type { Identity } from "./identity.ts";
+import { DIRECTIVE, keyHeaders } from "./key-source.ts";
+import type { Layouts } from "./layout.ts";
 import { BUILT_IN, type FullSettings, type Settings } from "./settings.ts";
 import { driveOf } from "./settings-async.ts";
+import { PUBLICATION_DEFAULTS } from "./settings-destination.ts";
 import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
@@ -43,10 +47,20 @@ export interface WrittenConfig {
   readonly routes: readonly WrittenRoute[];
   readonly identities: readonly Identity[];
   readonly queues: readonly Queue[];
+  readonly destinations: readonly Destination[];
+  readonly consumers: readonly Consumer[];
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig({ written, defaults, routes, identities, queues }: WrittenConfig): Config {
+export function resolveConfig({
+  written,
+  defaults,
+  routes,
+  identities,
+  queues,
+  consumers,
+  destinations,
+}: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
   return {
@@ -61,6 +75,9 @@ export function resolveConfig({ written, defaults, routes, identities, queues }:
     })),
     identities,
     queues,
+    destinations,
+    consumers,
+    consumerPath: consumers.length === 0 ? null : gateway.consumer_path,
   };
 }
 
@@ -90,7 +107,7 @@ export function resolveRoute(
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,
-      max: keyFormat.max ?? longestKey(settings.forward_key),
+      max: keyFormat.max ?? longestKey(settings),
     },
     newKeys: newKeysOf(settings.new_keys),
     fingerprint: fingerprintOf(settings),
@@ -183,6 +200,7 @@ function rulesOf(settings: FullSettings): RouteRules {
       // A route without it sends its rules without it, too.
       ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
       ...(settings.async === "never" ? {} : { drive: driveOf(settings.give_up) }),
+      ...(settings.publish.length === 0 ? {} : { publish: publicationsOf(settings.publish) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },
     duplicate: settings.duplicate,
@@ -193,6 +211,10 @@ function rulesOf(settings: FullSettings): RouteRules {
     mismatchStatus: settings.mismatch_status,
     omitHeaders: settings.omit_headers,
   };
+}
+
+function publicationsOf(written: FullSettings["publish"]): readonly Publication[] {
+  return written.map((one) => ({ ...PUBLICATION_DEFAULTS, ...one }));
 }
 
 /** Without a setting it is the zone's own. */

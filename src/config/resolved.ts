@@ -3,6 +3,7 @@
 
 import type { LogRule } from "../core/outcome.ts";
 import type { Policy } from "../core/record.ts";
+import type { DurationMs } from "../core/units.ts";
 import type { VerdictLists } from "../core/verdict.ts";
 import type {
   AsyncRule,
@@ -154,6 +155,34 @@ export interface Queue {
   readonly deadLetter: string;
 }
 
+/** A group of consumers, which claim records and make the attempts themselves. */
+export interface Consumer {
+  /** The group's place in the configuration, for messages: `CONSUMERS[0]`. */
+  readonly name: string;
+  readonly group: string;
+  /** The rules of its records. Its path is what the group is called in records, lists and metrics: `claims:billing`. */
+  readonly route: Route;
+  readonly maxLockMs: number;
+  /** The names of the secrets that open it. */
+  readonly tokens: readonly string[];
+}
+
+/** A place where events go. */
+export interface Destination {
+  /** What routes call it. */
+  readonly name: string;
+  readonly target: EventTarget;
+  /** How old an event may become before it is dead. */
+  readonly giveUpAfterMs: DurationMs;
+  /** How long a dead event is kept. */
+  readonly keepDeadMs: DurationMs;
+}
+
+/** Where events go: a queue by its producer binding, or a webhook, whose secrets are named, newest first. */
+export type EventTarget =
+  | { readonly kind: "queue"; readonly binding: string }
+  | { readonly kind: "webhook"; readonly url: string; readonly secrets: readonly string[] };
+
 export interface Config {
   /** Where requests go that no route protects. */
   readonly origin: Origin;
@@ -161,6 +190,11 @@ export interface Config {
   /** All of `[vars.IDENTITIES]`, also those that no route uses. */
   readonly identities: readonly Identity[];
   readonly queues: readonly Queue[];
+  /** Where events go. */
+  readonly destinations: readonly Destination[];
+  readonly consumers: readonly Consumer[];
+  /** The path of the claims API; `null`: there are no groups, and nothing is there. */
+  readonly consumerPath: string | null;
   /** The path of the operator API and the console: `/_onceway`. */
   readonly operatorPath: string;
   /** The only host that serves that path, and it serves nothing else; `null`: every host does. */

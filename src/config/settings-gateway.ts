@@ -6,7 +6,7 @@ import { choice, defaultsOf, parsed, setting, yesOrNo } from "./setting-kinds.ts
 import { type Parsed, refuse } from "./units.ts";
 import { OPERATOR_LISTENERS } from "./words.ts";
 
-const OPERATOR_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
+const OWN_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
 
 /** A request's `Host`, without a port. */
 const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
@@ -22,14 +22,27 @@ export const gatewayEntries = {
   operator_path: setting(
     v.pipe(
       v.string('must be text: write "/_onceway"'),
-      v.metadata({ pattern: OPERATOR_PATH_PATTERN, examples: ["/_onceway", "/internal/idempotency"] }),
-      parsed(parseOperatorPath),
+      v.metadata({ pattern: OWN_PATH_PATTERN, examples: ["/_onceway", "/internal/idempotency"] }),
+      parsed(ownPath("/_onceway")),
     ),
     {
       description:
         "The path of the operator API and the console. Without the secret `ADMIN_TOKEN`, nothing is there (404).",
       takes: "a path of plain segments",
       default: "/_onceway",
+      onChange: "applies at once",
+    },
+  ),
+  consumer_path: setting(
+    v.pipe(
+      v.string('must be text: write "/_claims"'),
+      v.metadata({ pattern: OWN_PATH_PATTERN, examples: ["/_claims", "/internal/claims"] }),
+      parsed(ownPath("/_claims")),
+    ),
+    {
+      description: "The path of the claims API. Without a group in `CONSUMERS` it is a path as any other.",
+      takes: "a path of plain segments",
+      default: "/_claims",
       onChange: "applies at once",
     },
   ),
@@ -69,17 +82,19 @@ export const GATEWAY_DEFAULTS = v.parse(
   defaultsOf(gatewayEntries),
 );
 
-function parseOperatorPath(text: string): Parsed<string> {
-  if (!new RegExp(OPERATOR_PATH_PATTERN).test(text)) {
-    return refuse(
-      'must be plain segments of letters, digits, "_", ".", "~" or "-", each after a "/": write "/_onceway"',
-    );
-  }
-  const segments = text.slice(1).split("/");
-  if (segments.some((segment) => segment === "." || segment === "..")) {
-    return refuse('must have no dot segments: write "/_onceway"');
-  }
-  // RFC 8615; the published policy is there.
-  if (segments[0] === ".well-known") return refuse('must not begin with "/.well-known": write "/_onceway"');
-  return { ok: true, value: text };
+/** A path that the gateway itself serves. `example`: what to write. */
+function ownPath(example: string): (text: string) => Parsed<string> {
+  const write = `write "${example}"`;
+  return (text) => {
+    if (!new RegExp(OWN_PATH_PATTERN).test(text)) {
+      return refuse(`must be plain segments of letters, digits, "_", ".", "~" or "-", each after a "/": ${write}`);
+    }
+    const segments = text.slice(1).split("/");
+    if (segments.some((segment) => segment === "." || segment === "..")) {
+      return refuse(`must have no dot segments: ${write}`);
+    }
+    // RFC 8615; the published policy is there.
+    if (segments[0] === ".well-known") return refuse(`must not begin with "/.well-known": ${write}`);
+    return { ok: true, value: text };
+  };
 }

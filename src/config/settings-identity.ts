@@ -6,7 +6,7 @@ import { ANONYMOUS_RULES, type CredentialPart, JWT_ALGORITHMS, type JwtAlgorithm
 import { parseScopeEntry } from "./scope-part.ts";
 import { choice, defaultsOf, duration, parsed, repeated, setting } from "./setting-kinds.ts";
 import { HOUR_MS, MINUTE_MS, type Parsed, refuse, SECOND_MS } from "./units.ts";
-import { firstRepeated, isPointer, pointerTokens } from "./values.ts";
+import { firstRepeated, isPointer, pointerTokens, isLoopback } from "./values.ts";
 
 const CLAIM_ADVICE = 'write claim = "sub", or a JSON pointer such as "/account/id"';
 const ALGORITHMS_ADVICE = 'write algorithms = ["RS256", "ES256"]';
@@ -209,10 +209,6 @@ function parseJwks(value: string): Parsed<string> {
     return refuse(`must carry neither credentials nor a fragment: ${advice}`);
   }
   return { ok: true, value: url.href };
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 function parseAlgorithm(value: string): Parsed<JwtAlgorithm> {

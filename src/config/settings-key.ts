@@ -21,9 +21,23 @@ import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } fro
 import { KEY_RULES } from "./words.ts";
 import { SCOPE_FORMS, type ScopePart, parseScope, parseScopeEntry, SCOPE_PATTERN } from "./scope-part.ts";
 
-/** The longest key that a route accepts: the origin gets it with the step's name added, and that is a key too. */
-export function longestKey(forwardKey: ForwardKey): number {
-  return forwardKey.kind === "step" ? MAX_KEY_LENGTH - `:${forwardKey.step}`.length : MAX_KEY_LENGTH;
+/** The steps for which keys are made of a route's keys: at its origin, and by the consumers of its events. */
+export interface StepSettings {
+  readonly forward_key: ForwardKey;
+  readonly publish: readonly { readonly step?: string }[];
+}
+
+/** The step with the longest name; `null` without any. */
+export function longestStep({ forward_key: forwardKey, publish }: StepSettings): string | null {
+  const steps = publish.flatMap(({ step }) => (step === undefined ? [] : [step]));
+  const all = forwardKey.kind === "step" ? [forwardKey.step, ...steps] : steps;
+  return all.reduce<string | null>((one, other) => (one !== null && one.length >= other.length ? one : other), null);
+}
+
+/** The longest key that a route accepts: with a step's name added it is a key too. */
+export function longestKey(settings: StepSettings): number {
+  const step = longestStep(settings);
+  return step === null ? MAX_KEY_LENGTH : MAX_KEY_LENGTH - `:${step}`.length;
 }
 
 /** Members of `key_format`. One that is left out has its built-in default, not that of `IDEMPOTENCY.key_format`. */
@@ -42,7 +56,7 @@ export const keyFormatEntries = {
   max: setting(whole(1, MAX_KEY_LENGTH, 64), {
     description:
       'The maximum length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
-    otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` adds`,
+    otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` or \`publish\` adds`,
     onChange: "applies at once",
   }),
 };

@@ -188,6 +188,7 @@ export const { entries: inheritedEntries } = v.pick(settingsSchema, [
   "max_response_body",
   "forward_key",
   "remember",
+  "publish",
   "log",
 ]);
 

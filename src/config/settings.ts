@@ -11,6 +11,7 @@ import { answerSettings } from "./settings-answer.ts";
 import { asyncSettings } from "./settings-async.ts";
 import { attemptSettings } from "./settings-attempt.ts";
 import { corsSettings } from "./settings-cors.ts";
+import { publishSettings } from "./settings-destination.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { keySettings } from "./settings-key.ts";
 import { originSettings } from "./settings-origin.ts";
@@ -43,6 +44,7 @@ export const settingsEntries = {
   ...attemptSettings,
   ...answerSettings,
   ...asyncSettings,
+  ...publishSettings,
   ...corsSettings,
 };
 

@@ -138,3 +138,8 @@ export function parseQueryName(value: string): Parsed<string> {
 export function firstRepeated<T>(values: readonly T[]): T | null {
   return values.find((value, index) => values.indexOf(value) !== index) ?? null;
 }
+
+/** Whether a URL's host is the same machine. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}

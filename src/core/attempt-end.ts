@@ -1,6 +1,6 @@
 // What follows an attempt: the record after its result, after a failure, and after a loss.
 
-import { nextStart } from "./drive.ts";
+import { nextLook, nextStart } from "./drive.ts";
 import type { LifeCycleEvent, OperatorEvent, PauseAdvice } from "./events.ts";
 import {
   type Attempt,
@@ -36,12 +36,35 @@ function repeatable(
   if (promise !== undefined && startAt !== null) {
     return { state: "waiting", fingerprint, attempt: over, policy, driven: promise, startAt };
   }
-  if (promise?.isParked === true) {
-    const expiresAt = later(now, policy.unknownRetentionMs);
-    const left = { verifyAt: null, verifications: 0, expiresAt, driven: promise };
-    return { state: "unknown", fingerprint, attempt: over, policy, ...left };
-  }
+  if (promise?.isParked === true) return parkedAgain({ ...of, attempt: over, driven: promise }, now);
   return { state: "failed", fingerprint, attempt, policy, retryFrom: from, expiresAt: later(now, policy.retentionMs) };
+}
+
+/** A message without an attempt left: an operator decides about it once more. */
+function parkedAgain(
+  { fingerprint, attempt, policy, driven: promise }: Pick<Waiting, "fingerprint" | "attempt" | "policy" | "driven">,
+  now: EpochMs,
+): Unknown {
+  const expiresAt = later(now, policy.unknownRetentionMs);
+  return {
+    state: "unknown",
+    fingerprint,
+    attempt,
+    policy,
+    verifyAt: null,
+    verifications: 0,
+    expiresAt,
+    driven: promise,
+  };
+}
+
+/** The record of a request that is due and cannot be read. It is looked at again later, and given up as one that is always refused. */
+export function notMade(record: Waiting, now: EpochMs): Waiting | Failed | Unknown {
+  const startAt = nextLook(record.driven, now);
+  if (startAt !== null) return { ...record, startAt };
+  const { fingerprint, attempt, policy, driven: promise } = record;
+  if (promise.isParked === true) return parkedAgain(record, now);
+  return { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt: later(now, policy.retentionMs) };
 }
 
 /** The record of an accepted request whose limit passed before its next attempt began. */
@@ -80,7 +103,8 @@ export function outcomeUnknown(
 
 type AttemptEvent = Exclude<
   LifeCycleEvent,
-  OperatorEvent | { type: "request" | "ask" | "verify" | "tick" | "due" | "park" | "look" | "cancel" }
+  | OperatorEvent
+  | { type: "request" | "claim" | "ask" | "verify" | "tick" | "due" | "unreadable" | "park" | "look" | "cancel" }
 >;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */

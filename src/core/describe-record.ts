@@ -2,8 +2,9 @@
 // these texts. The state alone is not enough: a failed record may have been released, a completed one resolved, and a result
 // of 402 or 500 may have had no effect.
 
+import type { ClaimNote } from "./events.ts";
 import type { Policy, RecordState } from "./record.ts";
-import type { Change, TimelineEvent } from "./timeline.ts";
+import { type Change, isUnreadable, type TimelineEvent } from "./timeline.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
 
@@ -61,7 +62,7 @@ export function describeRecord(
       };
     case "failed":
       // No release: the next request starts an attempt anyway.
-      return { ...failed(record, history.at(-1), isLocked), changes: ["resolve", ...forget] };
+      return { ...failed(record, history, isLocked), changes: ["resolve", ...forget] };
     case "unknown":
       return { ...unknown(record, history), changes: ["resolve", "release", ...forget] };
     case "completed":
@@ -77,7 +78,17 @@ export function describeRecord(
 
 const RETRY_OF_ACCEPTED = "A retry gets 202 again, and the result once it is there.";
 
+const UNREADABLE = "What is stored of the request cannot be read, so the gateway cannot try it.";
+
 function waiting({ attempt }: DescribedRecord, last: TimelineEvent | undefined): Omit<RecordDescription, "changes"> {
+  if (isUnreadable(last)) {
+    return {
+      tone: "neutral",
+      headline: `${UNREADABLE} It looks again, and gives it up when give_up says.`,
+      retry: RETRY_OF_ACCEPTED,
+      advice: "Forget it, so that its client can send it again, or give it its response.",
+    };
+  }
   const why = last === undefined ? null : whyEnded(last);
   const isDoubtful = last?.type === "attempt" && last.verdict !== "refused";
   const tried = isDoubtful ? outcomeUnknown(attempt, why) : `Attempt ${attempt} did not take effect${because(why)}.`;
@@ -93,13 +104,20 @@ function waiting({ attempt }: DescribedRecord, last: TimelineEvent | undefined):
 }
 
 function failed(
-  { attempt }: DescribedRecord,
-  last: TimelineEvent | undefined,
+  record: DescribedRecord,
+  history: readonly TimelineEvent[],
   isLocked: boolean,
 ): Omit<RecordDescription, "changes"> {
+  const { attempt } = record;
+  const last = history.at(-1);
+  if (isUnreadable(last) && attempt > 0) {
+    const before = failed(record, history.slice(0, -1), isLocked);
+    return { ...before, headline: `${before.headline} ${UNREADABLE}` };
+  }
   const next = `The next request with this key starts attempt ${attempt + 1}`;
   const retry = isLocked ? `${next} when the lock ends; until then it gets 409 in-flight.` : `${next}.`;
   const none = { tone: "neutral", retry, advice: "Nothing to decide." } as const;
+  if (isUnreadable(last)) return { ...none, headline: `Given up without an attempt. ${UNREADABLE}` };
   if (last?.type === "change") {
     return { ...none, headline: last.action === "cancel" ? "Cancelled by its client." : "Released." };
   }
@@ -110,7 +128,7 @@ function failed(
     };
   }
   const why = last === undefined ? null : whyEnded(last);
-  if (last?.verdict === "refused") {
+  if (last?.type === "attempt" && last.verdict === "refused") {
     return { ...none, headline: `Attempt ${attempt} did not take effect${because(why)}.` };
   }
   return {
@@ -131,13 +149,14 @@ function unknown(
   const headline = isRefused
     ? `Attempt ${attempt} did not take effect${because(why)}. No attempt is left, and its message is kept.`
     : outcomeUnknown(attempt, why);
+  const unread = isUnreadable(history.at(-1)) ? ` ${UNREADABLE}` : "";
   const isAsked = policy.unknown === "verify";
   const isRemembered = (policy.rememberMs ?? 0) > policy.unknownRetentionMs;
   const tried = accepted ? ": the request will be tried by the gateway" : "";
   const later = isRemembered ? "gets 409 key-expired" : "counts as a first request";
   return {
     tone: "doubt",
-    headline,
+    headline: headline + unread,
     retry: isAsked
       ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
       : "A retry gets 409 outcome-unknown until an operator decides, or the attempt's answer still arrives.",
@@ -210,6 +229,12 @@ function whyEnded(event: TimelineEvent): string | null {
   return event.reason === null ? null : reasonText(event.reason);
 }
 
+/** What a consumer says of its claim. */
+export function claimText({ holder, position }: ClaimNote): string {
+  const place = position === null ? "" : ` at ${position.stream}/${position.partition}, offset ${position.offset}`;
+  return `${holder === null ? "" : ` by ${holder}`}${place}`;
+}
+
 export function reasonText(reason: EndReason): string {
   switch (reason.kind) {
     case "status":
@@ -220,5 +245,7 @@ export function reasonText(reason: EndReason): string {
       return "the connection broke before the full response arrived";
     case "timed-out":
       return "the origin did not answer in time";
+    case "said":
+      return reason.text;
   }
 }

@@ -52,6 +52,16 @@ export function nextStart(
 }
 
 /**
+ * When a request that could not be read is looked at again: after as long as it has been accepted, so that the pauses double. `null`:
+ * the promise is used up.
+ */
+export function nextLook({ drive, acceptedAt, giveUpAt }: Driven, now: EpochMs): EpochMs | null {
+  const { firstPauseMs, longestPauseMs } = drive;
+  const startAt = later(now, durationMs(Math.min(longestPauseMs, Math.max(firstPauseMs, now - acceptedAt))));
+  return startAt > giveUpAt ? null : startAt;
+}
+
+/**
  * Whether the limit passed while the request waited for its turn, longer than planned. The first attempt of a promise is always made,
  * and a message is never given up.
  */

@@ -24,8 +24,21 @@ export type LifeCycleEvent =
        */
       readonly accept?: "begin" | "wait" | undefined;
     }
+  /**
+   * A consumer that runs elsewhere claims the record, to make the attempt `attemptId` itself. It is a request whose own claim is
+   * granted again, because its first answer may have been lost.
+   */
+  | {
+      readonly type: "claim";
+      readonly fingerprint: Fingerprint;
+      readonly attemptId: AttemptId;
+      readonly home: Home;
+      readonly note: ClaimNote;
+    }
   /** The time of an accepted request has come. If that starts an attempt, it gets `attemptId`. */
   | { readonly type: "due"; readonly attemptId: AttemptId }
+  /** The time of an accepted request has come, and what is stored of it cannot be read: no attempt is made. */
+  | { readonly type: "unreadable" }
   /** A queue's message, whose outcome is unknown, is to be stored with its record, for an operator. */
   | { readonly type: "park"; readonly fingerprint: Fingerprint }
   /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `print`, or to cancel it. */
@@ -59,6 +72,21 @@ export type LifeCycleEvent =
   | { readonly type: "tick" }
   | OperatorEvent;
 
+/** What a consumer says of its claim: for operators, and for its position. */
+export interface ClaimNote {
+  /** Which of the consumer's processes it is; `null`: it does not say. */
+  readonly holder: string | null;
+  /** Where the message is that the claim is about; `null`: in nothing that has positions. */
+  readonly position: Position | null;
+}
+
+/** A place in one partition of a stream. */
+export interface Position {
+  readonly stream: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
 /** What the pause before the next attempt depends on, besides the attempts that have been made. */
 export interface PauseAdvice {
   /** In [0, 1): spreads requests that failed together. */
@@ -83,8 +111,10 @@ export type OperatorEvent =
 export type Unchangeable = "none" | "in-flight" | "completed" | "remembered";
 
 export type Reply =
-  /** To a request, or when an accepted one is due: call the origin as this attempt. */
+  /** To a request, or when an accepted one is due: call the origin as this attempt. To a claim: the consumer makes it. */
   | { readonly type: "start"; readonly record: Started }
+  /** To a claim: its attempt has the lock already. */
+  | { readonly type: "granted-again"; readonly record: Started }
   /** To a request: answer from the record. */
   | { readonly type: "replay"; readonly record: Completed }
   /** To a request: the operation took effect, but its response was not kept. */
@@ -120,7 +150,7 @@ export type Reply =
   | { readonly type: "changed" }
   /** To an operator: the change was refused. */
   | { readonly type: "unchangeable"; readonly why: Unchangeable }
-  /** To `tick`, to `verify` when there is nothing to ask, to `due` when no attempt may begin, and to `park` when nothing is unknown. */
+  /** To `tick`, to `verify` when there is nothing to ask, to `due` and `unreadable` when no attempt may begin, and to `park` when nothing is unknown. */
   | { readonly type: "nothing-due" };
 
 /** What a record says that no attempt is at work for, and that starts none. */
@@ -141,6 +171,44 @@ const TO_MONITOR = {
   unseen: true,
   changed: true,
 } as const satisfies Record<MonitorReply["type"], true>;
+
+/** The replies that neither a request nor a claim can get. */
+type OtherReply = Extract<
+  Reply,
+  {
+    readonly type:
+      | "given-up"
+      | "unseen"
+      | "parked"
+      | "here"
+      | "absent"
+      | "ask"
+      | "settled"
+      | "superseded"
+      | "changed"
+      | "unchangeable"
+      | "nothing-due";
+  }
+>;
+
+const TO_OTHERS = {
+  "given-up": true,
+  unseen: true,
+  parked: true,
+  here: true,
+  absent: true,
+  ask: true,
+  settled: true,
+  superseded: true,
+  changed: true,
+  unchangeable: true,
+  "nothing-due": true,
+} as const satisfies Record<OtherReply["type"], true>;
+
+/** Throws unless the reply is one that whoever wants to begin an attempt can get; `who` is `a request` or `a claim`. */
+export function assertForClaimant(reply: Reply, who: string): asserts reply is Exclude<Reply, OtherReply> {
+  if (reply.type in TO_OTHERS) throw new TypeError(`${who} was answered with ${reply.type}`);
+}
 
 export function isToMonitor(reply: Reply): reply is MonitorReply {
   return reply.type in TO_MONITOR;

@@ -4,7 +4,7 @@
 // Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
-import { applyAttemptEvent, givenUp, outcomeUnknown, settled } from "./attempt-end.ts";
+import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settled } from "./attempt-end.ts";
 import { applyOperatorEvent, cancel, lookAt } from "./decision.ts";
 import { driven, isTooLate, parked } from "./drive.ts";
 import type { LifeCycleEvent, Step } from "./events.ts";
@@ -34,11 +34,19 @@ export function step(record: IdempotencyRecord | null, event: LifeCycleEvent, po
       if (event.fingerprint !== current.fingerprint && event.otherFingerprint !== current.fingerprint)
         return unchanged(record, { type: "mismatch" });
       return applyRequest(record, current, event, policy, now);
+    case "claim":
+      if (event.fingerprint !== current.fingerprint) return unchanged(record, { type: "mismatch" });
+      if (current.state === "started" && event.attemptId === current.attempt.id)
+        return unchanged(record, { type: "granted-again", record: current });
+      return applyRequest(record, current, event, policy, now);
     case "due": {
       if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
       const { fingerprint, attempt, policy: own } = current;
       return start(fingerprint, nextOf(attempt, event.attemptId), own, now, current.driven);
     }
+    case "unreadable":
+      if (current.state !== "waiting" || current.startAt > now) return changed(current, { type: "nothing-due" });
+      return changed(notMade(current, now), { type: "nothing-due" });
     case "park": {
       const { drive } = policy;
       const isThis = current.state === "unknown" && current.fingerprint === event.fingerprint;
@@ -111,7 +119,8 @@ function stepWithoutRecord(
   now: EpochMs,
 ): Step {
   switch (event.type) {
-    case "request": {
+    case "request":
+    case "claim": {
       const { fingerprint, attemptId, home } = event;
       switch (home.kind) {
         case "own": {
@@ -144,6 +153,7 @@ function stepWithoutRecord(
       return { record: null, reply: { type: "unchangeable", why: "none" }, deadline: null };
     case "verify":
     case "due":
+    case "unreadable":
     case "park":
     case "tick":
       return { record: null, reply: { type: "nothing-due" }, deadline: null };
@@ -180,16 +190,12 @@ function applyRequest(
   }
 }
 
-type RequestEvent = Extract<LifeCycleEvent, { type: "request" }>;
+type RequestEvent = Extract<LifeCycleEvent, { type: "request" | "claim" }>;
 
 /** A request gets its first attempt, or one after `last`: at once, or when its turn comes. */
-function claim(
-  fingerprint: Fingerprint,
-  last: Attempt,
-  { attemptId, accept }: RequestEvent,
-  policy: Policy,
-  now: EpochMs,
-): Step {
+function claim(fingerprint: Fingerprint, last: Attempt, event: RequestEvent, policy: Policy, now: EpochMs): Step {
+  const { attemptId } = event;
+  const accept = event.type === "request" ? event.accept : undefined;
   const promise =
     accept === undefined || policy.drive === undefined ? undefined : driven(policy.drive, last.number, now);
   if (accept !== "wait" || promise === undefined)

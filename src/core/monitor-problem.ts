@@ -35,7 +35,7 @@ export function describeMonitorProblem(problem: MonitorProblem): Description {
         status: 502,
         title: "Attempts exhausted",
         detail:
-          "The gateway has made all attempts that it promised, or the request was cancelled, and none of them brought a result. Send the same request with the same key again to have it tried anew.",
+          "The gateway has made all attempts that it promised, the request was cancelled, or what was stored of it cannot be read, and no attempt brought a result. Send the same request with the same key again to have it tried anew.",
         retryable: true,
         members: problem.lastStatus === null ? {} : { lastStatus: problem.lastStatus },
       };

@@ -1,11 +1,12 @@
 // Every error that the gateway itself reports, each with its evidence, and the one function that turns it into what a
 // client reads (RFC 9457). No text here may reveal anything about a stored response except its status.
 
+import { type ConsumerProblem, describeConsumerProblem } from "./consumer-problem.ts";
 import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
 import type { UnknownRule } from "./record.ts";
 
-export type Problem = ClientProblem | MonitorProblem | OperatorProblem;
+export type Problem = ClientProblem | MonitorProblem | OperatorProblem | ConsumerProblem;
 
 /** The problems that a client of the API behind the gateway can get. */
 export type ClientProblem =
@@ -186,19 +187,24 @@ export function describeProblem(problem: Problem): ProblemDetails {
       const { retryAfterMs, ...details } = describeMonitorProblem(problem);
       return { ...details, retryAfterSeconds: retryAfterMs === null ? null : wholeSeconds(retryAfterMs) };
     }
+    case "claim-invalid":
+    case "consumer-unauthorized":
+    case "consumer-throttled":
+      return ofApi(describeConsumerProblem(problem));
     case "operator-unauthorized":
     case "operator-forbidden":
     case "operator-throttled":
     case "operator-request-invalid":
     case "operator-not-found":
     case "record-not-found":
-    case "change-refused": {
-      const { status, title, detail, retryAfterMs } = describeOperatorProblem(problem);
-      return retryAfterMs === null
-        ? notRetryable(status, title, detail)
-        : retryable(status, title, detail, retryAfterMs);
-    }
+    case "change-refused":
+      return ofApi(describeOperatorProblem(problem));
   }
+}
+
+/** A refusal of one of the gateway's own APIs. */
+function ofApi({ status, title, detail, retryAfterMs }: ReturnType<typeof describeOperatorProblem>): ProblemDetails {
+  return retryAfterMs === null ? notRetryable(status, title, detail) : retryable(status, title, detail, retryAfterMs);
 }
 
 function notRetryable(status: number, title: string, detail: string): ProblemDetails {

@@ -10,6 +10,7 @@
 //
 // An accepted request is `waiting` before its first attempt and between two; startAt begins the next one.
 
+import type { Publication } from "./outbox.ts";
 import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 
 /**
@@ -44,6 +45,8 @@ export interface Policy {
   readonly rememberMs?: DurationMs;
   /** How accepted requests are driven. Absent: the route accepts none. */
   readonly drive?: Drive;
+  /** The events that a result has. Absent: none. */
+  readonly publish?: readonly Publication[];
 }
 
 /** One call to the origin. */

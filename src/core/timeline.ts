@@ -2,7 +2,7 @@
 // that the origin answered, each change by an operator. The state machine never reads it. Times are those of the event, not
 // of the moment when it was noticed, so reading a record changes nothing here either.
 
-import type { LifeCycleEvent } from "./events.ts";
+import type { ClaimNote, LifeCycleEvent } from "./events.ts";
 import type { Attempt, IdempotencyRecord } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
@@ -24,6 +24,8 @@ export type TimelineEvent =
       /** The result's status; `null` for any other end. */
       readonly status: number | null;
     }
+  /** A consumer was granted the attempt, and said something of its claim. */
+  | ({ readonly type: "claim"; readonly attempt: number; readonly at: EpochMs } & ClaimNote)
   /** The origin was asked whether the attempt took effect. */
   | {
       readonly type: "verification";
@@ -31,10 +33,13 @@ export type TimelineEvent =
       readonly at: EpochMs;
       readonly answer: "done" | "absent";
     }
-  /** An operator's change, or a client's that cancelled its accepted request. */
+  /**
+   * An operator's change, a client's that cancelled its accepted request, or the gateway's own word that what is stored of one is
+   * unreadable, so that it cannot be tried.
+   */
   | {
       readonly type: "change";
-      readonly action: Change | "cancel";
+      readonly action: Change | "cancel" | "unreadable";
       readonly at: EpochMs;
       readonly by: string;
       readonly reason: string;
@@ -55,12 +60,40 @@ export function updateHistory(
   now: EpochMs,
 ): readonly TimelineEvent[] {
   // A record that expired has no history in common with its successor.
-  const past = before === null || isNewRecord(before, after) || after?.state === "remembered" ? [] : history;
-  if (before === null || after === null || past !== history) return past;
-  const lost = lostAttempt(before, event, now);
-  const added = eventOf(before, event, now);
-  if (lost === null && added === null) return history;
-  return [...history, ...(lost === null ? [] : [lost]), ...(added === null ? [] : [added])].slice(-MAX_EVENTS);
+  const isNew = before === null || isNewRecord(before, after) || after?.state === "remembered";
+  if (after === null) return isNew ? [] : history;
+  const past = isNew ? [] : history;
+  const own = isNew ? null : eventOf(before, event, now);
+  const happened = isNew
+    ? []
+    : [lostAttempt(before, event, now), own === null || isRepeated(own, history) ? null : own];
+  const added = [...happened, claimNote(before, event, after, now)].filter((one) => one !== null);
+  return added.length === 0 ? past : [...past, ...added].slice(-MAX_EVENTS);
+}
+
+/** What the consumer says of a claim that has been granted now; `null`: nothing. */
+function claimNote(
+  before: IdempotencyRecord | null,
+  event: LifeCycleEvent,
+  { attempt }: IdempotencyRecord,
+  now: EpochMs,
+): TimelineEvent | null {
+  if (event.type !== "claim" || attempt.id !== event.attemptId || before?.attempt.id === attempt.id) return null;
+  const { holder, position } = event.note;
+  if (holder === null && position === null) return null;
+  return { type: "claim", attempt: attempt.number, at: now, holder, position };
+}
+
+const UNREADABLE = "The stored request cannot be read, so no attempt is made.";
+
+/** What is said each time that a request is looked at is written once. */
+function isRepeated(added: TimelineEvent, history: readonly TimelineEvent[]): boolean {
+  return isUnreadable(added) && isUnreadable(history.at(-1));
+}
+
+/** Whether the event says that the stored request cannot be read. */
+export function isUnreadable(event: TimelineEvent | undefined): boolean {
+  return event?.type === "change" && event.action === "unreadable";
 }
 
 /** Everything that happened, oldest first. The record's own state adds the last entry. */
@@ -99,6 +132,7 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "result":
       return event.verified ? null : "result";
     case "due":
+    case "unreadable":
     case "park":
     case "look":
     case "cancel":
@@ -107,6 +141,7 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "resolve":
     case "forget":
     case "request":
+    case "claim":
     case "ask":
     case "renew":
     case "verify":
@@ -137,10 +172,13 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
       return { type: "change", action: event.type, at: now, by: event.by, reason: event.reason };
     case "cancel":
       return { type: "change", action: event.type, at: now, by: "client", reason: "" };
+    case "unreadable":
+      return { type: "change", action: event.type, at: now, by: "gateway", reason: UNREADABLE };
     case "due":
     case "park":
     case "look":
     case "request":
+    case "claim":
     case "ask":
     case "renew":
     case "verify":
@@ -153,8 +191,13 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
 function lostAttempt(before: IdempotencyRecord, event: LifeCycleEvent, now: EpochMs): TimelineEvent | null {
   if (before.state !== "started" || before.attempt.lockedUntil > now) return null;
   // The attempt itself reports late, so it was not lost.
-  const isFromOwner = "attemptId" in event && event.type !== "request" && event.attemptId === before.attempt.id;
+  const isFromOwner = "attemptId" in event && !isAsking(event) && event.attemptId === before.attempt.id;
   return isFromOwner ? null : ended(before.attempt, before.attempt.lockedUntil, "lost");
+}
+
+/** A request or a claim may come again with the id of a lost attempt. */
+function isAsking({ type }: LifeCycleEvent): boolean {
+  return type === "request" || type === "claim";
 }
 
 function running({ number, startedAt }: Attempt): TimelineEvent {

@@ -15,7 +15,9 @@ export type AttemptEnd =
 /** Why an attempt ended without a result. */
 export type EndReason =
   | { readonly kind: "status"; readonly status: number }
-  | { readonly kind: "unreachable" | "dropped" | "timed-out" };
+  | { readonly kind: "unreachable" | "dropped" | "timed-out" }
+  /** The consumer that made the attempt says why. */
+  | { readonly kind: "said"; readonly text: string };
 
 /** An attempt at which the call broke off, after something may have been sent. */
 export type BrokenOff = Extract<AttemptEnd, { kind: "dropped" | "timed-out" }>;

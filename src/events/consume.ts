@@ -10,18 +10,16 @@ import {
   type Decision,
   type Delivery,
   type DeliveryDecision,
-  isProblemCode,
   pauseMs,
   type ShardAnswer,
 } from "../core/delivery.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
-import { judge } from "../core/verdict.ts";
-import { type HeaderPairs, PARKED, STATUS_HEADER } from "../http/headers.ts";
+import { type DeliveryReport, shardAnswerOf } from "../http/delivery-report.ts";
+import type { HeaderPairs } from "../http/headers.ts";
 import type { ExchangeRequest } from "../http/message.ts";
-import { retryAfterIn } from "../http/retry-after.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { deadLetter, type DeadLetterQueue } from "./dead-letter.ts";
-import { bodyOf, type QueueMessage, readMessage } from "./message.ts";
+import { bodyOf, type QueueMessage, type ReadMessage, readMessage } from "./message.ts";
 
 /** A message with the two ways to decide about it. If neither is called, the platform takes it as acknowledged. */
 export interface DeliveredMessage extends QueueMessage {
@@ -35,13 +33,13 @@ export interface DeliveredBatch {
   retryAll(options: { readonly delaySeconds: number }): void;
 }
 
-/** Runs an exchange in the shard that keeps its record; what else may come instead of its answer, `http/protect.ts` says. */
-type AskShard = (route: Route, exchangeRequest: ExchangeRequest) => Promise<Response | "homeless" | null>;
+/** Runs exchanges in the shards that keep their records. One report for each, in their order; `null` when nobody could be asked. */
+type Deliver = (route: Route, exchanges: readonly ExchangeRequest[]) => readonly Promise<DeliveryReport | null>[];
 
 export type Consume = (batch: DeliveredBatch) => Promise<void>;
 
 export interface ConsumerPorts {
-  readonly callShard: AskShard;
+  readonly deliver: Deliver;
   /** Where dead letters go; `null` when the binding does not exist. */
   readonly deadLetterQueue: (binding: string) => DeadLetterQueue | null;
   /** The value of a secret; `null` when it does not exist. */
@@ -65,19 +63,32 @@ export function queueConsumer(queues: readonly Queue[], ports: ConsumerPorts): C
   return async (batch) => {
     const consumer = consumers.get(batch.queue);
     if (consumer === undefined) await retryLater(batch);
-    else await Promise.all(batch.messages.map((message) => consumer.handle(message)));
+    else await consumer.handleAll(batch.messages);
     ports.flush();
   };
 }
 
-/** What was decided about a delivery, for counts and logs. */
-interface Handled {
+/** What was decided about a delivery, for counts, logs and trials. */
+export interface Handled {
   readonly decision: Decision;
   readonly recordId: RecordId | null;
-  readonly answer: string | null;
+  readonly answer: ShardAnswer | null;
+  /** How the shard calls its answer: `first`, `replayed` or a problem's code, for example; `null` without one. */
+  readonly word: string | null;
 }
 
-class QueueConsumer {
+/** A delivery that has been handled. `isOver`: the message was acknowledged. */
+export interface HandledDelivery extends Handled {
+  readonly isOver: boolean;
+}
+
+/** A message, and what is in it if it could be read now. */
+interface TriedRead {
+  readonly message: DeliveredMessage;
+  readonly read: ReadMessage | { readonly kind: "unread"; readonly reason: unknown };
+}
+
+export class QueueConsumer {
   readonly #queue: Queue;
   readonly #ports: ConsumerPorts;
   readonly #headers: HeaderPairs;
@@ -91,14 +102,30 @@ class QueueConsumer {
     ]);
   }
 
+  /** Handles messages that have come together. */
+  async handleAll(messages: readonly DeliveredMessage[]): Promise<readonly HandledDelivery[]> {
+    const reads = await Promise.all(messages.map((message) => this.#tryRead(message)));
+    const exchanges = reads.flatMap(({ read }) => (read.kind === "exchange" ? [read.exchange] : []));
+    const reports = this.#ports.deliver(this.#queue.route, exchanges).values();
+    return Promise.all(
+      reads.map(({ message, read }) =>
+        this.#handle(message, read, read.kind === "exchange" ? reports.next().value : undefined),
+      ),
+    );
+  }
+
   /** Never rejects: a message without a decision would count as acknowledged, and a failed batch costs others their decisions. */
-  async handle(message: DeliveredMessage): Promise<void> {
+  async #handle(
+    message: DeliveredMessage,
+    read: TriedRead["read"],
+    report: Promise<DeliveryReport | null> | undefined,
+  ): Promise<HandledDelivery> {
     const delivery = this.#deliveryOf(message);
     const retry: Decision = { kind: "retry", afterMs: pauseMs(delivery) };
-    let handled: Handled = { decision: retry, recordId: null, answer: null };
+    let handled: Handled = { decision: retry, recordId: null, answer: null, word: null };
     let isOver = false;
     try {
-      handled = await this.#ask(message, delivery);
+      handled = await this.#decide(read, report, delivery);
       const { decision, recordId } = handled;
       isOver =
         decision.kind === "ack" ||
@@ -112,6 +139,17 @@ class QueueConsumer {
       else message.retry({ delaySeconds: wholeSeconds(decision.kind === "retry" ? decision.afterMs : retry.afterMs) });
       this.#report(message, handled, isOver);
     }
+    return { ...handled, isOver };
+  }
+
+  read(message: QueueMessage): Promise<ReadMessage> {
+    return readMessage(this.#queue, message, this.#headers);
+  }
+
+  /** What cannot be read for a reason of the gateway's own holds up no other message. */
+  async #tryRead(message: DeliveredMessage): Promise<TriedRead> {
+    const read = await this.read(message).catch((reason: unknown) => ({ kind: "unread", reason }) as const);
+    return { message, read };
   }
 
   #deliveryOf({ attempts, timestamp }: QueueMessage): Delivery {
@@ -119,16 +157,24 @@ class QueueConsumer {
     return { attempts, ageMs: Date.now() - timestamp.getTime(), jitter: Math.random(), giveUpAfterMs, done };
   }
 
-  async #ask(message: QueueMessage, delivery: Delivery): Promise<Handled> {
-    const read = await readMessage(this.#queue, message, this.#headers);
+  async #decide(
+    read: TriedRead["read"],
+    coming: Promise<DeliveryReport | null> | undefined,
+    delivery: Delivery,
+  ): Promise<Handled> {
+    if (read.kind === "unread") throw read.reason;
     if (read.kind === "dead") {
-      return { decision: { kind: "dead", reason: read.reason, status: null }, recordId: null, answer: null };
+      return {
+        decision: { kind: "dead", reason: read.reason, status: null },
+        recordId: null,
+        answer: null,
+        word: null,
+      };
     }
-    const { exchange } = read;
-    const { route } = this.#queue;
-    const response = await this.#ports.callShard(route, exchange);
-    const answer = await readShardAnswer(response, route.rules.lists);
-    return { decision: decideDelivery(answer, delivery), recordId: exchange.head.record.id, answer: wordOf(answer) };
+    const report = (await coming) ?? null;
+    const answer = shardAnswerOf(report, this.#queue.route.rules.lists);
+    const { id } = read.exchange.head.record;
+    return { decision: decideDelivery(answer, delivery), recordId: id, answer, word: report?.word ?? null };
   }
 
   /** Sends the dead letter. Whether the message is over: not if its body does not fit into the letter. */
@@ -160,7 +206,7 @@ class QueueConsumer {
       delivery: message.attempts,
       decision: made,
       reason: decision.kind === "dead" ? decision.reason : null,
-      answer,
+      answer: answer === null ? null : textOf(answer),
       afterMs: decision.kind === "retry" ? Math.round(decision.afterMs) : null,
     });
     if (made === "dead") console.error(line);
@@ -169,7 +215,7 @@ class QueueConsumer {
 }
 
 /** For the log. */
-function wordOf(answer: ShardAnswer): string | null {
+function textOf(answer: ShardAnswer): string | null {
   switch (answer.kind) {
     case "problem":
       return answer.code;
@@ -184,42 +230,4 @@ function wordOf(answer: ShardAnswer): string | null {
 /** The platform counts whole seconds. */
 function wholeSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
-}
-
-/** Reads the shard's answer to its end: the shard sends the end only when the result is durable. */
-async function readShardAnswer(
-  response: Awaited<ReturnType<AskShard>>,
-  lists: Queue["route"]["rules"]["lists"],
-): Promise<ShardAnswer> {
-  if (response === null || response === "homeless") return { kind: "nothing" };
-  const retryAfterMs = retryAfterIn(response.headers.get("retry-after"), Date.now());
-  const word = response.headers.get(STATUS_HEADER);
-  if (word === "first" || word === "replayed" || word === "attached") {
-    const { status } = response;
-    const verdict = judge({ kind: "answered", status }, lists);
-    // A body that comes with 205 is not passed on, so the end of this answer says nothing about the end of the origin's.
-    const showsEnd = status !== 205 || word === "replayed";
-    return { kind: "answer", status, verdict, isWhole: (await readToEnd(response)) && showsEnd, retryAfterMs };
-  }
-  if (word === PARKED) return { kind: "parked" };
-  const problem: unknown = await response.json();
-  // A newer shard may have problems that this code does not know.
-  if (word === null || !isProblemCode(word)) return { kind: "nothing" };
-  return { kind: "problem", code: word, retryAfterMs, originalStatus: originalStatusIn(problem) };
-}
-
-async function readToEnd({ body }: Response): Promise<boolean> {
-  if (body === null) return true;
-  try {
-    // Nothing reads the bytes.
-    await body.pipeTo(new WritableStream());
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function originalStatusIn(problem: unknown): number | null {
-  if (typeof problem !== "object" || problem === null || !("originalStatus" in problem)) return null;
-  return typeof problem.originalStatus === "number" ? problem.originalStatus : null;
 }

@@ -2,6 +2,7 @@
 // each time it is made for a message, because it may be sent twice.
 
 import type { DeadReason } from "../core/delivery.ts";
+import { base64 } from "../http/digest.ts";
 import type { MessageBody, QueueMessage } from "./message.ts";
 
 /** Where letters go: a queue's producer binding. */
@@ -78,10 +79,6 @@ function letterOf(
 function bodyMembers({ body }: QueueMessage, { bytes, type }: MessageBody): object {
   if (type === "application/octet-stream") return { contentType: "bytes", bodyBase64: base64(bytes) };
   return { contentType: typeof body === "string" ? "text" : "json", body };
-}
-
-function base64(bytes: Uint8Array): string {
-  return btoa(Array.from(bytes, (byte) => String.fromCodePoint(byte)).join(""));
 }
 
 function detailOf(reason: DeadReason, status: number | null): string {

@@ -69,7 +69,7 @@ function jsonOf(value: unknown): string | null {
 
 export type ReadMessage =
   | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
-  | { readonly kind: "dead"; readonly reason: DeadReason };
+  | { readonly kind: "dead"; readonly reason: Extract<DeadReason, "message-invalid" | "key-missing"> };
 
 /** Reads one message. `headers` are those that the configuration gives, with the values of secrets. */
 export async function readMessage(queue: Queue, message: QueueMessage, headers: HeaderPairs): Promise<ReadMessage> {

@@ -72,3 +72,8 @@ export function bytesOfHex(text: string): Uint8Array {
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** Base64 (RFC 4648, section 4). */
+export function base64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCodePoint(byte)).join(""));
+}

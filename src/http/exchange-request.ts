@@ -13,7 +13,7 @@ import { lastEventId } from "./event-stream.ts";
 import { type Comparison, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
-import { hostForScope } from "./forwarded.ts";
+import { hostForScope } from "./host.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type { NamedElder } from "./hops.ts";
 import type { Identities } from "./identity.ts";

@@ -1,9 +1,9 @@
 // Finds single fields in a form (application/x-www-form-urlencoded) or in a URL's query, in slices. A field that is there twice, or
 // whose escapes are invalid, is told apart from a missing one, because servers read these differently.
 
-import { fieldOf } from "./field.ts";
+import { fieldOf } from "./form-pairs.ts";
 
-/** Whether a name also stands for all that servers may take for the same field (field.ts). */
+/** Whether a name also stands for all that servers may take for the same field (form-pairs.ts). */
 export type NameMatching = "exact" | "field";
 
 export type FieldValue =

@@ -6,7 +6,6 @@
 
 import type { Selection } from "../config/resolved.ts";
 import { pointerTokens } from "../config/values.ts";
-import { fieldOf } from "./field.ts";
 
 /** The largest form that is read, as for JSON. */
 export const MAX_FORM_BYTES = 1 << 20;
@@ -144,4 +143,17 @@ function framed(decoded: Uint8Array, pairs: readonly Pair[]): Uint8Array {
     at += to - from;
   }
   return out;
+}
+
+/** What some servers read as an underscore (PHP), and what a plus sign may stand for. */
+const UNDERSCORED = /[. +]/g;
+
+/**
+ * The part before the first bracket, without case and leading spaces: `item[][name]`, `item[]` and `Item` are one field. `name` is
+ * decoded.
+ */
+export function fieldOf(name: string): string {
+  const trimmed = name.replace(/^[ +]+/, "");
+  const end = trimmed.slice(1).search(/[[\0]/);
+  return (end === -1 ? trimmed : trimmed.slice(0, end + 1)).toLowerCase().replaceAll(UNDERSCORED, "_");
 }

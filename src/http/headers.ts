@@ -72,10 +72,19 @@ export const UNPROTECTED_HEADER = "Idempotency-Unprotected";
 export const SMALL_HEADER = "Idempotency-Small";
 /** From a shard to the Worker: the exchange belongs to another object (message.ts). No client ever sees it. */
 export const MOVED_HEADER = "Onceway-Moved";
+/** From an origin to the gateway: events that the origin itself makes of its result, as JSON. No client ever sees it. */
+export const EVENT_HEADER = "Onceway-Event";
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, UNPROTECTED_HEADER, SMALL_HEADER, MOVED_HEADER].map(
-    (name) => name.toLowerCase(),
-  ),
+  [
+    ECHO_HEADER,
+    EXPIRES_HEADER,
+    REPLAYED_HEADER,
+    STATUS_HEADER,
+    UNPROTECTED_HEADER,
+    SMALL_HEADER,
+    MOVED_HEADER,
+    EVENT_HEADER,
+  ].map((name) => name.toLowerCase()),
 );
 
 /**
@@ -187,4 +196,12 @@ export function responseHeaders(headers: HeadersView): HeaderPairs {
 export function declaredLength(headers: HeadersView): number | null {
   const value = headers.get("content-length");
   return value !== null && /^\d+$/.test(value) ? Number(value) : null;
+}
+
+/** How long `Retry-After` says to wait from `now` on, as seconds or a date (RFC 9110, section 10.2.3); `null` if it is neither. */
+export function retryAfterIn(value: string | null, now: number): number | null {
+  if (value === null) return null;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  const ms = Date.parse(value) - now;
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }

@@ -4,14 +4,13 @@
 
 import type { IdentityQuestion } from "../config/identity.ts";
 import type { Origin, Route } from "../config/resolved.ts";
-import { callerIdAt } from "./caller-id.ts";
+import { callerIdAt, readJson } from "./read-json.ts";
 import { digest } from "./digest.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
-import { forwardedFor } from "./forwarded.ts";
+import { forwardedFor } from "./host.ts";
 import { type HeaderPairs, headersOf, type HeadersView } from "./headers.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import type { Fetcher } from "./pass-through.ts";
-import { readJson } from "./read-json.ts";
 import type { Proof } from "./scope.ts";
 import { SharedWork, type WaitUntil } from "./shared-work.ts";
 

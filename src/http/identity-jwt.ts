@@ -5,7 +5,7 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
 import type { TrustedIssuer } from "../config/identity.ts";
 import type { ClientProblem, CredentialFault } from "../core/problem.ts";
-import { callerIdAt } from "./caller-id.ts";
+import { callerIdAt } from "./read-json.ts";
 import { digest } from "./digest.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
 import { type FindKey, KeySet } from "./key-set.ts";

@@ -21,6 +21,8 @@ import { withoutSession } from "./session-cookie.ts";
 export type Intent =
   /** An operator asks, and is answered here. */
   | { readonly kind: "operate" }
+  /** A consumer asks about its claims. */
+  | { readonly kind: "claim" }
   /** A request for the published policy. */
   | { readonly kind: "publish" }
   /** A browser asks whether a page of another origin may send a request that a route protects. */
@@ -83,12 +85,17 @@ export interface MonitorIntent {
 export type ReadIntent = (request: Request, url: URL) => Intent;
 
 const REFUSE_OPERATOR: Intent = { kind: "refuse", problem: { code: "operator-not-found" } };
+const REFUSE_CONSUMER: Intent = { kind: "refuse", problem: { code: "consumer-unauthorized" } };
 
-/** `isOperators` tells whether a request carries an operator's token, wherever it goes. */
-export function intentReader(config: Config, isOperators: (headers: Headers) => boolean): ReadIntent {
+/** Whether a request carries somebody's token, wherever it goes. */
+export type SpotToken = (headers: Headers) => boolean;
+
+/** `isOperators` and `isConsumers` spot tokens that no origin may get. */
+export function intentReader(config: Config, isOperators: SpotToken, isConsumers: SpotToken = () => false): ReadIntent {
   const findRoute = routeFinder(config.routes);
   const matchOperators = operatorPathMatcher(config.operatorPath);
-  const { operatorHostname, operatorListener, trustForwarded } = config;
+  const { operatorHostname, operatorListener, trustForwarded, consumerPath } = config;
+  const matchConsumers = consumerPath === null ? null : operatorPathMatcher(consumerPath);
   const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
   const acceptsRequests = config.routes.some((route) => route.async !== "never");
   const keyHeaders = new Map(config.routes.map((route) => [route, singleHeaders(route.keyFrom)]));
@@ -101,7 +108,10 @@ export function intentReader(config: Config, isOperators: (headers: Headers) => 
       return match === "plain" && areHere ? { kind: "operate" } : REFUSE_OPERATOR;
     }
     // Nothing else is served on the operators' host, and their token is never sent to an origin.
+    const ofConsumers = matchConsumers === null || isTheirHost ? "none" : matchConsumers(given.url, url.pathname);
+    if (ofConsumers === "plain") return { kind: "claim" };
     if (isTheirHost || isOperators(given.headers)) return REFUSE_OPERATOR;
+    if (ofConsumers === "form" || isConsumers(given.headers)) return REFUSE_CONSUMER;
     const request = withoutSession(given);
     if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "publish" };
     const monitored = acceptsRequests ? monitorIn(url) : null;

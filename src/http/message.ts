@@ -35,6 +35,21 @@ export const EXCHANGE_3_URL = "https://key-shard/3/exchange";
 export const OFFER_3_URL = "https://key-shard/3/offer";
 export const UPLOAD_3_URL = "https://key-shard/3/upload";
 
+/** The same for messages whose result has events: older code would write the result without them. */
+export const EXCHANGE_4_URL = "https://key-shard/4/exchange";
+export const OFFER_4_URL = "https://key-shard/4/offer";
+export const UPLOAD_4_URL = "https://key-shard/4/upload";
+
+/** How a message's body travels, by the URL that the message is sent to. */
+export const BODY_WAYS: ReadonlyMap<string, "exchange" | "offer" | "upload"> = new Map([
+  ...[EXCHANGE_URL, EXCHANGE_2_URL, EXCHANGE_3_URL, EXCHANGE_4_URL].map((url) => [url, "exchange"] as const),
+  ...[OFFER_URL, OFFER_2_URL, OFFER_3_URL, OFFER_4_URL].map((url) => [url, "offer"] as const),
+  ...[UPLOAD_URL, UPLOAD_2_URL, UPLOAD_3_URL, UPLOAD_4_URL].map((url) => [url, "upload"] as const),
+]);
+
+/** Where several messages of a queue are sent together. Older code refuses it; then each is sent alone. */
+export const DELIVERIES_URL = "https://key-shard/deliveries";
+
 /** Where the home of a key is asked for, with a head alone, before a body is sent that can be sent only once. */
 export const LOCATE_URL = "https://key-shard/locate";
 
@@ -89,6 +104,13 @@ export interface RecordName {
   readonly sealedScope?: string;
   /** The names that the record would have in older scopes; only in messages to the URLs for elders. */
   readonly olderIds?: readonly RecordId[];
+  /** What decides about its object instead of its id: 128 bits or more in hexadecimal. Only of claims with a position. */
+  readonly placedBy?: string;
+}
+
+/** What decides about a record's object, in each layout. */
+export function placingOf({ id, placedBy = id }: Pick<RecordName, "id" | "placedBy">): string {
+  return placedBy;
 }
 
 /** What the shard needs to know of the client's request. */
@@ -146,6 +168,9 @@ export interface ExchangeHead {
   /** What elders have said about the key already. */
   readonly absent?: readonly AbsentWord[];
 }
+
+/** The part of a head by which its record is found, whatever the layout. */
+export type Homed = Pick<ExchangeHead, "record" | "layout" | "elders" | "absent">;
 
 /** What a replay depends on. */
 export type ReplayHead = Pick<ExchangeHead, "record" | "rules" | "encryption"> & {

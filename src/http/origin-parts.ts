@@ -4,7 +4,7 @@
 import { keyHeaders, singleHeaders } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { type Trace, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
-import { forwardedFor } from "./forwarded.ts";
+import { forwardedFor } from "./host.ts";
 import { ECHO_HEADER, type HeaderPairs, requestHeaders } from "./headers.ts";
 import type { IdempotencyKey } from "./key.ts";
 import { quoted } from "./key-text.ts";

@@ -4,7 +4,7 @@
 import type { Origin } from "../config/resolved.ts";
 import type { Problem } from "../core/problem.ts";
 import { finalStatus } from "../core/verdict.ts";
-import { forwardedFor } from "./forwarded.ts";
+import { forwardedFor } from "./host.ts";
 import {
   ECHO_HEADER,
   GATEWAY_REQUEST_HEADERS,

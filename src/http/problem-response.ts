@@ -19,6 +19,7 @@ export function problemResponse(problem: Problem, echo: string | null): Response
   if (echo !== null) headers.set(ECHO_HEADER, echo);
   if (echo !== null || problem.code === "key-invalid") headers.set(STATUS_HEADER, problem.code);
   if (problem.code === "credential-invalid") headers.set("WWW-Authenticate", challenge(problem.why));
+  if (problem.code === "consumer-unauthorized") headers.set("WWW-Authenticate", "Bearer");
   if (problem.code === "request-invalid" && problem.allow !== undefined) headers.set("Allow", problem.allow.join(", "));
   const body = {
     type: problemType(problem.code),

@@ -1,5 +1,5 @@
 // Reads a small JSON answer of another server, an issuer or the origin, within bounds on its size and time. It is not trusted: too much
-// of it, or anything but JSON, is a failure.
+// of it, or anything but JSON, is a failure. Also finds the caller's id in such JSON, or in the claims of a token.
 
 import { readBounded } from "./body.ts";
 import { ByteBudget } from "./byte-budget.ts";
@@ -57,4 +57,20 @@ function parse(bytes: Uint8Array): unknown {
   } catch {
     throw new Error("the answer is not JSON");
   }
+}
+
+/** Ids are remembered by the thousand, and nobody's is longer. */
+const MAX_LENGTH = 1024;
+
+/** Follows the names to an id; `null` if there is none. A number is one only if `numbers` says so, and if JSON has not rounded it. */
+export function callerIdAt(json: unknown, names: readonly string[], numbers: "numbers" | "text-only"): string | null {
+  let value = json;
+  for (const name of names) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null;
+    value = Reflect.get(value, name);
+  }
+  if (typeof value === "number") return numbers === "numbers" && Number.isSafeInteger(value) ? String(value) : null;
+  if (typeof value !== "string" || value === "" || value.length > MAX_LENGTH) return null;
+  // Lone surrogates would all be digested as the same character.
+  return value.isWellFormed() ? value : null;
 }

@@ -4,16 +4,11 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { version } from "../../package.json";
-import type { Problem } from "../core/problem.ts";
 import type { Change } from "../core/timeline.ts";
 import { epochMs, KEY_HASH_DIGITS, type RecordId, recordId } from "../core/units.ts";
-import { readBounded } from "../http/body.ts";
-import { ByteReader } from "../http/body-reader.ts";
-import { ByteBudget } from "../http/byte-budget.ts";
-import { drain, endAfter } from "../http/drain.ts";
 import { firstOf } from "../http/first-of.ts";
-import { problemResponse } from "../http/problem-response.ts";
-import type { OperatorAuth, Role } from "./auth.ts";
+import { invalid, readAdminRequest, refuse, type Variables } from "./admin-request.ts";
+import type { OperatorAuth } from "./auth.ts";
 import { parseChange, parseJson } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
@@ -24,21 +19,14 @@ import { CHANGES, RECORD_ID } from "./request-schema.ts";
 import type { ForgottenView, PreviewView, RecordPageView, RecordView, ScopeErasedView } from "./record-schema.ts";
 import { noScopeText, parseScopeRequest } from "./scope-request.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
+import { addOutbox } from "./outbox-api.ts";
+import { addQueueTrial } from "./queue-trial.ts";
+import type { TryQueue } from "../events/trial.ts";
 import { viewDetail, viewExchange, viewLayout, viewSummary } from "./views.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
-interface Variables {
-  readonly Variables: { role: Role };
-}
-
-/** The limit for a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
-const MAX_REQUEST_BYTES = 4 << 20;
-
 /** Whether the Worker answers must not depend on a shard. */
 const WARNINGS_MS = 1000;
-
-/** Bounds the memory of change requests while they arrive. */
-const changeMemory = new ByteBudget(4 * MAX_REQUEST_BYTES, 60_000);
 
 /** `auth` is `null` when operators have no access: then every path is 404. */
 export function createOperatorApi(
@@ -46,8 +34,9 @@ export function createOperatorApi(
   auth: OperatorAuth | null,
   operator: Operator,
   reader: TrafficReader,
+  tryQueue: TryQueue,
 ): Handle {
-  const app = auth === null ? new Hono<Variables>() : operatorApp(path, auth, operator, reader);
+  const app = auth === null ? new Hono<Variables>() : operatorApp(path, auth, operator, reader, tryQueue);
   app.notFound(() => refuse({ code: "operator-not-found" }));
   return async (request) => guarded(await app.fetch(request));
 }
@@ -58,6 +47,7 @@ export function operatorApp(
   auth: OperatorAuth,
   operator: Operator,
   reader: TrafficReader,
+  tryQueue: TryQueue,
 ): Hono<Variables> {
   const app = new Hono<Variables>({ getPath: ({ url }) => new URL(url).pathname.slice(path.length) || "/" });
   // Every route below needs a token.
@@ -140,6 +130,8 @@ export function operatorApp(
   for (const action of CHANGES) {
     app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
   }
+  addQueueTrial(app, auth, operator, tryQueue);
+  addOutbox(app, auth, operator.outbox);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });
     return refuse({ code: "store-unavailable" });
@@ -168,30 +160,6 @@ async function change(
     case "refused":
       return refuse(result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" });
   }
-}
-
-/** Reads the body of an administrator's request; a refusal, if it is no administrator's or cannot be read. */
-async function readAdminRequest<T>(
-  context: Context<Variables>,
-  auth: OperatorAuth,
-  parse: (bytes: Uint8Array) => T,
-): Promise<T | Response> {
-  const stream = context.req.raw.body;
-  if (context.get("role") !== "admin") {
-    const refusal = refuse(auth.forbid());
-    return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
-  }
-  const body = await readBounded(stream, MAX_REQUEST_BYTES, changeMemory).catch(() => null);
-  if (body === null) return invalid("The request's body ended early.");
-  if (body.kind === "over" && body.readBytes <= MAX_REQUEST_BYTES) {
-    return endAfter(refuse({ code: "store-unavailable" }), drain(body.rest));
-  }
-  if (body.kind === "over") {
-    return endAfter(refuse({ code: "body-too-large", limitBytes: MAX_REQUEST_BYTES }), drain(body.rest));
-  }
-  const parsed = parse(body.body.bytes);
-  body.body.free();
-  return parsed;
 }
 
 async function forgetScope(context: Context<Variables>, auth: OperatorAuth, operator: Operator): Promise<Response> {
@@ -252,16 +220,6 @@ function isRecordId(context: Context<Variables>): boolean {
 
 function idOf(context: Context<Variables>): ReturnType<typeof recordId> {
   return recordId(context.req.param("id") ?? "");
-}
-
-function invalid(reason: string): Response {
-  return refuse({ code: "operator-request-invalid", reason });
-}
-
-function refuse(problem: Problem): Response {
-  const response = problemResponse(problem, null);
-  if (response.status === 401) response.headers.set("WWW-Authenticate", "Bearer");
-  return response;
 }
 
 /** No cache may store an answer, and no browser may guess its type. */

@@ -74,7 +74,7 @@ function isPossible(name: string, value: string): boolean {
   );
 }
 
-function decodeBase64(text: string): Uint8Array | null {
+export function decodeBase64(text: string): Uint8Array | null {
   try {
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   } catch {

@@ -39,3 +39,14 @@ function labelText(labels: Labels): string {
 function escaped(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
+
+export function sample(labels: Sample["labels"], value: number, suffix = ""): Sample {
+  return { suffix, labels, value };
+}
+
+export function counted<T extends string>(
+  names: readonly T[],
+  counts: readonly number[],
+): readonly (readonly [T, number])[] {
+  return names.map((name, at) => [name, counts[at] ?? 0] as const);
+}

@@ -2,14 +2,16 @@
 // units, `_total` for counters. Events are counted by route and not by shard: 64 shards with 30 routes would be 115,000
 // series, each of which must exist before it counts.
 
+import { CLAIM_STATES } from "../core/claim.ts";
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../core/delivery.ts";
 import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import type { ShardNumbers } from "../shard/operator-calls.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
 import { ASK_ANSWERS, RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
-import type { Family, MetricType, Sample } from "./exposition.ts";
+import { counted, type Family, type MetricType, type Sample, sample } from "./exposition.ts";
 import { OBJECT_STATES, objectState } from "./layouts.ts";
+import { destinationOf, heldEvents, isOutbox, relayedEvents } from "./outbox-metrics.ts";
 
 /** A shard's own numbers; those by route are added up elsewhere. */
 export type HeldNumbers = Omit<ShardNumbers, "routes">;
@@ -46,8 +48,13 @@ export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape):
     help: "Whether the shard could be asked.",
     samples: shards.map(({ shard, numbers }) => sample({ shard }, numbers === null ? 0 : 1)),
   };
-  const traffic = totals === null ? [] : trafficFamilies(withEachRoute(totals, routes));
-  return [...traffic, ...(keepRecords ? [...shardFamilies(answered), layoutFamily(answered)] : []), up];
+  const all = totals === null ? [] : withEachRoute(totals, routes);
+  const traffic = totals === null ? [] : trafficFamilies(all.filter(({ route }) => !isOutbox(route)));
+  const relayed = relayedEvents(all.filter(({ route }) => isOutbox(route)));
+  const events = answered.map(({ numbers }) => numbers.events ?? []);
+  const left = heldEvents(events, routes.filter(isOutbox).map(destinationOf), Date.now());
+  const held = keepRecords ? [...shardFamilies(answered), layoutFamily(answered), ...left] : [];
+  return [...traffic, ...relayed, ...held, up];
 }
 
 /** `increase()` misses the first value of a new series, so each starts with 0. */
@@ -112,6 +119,7 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
       (labels, { gateway }) => histogram(labels, gateway),
     ),
     ...queueFamilies(totals),
+    ...groupFamilies(totals),
   ];
 }
 
@@ -141,6 +149,27 @@ function queueFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
           sample({ queue: route.replace(QUEUE, ""), reason }, count),
         ),
       ),
+    },
+  ];
+}
+
+/** A group of consumers is called `claims:NAME` among the routes. */
+const GROUP = /^claims:/;
+
+/** Every group has all its series from the first scrape on. */
+function groupFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
+  return [
+    {
+      name: "onceway_claims_total",
+      type: "counter",
+      help: "What consumers were told of their claims.",
+      samples: totals
+        .filter(({ route }) => GROUP.test(route))
+        .flatMap(({ route, claims = [] }) =>
+          counted(CLAIM_STATES, claims).map(([state, count]) =>
+            sample({ group: route.replace(GROUP, ""), state }, count),
+          ),
+        ),
     },
   ];
 }
@@ -216,14 +245,6 @@ function layoutFamily(answered: readonly Answered[]): Family {
     help: "Objects of a layout: open ones take new keys, sealed ones still hold records, empty ones are sealed and hold none.",
     samples,
   };
-}
-
-function sample(labels: Sample["labels"], value: number, suffix = ""): Sample {
-  return { suffix, labels, value };
-}
-
-function counted<T extends string>(names: readonly T[], counts: readonly number[]): readonly (readonly [T, number])[] {
-  return names.map((name, at) => [name, counts[at] ?? 0] as const);
 }
 
 function histogram(labels: Sample["labels"], { counts, sumMs }: HistogramCounts): readonly Sample[] {

@@ -1,5 +1,6 @@
 // The components of the OpenAPI document: the schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
+import { EVENT_STATES } from "../core/outbox.ts";
 import {
   endedSchema,
   exchangeSchema,
@@ -24,8 +25,16 @@ import {
   stateSchema,
   summarySchema,
 } from "./record-schema.ts";
+import { queueTrialRequestSchema, trialSchema } from "./queue-schema.ts";
+import {
+  outboxChangedSchema,
+  outboxChangeRequestSchema,
+  outboxDestinationSchema,
+  outboxEventSchema,
+  outboxPageSchema,
+} from "./outbox-schema.ts";
 import { eventSchema } from "./timeline-schema.ts";
-import { ID_PREFIX, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
+import { DESTINATION_NAME, ID_PREFIX, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -47,6 +56,13 @@ export const SCHEMAS = {
   Forgotten: forgottenSchema,
   ForgetScope: forgetScopeRequestSchema,
   ScopeErased: scopeErasedSchema,
+  QueueTrial: queueTrialRequestSchema,
+  Trial: trialSchema,
+  OutboxPage: outboxPageSchema,
+  OutboxDestination: outboxDestinationSchema,
+  OutboxEvent: outboxEventSchema,
+  OutboxChange: outboxChangeRequestSchema,
+  OutboxChanged: outboxChangedSchema,
   Ended: endedSchema,
   ReasonText: reasonSchema,
   Reason: changeRequestSchema,
@@ -110,6 +126,13 @@ export function components(schemas: Json): Json {
         description: "As /layouts names it.",
         schema: { type: "string", examples: ["64"] },
       },
+      Queue: {
+        name: "queue",
+        in: "path",
+        required: true,
+        description: "As QUEUES names it.",
+        schema: { type: "string", examples: ["orders"] },
+      },
       Id: { name: "id", in: "path", required: true, schema: { type: "string", pattern: RECORD_ID.source } },
     },
     headers: {
@@ -146,6 +169,20 @@ export function schemaRef(name: SchemaName): Json {
 
 export function queryParameter(name: string, schema: Json, description: string): Json {
   return { name, in: "query", description, schema };
+}
+
+export function outboxParameters(): readonly Json[] {
+  const { defaultLimit, maxLimit } = LIST_LIMITS;
+  return [
+    queryParameter("state", { type: "string", enum: EVENT_STATES }, "Only these; both by default."),
+    queryParameter("destination", { type: "string", pattern: DESTINATION_NAME.source }, "Only those for this one."),
+    queryParameter(
+      "limit",
+      { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
+      "How many events a page has at most.",
+    ),
+    queryParameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
+  ];
 }
 
 export function listParameters(): readonly Json[] {

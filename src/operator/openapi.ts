@@ -2,30 +2,9 @@
 // and writes the whole to openapi.json; tests hold the routes of api.ts and real answers against that file. Must never be
 // imported by the Worker.
 
-import {
-  components,
-  headersOf,
-  listParameters,
-  type Json,
-  type ProblemName,
-  PROBLEMS,
-  queryParameter,
-  type SchemaName,
-  schemaRef,
-} from "./openapi-components.ts";
-
-interface Operation {
-  readonly id: string;
-  readonly summary: string;
-  readonly description?: string;
-  /** Whether it needs ADMIN_TOKEN. */
-  readonly isAdmins?: boolean;
-  readonly parameters?: readonly Json[];
-  readonly request?: SchemaName;
-  readonly answer: { readonly description: string; readonly content: Json };
-  /** In addition to 401 and 429, which every operation may return. */
-  readonly problems?: readonly ProblemName[];
-}
+import { components, type Json, listParameters, queryParameter } from "./openapi-components.ts";
+import { answer, operation, type Operation } from "./openapi-operation.ts";
+import { outboxPaths } from "./openapi-outbox.ts";
 
 /** `schemas`: those of openapi-components.ts, converted. */
 export function openApiDocument(version: string, schemas: Json): object {
@@ -127,6 +106,20 @@ function paths(): Json {
         problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
       }),
     },
+    ...outboxPaths(),
+    "/queues/{queue}/try": {
+      post: operation({
+        id: "tryQueue",
+        summary: "Gives the queue's consumer one message twice.",
+        description:
+          "As a queue does whose first acknowledgement is lost: what the second delivery finds is decided by the record of the first. Everything is real: the call to the origin, the record, a dead letter. Only the message is given here, and the queue knows nothing of it. 400, and nothing is done, for an unknown queue and for a message that its consumer would not send to the origin, for example one without a key. Takes as long as the origin does, twice at most.",
+        isAdmins: true,
+        parameters: [QUEUE],
+        request: "QueueTrial",
+        answer: answer("What was decided.", "Trial"),
+        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
+      }),
+    },
     "/records": {
       get: operation({
         id: "listRecords",
@@ -194,6 +187,7 @@ function paths(): Json {
 }
 
 const LAYOUT: Json = { $ref: "#/components/parameters/Layout" };
+const QUEUE: Json = { $ref: "#/components/parameters/Queue" };
 const ID: Json = { $ref: "#/components/parameters/Id" };
 
 function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "problems">): Json {
@@ -203,33 +197,4 @@ function changeOperation(change: Omit<Operation, "isAdmins" | "parameters" | "pr
     parameters: [ID],
     problems: ["Invalid", "Forbidden", "NoRecord", "Refused", "TooLarge", "Unavailable"],
   });
-}
-
-function operation(one: Operation): Json {
-  const { id, summary, description, isAdmins = false, parameters, request, answer: ok, problems = [] } = one;
-  const names: readonly ProblemName[] = [...problems, "Unauthorized", "Throttled"];
-  const refusals = names.map((name) => [PROBLEMS[name].status, { $ref: `#/components/responses/${name}` }]);
-  return {
-    operationId: id,
-    summary,
-    ...(description === undefined ? {} : { description }),
-    ...(isAdmins ? { security: [{ admin: [] }] } : {}),
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(request === undefined ? {} : { requestBody: requestBody(request) }),
-    responses: { 200: { ...ok, headers: headersOf({}) }, ...Object.fromEntries(refusals) },
-  };
-}
-
-function requestBody(request: SchemaName): Json {
-  return {
-    required: true,
-    description: "At most 4 MiB.",
-    content: { "application/json": { schema: schemaRef(request) } },
-  };
-}
-
-function answer(description: string, ...names: readonly [SchemaName, ...SchemaName[]]): Operation["answer"] {
-  const [first] = names;
-  const schema = names.length === 1 ? schemaRef(first) : { oneOf: names.map(schemaRef) };
-  return { description, content: { "application/json": { schema } } };
 }

@@ -6,6 +6,7 @@ import { createOperatorApi } from "./api.ts";
 import { OperatorAuth } from "./auth.ts";
 import { createConsole } from "./console/console.tsx";
 import type { Operator } from "./operator.ts";
+import type { TryQueue } from "../events/trial.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 
 type Handle = (request: Request) => Response | Promise<Response>;
@@ -16,10 +17,11 @@ export function createOperate(
   tokens: Tokens | null,
   operator: Operator,
   reader: TrafficReader,
+  tryQueue: TryQueue,
 ): Handle {
-  if (tokens === null) return createOperatorApi(operatorPath, null, operator, reader);
+  if (tokens === null) return createOperatorApi(operatorPath, null, operator, reader, tryQueue);
   const auth = new OperatorAuth(tokens);
-  const api = createOperatorApi(operatorPath, auth, operator, reader);
+  const api = createOperatorApi(operatorPath, auth, operator, reader, tryQueue);
   const paths = [...new Set(routes.map(({ path }) => path))];
   const console = createConsole({
     basePath: operatorPath,
@@ -37,23 +39,7 @@ export function createOperate(
   };
 }
 
-/**
- * Whether a request carries an operator's token, whatever its path: with a mistyped address the origin would get the token.
- * Compares only values as long as a token, and compares them in full.
- */
-export function tokenSpotter(tokens: Tokens | null): (headers: Headers) => boolean {
-  const credentials = tokens === null ? [] : [tokens.admin, ...(tokens.read === null ? [] : [tokens.read])];
-  return (headers) => {
-    const given = credentials.length === 0 ? null : headers.get("authorization");
-    if (given === null) return false;
-    const [, token = ""] = /^Bearer +([^ ]+) *$/i.exec(given) ?? [];
-    return credentials.some((credential) => isSame(token, credential));
-  };
-}
-
-function isSame(one: string, other: string): boolean {
-  if (one.length !== other.length) return false;
-  let difference = 0;
-  for (let at = 0; at < one.length; at += 1) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);
-  return difference === 0;
+/** All tokens of operators. */
+export function operatorTokens(tokens: Tokens | null): readonly string[] {
+  return tokens === null ? [] : [tokens.admin, ...(tokens.read === null ? [] : [tokens.read])];
 }

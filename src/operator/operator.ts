@@ -7,6 +7,7 @@ import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
+import type { OutboxOperator } from "./outbox-operator.ts";
 import type { RecordPageView, RecordView, ScopeErasedView, SummaryView } from "./record-schema.ts";
 
 export type RecordState = IdempotencyRecord["state"];
@@ -26,6 +27,9 @@ export interface RecordSummary extends WithEpochTimes<SummaryView> {
 /** One record with its history, without the bytes of its response. */
 export interface RecordDetail extends RecordSummary, Pick<RecordView, "fingerprint" | "response"> {
   readonly policy: IdempotencyRecord["policy"];
+  /** What is promised of an accepted request, as far as it binds now. */
+  readonly giveUpAt: EpochMs | null;
+  readonly lastAttempt: number | null;
   /** Oldest first. */
   readonly timeline: readonly TimelineEvent[];
 }
@@ -123,6 +127,8 @@ export interface Operator {
   readonly isPerKey: boolean;
   /** Whether the configuration lists older layouts. */
   readonly isChangingLayout: boolean;
+  /** The events of all shards. */
+  readonly outbox: OutboxOperator;
   /** In the order of matching. */
   readonly routes: LayoutsView["routes"];
   /**

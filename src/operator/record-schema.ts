@@ -17,6 +17,7 @@ import {
   A_TIME,
   about,
   AN_ID,
+  attemptNumber,
   count,
   headerPairs,
   recordId,
@@ -123,6 +124,16 @@ export const recordSchema = v.object({
   description: about(
     descriptionSchema,
     "What state and history mean, in words, and which changes would change something.",
+  ),
+  giveUpAt: about(
+    v.nullable(time),
+    "Of an accepted request: no attempt begins later, except the first; null of any other, and of one that has its end.",
+    "2026-11-22T08:30:00.000Z",
+  ),
+  lastAttempt: about(
+    v.nullable(attemptNumber),
+    "Of an accepted request: the number of the last attempt that may be made; null as above.",
+    5,
   ),
   fingerprint: about(
     v.string(),

@@ -4,6 +4,7 @@
 
 import * as v from "valibot";
 
+import { EVENT_STATES } from "../core/outbox.ts";
 import type { RecordState } from "../core/record.ts";
 import type { Change } from "../core/timeline.ts";
 import { MAX_KEY_LENGTH } from "../core/units.ts";
@@ -30,6 +31,9 @@ export const LIST_LIMITS = {
 /** The first eight digits name the shard. */
 export const ID_PREFIX = /^[0-9a-f]{8,64}$/;
 export const RECORD_ID = /^[0-9a-f]{64}$/;
+
+/** As in the configuration. */
+export const DESTINATION_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 const MAX_REASON_LENGTH = 1000;
 const MAX_HEADERS = 100;
@@ -108,4 +112,39 @@ export const resolveSchema = v.strictObject(
     confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
   },
   'The body must be JSON: write {"reason":"…","response":{"status":201,"headers":[],"body":""},"preview":true}.',
+);
+
+const TRIAL = 'The body must be JSON: write {"body":…} with any JSON value, or {"bodyBase64":"…"} for bytes.';
+
+/** Any JSON value is a message; a member that is missing is no value. */
+export const queueTrialSchema = v.union(
+  [v.strictObject({ body: v.unknown() }), v.strictObject({ bodyBase64: v.string(TRIAL) })],
+  TRIAL,
+);
+
+const ONE_EVENT = "event must name an event as the list does: its shard, place and id.";
+const eventMember = v.string(ONE_EVENT);
+
+export const outboxChangeEntries = {
+  destination: v.string('destination must be text: write {"destination":"billing","reason":"…","preview":true}.'),
+  event: v.strictObject({ shard: eventMember, place: eventMember, id: eventMember }, ONE_EVENT),
+  state: v.picklist(EVENT_STATES, `state must be one of ${EVENT_STATES.join(", ")}.`),
+  preview: v.boolean("preview must be true or false."),
+  confirm: v.boolean("confirm must be true or false."),
+};
+
+/** One event, or all of a destination. */
+export const outboxChangeSchema = v.strictObject(
+  {
+    destination: v.pipe(
+      outboxChangeEntries.destination,
+      v.regex(DESTINATION_NAME, "destination must be the name of a destination, as the list gives it."),
+    ),
+    reason: reasonSchema,
+    event: v.exactOptional(outboxChangeEntries.event),
+    state: v.exactOptional(outboxChangeEntries.state),
+    preview: v.exactOptional(outboxChangeEntries.preview),
+    confirm: v.exactOptional(outboxChangeEntries.confirm),
+  },
+  'The body must be JSON: write {"destination":"billing","reason":"…","preview":true}.',
 );

@@ -1,7 +1,7 @@
 // Implements `Operator` with calls to the shards.
 
-import { layoutName, layoutTitle, shardCount } from "../config/layout.ts";
-import type { Route } from "../config/resolved.ts";
+import type { Destination, Route } from "../config/resolved.ts";
+import { layoutName, layoutTitle } from "../config/layout.ts";
 import { identityRoots } from "../config/identity.ts";
 import { sourceName } from "../config/key-source.ts";
 import { scopeNames } from "../config/scope-part.ts";
@@ -32,6 +32,7 @@ import type {
   ScopeForgetting,
 } from "./operator.ts";
 import { eraseScope } from "./erase-scope.ts";
+import { OutboxOperator } from "./outbox-operator.ts";
 import { fittingScopes, namedScopes } from "./scope-request.ts";
 import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
 import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
@@ -45,16 +46,19 @@ export class ShardOperator implements Operator {
   readonly #routes: readonly Route[];
   readonly #places: ShardPlaces;
   readonly #encryptions: Pick<Encryptions, "scopeDigests">;
+  readonly outbox: OutboxOperator;
 
   constructor(
     namespace: DurableObjectNamespace,
     routes: readonly Route[],
     encryptions: Pick<Encryptions, "scopeDigests">,
+    destinations: readonly Destination[] = [],
   ) {
     this.#namespace = namespace;
     this.#routes = routes;
     this.#encryptions = encryptions;
     this.#places = new ShardPlaces(routes);
+    this.outbox = new OutboxOperator(namespace, this.#places, destinations);
   }
 
   get isPerKey(): boolean {
@@ -111,9 +115,9 @@ export class ShardOperator implements Operator {
   }
 
   async body(id: RecordId): Promise<ReadableStream<Uint8Array> | null> {
-    const place = (await this.#find(id))?.place;
-    if (place === undefined) return null;
-    const response = await this.#fetch(place, BODY_URL, id);
+    const found = await this.#find(id);
+    if (found === null) return null;
+    const response = await this.#fetch(found.place, BODY_URL, id);
     return response.status === 200 ? (response.body ?? new Blob([]).stream()) : null;
   }
 
@@ -149,8 +153,7 @@ export class ShardOperator implements Operator {
       const parts = [...scope.keys()];
       console.warn({ message: "scope forgotten", parts, by, reason, forgotten, inFlight, unknown, unreachable });
     }
-    const notListed = layouts.flatMap(({ title, layout }) => (shardCount(layout.shards) === null ? [title] : []));
-    return { kind: "done", ...erased, notListed };
+    return { kind: "done", ...erased, notListed: this.#places.notListed };
   }
 
   async #eraseSlice(place: ShardPlace, erasure: ScopeErasure): Promise<ErasedSlice> {
@@ -269,5 +272,9 @@ function detailOf(detail: SeenDetail, place: LaidPlace): RecordDetail {
   const { record, timeline, response } = detail;
   const { fingerprint, policy } = record;
   const summary = summaryOf({ ...detail, shard: shardTitle(place), layout: place.layout });
-  return { ...summary, fingerprint, policy, timeline, response };
+  const promise = promiseIn(record);
+  // A message waits for an operator without a limit.
+  const isOpen = promise !== null && !(promise.isParked === true && record.state === "unknown");
+  const { giveUpAt, lastAttempt } = isOpen ? promise : { giveUpAt: null, lastAttempt: null };
+  return { ...summary, giveUpAt, lastAttempt, fingerprint, policy, timeline, response };
 }

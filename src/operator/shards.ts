@@ -4,7 +4,8 @@
 import { type Layout, layoutName, layoutTitle, shardCount } from "../config/layout.ts";
 import type { Route } from "../config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../core/units.ts";
-import { placeOf, type ShardPlace } from "../shard/shard-place.ts";
+import { CONSUMER_LABEL } from "../config/read-consumers.ts";
+import { placeOf, type ShardPlace, shardTitle } from "../shard/shard-place.ts";
 
 /** An object, with the title of its layout. */
 export interface LaidPlace extends ShardPlace {
@@ -26,9 +27,11 @@ const NOWHERE: LaidPlace = { name: "shard-0-of-1", jurisdiction: null, locationH
 export class ShardPlaces {
   /** Those in force first, then the older ones, oldest first. */
   readonly layouts: readonly ConfiguredLayout[];
+  readonly #hasConsumers: boolean;
 
   constructor(routes: readonly Route[]) {
     this.layouts = layoutsOf(routes);
+    this.#hasConsumers = routes.some(({ path }) => path.startsWith(CONSUMER_LABEL));
   }
 
   /** All except the objects of routes with one object per key, which cannot be enumerated. */
@@ -38,6 +41,11 @@ export class ShardPlaces {
         placeIn(layout, `shard-${number}-of-${layout.shards}`),
       ),
     );
+  }
+
+  /** The layouts with an object for each key. */
+  get notListed(): readonly string[] {
+    return this.layouts.flatMap(({ title, layout }) => (shardCount(layout.shards) === null ? [title] : []));
   }
 
   /** All that may have counted something. When none is listed, one object without records counts for the isolates. */
@@ -64,9 +72,17 @@ export class ShardPlaces {
 
   /**
    * Where records can be whose ids start with these 8 or more digits. With one object per key, its name contains the whole key
-   * hash, so a shorter prefix finds none.
+   * hash, so a shorter prefix finds none. A claim with a position lies with its partition, which its id does not tell: where there
+   * are consumers, all others follow.
    */
   of(idPrefix: string): readonly LaidPlace[] {
+    const byKey = this.#byKey(idPrefix);
+    if (!this.#hasConsumers) return byKey;
+    const names = new Set(byKey.map(shardTitle));
+    return [...byKey, ...this.listed.filter((place) => !names.has(shardTitle(place)))];
+  }
+
+  #byKey(idPrefix: string): readonly LaidPlace[] {
     return this.layouts.flatMap(({ layout, title }) =>
       layout.shards === "per-key" && idPrefix.length < KEY_HASH_DIGITS
         ? []

@@ -22,7 +22,7 @@ const attemptEvent = v.pipe(
         v.pipe(
           v.string(),
           // Only documented: a gateway of another version may have other reasons.
-          v.metadata({ pattern: "^(status-[0-9]{3}|origin-unreachable|origin-dropped|origin-timeout)$" }),
+          v.metadata({ pattern: "^(status-[0-9]{3}|origin-unreachable|origin-dropped|origin-timeout|consumer: .*)$" }),
         ),
       ),
       "Why the attempt ended without a result; null when it has one, runs, or was lost.",
@@ -31,6 +31,27 @@ const attemptEvent = v.pipe(
     status: about(v.nullable(status), "The status, if the verdict is a result.", null),
   }),
   v.description("One attempt at the origin."),
+);
+
+const claimEvent = v.pipe(
+  v.object({
+    type: v.literal("claim"),
+    attempt: about(attemptNumber, "The number of the attempt.", 1),
+    at: about(time, "When it was granted.", A_TIME),
+    holder: about(v.nullable(v.string()), "Which of the consumer's processes has claimed it, as it says.", "worker-3"),
+    position: about(
+      v.nullable(
+        v.object({
+          stream: about(v.string(), "The stream, as the consumer calls it.", "orders"),
+          partition: about(v.number(), "The partition of the stream.", 0),
+          offset: about(v.number(), "The message's place in the partition.", 41),
+        }),
+      ),
+      "Where its message is in the stream.",
+      { stream: "orders", partition: 0, offset: 41 },
+    ),
+  }),
+  v.description("A consumer was granted the attempt, and said something of its claim."),
 );
 
 const verificationEvent = v.pipe(
@@ -46,12 +67,18 @@ const verificationEvent = v.pipe(
 const changeEvent = v.pipe(
   v.object({
     type: v.literal("change"),
-    action: about(words([...CHANGES, "cancel"]), "What was done; `cancel` is its client's.", "release"),
+    action: about(
+      words([...CHANGES, "cancel", "unreadable"]),
+      "What was done; `cancel` is its client's, and `unreadable` the gateway's own: an accepted request cannot be tried.",
+      "release",
+    ),
     at: about(time, "When it was done.", A_TIME),
     by: about(v.string(), "Who did it.", "admin"),
     reason: about(v.string(), "Why, in the operator's words.", "The origin's log has no such payment."),
   }),
-  v.description("An operator's change, or a client's that cancelled its accepted request."),
+  v.description(
+    "An operator's change, a client's that cancelled its accepted request, or the gateway's word that it cannot read one.",
+  ),
 );
 
-export const eventSchema = v.variant("type", [attemptEvent, verificationEvent, changeEvent]);
+export const eventSchema = v.variant("type", [attemptEvent, claimEvent, verificationEvent, changeEvent]);

@@ -27,10 +27,19 @@ export function viewLayout({ lastExpiresAt, ...layout }: LayoutSummary): LayoutV
 }
 
 export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
-  const { fingerprint, policy, timeline, response, ...summary } = record;
+  const { giveUpAt, lastAttempt, fingerprint, policy, timeline, response, ...summary } = record;
   const { headline, retry, advice, changes } = describeRecord(record, timeline, now);
   const description = { headline, retry, advice, changes };
-  return { ...viewSummary(summary), description, fingerprint, policy, timeline: timeline.map(viewEvent), response };
+  return {
+    ...viewSummary(summary),
+    description,
+    giveUpAt: giveUpAt === null ? null : isoTime(giveUpAt),
+    lastAttempt,
+    fingerprint,
+    policy,
+    timeline: timeline.map(viewEvent),
+    response,
+  };
 }
 
 function viewEvent(event: TimelineEvent): EventView {
@@ -44,6 +53,7 @@ function viewEvent(event: TimelineEvent): EventView {
         reason: reason === null ? null : viewReason(reason),
       };
     }
+    case "claim":
     case "verification":
     case "change": {
       const { at, ...rest } = event;
@@ -79,6 +89,8 @@ function viewReason(reason: EndReason): string {
       return "origin-dropped";
     case "timed-out":
       return "origin-timeout";
+    case "said":
+      return `consumer: ${reason.text}`;
   }
 }
 

@@ -61,6 +61,11 @@ export function listenerProblems({ operatorListener }: Config, operatorPort: num
 function problemsOf(config: Config): readonly ConfigProblem[] {
   const problems = originProblems("IDEMPOTENCY", config.origin);
   problems.push(...config.queues.map(({ name }) => ({ path: name, message: QUEUE_MESSAGE })));
+  problems.push(
+    ...config.destinations.flatMap(({ name, target }) =>
+      target.kind === "queue" ? [{ path: "DESTINATIONS", message: `"${name}" ${DESTINATION_MESSAGE}` }] : [],
+    ),
+  );
   for (const { name, origin, scope, previousScopes, newKeys, layouts } of config.routes) {
     if (!isSame(origin, config.origin)) problems.push(...originProblems(name, origin));
     if (usesAddress(scope)) problems.push({ path: `${name}.scope`, message: IP_MESSAGE });
@@ -95,6 +100,10 @@ const NEW_KEYS_MESSAGE =
 const QUEUE_MESSAGE =
   "is a queue of Cloudflare's, and nothing delivers its messages outside Cloudflare: remove it from this environment, and let " +
   "your broker's consumer send each message to a route";
+
+/** Its events would be tried until they are dead. */
+const DESTINATION_MESSAGE =
+  "is a queue of Cloudflare's, which does not exist outside Cloudflare: write a webhook instead, with url and secret";
 
 const JURISDICTION_MESSAGE =
   "exists only on Cloudflare; workerd keeps all records in the state directory: remove it from this environment";

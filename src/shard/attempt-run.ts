@@ -29,19 +29,30 @@ export type RunShared = Pick<
   | "waitUntil"
 >;
 
+/** The place of an attempt of an accepted request (drives.ts). */
+export interface Place {
+  /** Its result is settled, and the rest of its body is only read to its end. */
+  readonly drain: () => void;
+  /** It is over. */
+  readonly leave: () => void;
+}
+
 /**
- * Begins the attempt that has just claimed the record, in the same turn, and runs it whatever becomes of its client (G5). `enter` is
- * called when it has begun, and what that returns when it is over.
+ * Begins the attempt that has just claimed the record, in the same turn, and runs it whatever becomes of its client (G5). `enter`
+ * gives it a place, if it needs one.
  */
 export function runAttempt(
   id: RecordId,
   record: Started,
   incoming: Omit<Incoming, "caller">,
   shared: RunShared,
-  enter: (() => () => void) | null = null,
+  enter: (() => Place) | null = null,
 ): AttemptInFlight {
-  const run = new AttemptRun(id, record, incoming, shared);
-  shared.waitUntil(enter === null ? run.toEnd() : run.toEnd().finally(enter()));
+  let place: Place | null = null;
+  const run = new AttemptRun(id, record, incoming, shared, () => place?.drain());
+  const ended = run.toEnd();
+  place = enter === null ? null : enter();
+  shared.waitUntil(ended.finally(() => place?.leave()));
   return run.inFlight;
 }
 
@@ -52,7 +63,13 @@ class AttemptRun {
   readonly #shared: RunShared;
   readonly inFlight: AttemptInFlight;
 
-  constructor(id: RecordId, record: Started, incoming: Omit<Incoming, "caller">, shared: RunShared) {
+  constructor(
+    id: RecordId,
+    record: Started,
+    incoming: Omit<Incoming, "caller">,
+    shared: RunShared,
+    unkept: () => void,
+  ) {
     this.#id = id;
     this.#record = record;
     this.#incoming = incoming;
@@ -74,6 +91,7 @@ class AttemptRun {
         steps.take(id, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
       begun: () => this.inFlight.waiters.wakeFollowers(),
       settled: (answerFor) => attempts.settled(id, this.inFlight, answerFor),
+      unkept,
     });
     this.inFlight = attempts.add(id, attempt, body);
   }

@@ -5,15 +5,19 @@ import type { LifeCycleEvent, PauseAdvice, Step } from "../core/events.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Started } from "../core/record.ts";
 import { type AttemptEnd, type EndReason, judge, type NoResult } from "../core/verdict.ts";
-import type { HeaderPairs } from "../http/headers.ts";
+import { type HeaderPairs, retryAfterIn } from "../http/headers.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import { retryAfterIn } from "../http/retry-after.ts";
 import { type AnswerFor, type ExchangeAnswer, POLL_MS, problemAnswer } from "./answers.ts";
+import type { OriginResponse } from "./origin-call.ts";
 import type { Attachments } from "./store/ledger.ts";
 import type { KeptResponse } from "./store/response-rows.ts";
+import { StoreError } from "./store/store-error.ts";
 
 /** Takes one step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: Attachments) => Step;
+
+/** What is told of a response that is a result, besides what is kept. */
+type Answered = Pick<OriginResponse, "status" | "events">;
 
 const UNREACHABLE = { code: "origin-unreachable" } as const;
 
@@ -77,22 +81,23 @@ export class AttemptSettlement {
   }
 
   /** The response is a result. `stored` is what the record keeps; `null` when it keeps none. */
-  result(status: number, stored: KeptResponse | null): Step | null {
+  result({ status, events }: Answered, stored: KeptResponse | null): Step | null {
     const { id } = this.#record.attempt;
     // On a `sealed` route the record does not tell it, not even if the response is not kept.
     const told = this.#head.encryption?.isOn === true ? null : status;
     const event = { type: "result", attemptId: id, status: told, kept: stored !== null, verified: false } as const;
-    return this.#settle(event, stored);
+    return this.#settle(event, { response: stored, originEvents: events });
   }
 
   /** The response is a result that cannot be sent or stored. The operation took effect, so it is never repeated. */
-  unkept(status: number): void {
-    if (this.result(status, null) !== null) this.refuse({ code: "response-not-kept", originalStatus: status });
+  unkept(response: Answered): void {
+    const problem = { code: "response-not-kept", originalStatus: response.status } as const;
+    if (this.result(response, null) !== null) this.refuse(problem);
   }
 
   /** `null` when the record no longer belongs to this attempt; then no client gets its answer. */
-  #settle(event: LifeCycleEvent, response: KeptResponse | null = null): Step | null {
-    const settled = this.#step(event, { response });
+  #settle(event: LifeCycleEvent, attachments: Attachments = { response: null }): Step | null {
+    const settled = this.#step(event, attachments);
     if (settled.reply.type !== "superseded") return settled;
     this.refuse({ code: "in-flight", retryAfterMs: POLL_MS });
     return null;
@@ -103,4 +108,10 @@ export class AttemptSettlement {
 function adviceIn(headers: HeaderPairs): PauseAdvice {
   const value = headers.find(([name]) => name.toLowerCase() === "retry-after")?.[1] ?? null;
   return { jitter: Math.random(), retryAfterMs: retryAfterIn(value, Date.now()) };
+}
+
+/** Only a failure of the store means that the response could not be stored; any other error is a bug. */
+export function report(error: unknown): void {
+  const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
+  console.error({ message, reason: String(error) });
 }

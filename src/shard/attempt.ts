@@ -19,7 +19,7 @@ import {
 } from "./answers.ts";
 import type { Bodies } from "./store/bodies.ts";
 import type { Patience } from "./body/byte-pipe.ts";
-import { AttemptSettlement, type StepRecord } from "./attempt-settlement.ts";
+import { AttemptSettlement, report, type StepRecord } from "./attempt-settlement.ts";
 import type { EventOffsets } from "./body/event-offsets.ts";
 import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
@@ -28,7 +28,6 @@ import { PassedBody } from "./body/passed-body.ts";
 import type { RemoteBodies } from "./store/remote-bodies.ts";
 import { isShort, passingSpool, type SpoolManner, spoolFor } from "./body/response-spool.ts";
 import type { Spool } from "./body/spool.ts";
-import { StoreError } from "./store/store-error.ts";
 import type { Timers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
@@ -48,6 +47,8 @@ export interface AttemptPorts {
   readonly begun: () => void;
   /** The attempt ended without a result and its record says so; `answerFor` gives the answer that all waiters share, if any. */
   readonly settled: (answerFor: AnswerFor | null) => void;
+  /** Its record is completed, and the rest of its body is kept nowhere. */
+  readonly unkept: () => void;
 }
 
 /** After this time a response is sent without waiting for its body: an event stream may send its first event much later. */
@@ -220,8 +221,9 @@ export class Attempt {
     const { remote } = this.#ports;
     const lost = (): void => {
       // The origin has answered, so this is written before any reader continues. If the write fails, `#giveUp` tries once more.
-      this.#settlement.result(response.status, null);
+      this.#settlement.result(response, null);
       this.#kept = false;
+      this.#ports.unkept();
     };
     this.#overflow = new Overflow({ name: this.id, remote, spool, lost, ...this.#manner });
     await spool.flush();
@@ -240,21 +242,20 @@ export class Attempt {
     const spooled = { spool, isRemote: this.#overflow !== null };
     const encrypted = this.#form.cipher === null ? null : await this.#form.encrypted(response, spooled);
     await spool.finish(() => {
-      if (this.#kept) this.#settlement.result(response.status, encrypted ?? this.#form.plain(response, spooled));
+      if (this.#kept) this.#settlement.result(response, encrypted ?? this.#form.plain(response, spooled));
     });
   }
 
   /** Stores a body that has arrived whole with its record; if that fails, the body is sent but not kept. */
   async #completeWhole(response: OriginResponse, bytes: Uint8Array): Promise<void> {
-    const { status } = response;
     const form = this.#form.whole(response, bytes);
     const kept = form instanceof Promise ? await form : form;
     let record;
     try {
-      record = this.#settlement.result(status, kept)?.record;
+      record = this.#settlement.result(response, kept)?.record;
     } catch (error) {
       report(error);
-      record = this.#settlement.result(status, null)?.record;
+      record = this.#settlement.result(response, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;
     const body = await wholeBody(bytes, () => this.#ports.reopen(this.#manner), this.#patience);
@@ -264,7 +265,7 @@ export class Attempt {
   #giveUp(response: OriginResponse): void {
     response.cancel();
     this.#kept = false;
-    this.#settlement.unkept(response.status);
+    this.#settlement.unkept(response);
   }
 
   async #beginWhenReadable(response: OriginResponse, spool: Spool): Promise<void> {
@@ -305,10 +306,4 @@ export class Attempt {
     const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;
     return response !== null && spool !== null && isThere ? { response, spool } : null;
   }
-}
-
-/** Only a failure of the store means that the response could not be stored; any other error is a bug. */
-function report(error: unknown): void {
-  const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
-  console.error({ message, reason: String(error) });
 }

@@ -6,7 +6,6 @@
 import { type Layout, layoutName } from "../config/layout.ts";
 import { SMALL_BYTES } from "../http/body.ts";
 import { endAfter } from "../http/drain.ts";
-import { named, namedElders } from "../http/exchange-request.ts";
 import { STATUS_HEADER } from "../http/headers.ts";
 import { firstOf } from "../http/first-of.ts";
 import { Contradiction, type Hop, hopIn, type Located } from "../http/hops.ts";
@@ -17,6 +16,7 @@ import {
   encodeExchange,
   EXCHANGE_2_URL,
   EXCHANGE_3_URL,
+  EXCHANGE_4_URL,
   EXCHANGE_URL,
   headText,
   LOCATE_URL,
@@ -24,24 +24,21 @@ import {
   NO_MONITOR_STATUS,
   OFFER_2_URL,
   OFFER_3_URL,
+  OFFER_4_URL,
   OFFER_URL,
   UPLOAD_2_URL,
   UPLOAD_3_URL,
+  UPLOAD_4_URL,
   UPLOAD_URL,
 } from "../http/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
 import type { AskMonitor } from "../http/monitor.ts";
 import type { CallShard } from "../http/protect.ts";
+import { follow, MAX_HOPS } from "./follow-hop.ts";
 import { placeOf, type ShardPlace } from "./shard-place.ts";
 
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
 const PAUSES_MS = [50, 250];
-
-/**
- * The most calls for one request. Each object that it is sent to is of a layout that it has not been to, unless two deployments
- * each follow the other.
- */
-const MAX_HOPS = 8;
 
 export function shardCaller(namespace: DurableObjectNamespace): CallShard {
   /** Whether an object has sent this isolate on, so that the layout changes although the configuration does not say so. */
@@ -55,7 +52,7 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
           const located = await locate(namespace, at);
           isLocated = !("kind" in located);
           hasMoved ||= !isLocated;
-          at = "kind" in located ? await follow(located, at) : located;
+          at = "kind" in located ? await followed(located, at) : located;
           continue;
         }
         const response = await send(namespace, at);
@@ -63,7 +60,7 @@ export function shardCaller(namespace: DurableObjectNamespace): CallShard {
         if (hop === null) return response;
         hasMoved = true;
         if (exchange.rest !== null) throw new Error("the key has moved while its body was sent");
-        at = await follow(hop, at);
+        at = await followed(hop, at);
       }
       throw new Contradiction("the key's home was not found");
     } catch (error) {
@@ -110,36 +107,9 @@ interface Addressed {
   readonly exchange: ExchangeRequest;
 }
 
-async function follow(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
-  if (hop.kind === "unreachable") throw new Error("an object of an older layout did not answer");
-  if (hop.kind === "contradiction") throw new Contradiction("two layouts each follow the other");
-  const to = hop.kind === "moved" ? hop.to : layout;
-  const visited = visitedBefore({ layout, exchange }, [to, ...hop.elders]);
-  const [names, elders, others] = await Promise.all([
-    exchange.namesIn(to),
-    namedElders(hop.elders, exchange.namesIn),
-    namedElders(visited, exchange.namesIn),
-  ]);
-  const record = { ...exchange.head.record, ...named(names) };
-  return {
-    layout: to,
-    exchange: withHead(exchange, {
-      record,
-      layout: to,
-      elders: [
-        ...elders,
-        ...others.map((one) => ({ layout: one.layout, recordIds: one.recordIds, isVisited: true }) as const),
-      ],
-      absent: hop.absent,
-    }),
-  };
-}
-
-/** Layouts whose objects have sent the request on, without those that the next object hears of anyway. */
-function visitedBefore({ layout, exchange: { head } }: Addressed, others: readonly Layout[]): readonly Layout[] {
-  const before = (head.elders ?? []).flatMap((elder) => (elder.isVisited === true ? [elder.layout] : []));
-  const heard = new Set(others.map(layoutName));
-  return [...before, layout].filter((one) => !heard.has(layoutName(one)));
+async function followed(hop: Hop, { layout, exchange }: Addressed): Promise<Addressed> {
+  const next = await follow(hop, layout, exchange.head, exchange.namesIn);
+  return { layout: next.layout, exchange: withHead(exchange, next) };
 }
 
 function withHead(exchange: ExchangeRequest, changes: Partial<ExchangeHead>): ExchangeRequest {
@@ -174,9 +144,11 @@ async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<R
 const URLS = { exchange: EXCHANGE_URL, offer: OFFER_URL, upload: UPLOAD_URL };
 const URLS_2 = { exchange: EXCHANGE_2_URL, offer: OFFER_2_URL, upload: UPLOAD_2_URL };
 const URLS_3 = { exchange: EXCHANGE_3_URL, offer: OFFER_3_URL, upload: UPLOAD_3_URL };
+const URLS_4 = { exchange: EXCHANGE_4_URL, offer: OFFER_4_URL, upload: UPLOAD_4_URL };
 
 /** URLs that older code refuses, if it would misunderstand the message. */
-function urlsFor({ encryption, elders, record }: ExchangeHead): typeof URLS {
+function urlsFor({ encryption, elders, record, rules }: ExchangeHead): typeof URLS {
+  if (rules.policy.publish !== undefined) return URLS_4;
   if (encryption !== undefined) return URLS_3;
   return elders === undefined && record.olderIds === undefined ? URLS : URLS_2;
 }
@@ -219,7 +191,7 @@ async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer
   if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();
 }
 
-async function withRetries(call: () => Promise<Response>): Promise<Response> {
+export async function withRetries(call: () => Promise<Response>): Promise<Response> {
   for (const pauseMs of PAUSES_MS) {
     try {
       return await call();
@@ -234,12 +206,12 @@ async function withRetries(call: () => Promise<Response>): Promise<Response> {
 }
 
 /** The platform's sign that more calls make it worse (Durable Objects documentation, "Error handling"). */
-function isOverloaded(error: unknown): boolean {
+export function isOverloaded(error: unknown): boolean {
   return typeof error === "object" && error !== null && "overloaded" in error && error.overloaded === true;
 }
 
 /** Redirects are left to the client. If they were followed here, the origin could choose a URL of the shard. */
-const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
+export const OPTIONS = { method: "POST", encodeResponseBody: "manual", redirect: "manual" } as const;
 
 /**
  * Used for client and operator requests alike, because the first call to an object decides where the object is created. A stub

@@ -2,7 +2,7 @@
 // record. It changes nothing and reads no clock. Only the life cycle decides whether the origin may be called
 // (core/life-cycle.ts).
 
-import type { OutcomeReply, Reply } from "../core/events.ts";
+import { assertForClaimant, type OutcomeReply, type Reply } from "../core/events.ts";
 import type { ClientProblem } from "../core/problem.ts";
 import type { Attempt, Completed, IdempotencyRecord, Policy, Started, Unknown } from "../core/record.ts";
 import type { EpochMs } from "../core/units.ts";
@@ -102,6 +102,7 @@ export const ASK_AGAIN_MS = 10_000;
 /** The action that follows from the life cycle's reply to a request. */
 export function decide(reply: Reply, situation: Situation): Action {
   const { head, now, hasAsked, entry, inFlight } = situation;
+  assertForClaimant(reply, "a request");
   switch (reply.type) {
     case "start":
       return { kind: "start", record: reply.record };
@@ -134,17 +135,7 @@ export function decide(reply: Reply, situation: Situation): Action {
       return isIncomparable(reply, situation)
         ? incomparable(entry?.record ?? null)
         : refuse({ code: "key-reused", status: head.rules.mismatchStatus });
-    case "given-up":
-    case "unseen":
-    case "parked":
-    case "here":
-    case "absent":
-    case "ask":
-    case "settled":
-    case "superseded":
-    case "changed":
-    case "unchangeable":
-    case "nothing-due":
+    case "granted-again":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
 }

@@ -2,11 +2,12 @@
 // that somebody waits for; the others wait for their turn, longest due first. The alarm begins attempts without waiting for them;
 // each one that ends begins the next.
 
-import { attemptId, durationMs, earliest, epochMs, type EpochMs, later, type RecordId } from "../core/units.ts";
+import { attemptId, earliest, type EpochMs, later, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
-import { runAttempt, type RunShared } from "./attempt-run.ts";
+import { type Place, runAttempt, type RunShared } from "./attempt-run.ts";
 import { bytesBody, type RequestBody, storedRequestBody } from "./body/request-body.ts";
 import type { Alarm } from "./alarm.ts";
+import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import { TURN_CHECK_MS } from "./record-steps.ts";
 import type { Entry } from "./store/ledger.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
@@ -14,9 +15,6 @@ import type { StoredRequest } from "./store/stored-request.ts";
 
 /** How many attempts may run at a time: fewer than the six connections that a shard has. */
 export const PLACES = 4;
-
-/** The pause after a request that could not be begun. */
-const PAUSE_MS = durationMs(5000);
 
 export interface DrivesShared extends RunShared {
   /** Called when a request that has waited begins. */
@@ -28,6 +26,8 @@ export class Drives {
   readonly #shared: DrivesShared;
   /** Counted, not named: an attempt may still be ending when the next one of its record begins. */
   #running = 0;
+  /** How many have given up their place, and are still connected to the origin. */
+  #draining = 0;
   /** Records that could not be begun, and until when they are left out, so that they keep no other from its turn. */
   readonly #putOff = new Map<RecordId, EpochMs>();
 
@@ -45,12 +45,26 @@ export class Drives {
     return this.running < PLACES;
   }
 
-  /** Gives a place to an attempt that has just been claimed. Returns what is to be called when it is over. */
-  enter(): () => void {
+  /**
+   * Gives a place to an attempt that has just been claimed. A result that is kept nowhere is read to its end all the same, as that of
+   * any client that has left, because an origin may act for as long as it sends. A few of these give their places to others.
+   */
+  enter(): Place {
+    let isDraining = false;
     this.#running += 1;
-    return () => {
-      this.#running -= 1;
-      this.#continue();
+    return {
+      drain: () => {
+        if (isDraining || this.#draining >= PLACES) return;
+        isDraining = true;
+        this.#draining += 1;
+        this.#running -= 1;
+        this.#continue();
+      },
+      leave: () => {
+        if (isDraining) this.#draining -= 1;
+        else this.#running -= 1;
+        this.#continue();
+      },
     };
   }
 
@@ -74,6 +88,11 @@ export class Drives {
       if (entry === null) throw new Error("the record is gone");
       // Read first: a claim without its request would only block its key.
       const request = this.#read(id, entry);
+      if (request === null) {
+        console.error({ message: "an accepted request cannot be read, and is not tried", recordId: id });
+        steps.take(id, { type: "unreadable" }, entry.record.policy, now);
+        return;
+      }
       const { head } = request;
       ({ body } = request);
       const event = { type: "due", attemptId: attemptId(crypto.randomUUID()) } as const;
@@ -96,13 +115,14 @@ export class Drives {
     }
   }
 
-  #read(id: RecordId, entry: Entry): { readonly head: ExchangeHead; readonly body: RequestBody } {
+  #read(id: RecordId, entry: Entry): { readonly head: ExchangeHead; readonly body: RequestBody } | null {
     const { ledger } = this.#shared;
     const stored = ledger.request(id, entry);
-    if (stored === null) throw new Error("its request is not stored");
+    const head = stored === null ? null : readStoredHead(stored);
+    if (stored === null || head === null) return null;
     const { body } = stored;
     return {
-      head: readStoredHead(stored),
+      head,
       body: body.kind === "inline" ? bytesBody(body.bytes) : storedRequestBody(ledger.bodies, body),
     };
   }
@@ -119,15 +139,13 @@ export class Drives {
 
   /** An attempt is over: the next one begins, and the alarm is set for those that are not due yet. */
   #continue(): void {
-    try {
-      const now = epochMs(Date.now());
-      this.startDue(now);
-      const next = this.nextAt(now);
-      if (next !== null) this.#shared.alarm.moveTo(next);
-    } catch (error) {
-      console.error({ message: "the next accepted request could not be tried", reason: String(error) });
-      this.#shared.alarm.moveTo(later(epochMs(Date.now()), PAUSE_MS));
-    }
+    takeNextTurn({
+      begin: (now) => this.startDue(now),
+      nextAt: (now) => this.nextAt(now),
+      pause: () => undefined,
+      alarm: this.#shared.alarm,
+      failure: "the next accepted request could not be tried",
+    });
   }
 }
 
@@ -148,7 +166,12 @@ export function storedHead({ record, request, rules, call, telemetry }: Exchange
   return JSON.stringify(kept);
 }
 
-function readStoredHead({ head }: StoredRequest): ExchangeHead {
-  const kept: ExchangeHead = JSON.parse(head);
-  return kept;
+/** `null` if it cannot be read: an error would quote it, with the client's credential. */
+function readStoredHead({ head }: StoredRequest): ExchangeHead | null {
+  try {
+    const kept: ExchangeHead = JSON.parse(head);
+    return kept;
+  } catch {
+    return null;
+  }
 }

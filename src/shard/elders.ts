@@ -4,7 +4,7 @@
 
 import { type Layout, layoutName } from "../config/layout.ts";
 import { type Elder, type Home, homeOf, OWN } from "../core/home.ts";
-import { type EpochMs, epochMs, keyHashOf, type RecordId } from "../core/units.ts";
+import { type EpochMs, epochMs, keyHashOf } from "../core/units.ts";
 import {
   type AbsentWord,
   Contradiction,
@@ -14,7 +14,7 @@ import {
   type Hop,
   type Located,
 } from "../http/hops.ts";
-import type { ExchangeHead } from "../http/message.ts";
+import { type Homed, placingOf } from "../http/message.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { bookkeep } from "../traffic/bookkeep.ts";
 import type { ExchangeReporter } from "../traffic/exchange-reporter.ts";
@@ -32,7 +32,7 @@ const LIST_MS = 1000;
 export type Words = Map<string, AbsentWord>;
 
 /** What the Worker brings. */
-export function wordsIn({ absent = [] }: ExchangeHead): Words {
+export function wordsIn({ absent = [] }: Homed): Words {
   return new Map(absent.map((word) => [layoutName(word.layout), word]));
 }
 
@@ -75,7 +75,7 @@ export class Elders {
   }
 
   /** Where the key's new record begins, as known in this turn. For a record that exists it has no meaning. */
-  homing(head: ExchangeHead, words: Words): Homing {
+  homing(head: Homed, words: Words): Homing {
     const { seal, elders: known } = this.#ledger;
     if (seal.next === null && known.isEmpty && head.elders === undefined) return AT_HOME;
     const elders = this.#eldersOf(head, words);
@@ -98,7 +98,7 @@ export class Elders {
   }
 
   /** Where the key's home is, if it is not this object; otherwise what is known about the key. Claims nothing. */
-  async locate(head: ExchangeHead): Promise<Hop | Located> {
+  async locate(head: Homed): Promise<Hop | Located> {
     const words = wordsIn(head);
     for (;;) {
       const { home, absent } = this.homing(head, words);
@@ -111,7 +111,7 @@ export class Elders {
   }
 
   /** Sends a request without a record to the home of its key, or asks an elder first; `null`: the elder has no record. */
-  async leave(head: ExchangeHead, words: Words): Promise<Hop | null> {
+  async leave(head: Homed, words: Words): Promise<Hop | null> {
     const { home, other, elders, absent } = this.homing(head, words);
     // Its Worker would take a hop for the origin's answer.
     if (head.layout === undefined) throw new TypeError("a message without its layout, for a key of another object");
@@ -141,7 +141,7 @@ export class Elders {
   }
 
   /** Counts a question by what the elder said, and a request that is sent on. `null`: no elder was asked. */
-  #count({ record: { route } }: ExchangeHead, answer: AskAnswer | null): void {
+  #count({ record: { route } }: Homed, answer: AskAnswer | null): void {
     bookkeep("counting a question to an older layout", () => {
       const { traffic } = this.#reporter;
       if (answer !== null) traffic.asked(route, answer);
@@ -150,17 +150,18 @@ export class Elders {
   }
 
   /** Asks an elder, and notes what it says. Returns whether it has the record. Rejects when it does not answer. */
-  async #askAbout(elder: Layout, head: ExchangeHead, words: Words): Promise<boolean> {
+  async #askAbout(elder: Layout, head: Homed, words: Words): Promise<boolean> {
     const { layout: own, elders = [] } = head;
     const name = layoutName(elder);
     const recordIds = elders.find(({ layout }) => layoutName(layout) === name)?.recordIds;
     if (own === undefined || recordIds === undefined)
       throw new TypeError("an elder is asked for a record without a name");
-    const place = placeOf(head.record.id, elder);
+    const placing = placingOf(head.record);
+    const place = placeOf(placing, elder);
     this.#asking.set(name, (this.#asking.get(name) ?? 0) + 1);
     try {
       const answer = await this.#questions.ask(place, { recordIds, next: own });
-      this.#note(place, elder, head.record.id, layoutName(own), answer);
+      this.#note(place, elder, placing, layoutName(own), answer);
       if (!answer.here) words.set(name, { layout: elder, next: answer.next });
       return answer.here;
     } finally {
@@ -199,13 +200,13 @@ export class Elders {
     }
   }
 
-  #eldersOf(head: ExchangeHead, words: Words): readonly KeyElder[] {
+  #eldersOf(head: Homed, words: Words): readonly KeyElder[] {
     const named = new Map((head.elders ?? []).map((elder) => [layoutName(elder.layout), elder]));
     const known = this.#knownLayouts();
     const all = new Map([...[...named].map(([name, { layout }]) => [name, layout] as const), ...known]);
     if (head.layout !== undefined) all.delete(layoutName(head.layout));
     return [...all].map(([layout, at]) => {
-      const row = this.#ledger.elders.get(shardTitle(placeOf(head.record.id, at)));
+      const row = this.#ledger.elders.get(shardTitle(placeOf(placingOf(head.record), at)));
       const word = words.get(layout);
       const stored = row?.next ?? null;
       const nextLayout = word?.next ?? (stored === null ? null : this.#layout(stored));
@@ -223,13 +224,13 @@ export class Elders {
   }
 
   /** An object for each key has no other key to ask about later, so nothing is stored about it. */
-  #note(place: ShardPlace, elder: Layout, id: RecordId, own: string, { next, elders, held }: ElderAnswer): void {
+  #note(place: ShardPlace, elder: Layout, placing: string, own: string, { next, elders, held }: ElderAnswer): void {
     const { elders: known } = this.#ledger;
     const names = this.#knownLayouts();
     for (const older of elders) {
       const name = layoutName(older);
       if (name === own || names.has(name) || older.shards === "per-key") continue;
-      known.note(shardTitle(placeOf(id, older)), { layout: JSON.stringify(older), next: null, held: null });
+      known.note(shardTitle(placeOf(placing, older)), { layout: JSON.stringify(older), next: null, held: null });
     }
     if (elder.shards === "per-key") return;
     const list = held === null ? null : new Set(held);

@@ -14,6 +14,7 @@ import type { Elders } from "./elders.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Monitors } from "./monitor.ts";
 import type { Limiter, NewKeys } from "./new-keys.ts";
+import type { Outbox, OutboxPorts } from "./outbox.ts";
 import type { Questions } from "./questions.ts";
 import type { Reachability } from "./reachability.ts";
 import type { RecordSteps } from "./record-steps.ts";
@@ -37,12 +38,15 @@ export interface ExchangePorts {
   readonly askElder: AskElder;
   /** The rate limit binding of this name; `null` when it does not exist. */
   readonly limiter: (binding: string) => Limiter | null;
+  /** Where events go. */
+  readonly destination: OutboxPorts["destination"];
 }
 
 /** What all exchanges of a shard share. */
 export interface Shared extends ExchangePorts {
   readonly steps: RecordSteps;
   readonly attempts: AttemptsInFlight;
+  readonly outbox: Outbox;
   readonly elders: Elders;
   readonly questions: Questions;
   readonly drives: Drives;

@@ -1,7 +1,7 @@
 // The exchanges of one shard: what they share, and what the alarm does for them.
 
 import type { ClientProblem } from "../core/problem.ts";
-import { durationMs, earliest, epochMs, type EpochMs, later } from "../core/units.ts";
+import { earliest, epochMs, type EpochMs, later } from "../core/units.ts";
 import type { ExchangeHead, MonitorQuestion } from "../http/message.ts";
 import { hopResponse } from "../http/hops.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
@@ -15,6 +15,8 @@ import { Exchange } from "./exchange.ts";
 import type { Caller, ExchangePorts, Shared } from "./exchange-ports.ts";
 import { Monitors } from "./monitor.ts";
 import { NewKeys } from "./new-keys.ts";
+import { PAUSE_MS } from "./next-turn.ts";
+import { Outbox } from "./outbox.ts";
 import { Questions } from "./questions.ts";
 import { RecordSteps } from "./record-steps.ts";
 import { type VerificationPorts, verify } from "./verification.ts";
@@ -23,19 +25,20 @@ import { WaitingRoom } from "./waiters.ts";
 /** Expired locks that the alarm handles in one turn: few enough that no request waits long behind it. */
 export const LOCKS_AT_ONCE = 100;
 
-/** The pause before another try to settle a record that failed. */
-const RETRY_MS = durationMs(5000);
-
 export class Exchanges {
   /** The attempts that this instance is running. */
   readonly attempts = new AttemptsInFlight();
   readonly steps: RecordSteps;
   readonly elders: Elders;
+  readonly outbox: Outbox;
   readonly #shared: Shared;
 
   constructor(ports: ExchangePorts) {
     const { attempts } = this;
-    this.steps = new RecordSteps({ ...ports, attempts, traffic: ports.reporter.traffic });
+    const { traffic } = ports.reporter;
+    const outbox = new Outbox({ ...ports, count: (...counted) => traffic.relayed(...counted) });
+    this.outbox = outbox;
+    this.steps = new RecordSteps({ ...ports, attempts, outbox, traffic });
     const verification = {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
@@ -46,7 +49,7 @@ export class Exchanges {
     this.elders = new Elders({ ...ports, attempts, steps: this.steps });
     const { steps, elders } = this;
     const newKeys = new NewKeys(ports.limiter, ports.timers);
-    const common = { ...ports, attempts, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
+    const common = { ...ports, attempts, outbox, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
     const monitors = new Monitors(common);
     const drives = new Drives({ ...common, begun: (id) => monitors.begun(id) });
     this.#shared = { ...common, drives, monitors };
@@ -105,20 +108,23 @@ export class Exchanges {
       try {
         this.steps.applyTime(id, now);
       } catch (error) {
-        lockEnds.putOff(id, later(now, RETRY_MS));
+        lockEnds.putOff(id, later(now, PAUSE_MS));
         reasons.add(String(error));
       }
     }
     if (reasons.size > 0) console.error({ message: "records could not be settled", reasons: [...reasons] });
     this.#shared.drives.startDue(now);
     this.#shared.questions.askDue(now);
+    this.#shared.outbox.relayDue(now);
   }
 
   /** When the alarm has to come next; `null` when nothing has a deadline. */
   nextDeadline(): EpochMs | null {
-    const { questions, drives, ledger } = this.#shared;
+    const { questions, drives, outbox, ledger } = this.#shared;
     const now = epochMs(Date.now());
-    const next = [questions.nextAt(now), drives.nextAt(now), ledger.nextDeadline()].filter((at) => at !== null);
+    const next = [questions.nextAt(now), drives.nextAt(now), outbox.nextAt(now), ledger.nextDeadline()].filter(
+      (at) => at !== null,
+    );
     return next.length === 0 ? null : next.reduce((one, other) => earliest(one, other));
   }
 }

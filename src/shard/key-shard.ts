@@ -4,24 +4,17 @@
 
 import type { Layout } from "../config/layout.ts";
 import { epochMs, recordId } from "../core/units.ts";
-import { firstOf } from "../http/first-of.ts";
-import { answerIn, type ElderAnswer, type ElderQuestion, type ElderReply } from "../http/hops.ts";
+import { CLAIMS_URL, type ClaimMessage, POSITION_URL, type PositionQuestion } from "../http/claim-message.ts";
+import type { ElderQuestion } from "../http/hops.ts";
 import {
   ASK_URL,
+  BODY_WAYS,
   decodeExchange,
-  EXCHANGE_2_URL,
-  EXCHANGE_3_URL,
-  EXCHANGE_URL,
+  DELIVERIES_URL,
   LOCATE_URL,
   MONITOR_URL,
   type MonitorQuestion,
-  OFFER_2_URL,
-  OFFER_3_URL,
-  OFFER_URL,
   readHead,
-  UPLOAD_2_URL,
-  UPLOAD_3_URL,
-  UPLOAD_URL,
 } from "../http/message.ts";
 import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
@@ -29,14 +22,17 @@ import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatc
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { Alarm, AlarmLag } from "./alarm.ts";
 import { bindingIn, limiterIn } from "./bindings.ts";
+import { answerDeliveries } from "./deliveries.ts";
 import { doDueWork } from "./due-work.ts";
+import { Claims } from "./claims.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Exchanges } from "./exchanges.ts";
 import { ittyDurable, operatorCallUrls } from "./itty.ts";
+import { type EventsChanged, OutboxCalls, type OutboxPage } from "./outbox-calls.ts";
+import { eventTarget } from "./event-target.ts";
 import { Ledger } from "./store/ledger.ts";
 import { originTarget } from "./origin-call.ts";
-import { shardStub } from "./call-shard.ts";
-import type { ShardPlace } from "./shard-place.ts";
+import { ALIVE_URL, askElder, callItself } from "./object-calls.ts";
 import {
   type ShardNumbers,
   BODY_URL,
@@ -48,14 +44,12 @@ import {
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./store/record-list.ts";
 import { bytesBody, offeredBody } from "./body/request-body.ts";
+import type { DestinationCounts, EventChange, EventQuery } from "./store/outbox-list.ts";
 import { RecordScan } from "./store/record-scan.ts";
 import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
 import { receive } from "./body/upload.ts";
-
-/** The URL at which an object calls itself, to stay in memory. */
-const ALIVE_URL = "https://key-shard/alive";
 
 /** The methods that operators call; no other method can be called from outside the object. */
 const OPERATOR_CALLS = operatorCallUrls([
@@ -69,6 +63,9 @@ const OPERATOR_CALLS = operatorCallUrls([
   "rotating",
   "sessions",
   "endSessions",
+  "listEvents",
+  "countEvents",
+  "changeEvents",
 ]);
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
@@ -78,8 +75,10 @@ export class KeyShard extends ittyDurable() {
   readonly #ledger: Ledger;
   readonly #alarm: Alarm;
   readonly #exchanges: Exchanges;
+  readonly #claims: Claims;
   readonly #operator: OperatorCalls;
   readonly #eraser: ScopeEraser;
+  readonly #outbox: OutboxCalls;
   readonly #traffic = new Traffic();
   /** The counts of all shards; used only in the object that adds them up. */
   readonly #totals = new Traffic();
@@ -106,47 +105,49 @@ export class KeyShard extends ittyDurable() {
       timers,
       askElder: (place, question) => askElder(bindingIn(env, "KEY_SHARD"), place, question),
       limiter: (binding) => limiterIn(env, binding),
+      destination: (name) => eventTarget(name, env),
       reporter: new ExchangeReporter(state.id.name ?? "", this.#traffic, bindingIn(env, "METRICS")),
     });
+    const { steps, elders } = this.#exchanges;
+    this.#claims = new Claims({ ledger: this.#ledger, steps, elders, timers });
     this.#operator = new OperatorCalls({
       kept: storage.kv,
       ledger: this.#ledger,
       list: new RecordList(storage.sql, this.#ledger.numbers),
-      steps: this.#exchanges.steps,
-      elders: this.#exchanges.elders,
+      steps,
+      elders,
       databaseBytes: () => storage.sql.databaseSize,
       placesTaken: () => this.#exchanges.driven,
       timers,
     });
+    this.#outbox = new OutboxCalls(this.#ledger, this.#exchanges.outbox);
     this.#eraser = new ScopeEraser({
       ledger: this.#ledger,
       scan: new RecordScan(storage.sql),
-      steps: this.#exchanges.steps,
+      steps,
     });
   }
 
   override async fetch(request: Request): Promise<Response> {
     const { url } = request;
+    const way = BODY_WAYS.get(url);
+    if (way !== undefined) return this.#exchange(way, request);
     switch (url) {
-      case EXCHANGE_URL:
-      case EXCHANGE_2_URL:
-      case EXCHANGE_3_URL: {
-        const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
-        return this.#exchanges.run(head, bytesBody(body), request);
-      }
-      case OFFER_URL:
-      case OFFER_2_URL:
-      case OFFER_3_URL:
-        return this.#offer(request);
-      case UPLOAD_URL:
-      case UPLOAD_2_URL:
-      case UPLOAD_3_URL:
-        return this.#upload(request);
+      case DELIVERIES_URL:
+        return answerDeliveries(request, ({ head, body }) => this.#exchanges.run(head, bytesBody(body), request));
       case LOCATE_URL:
         return this.#exchanges.locate(readHead(await request.text()));
       case MONITOR_URL: {
         const question: MonitorQuestion = await request.json();
         return this.#exchanges.monitor(question, request);
+      }
+      case CLAIMS_URL: {
+        const message: ClaimMessage = await request.json();
+        return Response.json(await this.#claims.answer(message));
+      }
+      case POSITION_URL: {
+        const question: PositionQuestion = await request.json();
+        return Response.json(this.#claims.position(question));
       }
       case ASK_URL: {
         const question: ElderQuestion = await request.json();
@@ -182,16 +183,25 @@ export class KeyShard extends ittyDurable() {
     }
   }
 
+  async #exchange(way: "exchange" | "offer" | "upload", request: Request): Promise<Response> {
+    switch (way) {
+      case "exchange": {
+        const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
+        return this.#exchanges.run(head, bytesBody(body), request);
+      }
+      case "offer":
+        return this.#offer(request);
+      case "upload":
+        return this.#upload(request);
+    }
+  }
+
   async #offer(request: Request): Promise<Response> {
-    const { body } = request;
-    if (body === null) throw new TypeError("an offer without a body");
-    const message = new MessageReader(body);
+    if (request.body === null) throw new TypeError("an offer without a body");
+    const message = new MessageReader(request.body);
     const head = await message.head();
-    return this.#exchanges.run(
-      head,
-      offeredBody(message, this.#ledger.bodies, head.encryption?.isOn === true),
-      request,
-    );
+    const body = offeredBody(message, this.#ledger.bodies, head.encryption?.isOn === true);
+    return this.#exchanges.run(head, body, request);
   }
 
   async #upload(request: Request): Promise<Response> {
@@ -240,16 +250,27 @@ export class KeyShard extends ittyDurable() {
     return this.#operator.endSessions();
   }
 
+  /** Operator call. */
+  listEvents(query: EventQuery): OutboxPage {
+    return this.#outbox.list(query);
+  }
+
+  /** Operator call: how many events of each destination are left. */
+  countEvents(): readonly DestinationCounts[] {
+    return this.#outbox.counts();
+  }
+
+  /** Operator call: sends some events again, or drops them. */
+  changeEvents(change: EventChange): EventsChanged {
+    return this.#outbox.change(change);
+  }
+
   /** Operator call: all numbers of this object. Each count is reported only once. */
   numbers(): ShardNumbers {
     const { count: callsInFlight, queued } = this.#exchanges.attempts;
-    const routes = this.#traffic.takeNew();
-    const held = {
-      ...this.#operator.counts(),
-      oldestMs: this.#operator.oldestMs(),
-      oldestUnknownMs: this.#operator.oldestUnknownMs(),
-    };
-    return { routes, callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
+    const [oldestMs, oldestUnknownMs] = [this.#operator.oldestMs(), this.#operator.oldestUnknownMs()];
+    const held = { ...this.#operator.counts(), oldestMs, oldestUnknownMs, events: this.#outbox.counts() };
+    return { routes: this.#traffic.takeNew(), callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 
   /** Operator call: the exchanges that were counted after `after` and not after `upTo`, oldest first. */
@@ -266,25 +287,4 @@ export class KeyShard extends ittyDurable() {
   traffic(): readonly OutcomeCounts[] {
     return this.#traffic.outcomes(Date.now());
   }
-}
-
-/** Even a busy object answers within a fraction of this. */
-const ELDER_MS = 5000;
-
-async function askElder(
-  namespace: DurableObjectNamespace | null,
-  place: ShardPlace,
-  question: ElderQuestion,
-): Promise<ElderAnswer> {
-  if (namespace === null) throw new Error("the binding KEY_SHARD does not exist");
-  const call = shardStub(namespace, place).fetch(ASK_URL, { method: "POST", body: JSON.stringify(question) });
-  const response = await firstOf(call, ELDER_MS);
-  if (response === null) throw new Error(`no answer within ${ELDER_MS} ms`);
-  const reply: ElderReply = await response.json();
-  return answerIn(reply);
-}
-
-/** A request of the object to itself. Does nothing when its namespace is bound under another name. */
-async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {
-  await bindingIn(env, "KEY_SHARD")?.get(id).fetch(ALIVE_URL);
 }

@@ -23,6 +23,7 @@ import {
   type RecordList,
   type SeenRecord,
 } from "./store/record-list.ts";
+import type { DestinationCounts } from "./store/outbox-list.ts";
 import { isEncrypted, sizeOf } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
@@ -252,4 +253,6 @@ export interface ShardNumbers extends Counts {
   /** Attempts begun while as many others ran as the platform allows to call at once. */
   readonly queued: number;
   readonly alarm: AlarmNumbers;
+  /** Of each destination that has events here. An object with older code says nothing of it. */
+  readonly events?: readonly DestinationCounts[];
 }

@@ -9,6 +9,7 @@ import { type BodyReader, ByteReader, type NextPiece, WHOLE } from "../http/body
 import {
   ATTEMPT_HEADER,
   declaredLength,
+  EVENT_HEADER,
   type HeaderPairs,
   HeaderSnapshot,
   headersOf,
@@ -35,6 +36,8 @@ export interface OriginResponse extends BodyReader<BrokenOff> {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderPairs;
+  /** What it says in `Onceway-Event`, which is for the gateway; `null`: nothing. */
+  readonly events: string | null;
   /** The length of its body; `null` when it is not certain: a Worker behind a binding may declare anything. */
   readonly length: number | null;
 }
@@ -147,6 +150,7 @@ function originResponse(
     status,
     statusText,
     headers: responseHeaders(headers),
+    events: headers.get(EVENT_HEADER),
     length,
     next,
     cancel: () => {

@@ -6,6 +6,7 @@ import type { Policy } from "../core/record.ts";
 import { durationMs, earliest, epochMs, type EpochMs, later, latest, type RecordId } from "../core/units.ts";
 import type { Verification } from "../http/message.ts";
 import type { Alarm } from "./alarm.ts";
+import { PAUSE_MS, takeNextTurn } from "./next-turn.ts";
 import type { Ledger } from "./store/ledger.ts";
 import { QUESTION_MS } from "./verification.ts";
 
@@ -18,8 +19,7 @@ const MAX_PER_ROUTE = 2;
 /** An instance may be lost with its questions. The alarm checks after the time by which they must have been answered. */
 const CHECK_AFTER_MS = durationMs(QUESTION_MS + 5000);
 
-/** The pause after the store has failed. */
-const PAUSE_MS = durationMs(5000);
+const FAILURE = "the origin could not be asked";
 
 export interface QuestionPorts {
   readonly ledger: Ledger;
@@ -125,19 +125,18 @@ export class Questions {
 
   /** A question has ended: the next one begins, and the alarm is set for those that are not due yet. */
   #continue(): void {
-    try {
-      const now = epochMs(Date.now());
-      this.askDue(now);
-      const next = this.nextAt(now);
-      if (next !== null) this.#ports.alarm.moveTo(next);
-    } catch (error) {
-      this.#pause(error);
-    }
+    takeNextTurn({
+      begin: (now) => this.askDue(now),
+      nextAt: (now) => this.nextAt(now),
+      pause: (until) => (this.#pausedUntil = until),
+      alarm: this.#ports.alarm,
+      failure: FAILURE,
+    });
   }
 
   /** The store failed: the alarm tries again after a pause. */
   #pause(error: unknown): void {
-    console.error({ message: "the origin could not be asked", reason: String(error) });
+    console.error({ message: FAILURE, reason: String(error) });
     this.#pausedUntil = later(epochMs(Date.now()), PAUSE_MS);
     this.#ports.alarm.moveTo(this.#pausedUntil);
   }

@@ -6,6 +6,7 @@ import { renewed } from "../core/attempt-end.ts";
 import { step } from "../core/life-cycle.ts";
 import { deadlineOf } from "../core/step.ts";
 import { type Attempt, type IdempotencyRecord, type Policy, promiseIn, type Started } from "../core/record.ts";
+import type { NewEvent } from "../core/outbox.ts";
 import { updateHistory, verdictOf } from "../core/timeline.ts";
 import { durationMs, epochMs, type EpochMs, later, type RecordId } from "../core/units.ts";
 import type { ExchangeHead } from "../http/message.ts";
@@ -14,6 +15,7 @@ import type { Traffic } from "../traffic/traffic.ts";
 import type { Alarm } from "./alarm.ts";
 import type { Attachments, Entry, Ledger } from "./store/ledger.ts";
 import type { AttemptsInFlight } from "./attempts-in-flight.ts";
+import type { Outbox } from "./outbox.ts";
 import type { StoredResponse } from "./store/response-rows.ts";
 
 /**
@@ -30,6 +32,7 @@ export interface StepPorts {
   readonly alarm: Alarm;
   readonly attempts: AttemptsInFlight;
   readonly traffic: Traffic;
+  readonly outbox: Pick<Outbox, "eventsOf" | "published">;
 }
 
 export class RecordSteps {
@@ -147,7 +150,9 @@ export class RecordSteps {
         bookkeep("finding a route", () => (route = this.#route(id, entry, attachments)));
       }
       const history = updateHistory(entry?.history ?? [], before, event, result.record, now);
-      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history });
+      const events = this.#eventsOf(id, before, result, entry, attachments);
+      this.#ports.ledger.save(id, entry, result.record, { ...attachments, history, events });
+      if (events.length > 0) this.#ports.outbox.published(events, now);
       if (result.deadline !== null) this.#ports.alarm.moveTo(alarmFor(result.deadline, event, now));
       if (verdict !== null) bookkeep("counting a verdict", () => this.#ports.traffic.verdict(route, verdict));
       if (isGivenUp) bookkeep("counting what is given up", () => this.#ports.traffic.givenUp(route));
@@ -162,6 +167,17 @@ export class RecordSteps {
     const { reply } = step(record, event, policy, now);
     if (reply.type === "start") return reply.record.attempt;
     return reply.type === "accepted" && reply.isNew ? { number: reply.record.attempt.number + 1 } : null;
+  }
+
+  #eventsOf(
+    id: RecordId,
+    before: IdempotencyRecord | null,
+    { record }: Step,
+    entry: Entry | null,
+    { label, response = null, originEvents = null }: Attachments,
+  ): readonly NewEvent[] {
+    const told = { label: () => label ?? this.#ports.ledger.label(id, entry), response, originEvents };
+    return this.#ports.outbox.eventsOf(id, before, record, told);
   }
 
   #route(id: RecordId, entry: Entry | null, { label }: Attachments): string {

@@ -56,9 +56,9 @@ export async function verify(
   const answer = await askInTurn(parse(text), second, ports);
   switch (answer.kind) {
     case "done": {
-      const { status, response } = answer;
+      const { status, response, originEvents } = answer;
       const event = { type: "result", attemptId, status, kept: response !== null, verified: true } as const;
-      step(id, event, policy, { response });
+      step(id, event, policy, { response, originEvents });
       return;
     }
     case "absent":
@@ -70,7 +70,12 @@ export async function verify(
 }
 
 type Answer =
-  | { readonly kind: "done"; readonly status: number; readonly response: StoredResponse | null }
+  | {
+      readonly kind: "done";
+      readonly status: number;
+      readonly response: StoredResponse | null;
+      readonly originEvents: string | null;
+    }
   | { readonly kind: "absent" | "rejected" | "open" };
 
 /** Asks with the claim's credential and, if the origin rejects that, with the caller's. */
@@ -97,7 +102,7 @@ async function ask(
   const request = { ...verification, method: "GET", body: null, totalMs };
   const answer = await callOrigin(request, ports.target(verification.origin), ports);
   if (!("next" in answer)) return OPEN;
-  const { status, statusText, headers } = answer;
+  const { status, statusText, headers, events: originEvents } = answer;
   const kind = findingOf(status, asker);
   if (kind !== "done") {
     answer.cancel();
@@ -107,11 +112,11 @@ async function ask(
   switch (body.kind) {
     case "whole": {
       const response = { status, statusText, headers, body: { kind: "inline", bytes: body.bytes } } as const;
-      return { kind, status, response };
+      return { kind, status, response, originEvents };
     }
     case "more":
       answer.cancel();
-      return { kind, status, response: null };
+      return { kind, status, response: null, originEvents };
     case "dropped":
     case "timed-out":
       return OPEN;

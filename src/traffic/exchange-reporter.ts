@@ -1,6 +1,7 @@
 // Reports an exchange at its end: counts it, logs it, sends it to the dataset, and adds `Server-Timing` to the response. The log
 // never holds a key, a body, a credential or a query, only the fields below.
 
+import type { ClaimState } from "../core/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
 import { isTrouble, type LogRule, type Outcome } from "../core/outcome.ts";
 import { keyHashOf } from "../core/units.ts";
@@ -99,6 +100,14 @@ export class ExchangeReporter {
   /** Counts a decision about a message. `reason` is that of its dead letter. The caller hands the counts over. */
   delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
     bookkeep("counting a delivery", () => this.traffic.delivered(route, decision, reason));
+  }
+
+  /** Counts what a group of consumers was told of its claims. */
+  claimed(route: string, states: readonly ClaimState[]): void {
+    bookkeep("counting claims", () => {
+      this.traffic.claimed(route, states);
+      this.#counted();
+    });
   }
 
   #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {

@@ -1,7 +1,9 @@
 // The numbers of one route. They live in memory and are never written: an evicted object begins at zero again, which collectors
 // treat as an ordinary counter reset.
 
+import { CLAIM_STATES, type ClaimState } from "../core/claim.ts";
 import { DEAD_REASONS, type DeadReason, DELIVERY_DECISIONS, type DeliveryDecision } from "../core/delivery.ts";
+import { EVENT_FATES, type EventFate } from "../core/outbox.ts";
 import { OUTCOMES, type Outcome } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS, type AttemptVerdict } from "../core/timeline.ts";
 import { Histogram, type HistogramCounts, increase } from "./histogram.ts";
@@ -9,6 +11,11 @@ import { Histogram, type HistogramCounts, increase } from "./histogram.ts";
 /** What an object of an older layout says when a newer one asks it for a record; `failed`: nothing. */
 export const ASK_ANSWERS = ["absent", "here", "failed"] as const;
 export type AskAnswer = (typeof ASK_ANSWERS)[number];
+
+/** What a destination of events is called among the routes. */
+export function outboxRoute(destination: string): string {
+  return `outbox:${destination}`;
+}
 
 /** As plain data. Arrays are in the order of `OUTCOMES`, `ATTEMPT_VERDICTS` and `ASK_ANSWERS`. */
 export interface RouteNumbers {
@@ -27,6 +34,10 @@ export interface RouteNumbers {
   readonly deliveries?: readonly number[];
   /** Its dead letters, in the order of `DEAD_REASONS`. */
   readonly deadLetters?: readonly number[];
+  /** What consumers were told of their claims, in the order of `CLAIM_STATES`; only of groups. */
+  readonly claims?: readonly number[];
+  /** What became of events, in the order of `EVENT_FATES`; only of destinations. */
+  readonly events?: readonly number[];
   readonly origin: HistogramCounts;
   readonly gateway: HistogramCounts;
 }
@@ -61,6 +72,8 @@ export class RouteCounters {
   #givenUp = 0;
   readonly #deliveries = new Float64Array(DELIVERY_DECISIONS.length);
   readonly #deadLetters = new Float64Array(DEAD_REASONS.length);
+  readonly #claims = new Float64Array(CLAIM_STATES.length);
+  readonly #events = new Float64Array(EVENT_FATES.length);
   #origin = new Histogram();
   #gateway = new Histogram();
 
@@ -106,6 +119,14 @@ export class RouteCounters {
     if (reason !== null) increase(this.#deadLetters, DEAD_REASONS.indexOf(reason));
   }
 
+  claimed(state: ClaimState): void {
+    increase(this.#claims, CLAIM_STATES.indexOf(state));
+  }
+
+  relayed(fate: EventFate, events: number): void {
+    increase(this.#events, EVENT_FATES.indexOf(fate), events);
+  }
+
   origin(ms: number): void {
     this.#origin.observe(ms);
   }
@@ -124,6 +145,8 @@ export class RouteCounters {
       moved: this.#moved,
       givenUp: this.#givenUp,
       ...this.#ofQueue,
+      ...this.#ofGroup,
+      ...(this.#events.some((count) => count > 0) ? { events: [...this.#events] } : {}),
       origin: this.#origin.counts,
       gateway: this.#gateway.counts,
     };
@@ -132,6 +155,11 @@ export class RouteCounters {
   get #ofQueue(): Pick<RouteNumbers, "deliveries" | "deadLetters"> {
     const deliveries = [...this.#deliveries];
     return deliveries.every((count) => count === 0) ? {} : { deliveries, deadLetters: [...this.#deadLetters] };
+  }
+
+  get #ofGroup(): Pick<RouteNumbers, "claims"> {
+    const claims = [...this.#claims];
+    return claims.every((count) => count === 0) ? {} : { claims };
   }
 
   /** The counts since the last call; `outcomes` still includes them. */
@@ -146,6 +174,8 @@ export class RouteCounters {
     this.#givenUp = 0;
     this.#deliveries.fill(0);
     this.#deadLetters.fill(0);
+    this.#claims.fill(0);
+    this.#events.fill(0);
     this.#origin = new Histogram();
     this.#gateway = new Histogram();
     return numbers;
@@ -162,6 +192,8 @@ export class RouteCounters {
     this.#givenUp += numbers.givenUp ?? 0;
     numbers.deliveries?.forEach((count, at) => increase(this.#deliveries, at, count));
     numbers.deadLetters?.forEach((count, at) => increase(this.#deadLetters, at, count));
+    numbers.claims?.forEach((count, at) => increase(this.#claims, at, count));
+    numbers.events?.forEach((count, at) => increase(this.#events, at, count));
     this.#origin.add(numbers.origin);
     this.#gateway.add(numbers.gateway);
   }
@@ -200,6 +232,9 @@ export function isNothing({
   moved = 0,
   givenUp = 0,
   deliveries = [],
+  claims = [],
+  events = [],
 }: RouteNumbers): boolean {
-  return ![...requests, ...verdicts, ...attempts, ...asks, moved, givenUp, ...deliveries].some((count) => count > 0);
+  const counts = [...requests, ...verdicts, ...attempts, ...asks, moved, givenUp, ...deliveries, ...claims, ...events];
+  return !counts.some((count) => count > 0);
 }

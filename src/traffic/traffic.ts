@@ -1,10 +1,19 @@
 // The traffic of one object or one isolate: counts by route, and the latest exchanges. Counting only adds in memory; reports are
 // computed on request.
 
+import type { ClaimState } from "../core/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
+import type { EventFate } from "../core/outbox.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
-import { type AskAnswer, isNothing, type OutcomeCounts, RouteCounters, type RouteNumbers } from "./route-counters.ts";
+import {
+  type AskAnswer,
+  isNothing,
+  type OutcomeCounts,
+  outboxRoute,
+  RouteCounters,
+  type RouteNumbers,
+} from "./route-counters.ts";
 
 /** One exchange that has ended. */
 export interface ExchangeReport {
@@ -111,6 +120,17 @@ export class Traffic {
   /** Counts a decision about a message. */
   delivered(route: string, decision: DeliveryDecision, reason: DeadReason | null): void {
     this.#countersOf(route).delivered(decision, reason);
+  }
+
+  /** Counts what consumers were told of their claims. */
+  claimed(route: string, states: readonly ClaimState[]): void {
+    const counters = this.#countersOf(route);
+    for (const state of states) counters.claimed(state);
+  }
+
+  /** Counts what became of events. */
+  relayed(destination: string, fate: EventFate, events: number): void {
+    this.#countersOf(outboxRoute(destination)).relayed(fate, events);
   }
 
   get numbers(): readonly RouteNumbers[] {

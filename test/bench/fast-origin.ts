@@ -1,5 +1,6 @@
 // The origin of the benchmark, in its own process: one constant answer for every request, from bare sockets, so that it is never
-// the bottleneck (the run also measures it alone). A path that begins with `/held` is never answered, one with `/slow` after 2 minutes.
+// the bottleneck (the run also measures it alone). A path that begins with `/held` is never answered, one with `/slow` after 2 minutes,
+// one with `/late` after 60 ms.
 
 import { createServer, type Socket } from "node:net";
 
@@ -15,6 +16,7 @@ const ANSWER = Buffer.from(
     `Request-Id: req_7d1f\r\nCache-Control: no-store\r\n\r\n${BODY}`,
 );
 const SLOW_MS = 120_000;
+const LATE_MS = 60;
 const HEAD_END = "\r\n\r\n";
 const LAST_CHUNK = "0\r\n\r\n";
 
@@ -39,11 +41,11 @@ function serve(socket: Socket): void {
   socket.on("data", (more: string) => {
     text += more;
     for (let taken = firstRequest(text); taken !== null; taken = firstRequest(text)) {
-      const isHeld = text.startsWith("/held", text.indexOf(" ") + 1);
-      const isSlow = text.startsWith("/slow", text.indexOf(" ") + 1);
+      const [path = ""] = text.slice(text.indexOf(" ") + 1).split(" ", 1);
       text = text.slice(taken);
-      if (isSlow) setTimeout(() => socket.write(ANSWER), SLOW_MS);
-      else if (!isHeld) socket.write(ANSWER);
+      if (path.startsWith("/slow")) setTimeout(() => socket.write(ANSWER), SLOW_MS);
+      else if (path.startsWith("/late")) setTimeout(() => socket.write(ANSWER), LATE_MS);
+      else if (!path.startsWith("/held")) socket.write(ANSWER);
     }
   });
 }

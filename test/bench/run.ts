@@ -49,6 +49,17 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--only NAME,NAME] [--rounds N] [--seconds N] [--connections N] [--rate N] [--disk]",
     run: () => import("./accepted.ts"),
   },
+  queues: {
+    measures: "messages of a queue per second, unprotected beside protected; DIR is another checkout",
+    options:
+      "[--rounds N] [--seconds N] [--warm-up N] [--consumers N] [--batch N] [--shards N] [--late] [--beside DIR] [--disk]",
+    run: () => import("./queues.ts"),
+  },
+  claims: {
+    measures: "consumers' claims per second, of distinct keys and of one that is held, alone and in batches",
+    options: "[--rounds N] [--seconds N] [--connections N] [--disk]",
+    run: () => import("./claims.ts"),
+  },
   runtime: {
     measures: "what the runtime's own objects and calls cost, each alone",
     options: "[--only NAME,NAME] [--rounds N]",

@@ -2,83 +2,14 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
+import type { Step } from "../../src/core/events.ts";
 import { step } from "../../src/core/life-cycle.ts";
-import type { Drive, IdempotencyRecord, Policy } from "../../src/core/record.ts";
-import { deadlineOf } from "../../src/core/step.ts";
-import { attemptId, durationMs, epochMs } from "../../src/core/units.ts";
-import { FINGERPRINT, type Moment, operatedHistory, play, policyFor } from "../support/life-cycle-history.ts";
+import { type IdempotencyRecord, promiseIn } from "../../src/core/record.ts";
+import { attemptId, epochMs } from "../../src/core/units.ts";
+import { DRIVE, drivenHistory, eventOf, type Lived, moves, rules } from "../support/driven-history.ts";
+import { FINGERPRINT, type Moment, operatedHistory, play } from "../support/life-cycle-history.ts";
 
-const DRIVE: Drive = {
-  attempts: 3,
-  firstPauseMs: durationMs(10),
-  longestPauseMs: durationMs(60),
-  giveUpAfterMs: durationMs(120),
-};
 const LOOK = { type: "look", print: FINGERPRINT } as const;
-
-interface Lived extends Step {
-  readonly before: IdempotencyRecord | null;
-  readonly event: LifeCycleEvent;
-  readonly now: number;
-  readonly policy: Policy;
-}
-
-const rules = fc.constantFrom<Policy["unknown"]>("retry", "hold", "verify");
-const kinds = fc.constantFrom("begin", "wait", "due", "cancel");
-const moves = fc.array(
-  fc.record({
-    kind: fc.oneof(kinds, fc.constantFrom("refused", "ambiguous", "renew", "result", "release", "forget", "tick")),
-    ago: fc.nat(1),
-    passing: fc.oneof(fc.constant("deadline"), fc.constantFrom(0, 1, 15, 130)),
-  }),
-  { maxLength: 25, size: "max" },
-);
-
-function drivenHistory(
-  unknown: Policy["unknown"],
-  list: readonly { kind: string; ago: number; passing: string | number }[],
-) {
-  const policy = { ...policyFor(unknown), drive: DRIVE };
-  const started: string[] = [];
-  const lived: Lived[] = [];
-  let record: IdempotencyRecord | null = null;
-  let now = 1_000_000;
-  for (const { kind, ago, passing } of list) {
-    if (typeof passing === "number") now += passing;
-    else if (record !== null) now = Math.max(now, deadlineOf(record));
-    const event = eventOf(kind, attemptId(started.at(-1 - ago) ?? "none"), attemptId(`attempt ${lived.length}`));
-    const next: Step = step(record, event, policy, epochMs(now));
-    if (next.reply.type === "start") started.push(next.reply.record.attempt.id);
-    lived.push({ ...next, before: record, event, now, policy });
-    ({ record } = next);
-  }
-  return lived;
-}
-
-function eventOf(kind: string, of: ReturnType<typeof attemptId>, fresh: ReturnType<typeof attemptId>): LifeCycleEvent {
-  switch (kind) {
-    case "begin":
-    case "wait":
-      return { type: "request", fingerprint: FINGERPRINT, attemptId: fresh, home: { kind: "own" }, accept: kind };
-    case "due":
-      return { type: "due", attemptId: fresh };
-    case "cancel":
-      return { type: "cancel", print: FINGERPRINT };
-    case "refused":
-    case "ambiguous":
-      return { type: kind, attemptId: of, reason: { kind: "dropped" }, pause: { jitter: 0, retryAfterMs: null } };
-    case "renew":
-      return { type: "renew", attemptId: of };
-    case "result":
-      return { type: "result", attemptId: of, status: 201, kept: true, verified: false };
-    case "release":
-    case "forget":
-      return { type: kind, by: "admin", reason: "because" };
-    default:
-      return { type: "tick" };
-  }
-}
 
 function check(each: (one: Lived) => void): void {
   fc.assert(
@@ -105,7 +36,9 @@ it("begins no more attempts than promised, and none but the first after the limi
     if (reply.type !== "start" || reply.record.driven === undefined) return;
     const { attempt, driven } = reply.record;
     expect(attempt.number).toBeLessThanOrEqual(driven.lastAttempt);
-    if (attempt.number > driven.lastAttempt - DRIVE.attempts + 1) expect(now).toBeLessThanOrEqual(driven.giveUpAt);
+    // A message is never given up.
+    const isFirst = attempt.number === driven.lastAttempt - DRIVE.attempts + 1;
+    if (!isFirst && driven.isParked !== true) expect(now).toBeLessThanOrEqual(driven.giveUpAt);
   });
 });
 
@@ -132,6 +65,15 @@ it("waits only as a driven record, and is none any more once it has its end", ()
     if (record?.state === "waiting") expect(record.driven).toBeDefined();
     if (record !== null && ["completed", "failed", "remembered"].includes(record.state))
       expect(record).not.toHaveProperty("driven");
+  });
+});
+
+it("keeps a message that nobody would send again until it has a result, it expires, or people decide", () => {
+  check(({ before, record, event, policy, now }) => {
+    const { record: current } = step(before, { type: "tick" }, policy, epochMs(now));
+    if (promiseIn(current)?.isParked !== true || event.type === "cancel" || event.type === "forget") return;
+    expect(["waiting", "started", "unknown", "completed"]).toContain(record?.state);
+    if (record?.state !== "completed") expect(promiseIn(record)?.isParked).toBe(true);
   });
 });
 

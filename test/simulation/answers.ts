@@ -1,6 +1,9 @@
 // Rules about the answers that clients get (G2, G4, G7), checked when an answer or its bytes leave the object.
 
+import type { Look } from "./accepted/acceptance.ts";
+import type { Promises } from "./accepted/promises.ts";
 import type { Clock } from "./clock.ts";
+import type { DurableRow } from "./durable.ts";
 import type { AttemptFacts, Facts, HeardResult } from "./facts.ts";
 import { LEAST_RETENTION_MS, type Plan } from "./plan.ts";
 import type { PlainResponse } from "./platform.ts";
@@ -12,25 +15,47 @@ export interface Asked {
   readonly fingerprint: string;
   /** The result that a client had already got from the record when this request was sent. */
   readonly toldBefore: HeardResult | null;
+  readonly sentMs: number;
+  /** How often people had erased the record when it was sent. */
+  readonly erasures: number;
+  /** Set for a request to a monitor. */
+  readonly look: Look | null;
 }
+
+/** Where no request is accepted. */
+const NO_PROMISES: Pick<Promises, "hears" | "erasuresOf"> = { hears: () => null, erasuresOf: () => 0 };
 
 export class AnswerRules {
   readonly #clock: Clock;
   readonly #facts: Facts;
   readonly #rules: Rules;
   readonly #plan: Pick<Plan, "unknown" | "remembers">;
+  readonly #promises: Pick<Promises, "hears" | "erasuresOf">;
 
-  constructor(clock: Clock, facts: Facts, rules: Rules, plan: Pick<Plan, "unknown" | "remembers">) {
+  constructor(
+    clock: Clock,
+    facts: Facts,
+    rules: Rules,
+    plan: Pick<Plan, "unknown" | "remembers">,
+    promises: Pick<Promises, "hears" | "erasuresOf"> = NO_PROMISES,
+  ) {
     this.#clock = clock;
     this.#facts = facts;
     this.#rules = rules;
     this.#plan = plan;
+    this.#promises = promises;
   }
 
   /** An answer that is not a stream leaves the object. Returns a short description of it. */
   hears(asked: Asked, response: PlainResponse): string {
     const { status, body, headers } = response;
     const text = typeof body === "string" ? body : body instanceof Uint8Array ? new TextDecoder().decode(body) : "";
+    const said = this.#promises.hears(asked, response);
+    if (said !== null) {
+      const isSame = asked.toldBefore?.fingerprint === asked.fingerprint;
+      if (isSame && asked.look?.cancel !== true) this.#hearsNoResult(asked, said);
+      return said;
+    }
     if (headers.get("content-type") === "application/problem+json") {
       const code = /"code":"([a-z-]+)"/.exec(text)?.[1] ?? "none";
       this.#hearsProblem(asked, code);
@@ -46,7 +71,7 @@ export class AnswerRules {
     const row = this.#facts.rows.get(asked.record);
     switch (code) {
       case "key-reused":
-        if (attempts.every(({ fingerprint }) => fingerprint === asked.fingerprint)) {
+        if (!this.#mayBeReused(asked, row)) {
           this.#rules.broken("G2", `${asked.name} hears ${code}, but every request for the key was the same`);
         }
         if (asked.toldBefore?.fingerprint === asked.fingerprint) this.#hearsNoResult(asked, code);
@@ -70,6 +95,13 @@ export class AnswerRules {
     this.#hearsNoResult(asked, code);
   }
 
+  /** Whether the key may have been used for another request: one that was tried, or was accepted to be. */
+  #mayBeReused({ record, fingerprint, erasures }: Asked, row: DurableRow | undefined): boolean {
+    const isOther = (one: { readonly fingerprint: string }): boolean => one.fingerprint !== fingerprint;
+    if (this.#facts.of(record).some(isOther) || erasures !== this.#promises.erasuresOf(record)) return true;
+    return row !== undefined && isOther(row);
+  }
+
   /** Only the same request hears that, of a remembered key, and not as long as its record is certainly kept. */
   #hearsExpired({ name, fingerprint }: Asked, attempts: readonly AttemptFacts[]): void {
     const last = attempts.at(-1);
@@ -84,7 +116,7 @@ export class AnswerRules {
   }
 
   /** Whether the result may have expired since it was settled. */
-  #isOver({ answeredAtMs }: AttemptFacts): boolean {
+  #isOver({ answeredAtMs }: Pick<AttemptFacts, "answeredAtMs">): boolean {
     return answeredAtMs !== null && this.#clock.latestMs >= answeredAtMs + LEAST_RETENTION_MS;
   }
 
@@ -141,6 +173,8 @@ export class AnswerRules {
     // With a declared length, the last byte completes the answer.
     if (attempt?.declaredBytes === text.length) this.hearsResult(asked, status, text);
     if (attempt?.record !== record) this.#rules.broken("G7", `${name} hears ${text}, which answers another request`);
+    // It may have been completed and erased again between two commits.
+    else if (this.#isOver({ answeredAtMs: attempt.resultAtMs })) return;
     else if (text.length <= keptBytes && text.length > (this.#facts.durableBytes.get(attempt.id) ?? 0)) {
       const durable = this.#facts.durableBytes.get(attempt.id) ?? 0;
       this.#rules.broken("G4", `${name} hears ${text.length} bytes of ${attempt.id}, but only ${durable} are durable`);

@@ -1,6 +1,8 @@
 // The bucket for large bodies, as one shard sees it. Each operation leaves when the writes before it are durable. Later
 // steps decide whether it succeeds, fails, or succeeds but its answer is lost. The bucket outlives the object.
 
+import { textOf } from "./platform.ts";
+
 export interface BucketCall {
   readonly what: string;
   /** The write that has to be durable before the call leaves. */
@@ -64,7 +66,7 @@ export class Bucket {
     return {
       uploadId,
       uploadPart: async (number: number, part: Uint8Array | ReadableStream<Uint8Array>) => {
-        const text = part instanceof ReadableStream ? await textOf(part) : new TextDecoder().decode(part);
+        const text = await textOf(part);
         return this.#call(`part ${number} of ${key}`, () => {
           upload().parts.set(number, text);
           return { partNumber: number, etag: "" };
@@ -125,17 +127,6 @@ export class Bucket {
     };
     this.calls.push(call);
     return answer.promise;
-  }
-}
-
-async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  const reader = stream.getReader();
-  let text = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text;
-    text += decoder.decode(value, { stream: true });
   }
 }
 

@@ -7,23 +7,70 @@ import type { World } from "./world.ts";
 /** More than any interleaving needs. One that takes more steps never ends. */
 const MOST_STEPS = 2000;
 
+/** More than it takes until every lock has ended and every question has been asked. */
+const MOST_DELIVERIES = 60;
+
 export async function calm(world: World, trace: (what: string) => void): Promise<void> {
   trace("the faults end");
   world.disk.isFull = false;
   world.isUnreachable = false;
   await settle(world, trace);
   // A request now gets what the record holds.
-  for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
+  if (!world.plan.consumes) for (const record of world.facts.rows.keys()) world.send(record, "same", "wait");
   await settle(world, trace);
-  await passTime(world, trace);
+  await deliverAll(world, trace);
   if (world.rules.isAlarmDropped) {
     // The next claim sets the alarm again.
     world.send("another record", "same", "reject");
     await settle(world, trace);
-    await passTime(world, trace);
   }
+  await driveOut(world, trace);
+  await passTime(world, trace);
   const waiting = world.clients.unanswered().map(({ name }) => name);
   world.rules.ends([...leftovers(world.disk), ...(world.bucket?.names ?? [])], waiting);
+}
+
+/** Each message comes again and again until it is settled. */
+async function deliverAll(world: World, trace: (what: string) => void): Promise<void> {
+  const { broker, clock } = world;
+  if (broker === null) return;
+  for (let steps = 0; broker.messages.some(({ isOver }) => !isOver) && steps < MOST_DELIVERIES; steps++) {
+    const due = broker.messages
+      .filter(({ isOver }) => !isOver)
+      .toSorted((one, other) => one.visibleMs - other.visibleMs);
+    const toMs = Math.max(clock.nowMs, due[0]?.visibleMs ?? 0);
+    const { durableAlarmMs } = world.disk;
+    if (durableAlarmMs !== null && durableAlarmMs <= toMs) await alarm(world, trace, durableAlarmMs);
+    world.moveTo(Math.max(clock.nowMs, toMs));
+    const all = broker.deliverable();
+    trace(`all messages that are due at ${toMs}: ${all.map(({ id }) => id).join(", ")}`);
+    broker.deliver(all);
+    await settle(world, trace);
+  }
+  world.endDeliveries();
+}
+
+/** What has been accepted is tried to its end, and then its monitor says which it was. */
+async function driveOut(world: World, trace: (what: string) => void): Promise<void> {
+  const { facts, promises } = world;
+  const isOpen = (): boolean =>
+    [...facts.rows.values()].some(({ driven, state }) => driven !== null && state !== "unknown");
+  for (let steps = 0; isOpen() && steps < MOST_STEPS; steps++) {
+    if (world.disk.durableAlarmMs === null) break;
+    await alarm(world, trace, world.disk.durableAlarmMs);
+  }
+  promises.ends();
+  for (const [record, print] of promises.records) world.look(record, print, { cancel: false, waitMs: 0 });
+  await settle(world, trace);
+}
+
+async function alarm(world: World, trace: (what: string) => void, dueMs: number): Promise<void> {
+  const to = Math.max(world.clock.nowMs, dueMs);
+  trace(`the alarm, at ${to}`);
+  world.moveTo(to);
+  // Not awaited: its handler may wait for calls that settle() answers.
+  void world.alarm();
+  await settle(world, trace);
 }
 
 /** Everything but the alarm: commits, calls, timers. */
@@ -41,6 +88,7 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
       limit(true);
       continue;
     }
+    if (settleDelivery(world, trace)) continue;
     const call = world.origin.calls.find(({ isOpen }) => isOpen);
     if (call !== undefined) {
       trace(`the origin ends the call of ${call.attempt.id}`);
@@ -76,19 +124,30 @@ async function settle(world: World, trace: (what: string) => void): Promise<void
   world.rules.broken("G8", `it never comes to rest: still busy after ${MOST_STEPS} steps without faults`);
 }
 
+/** The broker hears of what is done, and takes letters. Returns whether there was anything. */
+function settleDelivery({ broker }: World, trace: (what: string) => void): boolean {
+  const letter = broker?.letters[0];
+  const batch = broker?.batches.find(({ isDone }) => isDone);
+  if (letter !== undefined) {
+    trace(`the letter of ${letter.messageId} (${letter.reason}) arrives`);
+    broker?.settle(letter, { isTaken: true, isHeard: true });
+  } else if (batch !== undefined) {
+    trace(
+      `report: ${[...batch.decisions].map(([{ id }, one]) => `${id} ${one === "ack" ? one : one.afterMs}`).join(", ")}`,
+    );
+    broker?.report(batch, false);
+  }
+  return letter !== undefined || batch !== undefined;
+}
+
 async function passTime(world: World, trace: (what: string) => void): Promise<void> {
   for (let steps = 0; world.disk.durableAlarmMs !== null; steps++) {
     if (steps > MOST_STEPS) {
       world.rules.broken("G8", `the alarm never comes to rest: it is set again after ${MOST_STEPS} alarms`);
       return;
     }
-    const to = Math.max(world.clock.nowMs, world.disk.durableAlarmMs);
-    trace(`the alarm, at ${to}`);
-    world.moveTo(to);
-    // Not awaited: its handler may wait for calls that settle() answers.
-    void world.alarm();
-    await settle(world, trace);
-    if (steps > 0 || !world.plan.remembers) continue;
+    await alarm(world, trace, world.disk.durableAlarmMs);
+    if (steps > 0 || !world.plan.remembers || world.plan.consumes) continue;
     for (const record of world.facts.rows.keys()) world.send(record, "same", "reject");
     await settle(world, trace);
   }

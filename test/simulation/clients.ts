@@ -9,7 +9,6 @@ import { PlainResponse } from "./platform.ts";
 
 export interface ClientRequest extends Asked {
   readonly head: ExchangeHead;
-  readonly sentMs: number;
   readonly credential: string;
   /** How many requests had been sent when it was sent. */
   readonly sentAfter: number;
@@ -24,6 +23,17 @@ export interface ClientRequest extends Asked {
   held: { readonly response: PlainResponse; readonly gate: number } | null;
   reader: ReadableStreamDefaultReader<Uint8Array> | null;
   text: string;
+  /** Who gets what it hears, if that is not the end of it. */
+  readonly taker: Taker | null;
+}
+
+/** Somebody behind a client. */
+export interface Taker {
+  /** `isWhole`: there is no more than this. */
+  readonly hears: (response: PlainResponse, isWhole: boolean) => void;
+  readonly reads: (bytes: Uint8Array) => void;
+  /** Nothing more comes. `isWhole`: because that was all. */
+  readonly ends: (isWhole: boolean) => void;
 }
 
 export type Duplicate = ExchangeHead["rules"]["duplicate"];
@@ -116,6 +126,7 @@ export class Clients {
     };
     exchange.then(answered, (error: unknown) => {
       if (request.state === "waits") request.state = "is done";
+      request.taker?.ends(false);
       this.#trace(`        ${request.name} fails: ${String(error)}`);
     });
   }
@@ -132,10 +143,12 @@ export class Clients {
       if (response.body instanceof ReadableStream) {
         request.state = request.stalled === null ? "reads" : "stalls";
         this.#trace(`        ${request.name} hears the beginning of a ${response.status}`);
+        request.taker?.hears(response, false);
         void this.#read(request, response.status, response.body);
       } else {
         request.state = "is done";
         this.#trace(`        ${request.name} hears ${this.#rules.hears(request, response)}`);
+        request.taker?.hears(response, true);
       }
     }
     return some;
@@ -153,10 +166,13 @@ export class Clients {
         request.text += new TextDecoder().decode(value);
         this.#trace(`        ${request.name} reads ${request.text}`);
         if (status < 502) this.#rules.hearsBytes(request, status, request.text, this.#keptBytes);
+        request.taker?.reads(value);
       }
       if (status < 502) this.#rules.hearsResult(request, status, request.text);
+      request.taker?.ends(true);
     } catch {
       // A broken transfer: nothing whole has been told.
+      request.taker?.ends(false);
     }
     request.state = "is done";
     this.#trace(`        ${request.name} has read to the end`);
@@ -187,6 +203,7 @@ export class Clients {
   crash(): void {
     for (const request of this.requests) {
       request.held = null;
+      if (request.state !== "is done") request.taker?.ends(false);
       request.state = "is done";
     }
   }

@@ -1,5 +1,7 @@
 // Reads from the disk what is durable, right after a commit.
 
+import type { Driven } from "../../src/core/record.ts";
+import { readDriven } from "../../src/shard/store/stored-request.ts";
 import type { Disk } from "./disk.ts";
 
 /** A durable row of the records. */
@@ -14,11 +16,26 @@ export interface DurableRow {
   readonly isKept: boolean;
   /** The body, if it is stored in one piece. */
   readonly text: string | null;
+  readonly fingerprint: string;
+  /** The number of its attempt; 0: none has been made. */
+  readonly number: number;
+  /** Until when the record is kept; `null` as long as it does not expire. */
+  readonly expiresAtMs: number | null;
+  /** What the shard has promised; `null` for a request whose client waits. */
+  readonly driven: Driven | null;
+  /** When the next attempt of a waiting record begins. */
+  readonly startAtMs: number | null;
+  /** Whether it lies where waiting records lie. */
+  readonly isAmongWaiting: boolean;
+  /** Its request, as it is stored: the head, and the body if it is in the row. */
+  readonly request: string | null;
 }
 
 /** The body: in the row, or its only chunk. */
 const TEXT = `CAST(CASE WHEN chunks = 1 THEN (SELECT bytes FROM chunks AS one WHERE one.number = body_number << 26) ELSE body END AS TEXT)`;
-const ROWS = `SELECT id, (number >> 31) * 1000 AS bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, ${TEXT} AS text FROM records`;
+const REQUEST = `CASE WHEN request IS NULL AND request_body IS NULL THEN NULL ELSE coalesce(request, '') || CAST(coalesce(request_body, '') AS TEXT) END`;
+const WAITING_FROM = "(4294967294 << 31)";
+const ROWS = `SELECT id, (number >> 31) * 1000 AS bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, ${TEXT} AS text, fingerprint, attempt, driven, start_at, ${REQUEST} AS request, number >= ${WAITING_FROM} AS is_among_waiting FROM records`;
 /** By the attempt whose claim names the body: a chunk's key begins with its body's number. */
 const BODY_BYTES =
   "SELECT attempt_id, sum(length(bytes)) AS size FROM chunks JOIN records ON body_number = chunks.number >> 26 GROUP BY attempt_id";
@@ -28,26 +45,44 @@ export function durableRows(disk: Disk): ReadonlyMap<string, DurableRow> {
   const rows = new Map<string, DurableRow>();
   for (const row of disk.statement(ROWS).all()) {
     const { bucket_end, state, attempt_id, locked_until, verify_at, expires_at, status, kept, text } = row;
+    const { fingerprint, attempt, driven, start_at, request, is_among_waiting } = row;
+    const startAtMs = start_at === null ? null : Number(start_at);
     const expiry = verify_at === null ? Number(bucket_end) : Math.min(Number(verify_at), Number(expires_at));
     const id = String(row["id"]);
     rows.set(id, {
       id,
-      deadlineMs: state === "started" ? Number(locked_until) : expiry,
+      deadlineMs: state === "started" ? Number(locked_until) : (startAtMs ?? expiry),
       state: String(state),
       attemptId: String(attempt_id),
       lockedUntilMs: Number(locked_until),
       status: Number(status),
       isKept: kept === 1,
       text: typeof text === "string" ? text : null,
+      fingerprint: String(fingerprint),
+      number: Number(attempt),
+      expiresAtMs: expires_at === null ? null : Number(expires_at),
+      driven: readDriven(typeof driven === "string" ? driven : null),
+      startAtMs,
+      isAmongWaiting: is_among_waiting === 1,
+      request: typeof request === "string" ? request : null,
     });
   }
   return rows;
 }
 
-/** The attempt that holds a record now, durably or not. */
-export function claimedBy(disk: Disk, record: string): string | null {
-  const [row] = disk.statement("SELECT attempt_id FROM records WHERE id = ? AND state = 'started'").all(record);
-  return row === undefined ? null : String(row["attempt_id"]);
+/** A record as it stands now, durably or not. */
+export type CurrentRow = Pick<DurableRow, "state" | "attemptId" | "number" | "driven">;
+
+export function currentRow(disk: Disk, record: string): CurrentRow | null {
+  const [row] = disk.statement("SELECT state, attempt_id, attempt, driven FROM records WHERE id = ?").all(record);
+  if (row === undefined) return null;
+  const { state, attempt_id, attempt, driven } = row;
+  return {
+    state: String(state),
+    attemptId: String(attempt_id),
+    number: Number(attempt),
+    driven: readDriven(typeof driven === "string" ? driven : null),
+  };
 }
 
 /** The attempt that holds a record of this key now: its record's name begins with the key. */

@@ -28,6 +28,10 @@ export interface AttemptFacts {
   isReleased: boolean;
   isResolved: boolean;
   isForgotten: boolean;
+  /** Which promise it belongs to, if it is one of an accepted request. */
+  promise: string | null;
+  /** The body of its request. */
+  readonly content: string;
   /** The credential of the client that began it. */
   readonly credential: string;
   /** How many requests had been sent when it began, and when the gateway got the origin's refusal. */
@@ -54,6 +58,7 @@ export function startedAttempt(
   head: ExchangeHead,
   nowMs: number,
   sent: number,
+  content = "",
 ): AttemptFacts {
   return {
     id,
@@ -70,6 +75,8 @@ export function startedAttempt(
     isReleased: false,
     isResolved: false,
     isForgotten: false,
+    promise: null,
+    content,
     credential: head.call.headers.find(([header]) => header === "authorization")?.[1] ?? "",
     startedAfter: sent,
     refusedAfter: null,

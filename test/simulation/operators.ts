@@ -4,6 +4,7 @@
 import type { OperatorEvent } from "../../src/core/events.ts";
 import type { Change } from "../../src/core/timeline.ts";
 import type { RecordId } from "../../src/core/units.ts";
+import { currentRow } from "./durable.ts";
 import { LEAST_RETENTION_MS } from "./plan.ts";
 import type { Host } from "./host.ts";
 import type { Shard } from "./shard.ts";
@@ -11,15 +12,31 @@ import type { World } from "./world.ts";
 
 const STATUS = 200;
 
+/** A record, and what to call when it is erased, which returns how to undo that. */
+interface Decided {
+  readonly key: string;
+  readonly id: RecordId;
+  readonly erased: () => () => void;
+}
+
 /** Returns a short description of the result. */
 export function decide(
   { facts, clock, rules }: Pick<World, "facts" | "clock" | "rules">,
   host: Host,
-  { key: record, id }: { readonly key: string; readonly id: RecordId },
+  { key: record, id, erased }: Decided,
   action: Change,
 ): string {
   const { disk, name: object } = host;
   const attempt = facts.of(record).at(-1);
+  const isUntried = currentRow(disk, id)?.number === 0;
+  if (isUntried && action === "resolve") return "nobody has tried it";
+  if (isUntried) {
+    const why = changed(host.shard, id, eventOf(action), null);
+    if (why === null && action === "forget") {
+      facts.change({ object, gate: disk.written, done: () => undefined, undo: erased() });
+    }
+    return why ?? "done";
+  }
   if (attempt === undefined) return "nobody has ever asked";
   const text = `${attempt.id} resolved by an operator`;
   const body = { kind: "inline", bytes: new TextEncoder().encode(text) } as const;
@@ -61,11 +78,13 @@ export function decide(
       for (const one of all) one.isForgotten = true;
       if (told !== undefined) told.isForgotten = true;
       facts.told.delete(record);
+      const undoErased = erased();
       facts.change({
         object,
         gate: disk.written,
         done: () => undefined,
         undo: () => {
+          undoErased();
           for (const one of all) one.isForgotten = false;
           if (told === undefined) return;
           told.isForgotten = false;

@@ -2,6 +2,7 @@
 // weights vary from one interleaving to the next, so that some have many crashes, some none, and some hardly any time steps.
 
 import type { Policy } from "../../src/core/record.ts";
+import { FAULTS as DELIVERY_FAULTS, KINDS as DELIVERY_KINDS } from "./deliveries/steps.ts";
 import type { Random } from "./random.ts";
 
 /** Where virtual time begins: a multiple of every expiry bucket's width. */
@@ -33,6 +34,9 @@ export const KINDS = [
   "timer",
   "time",
   "alarm",
+  "look",
+  "cancel",
+  ...DELIVERY_KINDS,
   // From here on: faults.
   "commit fails",
   "crash",
@@ -47,6 +51,7 @@ export const KINDS = [
   "clock back",
   "disk full",
   "unreachable",
+  ...DELIVERY_FAULTS,
 ] as const;
 export type Kind = (typeof KINDS)[number];
 export const FAULTS: readonly Kind[] = KINDS.slice(KINDS.indexOf("commit fails"));
@@ -73,6 +78,10 @@ export const EXTRAS = [
   "operators",
   /** Keys that are remembered after their records have expired. */
   "remembered",
+  /** Requests that are accepted: their clients do not wait, and ask monitors. */
+  "accepted",
+  /** Messages of a queue instead of requests. */
+  "deliveries",
 ] as const;
 export type Extra = (typeof EXTRAS)[number];
 export type Extras = ReadonlySet<Extra>;
@@ -97,6 +106,10 @@ export interface Plan {
   readonly hasBucket: boolean;
   /** Whether request bodies are streamed through. */
   readonly streams: boolean;
+  /** Whether requests are accepted whose clients do not wait. */
+  readonly accepts: boolean;
+  /** Whether messages of a queue come instead of requests. */
+  readonly consumes: boolean;
   /** Whether new keys are limited. */
   readonly limitsKeys: boolean;
   readonly records: number;
@@ -146,6 +159,12 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       timer: some(1, 4, 16),
       time: some(1, 2, 4),
       alarm: some(1, 4, 12),
+      look: 2,
+      cancel: 1,
+      message: 8,
+      batch: 8,
+      report: 8,
+      letter: 8,
       "commit fails": some(0, 0, 2, 4),
       crash: some(0, 1, 2, 4),
       "connection lost": some(0, 1, 3),
@@ -159,9 +178,23 @@ export function drawPlan(random: Random, extras: Extras): Plan {
       "clock back": some(0, 0, 1, 2),
       "disk full": some(0, 0, 0, 2),
       unreachable: some(0, 0, 0, 2),
+      "report lost": 2,
+      "delivered early": 2,
+      "letter lost": 2,
     },
   };
   // Not drawn, so that the other draws stay as they are.
   const limitsKeys = plan.steps % 4 === 0 && extras.has("limiter");
-  return { ...plan, limitsKeys, remembers: plan.steps % 3 === 0 && extras.has("remembered") };
+  const remembers = plan.steps % 3 === 0 && extras.has("remembered");
+  const accepts = plan.steps % 5 < 2 && extras.has("accepted");
+  const consumes = plan.steps % 5 === 2 && extras.has("deliveries");
+  const whole = { ...plan, limitsKeys, remembers, accepts, consumes };
+  if (consumes) return { ...whole, steps: 2 * plan.steps, streams: false, limitsKeys: false };
+  return accepts ? { ...whole, ...roomFor(plan.requests), steps: 2 * plan.steps, streams: false } : whole;
+}
+
+/** More requests than places, of more records than places, in every fourth interleaving with accepted requests. */
+function roomFor(requests: number): Pick<Plan, "records" | "requests"> {
+  if (requests === 5) return { records: 6, requests: 9 };
+  return { records: requests === 4 ? 2 : 1, requests };
 }

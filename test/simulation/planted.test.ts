@@ -1,7 +1,7 @@
 // Does the simulation see anything? Each of these breaks one part of the gateway on purpose, and the rule that stands for it
 // has to find that within so many interleavings.
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, it, vi } from "vitest";
 import type { LifeCycleEvent, Step } from "../../src/core/events.ts";
 import type * as LifeCycle from "../../src/core/life-cycle.ts";
 import type { IdempotencyRecord } from "../../src/core/record.ts";
@@ -14,8 +14,8 @@ import { Overflow } from "../../src/shard/body/overflow.ts";
 import { RecordSteps } from "../../src/shard/record-steps.ts";
 import { RemoteBodies } from "../../src/shard/store/remote-bodies.ts";
 import { Timers } from "../../src/shard/timers.ts";
-import { explore } from "./explore.ts";
-import { type Extra, RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
+import { expectFound, original } from "./expected.ts";
+import { RETENTION_MS, TIMEOUT_MS } from "./plan.ts";
 
 type Steps = typeof LifeCycle.step;
 type Taken = Parameters<Steps>;
@@ -44,20 +44,6 @@ afterEach(() => {
   planted.hidesLength = false;
   vi.restoreAllMocks();
 });
-
-/** As many as the slowest of them takes, and as many again. */
-const MOST = 6_000;
-const SEED = 1;
-
-async function expectFound(rule: RegExp, ...extras: readonly Extra[]): Promise<void> {
-  const { broken } = await explore(MOST, SEED, () => undefined, new Set(extras));
-  expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(rule);
-}
-
-/** A method as it is, for one that stands in its place. */
-function original<T extends object, Name extends keyof T>(prototype: T, name: Name): T[Name] {
-  return prototype[name];
-}
 
 /** Breaks one event of the life cycle; `null`: as ever. */
 function plantStep(

@@ -1,6 +1,7 @@
 // The guarantees as rules over facts (README.md, "Guarantees"). Each names the guarantee that it stands for; a broken one is
 // noted, not thrown, since what is thrown in the middle of an exchange would be taken for a fault of the origin.
 
+import { TURN_CHECK_MS } from "../../src/shard/record-steps.ts";
 import type { Clock } from "./clock.ts";
 import type { Disk } from "./disk.ts";
 import type { DurableRow } from "./durable.ts";
@@ -16,6 +17,9 @@ import {
 
 /** By then the alarm checks a question to which no answer has come. */
 const LOOK_AFTER_MS = 35_000;
+
+/** How many questions are asked at a time. */
+const QUESTIONS_AT_ONCE = 2;
 
 /** How long the alarm's work is postponed after the store has failed. */
 const ALARM_RETRY_MS = 5000;
@@ -169,13 +173,20 @@ export class Rules {
     const alarm = disk.durableAlarmMs;
     if (alarm !== null) this.isAlarmDropped = false;
     if (this.isAlarmDropped) return;
+    // The others begin when these end.
+    const hasManyQuestions =
+      [...this.#facts.questions.values()].filter(({ isSettled }) => !isSettled).length >= QUESTIONS_AT_ONCE;
     for (const row of all) {
       // A record about which the origin is asked has only the question's deadline, also when the instance is gone.
-      const isAsked = row.state === "unknown" && this.#facts.questions.get(row.id)?.isSettled === false;
+      const isAsked =
+        row.state === "unknown" && (hasManyQuestions || this.#facts.questions.get(row.id)?.isSettled === false);
       const answeredMs = isAsked ? this.#clock.latestMs + LOOK_AFTER_MS : 0;
       // A question that could not be noted is postponed, like an alarm whose work failed.
-      const putOffMs = row.state === "unknown" || row.state === "started" ? disk.refusedAtMs + ALARM_RETRY_MS : 0;
-      const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs);
+      const isPutOff = row.state === "unknown" || row.state === "started" || row.state === "waiting";
+      const putOffMs = isPutOff ? disk.refusedAtMs + ALARM_RETRY_MS : 0;
+      // What waits for a place is begun by what has it.
+      const turnMs = row.state === "waiting" && all.length > 1 ? this.#clock.latestMs + TURN_CHECK_MS : 0;
+      const deadline = Math.max(this.excusedUntilMs, row.deadlineMs, answeredMs, putOffMs, turnMs);
       // For overdue work the alarm comes as soon as it can, but never at the time of the previous alarm.
       if (alarm === null || alarm > Math.max(deadline, this.#clock.latestMs) + 1) {
         this.broken("G8", `the alarm is set to ${alarm}, but ${row.id} (${row.state}) has its deadline at ${deadline}`);
@@ -183,7 +194,9 @@ export class Rules {
     }
   }
 
-  #learn({ attemptId, lockedUntilMs, state }: DurableRow): void {
+  #learn({ attemptId, lockedUntilMs, state, number }: DurableRow): void {
+    // An accepted request that has not been tried.
+    if (number === 0) return;
     const attempt = this.#facts.attempts.get(attemptId);
     if (attempt === undefined) {
       this.broken("G3", `the ledger has attempt ${attemptId}, which never started`);

@@ -9,7 +9,7 @@ import type { Homing } from "../../src/shard/elders.ts";
 import { Exchanges } from "../../src/shard/exchanges.ts";
 import type { RequestBody } from "../../src/shard/body/request-body.ts";
 import { Heartbeat } from "../../src/shard/heartbeat.ts";
-import type { ExchangeHead } from "../../src/http/message.ts";
+import type { ExchangeHead, MonitorQuestion } from "../../src/http/message.ts";
 import { Ledger } from "../../src/shard/store/ledger.ts";
 import { homeOf } from "../../src/shard/store/record-numbers.ts";
 import { makeTransitionTables } from "../../src/shard/store/schema.ts";
@@ -19,6 +19,7 @@ import { ExchangeReporter } from "../../src/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
 import { bucketOf, REACHABILITY, storageOn } from "./stand-ins.ts";
+import { NOWHERE } from "../../src/shard/event-target.ts";
 
 /** What the rest of the world is to a shard. */
 export interface ShardWorld {
@@ -70,11 +71,16 @@ export class Shard {
       reporter: new ExchangeReporter("shard", new Traffic(), null),
       askElder,
       limiter,
+      destination: () => NOWHERE,
     });
   }
 
   run(head: ExchangeHead, body: RequestBody, caller: Caller): Promise<Response> {
     return this.exchanges.run(head, body, caller);
+  }
+
+  monitor(question: MonitorQuestion, caller: Caller): Promise<Response> {
+    return this.exchanges.monitor(question, caller);
   }
 
   /** Code from before layouts: whatever the request says, new keys begin in this object. */

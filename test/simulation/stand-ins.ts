@@ -6,7 +6,7 @@ import type { Route } from "../../src/config/resolved.ts";
 import type { Reachability } from "../../src/shard/reachability.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Disk } from "./disk.ts";
-import { PlainRequest, type PlainRequestParts } from "./platform.ts";
+import { PlainRequest, type PlainRequestParts, type PlainResponse, textOf } from "./platform.ts";
 
 /** The storage of one instance. `setAlarm` belongs to the platform. */
 export function storageOn(disk: Disk, isAlive: () => boolean, setAlarm: (ms: number) => void): DurableObjectStorage {
@@ -63,6 +63,15 @@ export function namespaceOf(
 export function routeOf(layouts: Layouts): Route {
   const route: unknown = { layouts };
   return route as Route;
+}
+
+/** What a Worker hears from a shard; `rest`: the body that is still coming. */
+export function deliveredResponse(
+  { status, headers, body }: PlainResponse,
+  rest: ReadableStream<Uint8Array> | null,
+): Response {
+  const response: unknown = { status, headers, body: rest, json: async () => JSON.parse(await textOf(body)) };
+  return response as Response;
 }
 
 /** The network is always reachable, because a lost connection is a separate step. */

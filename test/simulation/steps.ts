@@ -7,6 +7,8 @@ import type { BucketCall } from "./bucket.ts";
 import { act, type OriginCall } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
 import type { Question } from "./question.ts";
+import { ACCEPTANCES } from "./accepted/acceptance.ts";
+import { DeliverySteps, isDelivery } from "./deliveries/steps.ts";
 import type { World } from "./world.ts";
 
 const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
@@ -14,6 +16,7 @@ const IS_FAULT: ReadonlySet<Kind> = new Set(FAULTS);
 export class Steps {
   readonly #world: World;
   readonly #choices: Choices;
+  readonly #deliveries: DeliverySteps | null;
   #requests = 0;
   #faults = 0;
   #decisions = 0;
@@ -21,6 +24,7 @@ export class Steps {
   constructor(world: World, choices: Choices) {
     this.#world = world;
     this.#choices = choices;
+    this.#deliveries = world.broker === null ? null : new DeliverySteps(world.broker, choices, world);
   }
 
   /** Takes one step; `false` if none is possible. */
@@ -39,9 +43,13 @@ export class Steps {
   #isPossible(kind: Kind, calls: Calls): boolean {
     const { plan, disk, clock, clients } = this.#world;
     if (IS_FAULT.has(kind) && this.#faults >= plan.faults) return false;
+    if (isDelivery(kind)) return this.#deliveries?.isPossible(kind) ?? false;
     switch (kind) {
       case "request":
-        return this.#requests < plan.requests;
+        return this.#requests < plan.requests && !plan.consumes;
+      case "look":
+      case "cancel":
+        return plan.accepts && this.#requests > 0;
       case "commit":
         return this.#world.needsCommit;
       case "commit fails":
@@ -79,7 +87,7 @@ export class Steps {
       case "alarm dropped":
         return this.#world.isAlarmDue;
       case "client leaves":
-        return clients.unanswered().length > 0;
+        return this.#leavable().length > 0;
       case "crash":
         return this.#world.hasInstance;
       case "time":
@@ -92,6 +100,10 @@ export class Steps {
 
   #do(kind: Kind, calls: Calls): void {
     const world = this.#world;
+    if (isDelivery(kind)) {
+      this.#deliveries?.do(kind);
+      return;
+    }
     switch (kind) {
       case "request": {
         this.#requests += 1;
@@ -100,8 +112,19 @@ export class Steps {
         const duplicate = this.#choices.pick(DUPLICATES);
         const client = world.plan.credentials > 1 ? this.#choices.choose(world.plan.credentials) : 0;
         const who = world.plan.credentials > 1 ? `, by client ${client}` : "";
-        this.#choices.trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}`);
-        world.send(record, print, duplicate, client);
+        const how = world.plan.accepts ? this.#choices.pick(ACCEPTANCES) : null;
+        const wants = how === null ? "" : how.accepts ? `, accepted after ${how.waitMs} ms` : ", waits";
+        this.#choices.trace(`request a${this.#requests} for ${record}: ${print}, ${duplicate}${who}${wants}`);
+        world.send(record, print, duplicate, client, how);
+        return;
+      }
+      case "look":
+      case "cancel": {
+        const record = `r${this.#choices.choose(world.plan.records)}`;
+        const print = this.#choices.choose(4) === 0 ? "other" : "same";
+        const waitMs = kind === "look" ? this.#choices.pick([0, 0, 15]) : 0;
+        this.#choices.trace(`a ${kind} at the monitor of ${record} (${print}), for ${waitMs} ms`);
+        world.look(record, print, { cancel: kind === "cancel", waitMs });
         return;
       }
       case "commit":
@@ -222,7 +245,7 @@ export class Steps {
         world.dropAlarm();
         return;
       case "client leaves": {
-        const request = this.#choices.pick(world.clients.unanswered());
+        const request = this.#choices.pick(this.#leavable());
         this.#choices.trace(`the client of ${request.name} leaves`);
         world.clients.leave(request);
         return;
@@ -249,7 +272,13 @@ export class Steps {
   /** The clients that read, or will read. */
   #readers(): readonly ClientRequest[] {
     const { clients } = this.#world;
-    return [...clients.with("reads"), ...clients.with("waits").filter(({ stalled }) => stalled === null)];
+    const may = ({ taker, stalled }: ClientRequest): boolean => taker === null && stalled === null;
+    return [...clients.with("reads"), ...clients.with("waits")].filter(may);
+  }
+
+  /** A queue's consumer waits to the end. */
+  #leavable(): readonly ClientRequest[] {
+    return this.#world.clients.unanswered().filter(({ taker }) => taker === null);
   }
 
   #bucketCalls(): readonly BucketCall[] {
@@ -285,7 +314,8 @@ export class Steps {
   #deliverable(): readonly ClientRequest[] {
     const { clients, clock } = this.#world;
     return clients.requests.filter(
-      ({ sentMs, state }) => state === "is done" && clock.latestMs < sentMs + LEAST_RETENTION_MS,
+      ({ sentMs, state, look, taker }) =>
+        state === "is done" && look === null && taker === null && clock.latestMs < sentMs + LEAST_RETENTION_MS,
     );
   }
 
@@ -306,14 +336,16 @@ export class Steps {
 
   /** Time moves a little, or to a deadline, or close to one. */
   #pass(): void {
-    const { clock, disk, facts } = this.#world;
+    const { clock, disk, facts, broker } = this.#world;
     const targets = [clock.nowMs + 1];
     const timer = clock.next();
     if (timer !== null) targets.push(timer.dueMs, timer.dueMs);
     if (disk.durableAlarmMs !== null) targets.push(disk.durableAlarmMs);
-    for (const { lockedUntilMs, deadlineMs } of facts.rows.values()) {
+    for (const { lockedUntilMs, deadlineMs, driven } of facts.rows.values()) {
+      if (driven !== null) targets.push(driven.giveUpAt, driven.giveUpAt + 1);
       targets.push(lockedUntilMs - 1, lockedUntilMs, Math.max(deadlineMs, lockedUntilMs) + 1);
     }
+    for (const { isOver, visibleMs } of broker?.messages ?? []) if (!isOver) targets.push(visibleMs);
     const to = this.#choices.pick(targets.filter((ms) => ms > clock.nowMs));
     this.#choices.trace(`time passes: ${clock.nowMs} to ${to}`);
     this.#world.moveTo(to);

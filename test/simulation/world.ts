@@ -4,26 +4,28 @@
 import { RequestBody } from "../../src/shard/body/request-body.ts";
 import { recordId } from "../../src/core/units.ts";
 import type { ExchangeHead } from "../../src/http/message.ts";
+import { type Acceptance, accepting, contentOf, type Look, questionFor } from "./accepted/acceptance.ts";
+import { Promises } from "./accepted/promises.ts";
 import { AnswerRules } from "./answers.ts";
 import { Bucket } from "./bucket.ts";
 import type { Origin as OriginOf } from "../../src/config/resolved.ts";
 import { type ClientRequest, Clients, type Duplicate, headFor } from "./clients.ts";
 import { Clock } from "./clock.ts";
+import { Broker } from "./deliveries/broker.ts";
+import { DeliveryRules } from "./deliveries/rules.ts";
 import type { Disk } from "./disk.ts";
 import type { Change } from "../../src/core/timeline.ts";
 import { decide } from "./operators.ts";
-import { claimedBy, durableBytes, durableRows, notedUploads } from "./durable.ts";
-import { Facts, startedAttempt } from "./facts.ts";
+import { type CurrentRow, currentRow, durableBytes, durableRows, notedUploads } from "./durable.ts";
+import { type AttemptFacts, Facts, startedAttempt } from "./facts.ts";
 import { Host } from "./host.ts";
 import { Origin, OriginCall } from "./origin.ts";
 import { type Plan, START_MS, TIMEOUT_MS } from "./plan.ts";
-import { type PlainRequest, quiet } from "./platform.ts";
+import { type PlainRequest, quiet, textOf } from "./platform.ts";
 import { Question } from "./question.ts";
 import { Rules } from "./rules.ts";
 import { Shard } from "./shard.ts";
 import { target } from "./stand-ins.ts";
-
-const NONE = new Uint8Array();
 
 /** The name of the only object. */
 const OBJECT = "";
@@ -33,20 +35,34 @@ const KEY_COUNT = { binding: "NEW_KEYS", retryAfterMs: 10, caller: "a caller" };
 /** The longest that a question may take: until its head, plus one pause of its body. */
 const QUESTION_MS = 3 * TIMEOUT_MS;
 
+/** Who asks, and how. */
+type Delivering = Partial<Pick<ClientRequest, "sentMs" | "taker">> & { readonly content?: string };
+interface Asking extends Partial<Pick<ClientRequest, "sentMs" | "look" | "taker">> {
+  readonly credential: string;
+}
+
 export class World {
   readonly plan: Plan;
   readonly clock = new Clock(START_MS);
   readonly disk: Disk;
   readonly facts = new Facts();
   readonly rules: Rules;
+  readonly promises: Promises;
   readonly origin = new Origin();
   readonly clients: Clients;
+  readonly broker: Broker | null;
+  readonly #deliveryRules: DeliveryRules;
   readonly bucket: Bucket | null;
   readonly #trace: (what: string) => void;
   readonly #host: Host;
   /** The requests, by the id of the attempt that each may start. */
   readonly #heads = new Map<string, ExchangeHead>();
+  /** Their bodies. */
+  readonly #contents = new Map<string, string>();
   #sent = 0;
+  /** How often requests have been delivered, and at which of these each was delivered last. */
+  #delivered = 0;
+  readonly #deliveredAt = new Map<string, number>();
   /** Whether the next call cannot connect to the origin. */
   isUnreachable = false;
   questions: Question[] = [];
@@ -58,8 +74,11 @@ export class World {
     this.disk = disk;
     this.#trace = trace;
     this.rules = new Rules(plan, this.clock, () => disk.hasFailed, this.facts);
-    const answers = new AnswerRules(this.clock, this.facts, this.rules, plan);
+    this.promises = new Promises(this.clock, this.facts, this.rules, plan);
+    const answers = new AnswerRules(this.clock, this.facts, this.rules, plan, this.promises);
     this.clients = new Clients(answers, plan.keptBytes, trace);
+    this.#deliveryRules = new DeliveryRules(this.clock, this.facts, this.rules);
+    this.broker = plan.consumes ? new Broker(this, this.#deliveryRules) : null;
     this.bucket = plan.hasBucket ? new Bucket(() => disk.written) : null;
     this.#host = new Host(OBJECT, disk, (host) => this.#instance(host));
     disk.clear();
@@ -77,32 +96,84 @@ export class World {
     return this.#host.needsCommit;
   }
 
-  send(record: string, print: string, duplicate: Duplicate, client = 0): void {
+  /** `how` is set where requests may be accepted. */
+  send(record: string, print: string, duplicate: Duplicate, client = 0, how: Acceptance | null = null): void {
     this.#sent += 1;
     const credential = `client ${client}`;
-    const head = headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential);
-    this.#deliver(this.plan.limitsKeys ? { ...head, newKeys: KEY_COUNT } : head, credential);
+    const plain = headFor(this.plan, record, print, `a${this.#sent}`, duplicate, credential);
+    const head = how === null ? plain : accepting(plain, how);
+    this.deliver(this.plan.limitsKeys ? { ...head, newKeys: KEY_COUNT } : head, credential);
   }
 
   /** Delivers the same request again, because its sender has lost the connection to its answer. */
   sendAgain({ head, credential, sentMs }: ClientRequest): void {
-    this.#deliver(head, credential, sentMs);
+    this.deliver(head, credential, { sentMs });
   }
 
-  #deliver(head: ExchangeHead, credential: string, sentMs = this.clock.nowMs): void {
-    const { id: record } = head.record;
-    const { fingerprint: print, attemptId: id } = head.request;
+  deliver(head: ExchangeHead, credential: string, { content, ...asking }: Delivering = {}): void {
+    const { attemptId: id, fingerprint } = head.request;
     this.#heads.set(id, head);
-    const request: ClientRequest = {
-      name: `request ${id}`,
+    const text = content ?? (head.call.hasBody ? contentOf(head.record.key, fingerprint) : "");
+    this.#contents.set(id, text);
+    this.#delivered += 1;
+    this.#deliveredAt.set(id, this.#delivered);
+    const request = this.#asked(`request ${id}`, head, { credential, ...asking });
+    const bytes = new TextEncoder().encode(text);
+    const open = (broke: () => void): Uint8Array => {
+      request.cut = broke;
+      return bytes;
+    };
+    const body = new RequestBody({
+      open,
+      users: 1,
+      free: () => undefined,
+      stored: () => ({ kind: "inline", bytes }),
+    });
+    this.#arriving = id;
+    const exchange = this.#host.shard.run(head, body, request.caller);
+    this.#arriving = null;
+    this.#expect(request, exchange);
+  }
+
+  /** A client asks the monitor of a request, or cancels it there. */
+  look(record: string, print: string, { cancel, waitMs }: Pick<Look, "cancel" | "waitMs">): void {
+    this.#sent += 1;
+    const head = headFor(this.plan, record, print, `a${this.#sent}`, "reject", "client 0");
+    const look = { cancel, waitMs, promisedUntilMs: this.promises.until(record, print) };
+    const request = this.#asked(`monitor ${this.#sent}`, head, { credential: "client 0", look });
+    const before = currentRow(this.disk, record);
+    const answer = this.#host.shard.monitor(questionFor(head, look), request.caller);
+    if (cancel) this.#cancelled(record, before);
+    this.#expect(request, answer);
+  }
+
+  #cancelled(record: string, before: CurrentRow | null): void {
+    const after = currentRow(this.disk, record);
+    // A look at a lost attempt ends its lock.
+    const isChanged = after === null || (after.state === "failed" && before?.state !== "failed");
+    if (before === null || !isChanged) return;
+    this.promises.cancels(OBJECT, record, before, after === null, this.disk.written, this.#delivered);
+  }
+
+  #asked(
+    name: string,
+    head: ExchangeHead,
+    { credential, sentMs = this.clock.nowMs, look = null, taker = null }: Asking,
+  ): ClientRequest {
+    const { key: record } = head.record;
+    return {
+      name,
       record,
-      fingerprint: print,
+      fingerprint: head.request.fingerprint,
       head,
       sentMs,
       credential,
       sentAfter: this.#sent,
       caller: new AbortController(),
       toldBefore: this.facts.told.get(record) ?? null,
+      erasures: this.promises.erasuresOf(record),
+      look,
+      taker,
       state: "waits",
       held: null,
       reader: null,
@@ -110,23 +181,13 @@ export class World {
       cut: null,
       text: "",
     };
+  }
+
+  #expect(request: ClientRequest, answer: Promise<unknown>): void {
     const { life } = this.#host;
-    const open = (broke: () => void): Uint8Array => {
-      request.cut = broke;
-      return NONE;
-    };
-    const body = new RequestBody({
-      open,
-      users: 1,
-      free: () => undefined,
-      stored: () => ({ kind: "inline", bytes: NONE }),
-    });
-    this.#arriving = id;
-    const exchange = this.#host.shard.run(head, body, request.caller);
-    this.#arriving = null;
     this.clients.expect(
       request,
-      exchange,
+      answer,
       () => this.disk.written,
       () => life !== this.#host.life,
     );
@@ -151,8 +212,8 @@ export class World {
     const head = this.#heads.get(name);
     if (head === undefined) return null;
     // A request that is delivered again may start an attempt under another id than its own.
-    const claimed = claimedBy(this.disk, head.record.id) ?? name;
-    return this.#begin(claimed, head, name);
+    const claim = currentRow(this.disk, head.record.id);
+    return this.#begin(claim?.state === "started" ? claim : null, head, name);
   }
 
   #ask(record: string): Fetcher {
@@ -185,7 +246,8 @@ export class World {
   }
 
   /** An attempt starts: the gateway looks up the destination of its call in the same turn. */
-  #begin(id: string, head: ExchangeHead, name: string): Fetcher | null {
+  #begin(claim: CurrentRow | null, head: ExchangeHead, name: string): Fetcher | null {
+    const id = claim?.attemptId ?? name;
     // A request that starts at once is not yet in the list.
     const waiting =
       this.#arriving === name
@@ -193,8 +255,15 @@ export class World {
         : this.clients.requests.findLast(
             ({ head: { request }, state }) => request.attemptId === name && state === "waits",
           );
-    const attempt = startedAttempt(OBJECT, id, head, this.clock.nowMs, this.#sent);
-    this.rules.starts(attempt, waiting?.sentAfter ?? null);
+    const content = this.#contents.get(name) ?? "";
+    const attempt = startedAttempt(OBJECT, id, head, this.clock.nowMs, this.#sent, content);
+    const isDriven = claim !== null && claim.driven !== null;
+    // An accepted request starts by itself, whoever waits for it.
+    this.rules.starts(attempt, isDriven ? null : (waiting?.sentAfter ?? null));
+    if (isDriven) {
+      const isDue = this.#arriving !== name && waiting === undefined;
+      this.promises.starts(attempt, claim, isDue, this.#deliveredAt.get(name) ?? 0);
+    }
     this.facts.add(attempt);
     if (this.isUnreachable) {
       this.isUnreachable = false;
@@ -210,11 +279,21 @@ export class World {
         () => this.clock.nowMs,
         () => this.#sent,
       );
+      if (isDriven) this.#carries(attempt, request);
       const response = this.origin.fetch(request, call);
       this.release();
       return response;
     };
     return target(fetch);
+  }
+
+  /** The origin gets what the client has sent, however long ago. */
+  #carries(attempt: AttemptFacts, { body }: PlainRequest): void {
+    // A body that breaks off has lost its instance.
+    textOf(body).then(
+      (text) => this.promises.carries(attempt, text),
+      () => undefined,
+    );
   }
 
   /** Lets everything continue until nothing can. */
@@ -232,7 +311,11 @@ export class World {
     const reads = requests.some(({ state }) => state === "reads" || state === "stalls");
     if (isAnswering || reads || this.#host.isHandlingAlarm || !this.plan.extras.has("leavers")) return;
     const living = new Set(this.facts.living().map(({ id }) => id));
-    const waiting = requests.filter(({ state, head }) => state === "waits" && !living.has(head.request.attemptId));
+    // The client of an accepted request waits with a timer of its own.
+    const waiting = requests.filter(
+      ({ state, head, taker }) =>
+        state === "waits" && (head.async !== undefined || taker !== null || !living.has(head.request.attemptId)),
+    );
     this.rules.rests(this.clock.count, waiting.length);
   }
 
@@ -270,7 +353,8 @@ export class World {
 
   /** An operator decides about a record. Returns a short description of the result. */
   decide(record: string, action: Change): string {
-    return decide(this, this.#host, { key: record, id: recordId(record) }, action);
+    const erased = (): (() => void) => this.promises.erased(record, this.#delivered);
+    return decide(this, this.#host, { key: record, id: recordId(record), erased }, action);
   }
 
   /** Opens the output gate for everything whose writes are durable. Returns whether a client got something. */
@@ -298,6 +382,8 @@ export class World {
       this.bucket?.note(notedUploads(this.disk));
       this.facts.learnBytes(durableBytes(this.disk));
       this.rules.commits(this.disk, this.facts.rows.values());
+      this.promises.commits(this.facts.rows);
+      this.#deliveryRules.commits(this.facts.rows.values());
     });
     this.release();
   }
@@ -313,6 +399,11 @@ export class World {
     this.origin.crash(OBJECT);
     this.origin.expire(this.clock.latestMs);
     this.clients.crash();
+  }
+
+  /** Nothing more is delivered. */
+  endDeliveries(): void {
+    this.#deliveryRules.ends(this.broker?.messages ?? []);
   }
 
   moveTo(ms: number): void {

@@ -1,7 +1,7 @@
 // An origin in its own process that acts once for each request that it gets, whatever its key, and writes each act to a journal.
 // Asked about a key, it says whether it has acted for it. It outlives the gateway's crashes, and acts although nobody listens.
 
-import { openSync, writeSync } from "node:fs";
+import { existsSync, openSync, readFileSync, writeSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,8 +11,19 @@ import { strikesOfParent } from "./strikes.ts";
 
 const options: EffectsOptions = JSON.parse(process.argv[2] ?? "");
 const strikes = strikesOfParent();
+// What an earlier process of this origin has done, which was killed, this one knows.
+const keys = new Set(existsSync(options.journal) ? idsIn(readFileSync(options.journal, "utf8")) : []);
 const journal = openSync(options.journal, "a");
-const keys = new Set<string>();
+
+function idsIn(lines: string): readonly string[] {
+  return lines
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const { id }: EffectLine = JSON.parse(line);
+      return id;
+    });
+}
 
 function write(line: EffectLine): void {
   writeSync(journal, `${JSON.stringify({ ...line, at: Date.now() })}\n`);
@@ -20,10 +31,11 @@ function write(line: EffectLine): void {
 
 async function act(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { headers } = request;
-  const key = String(headers["idempotency-key"]);
-  const id = String(headers["onceway-message-id"] ?? key);
   const attempt = String(headers["idempotency-attempt"]);
   const body = await text(request);
+  // An event that is a step of a saga has its key in itself.
+  const key = String(headers["idempotency-key"] ?? /"idempotencykey":"([^"]+)"/.exec(body)?.[1]);
+  const id = String(headers["onceway-message-id"] ?? key);
   await strikes.at("origin-arrived");
   await pause(options.workMs);
   const wanted = /"origin":"(\d+)"/.exec(body)?.[1];

@@ -35,6 +35,14 @@ export type PassThroughRequest =
 /** What happens. Attempts are numbered backwards in the order of their starts: the last one is 0. */
 export type TimelineEvent =
   | { readonly type: "request"; readonly other: boolean; readonly unknown: Policy["unknown"] }
+  /** A consumer's claim, for a longer or a shorter time; `again`: with the id of the last attempt. */
+  | {
+      readonly type: "claim";
+      readonly other: boolean;
+      readonly unknown: Policy["unknown"];
+      readonly again: boolean;
+      readonly lockMs: number;
+    }
   | { readonly type: "result" | "refused" | "ambiguous" | "renew"; readonly attemptsAgo: number }
   /** The origin, asked `ms` ago, reports no effect. */
   | { readonly type: "absent"; readonly attemptsAgo: number; readonly askedAgo: number }
@@ -63,6 +71,16 @@ const event: fc.Arbitrary<TimelineEvent> = fc.oneof(
       type: fc.constant("request" as const),
       other: fc.nat(7).map((n) => n === 0),
       unknown: fc.constantFrom("retry" as const, "hold" as const, "verify" as const),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant("claim" as const),
+      other: fc.nat(7).map((n) => n === 0),
+      unknown: fc.constantFrom("retry" as const, "hold" as const),
+      again: fc.boolean(),
+      lockMs: fc.constantFrom(LOCK_MS / 2, LOCK_MS),
     }),
   },
   {
@@ -115,9 +133,11 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"], re
   let now = epochMs(1_000_000);
   for (const moment of moments) {
     now = passed(now, moment.passing, record);
-    const asked = moment.event.type === "request" ? moment.event.unknown : "retry";
-    const policy = policyFor(unknown ?? asked, rememberMs);
-    const lived = eventOf(moment.event, started, now);
+    const { event: what } = moment;
+    const asked = what.type === "request" || what.type === "claim" ? what.unknown : "retry";
+    const common = policyFor(unknown ?? asked, rememberMs);
+    const policy = what.type === "claim" ? { ...common, lockMs: durationMs(what.lockMs) } : common;
+    const lived = eventOf(what, started, now);
     const result: Step = step(record, lived, policy, now);
     if (result.reply.type === "start") started.push(result.reply.record.attempt.id);
     taken.push({ ...result, now, event: lived, before: record, policy });
@@ -149,6 +169,14 @@ function eventOf(what: TimelineEvent, started: readonly string[], now: EpochMs):
         fingerprint: what.other ? OTHER_FINGERPRINT : FINGERPRINT,
         attemptId: attemptId(`attempt ${started.length}`),
         home: OWN,
+      };
+    case "claim":
+      return {
+        type: "claim",
+        fingerprint: what.other ? OTHER_FINGERPRINT : FINGERPRINT,
+        attemptId: attemptId((what.again ? started.at(-1) : undefined) ?? `attempt ${started.length}`),
+        home: OWN,
+        note: { holder: null, position: null },
       };
     case "renew":
       return { type: "renew", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none") };

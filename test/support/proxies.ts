@@ -19,8 +19,11 @@ export type ProxyKind = "nginx" | "haproxy";
 
 const PROGRAMS: Readonly<Record<ProxyKind, string>> = { nginx: "/usr/sbin/nginx", haproxy: "/usr/sbin/haproxy" };
 
+/** Which the same script installs, for test/claims. */
+const BROKERS = ["/usr/bin/redis-server", "/usr/bin/kcat"];
+
 export default function installMissing(): void {
-  const isInstalled = Object.values(PROGRAMS).every((program) => existsSync(program));
+  const isInstalled = [...Object.values(PROGRAMS), ...BROKERS].every((program) => existsSync(program));
   if (isInstalled || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
   try {
     execFileSync(SCRIPT, { stdio: "inherit" });

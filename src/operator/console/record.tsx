@@ -124,7 +124,7 @@ function Response({ response }: { readonly response: ResponseView }) {
 function Facts({ record, view }: { readonly record: RecordDetail; readonly view: View }) {
   const { now } = view;
   const { id, shard, layout, route, attempt, startedAt, lockedUntil, expiresAt, fingerprint, policy } = record;
-  const { nextAttemptAt } = record;
+  const { nextAttemptAt, giveUpAt, lastAttempt } = record;
   return (
     <dl class="facts">
       <dt>Route</dt>
@@ -139,6 +139,14 @@ function Facts({ record, view }: { readonly record: RecordDetail; readonly view:
           <dt>Next attempt</dt>
           <dd>
             {attempt + 1}, <Time at={nextAttemptAt} now={now} rel="due" />
+          </dd>
+        </>
+      )}
+      {giveUpAt === null || lastAttempt === null ? null : (
+        <>
+          <dt>Given up</dt>
+          <dd>
+            after attempt {lastAttempt}, or <Time at={giveUpAt} now={now} rel="in" />
           </dd>
         </>
       )}

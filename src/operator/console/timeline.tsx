@@ -1,6 +1,6 @@
 // A record's history in words.
 
-import { reasonText } from "../../core/describe-record.ts";
+import { claimText, reasonText } from "../../core/describe-record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { formatDuration } from "./browser/duration.ts";
 import { Time } from "./time.tsx";
@@ -29,6 +29,16 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
           </div>
         </li>
       );
+    case "claim":
+      return (
+        <li>
+          <strong>Attempt {event.attempt} was claimed</strong>
+          {claimText(event)}
+          <div class="soft small">
+            <Time at={event.at} now={now} />
+          </div>
+        </li>
+      );
     case "verification":
       return (
         <li class={event.answer === "done" ? "result" : "refused"}>
@@ -52,7 +62,13 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
   }
 }
 
-const CHANGED = { release: "Released", resolve: "Resolved", forget: "Forgotten", cancel: "Cancelled" } as const;
+const CHANGED = {
+  release: "Released",
+  resolve: "Resolved",
+  forget: "Forgotten",
+  cancel: "Cancelled",
+  unreadable: "Found unreadable",
+} as const;
 
 function outcome({ verdict, status, reason }: AttemptEvent): string {
   const why = reason === null ? "" : `: ${reasonText(reason)}`;

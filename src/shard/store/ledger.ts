@@ -2,6 +2,7 @@
 // no HTTP: headers are pairs of strings, bodies are bytes. Every method runs within one synchronous turn, so that all reads and
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
+import type { NewEvent } from "../../core/outbox.ts";
 import { type IdempotencyRecord, promiseIn } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
@@ -26,6 +27,9 @@ import {
 import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-row.ts";
 import { type Driving, RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
+import { OutboxRows } from "./outbox.ts";
+import { Positions } from "./positions.ts";
+import { OutboxList } from "./outbox-list.ts";
 import { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
 import { laterTables, type Sql, migrate } from "./schema.ts";
@@ -58,6 +62,10 @@ export interface Attachments {
   readonly aliases?: readonly RecordId[];
   /** The request, if it may be accepted: it is asked for only if the step has accepted it. */
   readonly request?: () => StoredRequest;
+  /** What the origin's response says in `Onceway-Event`, for the events of a result. */
+  readonly originEvents?: string | null;
+  /** The events of a result; only with a completed record. */
+  readonly events?: readonly NewEvent[];
 }
 
 const UNLABELLED: Label = { key: "", route: "" };
@@ -85,6 +93,9 @@ export class Ledger {
   readonly seal: Seal;
   readonly elders: KnownElders;
   readonly aliases: Aliases;
+  readonly outbox: OutboxRows;
+  readonly positions: Positions;
+  readonly events: OutboxList;
   readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
   #find: { readonly lists: readonly string[]; readonly queries: readonly string[] } = { lists: [], queries: [] };
@@ -111,6 +122,9 @@ export class Ledger {
     this.seal = new Seal(sql, this.#transaction, exists.transition);
     this.elders = new KnownElders(sql, exists.transition);
     this.aliases = new Aliases(sql, exists.transition);
+    this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
+    this.positions = new Positions(sql, exists.positions);
+    this.events = new OutboxList(sql, this.#transaction, this.outbox);
     const { bodies, remote, expiryBuckets, aliases } = this;
     this.expired = new ExpiredRecords(sql, this.#transaction, {
       bodies,
@@ -142,7 +156,9 @@ export class Ledger {
     const large = largeBody(attachments.response ?? null);
     const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
     const driving = drivingOf(entry?.record ?? null, record, attachments);
-    if (left === null && large === null && aliases.length === 0 && (driving === "never" || driving === "keep")) {
+    const { events = [] } = attachments;
+    const isAlone = left === null && large === null && aliases.length === 0 && events.length === 0;
+    if (isAlone && (driving === "never" || driving === "keep")) {
       this.#write(id, entry, record, attachments, driving);
       return;
     }
@@ -153,6 +169,7 @@ export class Ledger {
       const given = driving === "accept" ? attachments.request?.() : undefined;
       const request = given === undefined ? null : this.#recordBodies.ownRequest(given);
       if (record !== null && aliases.length > 0) this.aliases.add(aliases, id, record.fingerprint);
+      if (record?.state === "completed") this.outbox.insert(id, events, record.completedAt);
       this.#write(
         id,
         entry,
@@ -163,6 +180,12 @@ export class Ledger {
       );
     });
     if (aliases.length > 0) this.aliases.added();
+    if (events.length > 0) this.outbox.added();
+  }
+
+  /** Several changes as one. That of a record comes last, because it also changes what is in memory. */
+  together(run: () => void): void {
+    this.#transaction(run);
   }
 
   #write(

@@ -1,5 +1,6 @@
 // A record's row as it is read.
 
+import type { Publication } from "../../core/outbox.ts";
 import type { IdempotencyRecord, Policy } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../core/units.ts";
@@ -8,7 +9,7 @@ import { FOUND_RESPONSE_COLUMNS, KEPT, type ResponseRow } from "./response-rows.
 import { readDriven } from "./stored-request.ts";
 
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, driven, start_at, history`;
+export const RECORD_COLUMNS = `${PLACE_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, driven, start_at, publish, history`;
 /** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
 export const FOUND_COLUMNS = `${RECORD_COLUMNS}, ${FOUND_RESPONSE_COLUMNS}`;
 
@@ -36,6 +37,7 @@ export interface RecordRow extends PlaceRow {
   readonly may_have_acted: number | null;
   readonly driven: string | null;
   readonly start_at: number | null;
+  readonly publish: string | null;
   readonly history: string | null;
 }
 
@@ -45,6 +47,10 @@ export type FoundRow = RecordRow & ResponseRow;
 /** Reads what this deployment or an earlier one wrote. */
 export function readHistory(text: string | null): readonly TimelineEvent[] {
   return text === null ? [] : JSON.parse(text);
+}
+
+function readPublish(text: string): readonly Publication[] {
+  return JSON.parse(text);
 }
 
 function readUnknown(text: string): Policy["unknown"] {
@@ -68,6 +74,7 @@ export function readRecord(row: RecordRow): IdempotencyRecord {
     unknownRetentionMs: durationMs(row.unknown_retention_ms),
     ...(row.remember_ms === null ? {} : { rememberMs: durationMs(row.remember_ms) }),
     ...(driven === null ? {} : { drive: driven.drive }),
+    ...(row.publish === null ? {} : { publish: readPublish(row.publish) }),
   };
   const promise = driven === null ? {} : { driven };
   const common = {

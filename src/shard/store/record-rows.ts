@@ -60,6 +60,7 @@ const ATTEMPT = [
   "retention_ms",
   "unknown_retention_ms",
   "remember_ms",
+  "publish",
 ];
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification", "may_have_acted"];
@@ -73,8 +74,8 @@ type Statements = Readonly<Record<Driving, Texts>>;
 /** A first attempt. */
 const CLAIM = insertions(["id", ...LABEL, ...ATTEMPT, "verification", "body_number"]);
 const INSERT = insertions(["id", ...LABEL, ...ATTEMPT, ...END, ...WAIT]);
-/** Keeps the attempt's columns except its lock, and clears the waiting times. */
-const COMPLETE = updates(["state", "locked_until", ...END], WAIT);
+/** Keeps the attempt's columns except its lock, and clears the waiting times and what has now been published. */
+const COMPLETE = updates(["state", "locked_until", ...END], [...WAIT, "publish"]);
 const REPLACE = updates([...ATTEMPT, ...END, ...WAIT]);
 /** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
 const CLAIM_AGAIN = updates([...LABEL, ...ATTEMPT, ...END, ...WAIT]);
@@ -180,7 +181,8 @@ function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken):
   const driven = drivenValues(row);
   const labelled = label === null ? ["", ""] : [keyText(label), label.route];
   const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record)];
-  if (record.state === "started") {
+  // What a consumer says of its claim is its history.
+  if (record.state === "started" && row.history.length === 0) {
     return { query: CLAIM[driving][or], values: [...claimed, verification, body, ...driven] };
   }
   return { query: INSERT[driving][or], values: [...claimed, ...endOf(row), ...waitOf(row), ...driven] };
@@ -221,9 +223,10 @@ function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {
   const { id, number, startedAt, lockedUntil } = attempt;
-  const { unknown, lockMs, retentionMs, unknownRetentionMs, rememberMs = null } = policy;
+  const { unknown, lockMs, retentionMs, unknownRetentionMs, rememberMs = null, publish } = policy;
   const times = [lockMs, retentionMs, unknownRetentionMs, rememberMs];
-  return [writtenState(state), print, id, number, startedAt, lockedUntil, unknown, ...times];
+  const published = publish === undefined ? null : JSON.stringify(publish);
+  return [writtenState(state), print, id, number, startedAt, lockedUntil, unknown, ...times, published];
 }
 
 /**

@@ -82,7 +82,10 @@ const ACCEPTED: Step = [
   `CREATE INDEX records_due ON records (start_at) WHERE start_at IS NOT NULL`,
 ];
 
-export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED];
+/** For events: which ones a result will have, as JSON, until it is there. Code that does not know the column publishes none. */
+const PUBLISHED: Step = [`ALTER TABLE records ADD COLUMN publish TEXT`];
+
+export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED];
 
 /**
  * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
@@ -109,16 +112,46 @@ export function makeReachTable(sql: Sql): void {
   sql.exec(REACH_TABLE);
 }
 
+/** Made with the first event of an object (outbox.ts). */
+const OUTBOX_TABLES: Step = [
+  // The events that are still to be relayed, by destination, the one that is due first in front; `seq` tells apart what is due at the
+  // same time. `since` is when it was published, or sent again by an operator. Dead ones lie behind all others: see DEAD.
+  `CREATE TABLE IF NOT EXISTS outbox (destination TEXT NOT NULL, due INTEGER NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, tries INTEGER NOT NULL, since INTEGER NOT NULL, last TEXT, event TEXT NOT NULL, PRIMARY KEY (destination, due, seq)) WITHOUT ROWID`,
+  // Destinations that have failed, until when they rest, and how often they have failed in a row.
+  `CREATE TABLE IF NOT EXISTS resting (destination TEXT PRIMARY KEY, until INTEGER NOT NULL, failures INTEGER NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID`,
+];
+
+export function makeOutboxTables(sql: Sql): void {
+  for (const statement of OUTBOX_TABLES) sql.exec(statement);
+}
+
+/** How far groups of consumers have read (positions.ts). */
+const POSITIONS_TABLE =
+  "CREATE TABLE IF NOT EXISTS positions (route TEXT NOT NULL, stream TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, done INTEGER NOT NULL, PRIMARY KEY (route, stream, partition)) WITHOUT ROWID";
+
+export function makePositionsTable(sql: Sql): void {
+  sql.exec(POSITIONS_TABLE);
+}
+
 /** Which of the tables exist that are made when they are needed. */
 export interface LaterTables {
   readonly transition: boolean;
+  readonly positions: boolean;
   readonly reach: boolean;
+  readonly outbox: boolean;
 }
 
 export function laterTables(sql: Sql): LaterTables {
-  const found = sql.exec("SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach')").toArray();
+  const found = sql
+    .exec("SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions')")
+    .toArray();
   const has = (name: string): boolean => found.some((row) => row["name"] === name);
-  return { transition: has("aliases"), reach: has("reach") };
+  return {
+    transition: has("aliases"),
+    reach: has("reach"),
+    outbox: has("outbox"),
+    positions: has("positions"),
+  };
 }
 
 /**

@@ -42,14 +42,25 @@ export function writeRequest({ head, body }: StoredRequest): readonly SqlStorage
   return [JSON.stringify({ head, chunks: { body: number, count, size } } satisfies WrittenRequest), null];
 }
 
+/** `null` if there is none that can be read. */
 export function readRequest({ request, request_body: bytes }: RequestRow): StoredRequest | null {
-  if (request === null) return null;
-  const { head, chunks }: WrittenRequest = JSON.parse(request);
+  const written = request === null ? null : readWritten(request);
+  if (written === null) return null;
+  const { head, chunks } = written;
   const body: RequestBytes =
     chunks === undefined
       ? { kind: "inline", bytes: new Uint8Array(bytes ?? new ArrayBuffer()) }
       : { kind: "chunks", ...chunks, body: bodyNumber(chunks.body) };
   return { head, body };
+}
+
+/** An error would quote the text, which has the client's credential. */
+function readWritten(text: string): WrittenRequest | null {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The values of DRIVEN_COLUMNS. */

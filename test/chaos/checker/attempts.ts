@@ -97,11 +97,13 @@ export function neverTwoByGuess(world: World, record: RecordHistory): readonly V
     const beforeLock = claimedFrom(world, earlier) + lockMs - later.at;
     const earlyMs = livesUntil(world, record, earlier) - later.at;
     const wasChanged = record.decisions.some((decision) => isBetween(world, decision, earlier, later));
-    if (unknown === "retry" || (wasChanged && !isResult(world, earlier))) {
+    // A result ends the lock, so an operator may have erased its record at once.
+    if (wasChanged && isResult(world, earlier)) return [];
+    if (unknown === "retry" || wasChanged) {
       const what = `${unknown}: the next attempt started ${beforeLock} ms before the lock ended`;
       return beforeLock > 0 ? [{ rule, what, evidence }] : [];
     }
-    if (wasChanged || earlyMs <= 0) return [];
+    if (earlyMs <= 0) return [];
     if (unknown === "hold") {
       const what = `hold: a second attempt started after one that may have acted, ${earlyMs} ms before the record may expire`;
       return [{ rule, what, evidence }];

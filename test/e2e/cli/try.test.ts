@@ -227,7 +227,7 @@ describe("before anything is sent", () => {
     [["http://127.0.0.1/", "-H", "Idempotency-Key: k"], "--key"],
     [["http://127.0.0.1/", "-H", "@no-such-file"], "no-such-file: cannot be read"],
     [["http://127.0.0.1/", "--timeout", "5"], "number with a unit"],
-    [[], "missing required argument"],
+    [[], "Missing URL"],
   ])("refuses %j", async (args, reason) => {
     const { stderr } = await refused(...args);
     expect(stderr).toContain(reason);

@@ -65,7 +65,10 @@ it("the API lists and counts it, says when it is tried next, and shows nothing t
   expect(shown.json).toMatchObject({
     description: { changes: ["release", "resolve", "forget"] },
     policy: { drive: { attempts: 20, firstPauseMs: 1000 } },
+    lastAttempt: 20,
   });
+  const { giveUpAt } = v.parse(v.object({ giveUpAt: v.string() }), shown.json);
+  expect(Date.parse(giveUpAt) - Date.now()).toBeGreaterThan(23 * 3_600_000);
   for (const path of [`/records/${id}`, "/records", "/drain", "/layouts", "/metrics", "/recent"]) {
     expect((await scene.ask("GET", path)).text).not.toContain(SECRET);
   }
@@ -92,6 +95,7 @@ it("the console counts it, shows when it is tried next, and has it tried at once
   const facts = page.locator("#facts");
   expect(await facts.textContent()).toMatch(/Next attempt2, in 9 min \d+ s /);
   expect(await facts.textContent()).toContain("at most 20 attempts in 24 h, 1 s to 15 min between them");
+  expect(await facts.textContent()).toMatch(/Given upafter attempt 20, or in (1 d|23 h \d+ min) /);
   // It counts down without a reload.
   const next = facts.locator("[data-rel=due]").first();
   const before = await next.textContent();
@@ -131,6 +135,7 @@ it("the command line lists and shows it, has it tried at once, and cancels it", 
   expect(list.stdout).toMatch(new RegExp(`waiting +1 .*${tried.key} +in 9m`));
   const shown = await onceway("show", tried.id);
   expect(shown.stdout).toMatch(/next attempt +\S+ \S+Z \(in 9m\)/);
+  expect(shown.stdout).toMatch(/given up +after attempt 20, or \S+ \S+Z \(in (1d|24h|23h)\)/);
   expect(shown.stdout).toContain("at most 20 attempts in 24h, 1s to 15m between them");
   expect(shown.stdout).toContain(`to cancel it:                   npx onceway forget ${tried.id}`);
   expect(shown.stdout).not.toContain(SECRET);

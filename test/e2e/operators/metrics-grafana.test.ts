@@ -9,8 +9,13 @@ import { ADMIN_TOKEN, type OperatorScene, READ_TOKEN, startOperatorScene } from 
 let scene: OperatorScene;
 let metrics: readonly Metric[];
 beforeAll(async () => {
-  const queues = { QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }], DEAD: {} };
-  scene = await startOperatorScene({ shards: 2 }, [{ path: "/a/*" }], { ADMIN_TOKEN, READ_TOKEN }, queues);
+  const more = {
+    QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }],
+    DEAD: {},
+    DESTINATIONS: [{ name: "billing", url: "https://hooks.example", secret: "HOOK" }],
+    HOOK: `whsec_${"A".repeat(32)}`,
+  };
+  scene = await startOperatorScene({ shards: 2 }, [{ path: "/a/*" }], { ADMIN_TOKEN, READ_TOKEN }, more);
   await scene.send({ path: "/a/b", key: freshKey() });
   metrics = parseExposition((await scene.ask("GET", "/metrics")).text);
 });

@@ -14,6 +14,9 @@ const ROUTES = [{ path: "/hold/*", unknown: "hold" }, { path: "/*" }];
 
 const BODIES: Readonly<Record<string, unknown>> = {
   forgetScope: { scope: { "header:authorization": "Bearer x" }, reason: "x", confirm: true, includeUnknown: true },
+  resendEvents: { destination: "billing", reason: "test", preview: true },
+  dropEvents: { destination: "billing", reason: "test", preview: true },
+  tryQueue: { body: { id: "forged" } },
   release: { reason: "x" },
   resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
   forget: { reason: "x" },
@@ -40,9 +43,9 @@ const STRANGE: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/health"],
 ];
 
-/** The path of an operation. It names a layout that cannot be closed. */
+/** The path of an operation. It names a layout that cannot be closed, and a queue that there is not. */
 function filled(path: string, recordId: string): string {
-  return path.replace("{id}", recordId).replace("{layout}", "2");
+  return path.replace("{id}", recordId).replace("{layout}", "2").replace("{queue}", "orders");
 }
 
 /** All operations with the record's id, and unknown ones. */
@@ -71,6 +74,9 @@ it("the OpenAPI file marks the changes and bodies that a read-only token may not
     "closeLayout",
     "endSessions",
     "forgetScope",
+    "resendEvents",
+    "dropEvents",
+    "tryQueue",
     "responseBody",
     "release",
     "resolve",

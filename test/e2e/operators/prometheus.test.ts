@@ -151,7 +151,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("14 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("16 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
@@ -245,6 +245,10 @@ describe("the alert rules", () => {
     ["OncewayGivenUp", true, [series('onceway_given_up_total{route="/a"}', "0x5 1x25")]],
     ["OncewayGivenUp", false, [series('onceway_given_up_total{route="/a"}', "7x30")]],
     ["OncewayWaitingLate", false, [series('onceway_oldest_waiting_seconds{shard="a"}', "0x5 290x25")]],
+    ["OncewayOutboxDead", true, [series('onceway_outbox{destination="a",state="dead"}', "0x5 2x25")]],
+    ["OncewayOutboxDead", false, [series('onceway_outbox{destination="a",state="pending"}', "7x30")]],
+    ["OncewayOutboxLate", true, [series('onceway_outbox_oldest_seconds{destination="a"}', "1000x30")]],
+    ["OncewayOutboxLate", false, [series('onceway_outbox_oldest_seconds{destination="a"}', "890x30")]],
     ["OncewayDeadLetters", true, [series(letters("rejected"), "0x10 1x20"), series(letters("exhausted"), "0x30")]],
     ["OncewayDeadLetters", false, [series(letters("rejected"), "7x30")]],
   ])("%s fires: %s", async (alert, isFiring, input) => {

@@ -138,6 +138,10 @@ describe("a monitor", () => {
     expect(JSON.parse((await look(monitor)).body.toString())).toMatchObject({ status: "waiting", attempt: 1 });
     expect((await look(monitor, "DELETE")).status).toBe(204);
     expect((await look(monitor)).status).toBe(404);
+    // Its 204 may be lost. Sent again it changes nothing, and is told what everybody is.
+    const repeated = await look(monitor, "DELETE");
+    expect(status(repeated)).toBe("404 monitor-not-found");
+    expect(repeated.body).toEqual((await look(monitor, "DELETE", BOB)).body);
     expect(await scene.origin.effects(key)).toBe(0);
     // The key is free.
     expect(status(await scene.send(request))).toBe("200 first");

@@ -125,7 +125,7 @@ describe("the documentation's commands", () => {
       expect.stringContaining('"shards"'),
     ]);
 
-    const tried = await runBlock(blockWith("src/cli/README.md", "npx onceway try"), url);
+    const tried = await runBlock(blockWith("src/cli/README.md", "npx onceway try http"), url);
     expect(tried).toContain("✓ The second request got the first one's answer, byte for byte");
     expect(tried).toContain("refused with 422 key-reused");
   });

@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { fingerprint } from "../../../src/core/units.ts";
 import { encodeMessage, type ExchangeHead } from "../../../src/http/message.ts";
 import { PLACES } from "../../../src/shard/drives.ts";
+import { RemoteBodies } from "../../../src/shard/store/remote-bodies.ts";
 import { asyncHead, DRIVE, untilState } from "../support/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
@@ -52,6 +53,41 @@ describe("a place", () => {
     await bench.deliverAlarm();
     for (const head of heads) await untilState(bench, head, "completed");
     expect(bench.calls).toHaveLength(2 * PLACES + 1);
+  });
+
+  it("is free when a result has become too large to be kept, although it is still read, as far as that goes", async () => {
+    // No bucket is bound.
+    vi.spyOn(RemoteBodies.prototype, "begin").mockResolvedValue(null);
+    const bench = new ShardBench();
+    let open = 0;
+    bench.origin = ({ url }) => {
+      if (url.endsWith("/done")) return new Response("done");
+      open += 1;
+      return unending(200, () => (open -= 1));
+    };
+    const endless = (): ExchangeHead => {
+      const head = asyncHead();
+      return { ...head, rules: { ...head.rules, maxResponseBodyBytes: 1 } };
+    };
+    const quick = (): ExchangeHead => {
+      const head = asyncHead();
+      return { ...head, call: { ...head.call, url: "https://api.example/done" } };
+    };
+    const sendAll = async (heads: readonly ExchangeHead[]): Promise<void> => {
+      for (const head of heads) await bench.send(messageOf(head));
+      for (const head of heads) await untilState(bench, head, "completed");
+    };
+    await sendAll(Array.from({ length: PLACES }, endless));
+    await sendAll([quick()]);
+    // The origin may still be acting.
+    expect(open).toBe(PLACES);
+    // These keep their places.
+    await sendAll(Array.from({ length: PLACES }, endless));
+    const waiting = quick();
+    await bench.send(messageOf(waiting));
+    await bench.send(messageOf(again(waiting)));
+    expect(await bench.stored(waiting.record.id)).toMatchObject({ state: "waiting" });
+    expect(open).toBe(2 * PLACES);
   });
 
   it("is not taken by an attempt whose claim cannot be written, and whose request's body is erased in the end", async () => {

@@ -14,6 +14,7 @@ import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import { again, headOf } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
+import { NOWHERE } from "../../../src/shard/event-target.ts";
 
 const ORIGIN = { kind: "url", url: "http://127.0.0.1:9" } as const;
 const CALL = { origin: ORIGIN, method: "POST", url: "http://127.0.0.1:9/act", headers: [], hasBody: true } as const;
@@ -98,6 +99,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
       reporter: new ExchangeReporter("shard", parts.traffic, null),
       askElder: () => Promise.reject(new Error("there is no elder")),
       limiter: () => null,
+      destination: () => NOWHERE,
     });
     const head = headOf({ call: CALL }, "hold");
     const answers: string[] = [];

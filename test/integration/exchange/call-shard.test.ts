@@ -12,14 +12,17 @@ import {
   decodeMessage,
   EXCHANGE_2_URL,
   EXCHANGE_3_URL,
+  EXCHANGE_4_URL,
   type ExchangeHead,
   type ExchangeRequest,
   EXCHANGE_URL,
   OFFER_2_URL,
   OFFER_3_URL,
+  OFFER_4_URL,
   OFFER_URL,
   UPLOAD_2_URL,
   UPLOAD_3_URL,
+  UPLOAD_4_URL,
   UPLOAD_URL,
 } from "../../../src/http/message.ts";
 import type { CallShard } from "../../../src/http/protect.ts";
@@ -27,6 +30,7 @@ import { shardCaller } from "../../../src/shard/call-shard.ts";
 import { type BodyReader, lentPiece, WHOLE } from "../../../src/http/body-reader.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { shardName } from "../../../src/shard/shard-place.ts";
+import { publishing } from "../support/hooks.ts";
 import { again, headOf, messageOf, saidBy, ShardBench } from "../support/shard-bench.ts";
 import { silence } from "../support/silence.ts";
 
@@ -180,6 +184,7 @@ describe("a message goes to a URL that is refused by code that would misundersta
   const plain = headOf();
   const sealed = (head: ExchangeHead): Promise<ExchangeHead> =>
     new Encryptions(["0123456789abcdef".repeat(4)]).encrypted(head, [], true);
+  const published = (head: ExchangeHead): ExchangeHead => publishing(["one"], {}, head);
   const elders = [{ layout: routeOf().layouts.own, recordIds: [plain.record.id] }];
 
   it.each([
@@ -187,6 +192,11 @@ describe("a message goes to a URL that is refused by code that would misundersta
     ["one with elders to the second", () => ({ ...plain, elders }), [EXCHANGE_2_URL, OFFER_2_URL, UPLOAD_2_URL]],
     ["one with keys for the response to the third", () => sealed(plain), [EXCHANGE_3_URL, OFFER_3_URL, UPLOAD_3_URL]],
     ["one with both too", () => sealed({ ...plain, elders }), [EXCHANGE_3_URL, OFFER_3_URL, UPLOAD_3_URL]],
+    [
+      "one with events to the fourth",
+      () => published({ ...plain, elders }),
+      [EXCHANGE_4_URL, OFFER_4_URL, UPLOAD_4_URL],
+    ],
   ] as const)("%s", async (_what, headWith, urls) => {
     const head = await headWith();
     const large = new Uint8Array(SMALL_BYTES + 1);

@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { Encryptions } from "../../../src/http/encryption.ts";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
-import { MAX_FAILURES, OperatorAuth } from "../../../src/operator/auth.ts";
+import { OperatorAuth } from "../../../src/operator/auth.ts";
+import { MAX_FAILURES } from "../../../src/http/token-auth.ts";
 import { TrafficReader } from "../../../src/operator/traffic-reader.ts";
 import { ShardOperator } from "../../../src/operator/shard-operator.ts";
 import { ShardPlaces } from "../../../src/operator/shards.ts";
@@ -23,6 +24,7 @@ it("every route of the code is in the OpenAPI file, and every operation of the f
     new OperatorAuth(tokens),
     new ShardOperator(namespace, [], new Encryptions([])),
     reader,
+    () => Promise.reject(new Error("not called")),
   );
   const routes = app.routes
     // The token check runs before all routes.

@@ -55,11 +55,22 @@ describe("the operations of", () => {
     const shard = await begun();
     const id = crypto.randomUUID();
     shard.take();
-    expect(await shard.deliver(id, { n: 1 })).toBe(true);
+    expect(await shard.deliver(id)).toBe(1);
     expect(shard.take()).toEqual(COUNTS.first);
-    expect(await shard.deliver(id, { n: 1 })).toBe(true);
+    expect(await shard.deliver(id)).toBe(1);
     expect(shard.take()).toEqual(COUNTS.replay);
     expect(COUNTS.replay.rowsWritten).toBe(0);
+  });
+
+  it("a batch of a queue are those of its messages, but for the calls of their object, which they share", async () => {
+    const shard = await begun();
+    const ids = Array.from({ length: 5 }, () => crypto.randomUUID());
+    shard.take();
+    expect(await shard.deliver(...ids)).toBe(5);
+    const { first, replay } = COUNTS;
+    expect(shard.take()).toMatchObject({ objectCalls: 1, originCalls: 5, rowsWritten: 5 * first.rowsWritten });
+    expect(await shard.deliver(...ids)).toBe(5);
+    expect(shard.take()).toMatchObject({ objectCalls: 1, originCalls: 0, rowsWritten: 5 * replay.rowsWritten });
   });
 
   it("the tables of a new object", async () => {

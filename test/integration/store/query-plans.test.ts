@@ -27,6 +27,10 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // As many rows as are counted at most: those of the statement within, which goes by the index.
   [/^SELECT count\(\*\) AS looked, .* FROM \(SELECT expires_at FROM records .* LIMIT \?\)$/, "SCAN (subquery-1)"],
   [/^SELECT count\(\*\) AS n FROM \(SELECT 1 FROM records INDEXED BY records_due .* LIMIT \?\)$/, "SCAN (subquery-1)"],
+  [
+    /^SELECT count\(\*\) AS n, min\(since\) AS oldest FROM \(SELECT since FROM outbox .* LIMIT \?\)$/,
+    "SCAN (subquery-1)",
+  ],
   // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
   [/^WITH RECURSIVE found/, "SCAN found"],
   // As many rows as the schema has tables and indexes.
@@ -41,11 +45,39 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT name, layout, next, held FROM elders$/, "SCAN elders"],
   // One row at most.
   [/^SELECT 1 FROM aliases LIMIT 1$/, "SCAN aliases USING COVERING INDEX aliases_by_target"],
+  // One row for each destination that has failed, once for each instance.
+  [/^SELECT destination, until, failures, reason FROM resting$/, "SCAN resting"],
   // As many rows as are listed at most.
   [/^SELECT id FROM records LIMIT \?$/, "SCAN records"],
 ];
 
 const SCHEMA = /^(?:CREATE|ALTER) /;
+
+function useOutbox(ledger: Ledger): void {
+  const { outbox } = ledger;
+  const id = freshId();
+  const claim = started();
+  ledger.save(id, null, claim);
+  const events = ["a", "b"].map((name) => ({ id: name, destination: name, event: "{}" }));
+  ledger.save(id, ledger.find(id), completed(claim), { events });
+  for (const destination of outbox.destinations()) {
+    outbox.firstDue(destination);
+    outbox.firstDeath(destination);
+    outbox.rest(destination, { until: NOW, failures: 1, reason: "" });
+    outbox.endRest(destination);
+    outbox.dueSince(destination, NOW, NOW, 1);
+    const due = outbox.due(destination, NOW, { events: 2, bytes: 1 });
+    const all = { destination, state: null, event: null };
+    for (const { id: event, at } of ledger.events.page({ ...all, after: null, limit: 1 })) {
+      ledger.events.change({ ...all, action: "resend", event: { id: event, at } }, NOW);
+    }
+    ledger.events.change({ ...all, action: "resend" }, NOW);
+    ledger.events.counts();
+    for (const event of due) outbox.move(event, NOW, { tries: 1 });
+    outbox.delete(outbox.due(destination, NOW, { events: 2, bytes: 1 }));
+    outbox.eraseDead(destination, NOW, 1);
+  }
+}
 
 /** Every use that the ledger makes of its database. */
 async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise<void> {
@@ -76,6 +108,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const answer = completed(claim);
   const body = { kind: "chunks", body: own, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
+  useOutbox(ledger);
   const single = freshId();
   ledger.save(single, null, claim);
   const large = { kind: "inline", bytes: new Uint8Array(20_000) } as const;
@@ -142,6 +175,11 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   // A window that is full.
   const crowded = new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) }, null, undefined, () => 0);
   for (let more = 0; more < 9; more += 1) crowded.save(freshId(), null, claim);
+  const partition = { route: "claims:billing", stream: "orders", partition: 0 };
+  ledger.positions.put(partition, { next: 1, done: 1 });
+  ledger.positions.made();
+  ledger.positions.get(partition);
+  ledger.positions.claimed();
   ledger.seal.close("{}", NOW);
   ledger.seal.heldKeys();
   void new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });

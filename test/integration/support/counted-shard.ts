@@ -4,9 +4,12 @@
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { Encryptions } from "../../../src/http/encryption.ts";
+import { createClaims } from "../../../src/claims/api.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/read.ts";
 import { type Consume, queueConsumer } from "../../../src/events/consume.ts";
+import { deliverer } from "../../../src/shard/deliveries.ts";
+import { claimsCaller, positionAsker } from "../../../src/shard/call-claims.ts";
 import { monitorAsker, shardCaller } from "../../../src/shard/call-shard.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
@@ -41,12 +44,14 @@ export class CountedShard {
       return this.origin();
     });
     const read = readConfig({
-      IDEMPOTENCY: { origin: ORIGIN, ...settings },
+      IDEMPOTENCY: { origin: ORIGIN, shards: 1, ...settings },
       ROUTES: [{ path: "/protected/*" }],
       // For `sealed`, if the settings say so.
       SEAL_SECRET: "a".repeat(64),
       QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }],
       DEAD: {},
+      CONSUMERS: [{ name: "billing", token: "BILLING_TOKEN" }],
+      BILLING_TOKEN: "b".repeat(32),
     });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const ports = {
@@ -57,9 +62,15 @@ export class CountedShard {
       reporter: new ExchangeReporter("worker", new Traffic(), null),
       identities: noIdentities(),
     };
-    this.#handle = createApp(read.config, ports);
+    const claims = createClaims("/_claims", read.config.consumers, read.consumerTokens, {
+      callClaims: claimsCaller(this.#namespace()),
+      askPosition: positionAsker(this.#namespace()),
+      reporter: ports.reporter,
+    });
+    this.#handle = createApp(read.config, ports, undefined, claims);
+    const deliver = deliverer(this.#namespace(), ports.callShard);
     const none = { deadLetterQueue: () => null, secret: () => null, flush: () => undefined };
-    this.#consume = queueConsumer(read.config.queues, { ...ports, ...none });
+    this.#consume = queueConsumer(read.config.queues, { ...ports, ...none, deliver });
   }
 
   get #stub(): DurableObjectStub {
@@ -96,13 +107,33 @@ export class CountedShard {
     this.take();
   }
 
-  /** Delivers one message; whether it was acknowledged. */
-  async deliver(id: string, body: unknown): Promise<boolean> {
-    let isAcked = false;
-    const ack = (): void => void (isAcked = true);
-    const message = { id, timestamp: new Date(), attempts: 1, body, ack, retry: () => undefined };
-    await this.#consume({ queue: "orders", messages: [message], retryAll: () => undefined });
-    return isAcked;
+  /** Delivers a batch of messages; how many were acknowledged. */
+  async deliver(...ids: readonly string[]): Promise<number> {
+    let acked = 0;
+    const ack = (): void => void (acked += 1);
+    const messages = ids.map((id) => ({
+      id,
+      timestamp: new Date(),
+      attempts: 1,
+      body: { n: 1 },
+      ack,
+      retry: () => undefined,
+    }));
+    await this.#consume({ queue: "orders", messages, retryAll: () => undefined });
+    return acked;
+  }
+
+  /** What a consumer asks; the state of each answer. */
+  async claim(operation: string, entries: readonly object[]): Promise<readonly string[]> {
+    const response = await this.#handle(
+      new Request(`https://gateway.example/_claims/billing${operation}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${"b".repeat(32)}` },
+        body: JSON.stringify({ claims: entries }),
+      }),
+    );
+    const { claims }: { claims: readonly { state: string }[] } = await response.json();
+    return claims.map(({ state }) => state);
   }
 
   /** Evicts the object; the next instance is counted from its first request on. */

@@ -16,6 +16,7 @@ import { Timers } from "../../../src/shard/timers.ts";
 import { bytesBody } from "../../../src/shard/body/request-body.ts";
 import { Traffic } from "../../../src/traffic/traffic.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
+import { NOWHERE } from "../../../src/shard/event-target.ts";
 
 /** Network calls go nowhere. The test answers whether the origin is reachable. */
 class HeldReachability extends Reachability {
@@ -96,6 +97,7 @@ export async function withExchanges(
       reporter: new ExchangeReporter("shard", traffic, null),
       askElder: () => Promise.reject(new Error("there is no elder")),
       limiter: () => ({ limit: ({ key }) => world.limit(key) }),
+      destination: () => NOWHERE,
     });
     await test({
       world,

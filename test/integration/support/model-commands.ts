@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { assertForClaimant, type LifeCycleEvent } from "../../../src/core/events.ts";
 import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import { deadlineOf } from "../../../src/core/step.ts";
@@ -45,6 +45,7 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
   const event = { type: "request", fingerprint: fingerprint(ask.print), attemptId: attempt, home: OWN } as const;
   const { record, reply } = step(known.record, event, policyOf(ask), now());
   model.records.set(ask.record, { ...known, record });
+  assertForClaimant(reply, "a request");
   switch (reply.type) {
     case "start":
       return behaviour === null ? null : answered(model, ask, attempt, behaviour);
@@ -60,19 +61,9 @@ function asked(model: Model, ask: Ask, attempt: AttemptId, behaviour: Behaviour 
       return "409 key-expired";
     case "mismatch":
       return "422 key-reused";
+    case "granted-again":
     case "accepted":
-    case "parked":
-    case "given-up":
-    case "unseen":
     case "not-here":
-    case "here":
-    case "absent":
-    case "ask":
-    case "settled":
-    case "superseded":
-    case "changed":
-    case "unchangeable":
-    case "nothing-due":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
 }

@@ -61,6 +61,9 @@ export class Disks {
   }
 }
 
+/** No request is accepted here. */
+const nothing = () => (): void => undefined;
+
 export class World {
   readonly plan: Plan;
   readonly clock = new Clock(START_MS);
@@ -153,6 +156,9 @@ export class World {
       sentAfter: this.#sent,
       caller: new AbortController(),
       toldBefore: this.facts.told.get(key) ?? null,
+      erasures: 0,
+      look: null,
+      taker: null,
       state: "waits",
       held: null,
       reader: null,
@@ -337,7 +343,7 @@ export class World {
     const name = this.plan.deployments.flatMap(({ own, elders }) => [own, ...elders]).map((at) => nameIn(key, at));
     const record = name.find((one) => one === row);
     if (record === undefined) return "nothing: the record is gone";
-    return owners.run(host, () => decide(this, host, { key, id: record }, action));
+    return owners.run(host, () => decide(this, host, { key, id: record, erased: nothing }, action));
   }
 
   /** The durable records, with their objects. */

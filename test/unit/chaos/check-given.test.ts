@@ -142,6 +142,17 @@ describe("an operator's forget", () => {
     expectBad(bad, TWO);
   });
 
+  it("of a result allows an attempt at once, also with retry", () => {
+    const RETRY = { path: "/retry" };
+    const answered = came(1, "q1", 20, RETRY);
+    const next = came(2, "q2", 700, { ...RETRY, attempt: 1 });
+    const last = asked("q9", 9_000, 9_010, replayed(next), { ...RETRY, ...CALM });
+    const first = [asked("q1", 0, 40, told(answered), RETRY), answered, acted(answered)] as const;
+    const rest = [asked("q2", 690, 730, told(next), RETRY), next, acted(next), last] as const;
+    expectGood(story(...first, decided(-1, "forget", 500), ...rest));
+    expectBad(story(...first, ...rest), TWO);
+  });
+
   it("restarts the attempt numbers", () => {
     const next = came(2, "q2", 5_000, { attempt: 2 });
     const bad = story(...begun, forget, asked("q2", 4_990, 5_030, told(next)), next);

@@ -38,6 +38,8 @@ const detail: RecordDetail = {
     advice: "Decide.",
     changes: ["resolve", "release", "forget"],
   },
+  giveUpAt: null,
+  lastAttempt: null,
   fingerprint: "ab".repeat(32),
   policy: { unknown: "hold", lockMs: 40_000, retentionMs: 86_400_000, unknownRetentionMs: 31_536_000_000 },
   timeline: [
@@ -89,6 +91,8 @@ describe("an accepted request that waits", () => {
     accepted: true,
     expiresAt: null,
     nextAttemptAt,
+    giveUpAt: "2026-11-22T08:30:00.000Z",
+    lastAttempt: 20,
     policy: {
       ...detail.policy,
       drive: { attempts: 20, firstPauseMs: 1000, longestPauseMs: 900_000, giveUpAfterMs: 86_400_000 },
@@ -111,6 +115,8 @@ describe("an accepted request that waits", () => {
   it("is shown with its next attempt, how it is tried, and the commands for it", () => {
     const text = recordText(next("2026-11-21T08:32:00.000Z"), NOW, plainLook);
     expect(text).toMatch(/^ {2}next attempt +2026-11-21 08:32:00.000Z \(due for 3m\)$/m);
+    expect(text).toMatch(/^ {2}given up +after attempt 20, or 2026-11-22 08:30:00.000Z \(in 23h\)$/m);
+    expect(recordText(detail, NOW, plainLook)).not.toContain("given up");
     expect(text).toMatch(/^ {2}expires +not while waiting$/m);
     expect(text).toContain("at most 20 attempts in 24h, 1s to 15m between them");
     expect(text).toMatch(/cancel by client$/m);

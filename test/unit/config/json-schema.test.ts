@@ -41,7 +41,11 @@ describe("the JSON Schema", () => {
     const text = readFileSync(FILE, "utf8");
     const references = [...text.matchAll(/"\$ref": "([^"]*)"/g)].map((match) => match[1]);
     expect(new Set(references)).toEqual(
-      new Set(["vars", "settings", "route", "identity", "queue"].map((name) => `#/definitions/${name}`)),
+      new Set(
+        ["vars", "settings", "route", "identity", "queue", "destination", "consumer"].map(
+          (name) => `#/definitions/${name}`,
+        ),
+      ),
     );
   });
 });

@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 
 import { identityTexts, markdownTable, settingTexts } from "../../../src/cli/settings-table.ts";
 import { driveEntries } from "../../../src/config/settings-async.ts";
+import { publicationEntries } from "../../../src/config/settings-destination.ts";
 import { corsEntries } from "../../../src/config/settings-cors.ts";
 import { fingerprintEntries } from "../../../src/config/settings-fingerprint.ts";
 import { askEntries, identityEntries, jwtEntries } from "../../../src/config/settings-identity.ts";
@@ -20,10 +21,16 @@ const read = (name: string): string => readFileSync(new URL(`../../../src/config
 
 const described = v.object({ description: v.string() });
 const table = v.object({ properties: v.record(v.string(), v.unknown()) });
+const list = v.object({ items: table });
 const { definitions } = v.parse(
   v.object({ definitions: v.object({ settings: table, route: table }) }),
   JSON.parse(read("wrangler.schema.json")),
 );
+
+/** Members of an entry that the text of their list describes have none of their own. */
+function describedOnly(properties: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(properties).filter(([, member]) => v.is(described, member)));
+}
 
 /** The first paragraph of each description in the JSON Schema, by the setting's name. */
 function sentences(
@@ -32,7 +39,8 @@ function sentences(
 ): readonly (readonly [string, string])[] {
   return Object.entries(properties).flatMap(([name, member]) => {
     const [first = ""] = v.parse(described, member).description.split("\n");
-    const inner = v.is(table, member) ? sentences(member.properties, `${name}.`) : [];
+    const members = v.is(list, member) ? member.items : member;
+    const inner = v.is(table, members) ? sentences(describedOnly(members.properties), `${name}.`) : [];
     return [[prefix + name, first] as const].concat(inner);
   });
 }
@@ -70,6 +78,7 @@ describe("the table of settings", () => {
       ...members("fingerprint", fingerprintEntries),
       ...members("cors", corsEntries),
       ...members("give_up", driveEntries),
+      ...members("publish", publicationEntries),
     ];
     expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
   });
@@ -87,22 +96,30 @@ describe("the table of settings", () => {
     expect(editors).toEqual(new Map(ROWS.map(({ name, meaning }) => [name, meaning])));
   });
 
+  const DESTINATIONS = [{ name: "audit", queue: "AUDIT" }];
   const isGateway = (name: string) => Object.hasOwn(gatewayEntries, name);
 
   /** What a table needs before its other members mean anything. */
   const needed = (name: string) => {
     if (name.startsWith("give_up.")) return 'async = "prefer"';
+    if (name.startsWith("publish.")) return 'publish = [{ to = "audit", type = "done" }]';
     if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
     return name.startsWith("new_keys.") ? 'new_keys.binding = "NEW_KEYS"' : "";
   };
 
   it.each(ROWS.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
     const others = needed(row.name);
-    const written = parse(`${others}\n${row.name} = ${row.default.slice(1, -1)}`);
+    const value = row.default.slice(1, -1);
+    const [, member] = /^publish\.(.*)$/.exec(row.name) ?? [];
+    const written = parse(
+      member === undefined
+        ? `${others}\n${row.name} = ${value}`
+        : `publish = [{ to = "audit", type = "done", ${member} = ${value} }]`,
+    );
     const configWith = (settings: object) =>
       isGateway(row.name)
         ? configOf({ IDEMPOTENCY: settings, ROUTES: [PAYMENTS] })
-        : configOf({ ROUTES: [{ ...PAYMENTS, ...settings }], NEW_KEYS: {} });
+        : configOf({ ROUTES: [{ ...PAYMENTS, ...settings }], NEW_KEYS: {}, AUDIT: {}, DESTINATIONS });
     expect(configWith(written)).toEqual(configWith(parse(others)));
   });
 
@@ -118,6 +135,7 @@ describe("the table of settings", () => {
       "new_keys.binding",
       "fingerprint.only",
       "verify",
+      "publish.step",
       "cors.origins",
       "operator_hostname",
     ]);

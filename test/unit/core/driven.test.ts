@@ -38,6 +38,7 @@ function request(id: string, accept?: "begin" | "wait"): LifeCycleEvent {
   return { type: "request", fingerprint: FINGERPRINT, attemptId: attemptId(id), home: OWN, accept };
 }
 const due = (id: string): LifeCycleEvent => ({ type: "due", attemptId: attemptId(id) });
+const unreadable: LifeCycleEvent = { type: "unreadable" };
 const pause = { jitter: 0, retryAfterMs: null };
 const reason = { kind: "status", status: 503 } as const;
 const refused = (id: string, retryAfterMs: number | null = null): LifeCycleEvent => ({
@@ -94,6 +95,27 @@ describe("an accepted request", () => {
       "nothing-due → waiting 15",
       "start → started",
     ]);
+  });
+
+  it("that cannot be read is looked at after pauses that double, and given up without an attempt", () => {
+    const looks: Events = [0, 20, 40, 80, 160, 960].map((at) => [at, unreadable]);
+    const { told, record, history } = live(driving("hold"), [[0, request("a", "wait")], ...looks]);
+    expect(told).toEqual([
+      "accepted → waiting 0",
+      "nothing-due → waiting 20",
+      "nothing-due → waiting 40",
+      "nothing-due → waiting 80",
+      "nothing-due → waiting 160",
+      "nothing-due → waiting 240",
+      "nothing-due → failed",
+    ]);
+    expect(record).toMatchObject({ state: "failed", attempt: { number: 0, mayHaveActed: false }, retryFrom: 960 });
+    expect(record).not.toHaveProperty("driven");
+    // Written once, and not five times.
+    expect(history).toMatchObject([{ type: "change", action: "unreadable", at: 0, by: "gateway" }]);
+    expect(tell("hold", [0, request("a", "begin")], [0, unreadable])).toContain("nothing-due → started");
+    expect(tell("hold", [5, request("a", "wait")], [4, unreadable])).toContain("nothing-due → waiting 5");
+    expect(tell("hold", [0, unreadable])).toEqual(["nothing-due → none"]);
   });
 
   it("waits as long as the origin asks for, up to the longest pause", () => {

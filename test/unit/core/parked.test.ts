@@ -53,6 +53,7 @@ const ended = (type: "refused" | "ambiguous", id: string): LifeCycleEvent => ({
   pause: { jitter: 0, retryAfterMs: null },
 });
 const due = (id: string): LifeCycleEvent => ({ type: "due", attemptId: attemptId(id) });
+const unreadable: LifeCycleEvent = { type: "unreadable" };
 const park: LifeCycleEvent = { type: "park", fingerprint: FINGERPRINT };
 const release: LifeCycleEvent = { type: "release", by: "admin", reason: "because" };
 
@@ -99,6 +100,18 @@ describe("a message in doubt", () => {
     );
   });
 
+  it("is kept for an operator if it cannot be read after its release", () => {
+    const { record, history } = live("hold", [
+      ...PARKED,
+      [LOCK_MS + 2, release],
+      [LOCK_MS + 2, unreadable],
+      [LOCK_MS + 12, unreadable],
+      [LOCK_MS + 2000, unreadable],
+    ]);
+    expect(record).toMatchObject({ state: "unknown", driven: { isParked: true }, verifyAt: null });
+    expect(descriptionOf(record, history).headline).toContain("What is stored of the request cannot be read");
+  });
+
   it("waits for a place after its release as long as it takes", () => {
     const { replies } = live("hold", [...PARKED, [LOCK_MS + 2, release], [LOCK_MS + 5000, due("b")]]);
     expect(replies.at(-1)).toBe("start");
@@ -121,6 +134,38 @@ describe("an operator reads of an accepted request", () => {
       [[0, request("a", "wait")]],
       "Accepted. Its first attempt waits for its turn.",
       ["release", "resolve", "forget"],
+    ],
+    [
+      "untried, because it cannot be read",
+      "hold",
+      [
+        [0, request("a", "wait")],
+        [0, unreadable],
+      ],
+      "What is stored of the request cannot be read, so the gateway cannot try it. It looks again, and gives it up when give_up says.",
+      ["release", "resolve", "forget"],
+    ],
+    [
+      "given up, because it cannot be read",
+      "hold",
+      [
+        [0, request("a", "wait")],
+        [995, unreadable],
+      ],
+      "Given up without an attempt. What is stored of the request cannot be read, so the gateway cannot try it.",
+      ["resolve", "forget"],
+    ],
+    [
+      "given up after an attempt that may have acted, because it cannot be read",
+      "retry",
+      [
+        [0, request("a", "wait")],
+        [0, due("b")],
+        [1, ended("ambiguous", "b")],
+        [995, unreadable],
+      ],
+      'Outcome unknown: attempt 1 may have succeeded (the origin answered 503). The route retries it (unknown = "retry"). What is stored of the request cannot be read, so the gateway cannot try it.',
+      ["resolve", "forget"],
     ],
     [
       "in flight",

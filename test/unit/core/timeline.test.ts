@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../src/core/events.ts";
+import { claimText } from "../../../src/core/describe-record.ts";
 import { OWN } from "../../../src/core/home.ts";
 import { step } from "../../../src/core/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../src/core/record.ts";
@@ -37,6 +38,8 @@ function line(event: TimelineEvent): string {
       const why = reason?.kind === "status" ? String(reason.status) : (reason?.kind ?? status ?? "");
       return `${attempt}: ${startedAt}-${endedAt ?? ""} ${verdict ?? "runs"} ${why}`.trim();
     }
+    case "claim":
+      return `${event.attempt}: claimed${claimText(event)} at ${event.at}`;
     case "verification":
       return `${event.attempt}: asked, ${event.answer} at ${event.at}`;
     case "change":

@@ -154,7 +154,11 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "ORIGIN=http://127.0.0.1:3000 npm start": ["test/e2e/serve/demo-start.test.ts", "[name]: origin.url"],
   "npx onceway try http://127.0.0.1:8787/v1/payments --data '{\"amount\":100}' --mismatch --yes": [
     "test/e2e/serve/demo-start.test.ts",
-    '"npx onceway try"',
+    '"npx onceway try http"',
+  ],
+  'npx onceway try --queue orders --data \'{"id":"try-1","amount":5}\' --yes': [
+    "test/e2e/queues/try.test.ts",
+    '"try", "--queue"',
   ],
   "npm run check-config": ["test/check.ts", "src/cli/check-config.ts"],
   "npx wrangler deploy --dry-run": ["test/e2e/cli/init.test.ts", '"deploy", "--dry-run"'],
@@ -166,6 +170,15 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   'npx onceway forget --scope header:authorization --yes --reason "asked to be erased" < credential.txt': [
     "test/e2e/callers/forget-scope.test.ts",
     '"--yes"',
+  ],
+  "npx onceway outbox ls": ["test/e2e/outbox/operators.test.ts", '"outbox", "ls"'],
+  'npx onceway outbox resend billing --state dead --preview --reason "the receiver works again"': [
+    "test/e2e/outbox/operators.test.ts",
+    '"resend", "billing", "--preview"',
+  ],
+  'npx onceway outbox resend billing --state dead --yes --reason "the receiver works again"': [
+    "test/e2e/outbox/operators.test.ts",
+    '"resend", "billing", "--yes"',
   ],
   "npx onceway layouts": ["test/e2e/operators/layouts.test.ts", 'onceway("layouts")'],
   "npx onceway layouts --close 64": ["test/e2e/operators/layouts.test.ts", '"--close", "3"'],
@@ -215,9 +228,13 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "judgedRound(",
   ],
   "npm run bench -- sealed": TAKES_LONG,
+  "node test/claims/run.ts --rounds 10": ["test/e2e/claims/brokers.test.ts", "killRound("],
   "node test/queues/run.ts --kills 200": ["test/e2e/queues/crash.test.ts", "runRound("],
+  "node test/queues/run.ts --kills 50 --seed 11 verify": ["test/e2e/queues/crash.test.ts", "runRound("],
   "node test/accepted/run.ts --kills 150": ["test/e2e/requests/accepted-crash.test.ts", "runRound("],
   "npm run bench -- accepted": TAKES_LONG,
+  "npm run bench -- claims": TAKES_LONG,
+  "npm run bench -- queues": TAKES_LONG,
   "npm run bench -- transition": TAKES_LONG,
   "npm run bench -- volume": [".ci/run", "bench -- volume --short"],
   "npm run bench -- throughput": TAKES_LONG,
@@ -244,8 +261,11 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 
 /** What is printed for other programs, by page and language. */
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
+  "src/claims/README.md js": ["test/e2e/claims/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/e2e/clients/clients.test.ts", "examples.client"],
   "src/config/README.md graphql": ["test/e2e/requests/graphql.test.ts", "blockWith"],
+  "src/outbox/README.md json": ["test/unit/outbox/cloud-event.test.ts", "toEqual"],
+  "src/outbox/README.md js": ["test/unit/outbox/send-events.test.ts", "Webhook"],
   "src/serve/README.md nginx": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md haproxy": ["test/support/proxies.ts", "startProxy"],
   "src/serve/README.md ini": { notRun: "systemd is not in the test machine" },

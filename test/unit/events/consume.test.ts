@@ -9,6 +9,7 @@ import {
   queueConsumer,
   retryLater,
 } from "../../../src/events/consume.ts";
+import { reportOf } from "../../../src/http/delivery-report.ts";
 import type { ExchangeRequest } from "../../../src/http/message.ts";
 import { nameRecord } from "../../../src/http/record-name.ts";
 import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
@@ -25,7 +26,7 @@ interface Scene {
   readonly flush: Mock<() => void>;
 }
 
-type Answer = Response | "homeless" | null | Error;
+type Answer = Response | null | Error;
 
 const QUEUE = {
   queue: "orders",
@@ -50,11 +51,13 @@ function sceneOf(
     AUTH: "Bearer s3cret",
   });
   const ports: ConsumerPorts = {
-    callShard: (_route, request) => {
-      requests.push(request);
-      const given = answer(request);
-      return given instanceof Error ? Promise.reject(given) : Promise.resolve(given);
-    },
+    deliver: (_route, given) =>
+      given.map(async (request) => {
+        requests.push(request);
+        const response = answer(request);
+        if (response instanceof Error) throw response;
+        return response === null ? null : reportOf(response);
+      }),
     deadLetterQueue: () => ({
       send: async (letter) => {
         await send?.();
@@ -198,7 +201,6 @@ describe("a message", () => {
 
   it("comes again if the shard cannot be reached, or says what this code does not know", async () => {
     expect(await sceneOf(() => null).deliver([{}])).toEqual([1]);
-    expect(await sceneOf(() => "homeless").deliver([{}])).toEqual([1]);
     expect(await sceneOf(() => answered(409, "word-of-the-future")).deliver([{}])).toEqual([1]);
   });
 });

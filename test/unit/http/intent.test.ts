@@ -35,6 +35,7 @@ function wordsOf(intent: Intent): string {
     case "monitor":
       return `monitor ${intent.route.path} ${intent.asked.key} ${intent.asked.print}`;
     case "operate":
+    case "claim":
     case "publish":
     case "loop":
       return intent.kind;
@@ -110,5 +111,41 @@ describe("a request's intent", () => {
   it("leaves the console's session out of what is sent on", () => {
     const intent = intentOf("POST /other", { Cookie: `a=1; ${SESSION_COOKIE}=secret` });
     expect(intent.kind === "pass" && intent.passing.request.headers.get("cookie")).toBe("a=1");
+  });
+});
+
+describe("a consumer's request", () => {
+  const GROUPED = configOf({
+    TOKEN: "t".repeat(32),
+    CONSUMERS: [{ name: "billing", token: "TOKEN" }],
+    ROUTES: [{ path: "/required" }],
+    IDEMPOTENCY: { origin: "https://api.example", operator_hostname: "ops.example" },
+  });
+  const isBearer = (token: string) => (headers: Headers) => headers.get("authorization") === `Bearer ${token}`;
+  const readGrouped = intentReader(GROUPED, isBearer("operator"), isBearer("consumer"));
+  const inGrouped = (target: string, token: string, host = "api.example"): string => {
+    const [method = "", path = ""] = target.split(" ");
+    const url = new URL(path, `https://${host}`);
+    return wordsOf(readGrouped(new Request(url, { method, headers: { authorization: `Bearer ${token}`, host } }), url));
+  };
+
+  it.each([
+    ["POST /_claims/billing", "consumer", "claim"],
+    ["POST /_claims/billing/complete", "nobody", "claim"],
+    // It is refused there, and goes nowhere else.
+    ["POST /_claims/billing", "operator", "claim"],
+    ["POST /_CLAIMS/billing", "nobody", "refuse consumer-unauthorized"],
+    ["POST /x/../%5fclaims/billing", "nobody", "refuse consumer-unauthorized"],
+    // The origin would get the token.
+    ["POST /_claim/billing", "consumer", "refuse consumer-unauthorized"],
+    ["POST /required", "consumer", "refuse consumer-unauthorized"],
+    ["POST /_claim/billing", "nobody", "pass null"],
+  ])("%s with the token of %s: %s", (target, token, words) => {
+    expect(inGrouped(target, token)).toBe(words);
+  });
+
+  it("is not served on the operators' host, and passes where there is no group", () => {
+    expect(inGrouped("POST /_claims/billing", "consumer", "ops.example")).toBe("refuse operator-not-found");
+    expect(wordsOf(intentOf("POST /_claims/billing"))).toBe("pass null");
   });
 });

@@ -59,6 +59,17 @@ describe("a wrangler.toml off Cloudflare", () => {
     expect(problems).toMatchObject([{ path: "ROUTES[0].scope", message: expect.stringContaining("x-real-ip") }]);
   });
 
+  it("can send events to webhooks, and to no queue", () => {
+    const hook = `[[vars.DESTINATIONS]]\nname = "hook"\nurl = "https://billing.example/"\nsecret = "HOOK"\n`;
+    const queue = `[[vars.DESTINATIONS]]\nname = "audit"\nqueue = "AUDIT"\n`;
+    const publish = `publish = [{ to = "hook", type = "a" }, { to = "audit", type = "a" }]\n`;
+    const producer = `queues.producers = [{ binding = "AUDIT", queue = "audit" }]\n`;
+    const { problems } = hosted(`${producer}${ORIGIN}${ROUTE}${publish}${hook}${queue}`);
+    expect(problems).toMatchObject([
+      { path: "DESTINATIONS", message: expect.stringMatching(/^"audit" is a queue .*write a webhook/) },
+    ]);
+  });
+
   it("cannot limit new keys", () => {
     const limiter = `ratelimits = [{ name = "NEW_KEYS", namespace_id = "1", simple = { limit = 5, period = 60 } }]\n`;
     const { problems } = hosted(`${limiter}${ORIGIN}${ROUTE}new_keys = { binding = "NEW_KEYS" }\n`);

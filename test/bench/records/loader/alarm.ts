@@ -27,6 +27,7 @@ import { grouped } from "../../../support/progress.ts";
 import { median } from "../../quantiles.ts";
 import { FileStorage } from "./file-storage.ts";
 import { withFolder } from "../folder.ts";
+import { NOWHERE } from "../../../../src/shard/event-target.ts";
 
 const IN_FLIGHT = [1, 100, 10_000];
 const ALARMS = 2000;
@@ -60,6 +61,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
     target: () => null,
     askElder: () => Promise.reject(new Error("there is no elder")),
     limiter: () => null,
+    destination: () => NOWHERE,
     sync: () => Promise.resolve(),
     waitUntil,
     heartbeat: new Heartbeat(timers, () => Promise.resolve()),

@@ -71,7 +71,8 @@ async function forget(file: string, scope: readonly string[], isPreview: boolean
   const ledger = new Ledger(storage.ledgerStorage);
   const { sql } = storage.ledgerStorage;
   const alarm = new Alarm({ setAlarm: () => Promise.resolve() }, () => null);
-  const steps = new RecordSteps({ ledger, alarm, attempts: new AttemptsInFlight(), traffic: new Traffic() });
+  const outbox = { eventsOf: () => [], published: () => undefined };
+  const steps = new RecordSteps({ ledger, alarm, attempts: new AttemptsInFlight(), traffic: new Traffic(), outbox });
   const eraser = new ScopeEraser({ ledger, scan: new RecordScan(sql), steps });
   const scopes = [scope, FORMER];
   const asked = { scopes, sealedScopes: [], layout: LAYOUT, isPreview, includesUnknown: false, by: "", reason: "" };

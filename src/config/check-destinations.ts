@@ -1,0 +1,47 @@
+// Checks the destinations of a wrangler.toml against the rest of the file: queues that do not exist, events that come back as
+// messages of the queue that they are about, and secrets that everybody who has the file could read. Of one environment.
+
+import { isTable, type Table } from "./read-settings.ts";
+import type { Config, ConfigProblem, Queue } from "./resolved.ts";
+
+export function destinationProblems(prefix: string, own: Table, config: Config): readonly ConfigProblem[] {
+  const queues = isTable(own["queues"]) ? own["queues"]["producers"] : undefined;
+  const producers = Array.isArray(queues) ? queues.filter(isTable) : [];
+  const vars = isTable(own["vars"]) ? own["vars"] : {};
+  /** What each queue that gets events is called, by its destination. */
+  const led = new Map<string, unknown>();
+  const problems: ConfigProblem[] = [];
+  for (const { name, target } of config.destinations) {
+    if (target.kind === "webhook") {
+      problems.push(...target.secrets.filter((secret) => Object.hasOwn(vars, secret)).map(secretProblem(prefix)));
+      continue;
+    }
+    const producer = producers.find(({ binding }) => binding === target.binding);
+    if (producer === undefined) {
+      const message = `the binding "${target.binding}" of "${name}" is no queue: write [[${prefix}queues.producers]] with binding = "${target.binding}"`;
+      problems.push({ path: `${prefix}DESTINATIONS`, message });
+    } else led.set(name, producer["queue"]);
+  }
+  return [...problems, ...config.queues.flatMap((queue) => leadsBack(prefix, queue, led))];
+}
+
+/** Each event would be a message whose result is an event again, for ever. */
+function leadsBack(
+  prefix: string,
+  { name, queue, route }: Queue,
+  led: ReadonlyMap<string, unknown>,
+): readonly ConfigProblem[] {
+  return (route.rules.policy.publish ?? [])
+    .filter(({ to }) => led.get(to) === queue)
+    .map(({ to }) => ({
+      path: `${prefix}${name}.publish`,
+      message: `"${to}" leads back to "${queue}", so that each event would make the next one: write a destination with another queue`,
+    }));
+}
+
+function secretProblem(prefix: string): (secret: string) => ConfigProblem {
+  return (secret) => ({
+    path: `${prefix}${secret}`,
+    message: `is a secret and does not belong in a file: leave it out, and write it with npx wrangler secret put ${secret}`,
+  });
+}

@@ -1,0 +1,54 @@
+// What the operations of the operator API share: reading the body of a change, which only administrators may send, and refusals.
+
+import type { Context } from "hono";
+import type { Problem } from "../core/problem.ts";
+import { readBounded } from "../http/body.ts";
+import { ByteReader } from "../http/body-reader.ts";
+import { ByteBudget } from "../http/byte-budget.ts";
+import { drain, endAfter } from "../http/drain.ts";
+import { problemResponse } from "../http/problem-response.ts";
+import type { OperatorAuth, Role } from "./auth.ts";
+
+export interface Variables {
+  readonly Variables: { role: Role };
+}
+
+/** The limit for a change request: a body of 1 MiB in base64, its headers, and room for escapes. */
+const MAX_REQUEST_BYTES = 4 << 20;
+
+/** Bounds the memory of change requests while they arrive. */
+const changeMemory = new ByteBudget(4 * MAX_REQUEST_BYTES, 60_000);
+
+/** Reads the body of an administrator's request; a refusal, if it is no administrator's or cannot be read. */
+export async function readAdminRequest<T>(
+  context: Context<Variables>,
+  auth: OperatorAuth,
+  parse: (bytes: Uint8Array) => T,
+): Promise<T | Response> {
+  const stream = context.req.raw.body;
+  if (context.get("role") !== "admin") {
+    const refusal = refuse(auth.forbid());
+    return stream === null ? refusal : endAfter(refusal, drain(new ByteReader(stream)));
+  }
+  const body = await readBounded(stream, MAX_REQUEST_BYTES, changeMemory).catch(() => null);
+  if (body === null) return invalid("The request's body ended early.");
+  if (body.kind === "over" && body.readBytes <= MAX_REQUEST_BYTES) {
+    return endAfter(refuse({ code: "store-unavailable" }), drain(body.rest));
+  }
+  if (body.kind === "over") {
+    return endAfter(refuse({ code: "body-too-large", limitBytes: MAX_REQUEST_BYTES }), drain(body.rest));
+  }
+  const parsed = parse(body.body.bytes);
+  body.body.free();
+  return parsed;
+}
+
+export function invalid(reason: string): Response {
+  return refuse({ code: "operator-request-invalid", reason });
+}
+
+export function refuse(problem: Problem): Response {
+  const response = problemResponse(problem, null);
+  if (response.status === 401) response.headers.set("WWW-Authenticate", "Bearer");
+  return response;
+}

@@ -1,0 +1,45 @@
+// One operation of the OpenAPI document: who may call it, what it takes, and with which statuses it answers.
+
+import { headersOf, type Json, type ProblemName, PROBLEMS, type SchemaName, schemaRef } from "./openapi-components.ts";
+
+export interface Operation {
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Whether it needs ADMIN_TOKEN. */
+  readonly isAdmins?: boolean;
+  readonly parameters?: readonly Json[];
+  readonly request?: SchemaName;
+  readonly answer: { readonly description: string; readonly content: Json };
+  /** In addition to 401 and 429, which every operation may return. */
+  readonly problems?: readonly ProblemName[];
+}
+
+export function operation(one: Operation): Json {
+  const { id, summary, description, isAdmins = false, parameters, request, answer: ok, problems = [] } = one;
+  const names: readonly ProblemName[] = [...problems, "Unauthorized", "Throttled"];
+  const refusals = names.map((name) => [PROBLEMS[name].status, { $ref: `#/components/responses/${name}` }]);
+  return {
+    operationId: id,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(isAdmins ? { security: [{ admin: [] }] } : {}),
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(request === undefined ? {} : { requestBody: requestBody(request) }),
+    responses: { 200: { ...ok, headers: headersOf({}) }, ...Object.fromEntries(refusals) },
+  };
+}
+
+function requestBody(request: SchemaName): Json {
+  return {
+    required: true,
+    description: "At most 4 MiB.",
+    content: { "application/json": { schema: schemaRef(request) } },
+  };
+}
+
+export function answer(description: string, ...names: readonly [SchemaName, ...SchemaName[]]): Operation["answer"] {
+  const [first] = names;
+  const schema = names.length === 1 ? schemaRef(first) : { oneOf: names.map(schemaRef) };
+  return { description, content: { "application/json": { schema } } };
+}

@@ -1,0 +1,46 @@
+// The operations of the operator API on events, as the OpenAPI document describes them.
+
+import { type Json, outboxParameters } from "./openapi-components.ts";
+import { answer, operation, type Operation } from "./openapi-operation.ts";
+
+export function outboxPaths(): Json {
+  return {
+    "/outbox": {
+      get: operation({
+        id: "listEvents",
+        summary: "The destinations, what is left for each, and its events, without their data.",
+        description:
+          "Asks every shard how many events it has, and then those that have some. A page may be shorter than limit and not be the last: continue until cursor is null. An unknown parameter is refused. A shard that does not answer is named in unreachable and left out. 503 when none answers.",
+        parameters: outboxParameters(),
+        answer: answer("A page.", "OutboxPage"),
+        problems: ["Invalid", "Unavailable"],
+      }),
+    },
+    "/outbox/resend": {
+      post: outboxOperation({
+        id: "resendEvents",
+        summary: "Sends events again: dead ones, and pending ones that are not due yet.",
+        description:
+          "They are due now, and are given up as late as if they had just been published. Their ids stay. Their destination's rest ends, so pending events that are due are tried as well. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
+      }),
+    },
+    "/outbox/drop": {
+      post: outboxOperation({
+        id: "dropEvents",
+        summary: "Erases events: nobody gets them.",
+        description:
+          "Cannot be undone. One that is being sent may still be taken. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
+      }),
+    },
+  };
+}
+
+function outboxOperation(change: Pick<Operation, "id" | "summary" | "description">): Json {
+  return operation({
+    ...change,
+    isAdmins: true,
+    request: "OutboxChange",
+    answer: answer("What this call has done; events is 0 if the event is not there any more.", "OutboxChanged"),
+    problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
+  });
+}

@@ -1,0 +1,68 @@
+// The metrics of the outbox: what became of events, counted by destination, and what is left of them. `increase()` misses the first
+// value of a new series, so every configured destination has all its series from the first scrape on.
+
+import { EVENT_FATES } from "../core/outbox.ts";
+import type { DestinationCounts } from "../shard/store/outbox-list.ts";
+import { outboxRoute, type RouteNumbers } from "../traffic/route-counters.ts";
+import { counted, type Family, sample } from "./exposition.ts";
+
+const PREFIX = outboxRoute("");
+
+/** Whether these numbers are a destination's. */
+export function isOutbox(route: string): boolean {
+  return route.startsWith(PREFIX);
+}
+
+export function destinationOf(route: string): string {
+  return route.slice(PREFIX.length);
+}
+
+export function relayedEvents(totals: readonly RouteNumbers[]): readonly Family[] {
+  return [
+    {
+      name: "onceway_events_total",
+      type: "counter",
+      help: "Events by what became of them: relayed, failed (a try), dead, erased.",
+      samples: totals.flatMap(({ route, events = [] }) =>
+        counted(EVENT_FATES, events).map(([result, count]) =>
+          sample({ destination: destinationOf(route), result }, count),
+        ),
+      ),
+    },
+  ];
+}
+
+/** `known`: the configured destinations. Sums over the shards. */
+export function heldEvents(
+  shards: readonly (readonly DestinationCounts[])[],
+  known: readonly string[],
+  now: number,
+): readonly Family[] {
+  const all = shards.flat();
+  const names = [...new Set([...known, ...all.map(({ destination }) => destination)])];
+  const of = (name: string): readonly DestinationCounts[] => all.filter(({ destination }) => destination === name);
+  return [
+    {
+      name: "onceway_outbox",
+      type: "gauge",
+      help: "Events that are left, by state; each shard counts up to 10000 of each.",
+      samples: names.flatMap((destination) =>
+        (["pending", "dead"] as const).map((state) =>
+          sample(
+            { destination, state },
+            of(destination).reduce((sum, counts) => sum + counts[state], 0),
+          ),
+        ),
+      ),
+    },
+    {
+      name: "onceway_outbox_oldest_seconds",
+      type: "gauge",
+      help: "For how long the oldest pending event has waited; 0 without one.",
+      samples: names.map((destination) => {
+        const ages = of(destination).map(({ oldestPending }) => now - (oldestPending ?? now));
+        return sample({ destination }, Math.max(0, ...ages) / 1000);
+      }),
+    },
+  ];
+}

@@ -1,0 +1,107 @@
+// Sends events to their destination: a queue takes a batch, a webhook one at a time, signed after Standard Webhooks
+// (https://github.com/standard-webhooks/standard-webhooks, version 1.0.0). Never rejects: a failure is an answer.
+
+import { Webhook } from "standardwebhooks";
+
+import type { Destination } from "../config/resolved.ts";
+import type { Failure, Sent } from "../core/outbox.ts";
+import { retryAfterIn } from "../http/headers.ts";
+
+/** What is sent of an event. */
+export interface OutgoingEvent {
+  readonly id: string;
+  /** JSON. */
+  readonly event: string;
+}
+
+type Env = Readonly<Record<string, unknown>>;
+
+/** How long a webhook may take to answer. */
+const ANSWER_MS = 20_000;
+
+/** The most that one call takes: the platform's limits for a batch are 100 messages and 256 KB with its own data. */
+export function batchOf({ target }: Destination): { readonly events: number; readonly bytes: number } {
+  return target.kind === "queue" ? { events: 100, bytes: 250_000 } : { events: 1, bytes: 0 };
+}
+
+export async function sendEvents(
+  { target }: Destination,
+  events: readonly OutgoingEvent[],
+  env: Env,
+  now: Date,
+): Promise<Sent> {
+  try {
+    if (target.kind === "queue") return await sendBatch(target.binding, events, env);
+    for (const event of events) {
+      const sent = await post(target.url, event, signaturesOf(target.secrets, event, env, now), now);
+      if (sent.kind === "failed") return sent;
+    }
+    return ACCEPTED;
+  } catch (error) {
+    return failed(String(error));
+  }
+}
+
+const ACCEPTED: Sent = { kind: "accepted" };
+
+function failed(reason: string, failure: Partial<Failure> = {}): Sent {
+  return { kind: "failed", reason, retryAfterMs: null, scope: "destination", ...failure };
+}
+
+/** What events need of a queue's producer binding. */
+interface EventQueue {
+  sendBatch(messages: readonly { readonly body: unknown; readonly contentType: "json" }[]): Promise<unknown>;
+}
+
+function isEventQueue(binding: unknown): binding is EventQueue {
+  return typeof binding === "object" && binding !== null;
+}
+
+async function sendBatch(name: string, events: readonly OutgoingEvent[], env: Env): Promise<Sent> {
+  const queue = env[name];
+  if (!isEventQueue(queue)) return failed(`the binding ${name} does not exist`);
+  await queue.sendBatch(events.map(({ event }) => ({ body: JSON.parse(event), contentType: "json" })));
+  return ACCEPTED;
+}
+
+/** One for each secret, so that a receiver may have any of them while they change. Throws when a secret is missing or unusable. */
+function signaturesOf(names: readonly string[], { id, event }: OutgoingEvent, env: Env, now: Date): string {
+  return names
+    .map((name) => {
+      const secret = env[name];
+      if (typeof secret !== "string") throw new Error(`the secret ${name} does not exist`);
+      return new Webhook(secret).sign(id, now, event);
+    })
+    .join(" ");
+}
+
+async function post(url: string, { id, event }: OutgoingEvent, signatures: string, now: Date): Promise<Sent> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/cloudevents+json",
+      "user-agent": "Onceway",
+      "webhook-id": id,
+      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+      "webhook-signature": signatures,
+    },
+    body: event,
+    // A redirect could lead anywhere, and the operator has configured this address.
+    redirect: "manual",
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
+  // Nothing in it decides anything.
+  await response.body?.cancel();
+  const { status, headers } = response;
+  if (status >= 200 && status < 300) return ACCEPTED;
+  const retryAfterMs = retryAfterIn(headers.get("retry-after"), now.getTime());
+  return failed(`status ${status}`, { retryAfterMs, scope: scopeOf(status) });
+}
+
+/** What a receiver says about an event, and not about itself. A gateway in front of it answers 409 while its record is in flight. */
+const ABOUT_EVENT: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
+
+function scopeOf(status: number): Failure["scope"] {
+  if (status === 410) return "gone";
+  return ABOUT_EVENT.has(status) ? "event" : "destination";
+}

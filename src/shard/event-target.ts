@@ -1,0 +1,34 @@
+// Where the events of a destination go, by the configuration. It is read only in objects that have events.
+
+import { destinationsIn } from "../config/read-destinations.ts";
+import { durationMs } from "../core/units.ts";
+import { batchOf, sendEvents } from "../outbox/send-events.ts";
+import type { Target } from "./outbox.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** For events whose destination is no longer configured. They stay, and an operator sees why. */
+export const NOWHERE: Target = {
+  giveUpAfterMs: durationMs(72 * HOUR_MS),
+  keepDeadMs: durationMs(30 * 24 * HOUR_MS),
+  batch: { events: 1, bytes: 0 },
+  send: () =>
+    Promise.resolve({
+      kind: "failed",
+      reason: "no destination of this name is configured",
+      retryAfterMs: null,
+      scope: "destination",
+    }),
+};
+
+export function eventTarget(name: string, env: Readonly<Record<string, unknown>>): Target {
+  const destination = destinationsIn(env).get(name);
+  if (destination === undefined) return NOWHERE;
+  const { giveUpAfterMs, keepDeadMs } = destination;
+  return {
+    giveUpAfterMs,
+    keepDeadMs,
+    batch: batchOf(destination),
+    send: (events, now) => sendEvents(destination, events, env, now),
+  };
+}

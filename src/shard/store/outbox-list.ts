@@ -1,0 +1,224 @@
+// The events of one shard for operators: listed page by page, counted by destination, sent again and dropped. Every statement goes by
+// the key of the outbox, within one destination, and reads or changes a bounded number of rows.
+
+import { EVENT_STATES, type EventState } from "../../core/outbox.ts";
+import { type EpochMs, epochMs } from "../../core/units.ts";
+import { DEAD, type EventPlace, type OutboxRows, type Rest } from "./outbox.ts";
+import type { Sql } from "./schema.ts";
+
+/** Only ids, enums and numbers, because it travels as JSON in a header (see itty.ts). */
+export interface EventQuery {
+  /** `null`: all. */
+  readonly destination: string | null;
+  readonly state: EventState | null;
+  /** The `at` of the event before; `null`: from the beginning. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+/** An event without its data. */
+export interface SeenEvent {
+  readonly id: string;
+  /** The record whose result it tells. */
+  readonly record: string;
+  readonly destination: string;
+  readonly state: EventState;
+  readonly tries: number;
+  /** When it was published, or sent again by an operator. */
+  readonly since: EpochMs;
+  /** When it is tried next, or when it died. */
+  readonly due: EpochMs;
+  /** Why the last try failed. */
+  readonly last: string | null;
+  /** Where it lies; another place after each try. */
+  readonly at: string;
+}
+
+export interface DestinationCounts {
+  readonly destination: string;
+  readonly pending: number;
+  readonly dead: number;
+  /** Which of the two may be larger. */
+  readonly atLeast: readonly EventState[];
+  /** Of those counted: since when the oldest waits; `null` without any. */
+  readonly oldestPending: EpochMs | null;
+  readonly oldestDeath: EpochMs | null;
+  readonly rest: Rest | null;
+}
+
+/** What an operator does to events of a destination. */
+export interface EventChange {
+  readonly action: "resend" | "drop";
+  readonly destination: string;
+  readonly state: EventState | null;
+  /** Only this one; `null`: all. */
+  readonly event: { readonly id: string; readonly at: string } | null;
+}
+
+/** Rows that one call counts of one state, and changes: requests wait meanwhile. */
+export const MAX_EVENTS_COUNTED = 10_000;
+export const EVENTS_AT_ONCE = 100;
+
+const AT = /^([A-Za-z0-9_-]{1,64})\.(\d{1,16})\.(\d{1,16})$/;
+
+export class OutboxList {
+  readonly #sql: Sql;
+  readonly #transaction: (run: () => void) => void;
+  readonly #outbox: OutboxRows;
+
+  constructor(sql: Sql, transaction: (run: () => void) => void, outbox: OutboxRows) {
+    this.#sql = sql;
+    this.#transaction = transaction;
+    this.#outbox = outbox;
+  }
+
+  /** By destination; first the pending ones, the one that is due first in front, and then the dead ones, oldest first. */
+  page({ destination, state, after, limit }: EventQuery): readonly SeenEvent[] {
+    const begin = after === null ? null : placeOf(after);
+    const events: SeenEvent[] = [];
+    for (const name of this.#outbox.destinations()) {
+      if (events.length >= limit) break;
+      if (destination !== null && name !== destination) continue;
+      if (begin !== null && name < begin.destination) continue;
+      const { from, to } = rangeOf(state, 0);
+      const place = begin?.destination === name && begin.due >= from ? begin : { due: from, seq: 0 };
+      events.push(...this.#read(name, place, to, limit - events.length));
+    }
+    return events;
+  }
+
+  #read(name: string, after: Pick<EventPlace, "due" | "seq">, to: number, limit: number): readonly SeenEvent[] {
+    return this.#sql
+      .exec<Row>(
+        "SELECT id, record, due, seq, tries, since, last FROM outbox WHERE destination = ?1 AND (due, seq) > (?2, ?3) AND due < ?4 ORDER BY due, seq LIMIT ?5",
+        name,
+        after.due,
+        after.seq,
+        to,
+        limit,
+      )
+      .toArray()
+      .map(({ id, record, due, seq, tries, since, last }) => {
+        const isDead = due >= DEAD;
+        return {
+          id,
+          record,
+          destination: name,
+          state: isDead ? "dead" : "pending",
+          tries,
+          since: epochMs(since),
+          due: epochMs(isDead ? due - DEAD : due),
+          last,
+          at: `${name}.${due}.${seq}`,
+        };
+      });
+  }
+
+  /** Of each destination that has events. */
+  counts(): readonly DestinationCounts[] {
+    return this.#outbox.destinations().map((destination) => {
+      const pending = this.#count(destination, "pending");
+      const dead = this.#count(destination, "dead");
+      return {
+        destination,
+        pending: pending.n,
+        dead: dead.n,
+        atLeast: EVENT_STATES.filter((state) => (state === "dead" ? dead : pending).n === MAX_EVENTS_COUNTED),
+        oldestPending: pending.oldest === null ? null : epochMs(pending.oldest),
+        oldestDeath: this.#outbox.firstDeath(destination),
+        rest: this.#outbox.resting.get(destination) ?? null,
+      };
+    });
+  }
+
+  #count(destination: string, state: EventState): { readonly n: number; readonly oldest: number | null } {
+    const { from, to } = rangeOf(state, 0);
+    return this.#sql
+      .exec<{ n: number; oldest: number | null }>(
+        "SELECT count(*) AS n, min(since) AS oldest FROM (SELECT since FROM outbox WHERE destination = ? AND due >= ? AND due < ? LIMIT ?)",
+        destination,
+        from,
+        to,
+        MAX_EVENTS_COUNTED,
+      )
+      .one();
+  }
+
+  /** Changes some events; returns how many. As many as EVENTS_AT_ONCE: there may be more. */
+  change({ action, destination, state, event }: EventChange, now: EpochMs): number {
+    if (!this.#outbox.exists) return 0;
+    const places = event === null ? this.#places(action, destination, state, now) : this.#one(event);
+    if (action === "drop") this.#outbox.delete(places);
+    else this.#resend(places, now);
+    return places.length;
+  }
+
+  /** Pending events that are due already need not be moved to be sent now. */
+  #places(
+    action: EventChange["action"],
+    destination: string,
+    state: EventState | null,
+    now: EpochMs,
+  ): readonly EventPlace[] {
+    const { from, to } = rangeOf(state, action === "resend" ? now + 1 : 0);
+    return this.#sql
+      .exec<{ destination: string; due: number; seq: number }>(
+        "SELECT destination, due, seq FROM outbox WHERE destination = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
+        destination,
+        from,
+        to,
+        EVENTS_AT_ONCE,
+      )
+      .toArray();
+  }
+
+  #one({ id, at }: NonNullable<EventChange["event"]>): readonly EventPlace[] {
+    const place = placeOf(at);
+    if (place === null) return [];
+    const found = this.#sql
+      .exec(
+        "SELECT 1 FROM outbox WHERE destination = ? AND due = ? AND seq = ? AND id = ?",
+        place.destination,
+        place.due,
+        place.seq,
+        id,
+      )
+      .toArray();
+    return found.length === 0 ? [] : [place];
+  }
+
+  /** The events are due now, as if they had just been published. */
+  #resend(places: readonly EventPlace[], now: EpochMs): void {
+    this.#transaction(() => {
+      for (const { destination, due, seq } of places) {
+        this.#sql.exec(
+          "UPDATE outbox SET due = ?4, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND due = ?4), since = ?4, tries = 0 WHERE destination = ?1 AND due = ?2 AND seq = ?3",
+          destination,
+          due,
+          seq,
+          now,
+        );
+      }
+    });
+  }
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  readonly id: string;
+  readonly record: string;
+  readonly due: number;
+  readonly seq: number;
+  readonly tries: number;
+  readonly since: number;
+  readonly last: string | null;
+}
+
+function placeOf(at: string): EventPlace | null {
+  const [, destination, due, seq] = AT.exec(at) ?? [];
+  return destination === undefined ? null : { destination, due: Number(due), seq: Number(seq) };
+}
+
+/** The times at which events of a state are due, pending ones from `first` on. */
+function rangeOf(state: EventState | null, first: number): { readonly from: number; readonly to: number } {
+  return { from: state === "dead" ? DEAD : first, to: state === "pending" ? DEAD : 2 * DEAD };
+}

@@ -1,0 +1,86 @@
+// How far groups of consumers have read, partition by partition, and what is needed to know it: one row for each partition, and the
+// offsets of claims that are not completed, which lie in the histories of their records.
+
+import type { Position } from "../../core/events.ts";
+import type { StoredPosition } from "../../core/position.ts";
+import type { TimelineEvent } from "../../core/timeline.ts";
+import { type RecordId, recordId } from "../../core/units.ts";
+import { IS_IN_FLIGHT } from "./record-numbers.ts";
+import { readHistory } from "./record-row.ts";
+import { makePositionsTable, type Sql } from "./schema.ts";
+
+/** A partition of a stream, as a group reads it; `route` is the group's name among routes. */
+export interface Partition extends Pick<Position, "stream" | "partition"> {
+  readonly route: string;
+}
+
+/** A claim that was made for a message in a partition. */
+export interface ClaimedOffset extends Partition {
+  readonly id: RecordId;
+  readonly offset: number;
+}
+
+export class Positions {
+  readonly #sql: Sql;
+  #exists: boolean;
+
+  /** `exists`: whether the table does. An object whose claims have no positions never makes it. */
+  constructor(sql: Sql, exists: boolean) {
+    this.#sql = sql;
+    this.#exists = exists;
+  }
+
+  get({ route, stream, partition }: Partition): StoredPosition | null {
+    if (!this.#exists) return null;
+    const [row] = this.#sql
+      .exec<{ next: number; done: number }>(
+        "SELECT next, done FROM positions WHERE route = ? AND stream = ? AND partition = ?",
+        route,
+        stream,
+        partition,
+      )
+      .toArray();
+    return row ?? null;
+  }
+
+  put({ route, stream, partition }: Partition, { next, done }: StoredPosition): void {
+    // Each time, until it has been read: a transaction may have undone what is remembered here.
+    if (!this.#exists) makePositionsTable(this.#sql);
+    this.#sql.exec(
+      "INSERT INTO positions (route, stream, partition, next, done) VALUES (?, ?, ?, ?, ?) ON CONFLICT (route, stream, partition) DO UPDATE SET next = excluded.next, done = excluded.done",
+      route,
+      stream,
+      partition,
+      next,
+      done,
+    );
+  }
+
+  /** The transaction that has made the table is over. */
+  made(): void {
+    this.#exists = true;
+  }
+
+  /** The claims that may be open: read once by each instance that needs them. */
+  claimed(): readonly ClaimedOffset[] {
+    const queries = [
+      `SELECT id, route, history FROM records WHERE ${IS_IN_FLIGHT} AND history IS NOT NULL`,
+      "SELECT id, route, history FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown')",
+    ];
+    return queries.flatMap((query) =>
+      this.#sql
+        .exec<{ id: string; route: string; history: string | null }>(query)
+        .toArray()
+        .flatMap(({ id, route, history }) => {
+          const position = claimedPosition(readHistory(history));
+          return position === null ? [] : [{ id: recordId(id), route, ...position }];
+        }),
+    );
+  }
+}
+
+/** The position of the record's last claim; `null`: it has none. */
+export function claimedPosition(history: readonly TimelineEvent[]): Position | null {
+  const last = history.findLast(({ type }) => type === "claim");
+  return last?.type === "claim" ? last.position : null;
+}

@@ -1,0 +1,26 @@
+// All rows of all objects of a gateway, as text: two texts are the same if nothing was written in between.
+
+import { DatabaseSync } from "node:sqlite";
+import { shardFiles } from "../e2e/support/shard-database.ts";
+
+const TABLES = ["records", "chunks", "discarded", "positions"];
+
+export async function recordsIn(stateDir: string): Promise<string> {
+  return shardFiles({ stateDir })
+    .toSorted()
+    .map((file) => {
+      const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
+      const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+      const own = TABLES.filter((table) => tables.some(({ name }) => name === table));
+      const rows = own.map((table) => {
+        const statement = database.prepare(`SELECT * FROM ${table}`);
+        statement.setReadBigInts(true);
+        return JSON.stringify(statement.all(), (_name, value: unknown) =>
+          typeof value === "bigint" ? String(value) : value,
+        );
+      });
+      database.close();
+      return rows.join("\n");
+    })
+    .join("\n");
+}

@@ -1,0 +1,63 @@
+// Real brokers in front of claims: Redis Streams, and Kafka's protocol. Consumers are killed and stopped, and effects are counted in another
+// process (test/claims/run.ts is the long form).
+
+import { describe, expect, it } from "vitest";
+import { POINTS } from "../../claims/consumer.ts";
+import { keyOf } from "../../claims/scene.ts";
+import { recordsIn } from "../../claims/records.ts";
+import { killRound, MESSAGES, replayRound, stopRound } from "../../claims/rounds.ts";
+import { isLong } from "../../support/long.ts";
+
+const ROUND_MS = 60_000;
+
+/** The attempts that have acted for a message at which its consumer was killed. */
+const STRUCK = {
+  retry: { read: ["1"], claimed: ["2"], acted: ["1", "2"], completed: ["1"] },
+  hold: { read: ["1"], claimed: [], acted: ["1"], completed: ["1"] },
+} as const;
+
+describe.each(["redis", "kafka"] as const)("a consumer of %s", (broker) => {
+  const rules = broker === "redis" || isLong ? (["hold", "retry"] as const) : (["retry"] as const);
+  const points = broker === "redis" || isLong ? POINTS : (["acted"] as const);
+  const rounds = rules.flatMap((unknown) => points.map((point) => [point, unknown] as const));
+
+  it.each(rounds)(
+    "that is killed when it has %s a message, with %s: acts once for all others, and as its rule says for this one",
+    async (point, unknown) => {
+      const { ends, struck, wrong } = await killRound(broker, unknown, point);
+      expect(wrong).toEqual([]);
+      expect(struck).toEqual(STRUCK[unknown][point]);
+      const isInDoubt = unknown === "hold" && (point === "claimed" || point === "acted");
+      expect(ends["InDoubt"] ?? 0).toBe(isInDoubt ? 1 : 0);
+    },
+    ROUND_MS,
+  );
+
+  it.runIf(broker === "redis" || isLong)(
+    "that is stopped past its lock, and goes on, has lost its claim: the other one's result counts",
+    async () => {
+      const { said, struck, wrong, ends } = await stopRound(broker);
+      expect(said).toBe("Superseded");
+      // The first one acts late, with its older number, which is what a fence is for.
+      expect(struck).toEqual(["2", "1"]);
+      expect(wrong).toEqual([]);
+      expect(ends["done"]).toBe(MESSAGES);
+    },
+    ROUND_MS,
+  );
+});
+
+describe("a topic that is read again from offset 0", () => {
+  it(
+    "has no effect, writes nothing, and leaves its position",
+    async () => {
+      const { ends, struck, wrong, before, after, later } = await replayRound(recordsIn);
+      expect(ends).toEqual({ replayed: MESSAGES });
+      expect({ struck, wrong }).toEqual({ struck: ["1"], wrong: [] });
+      expect(before).toContain(`"next":"${MESSAGES}"`);
+      expect(after).toBe(before);
+      expect(later).toEqual([keyOf(MESSAGES)]);
+    },
+    ROUND_MS,
+  );
+});

@@ -1,0 +1,191 @@
+// Events in a real shard (guarantee G11): they are written with their result, and relayed with the same id until a destination has
+// taken them, whatever else fails.
+
+import { describe, expect, it, vi } from "vitest";
+import { LONGEST_PAUSE_MS } from "../../../src/core/outbox.ts";
+import { OperatedBench } from "../support/operated-bench.ts";
+import { heldAnswer, headOf, messageOf } from "../support/shard-bench.ts";
+import { Hooks, publishing, untilLeft } from "../support/hooks.ts";
+import { silence } from "../support/silence.ts";
+
+silence();
+
+const HOUR_MS = 3_600_000;
+
+function scene(): { readonly bench: OperatedBench; readonly hooks: Hooks } {
+  const bench = new OperatedBench();
+  return { bench, hooks: new Hooks(bench) };
+}
+
+/** Lets time pass and gives the alarm, until nothing is being sent. */
+async function after(bench: OperatedBench, ms: number): Promise<void> {
+  vi.setSystemTime(Date.now() + ms);
+  await bench.deliverAlarm();
+}
+
+const DOWN = (): Response => new Response(null, { status: 500 });
+
+describe("an event", () => {
+  it("goes to each destination once, with what the origin answered", async () => {
+    const { bench, hooks } = scene();
+    const head = publishing(["one", "two"]);
+    await bench.send(messageOf(head));
+    await bench.send(messageOf(head));
+    await untilLeft(bench, 0);
+    const { attemptId } = head.request;
+    expect(hooks.received.map(({ hook, id }) => `${hook} ${id}`).toSorted()).toEqual([
+      `one ${attemptId}-0`,
+      `two ${attemptId}-1`,
+    ]);
+    expect(JSON.stringify(hooks.of("one")[0]?.event)).toContain("answer");
+  });
+
+  it("is not made of a result that `when` does not name, nor of a refusal", async () => {
+    const { bench, hooks } = scene();
+    await bench.send(messageOf(publishing(["one"], { when: [418] })));
+    hooks.origin = () => new Response(null, { status: 503 });
+    await bench.send(messageOf(publishing(["one"], { when: [503] })));
+    await untilLeft(bench, 0);
+    expect(hooks.received).toEqual([]);
+  });
+
+  it("is made of a streamed result, of an operator's and of the origin's answer to a question", async () => {
+    const { bench, hooks } = scene();
+    hooks.origin = () => {
+      const body = new ReadableStream({
+        type: "bytes",
+        start(controller) {
+          for (const text of ["a", "b"]) controller.enqueue(new TextEncoder().encode(text.repeat(40_000)));
+          controller.close();
+        },
+      });
+      return new Response(body);
+    };
+    await bench.send(messageOf(publishing(["one"])));
+    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(1));
+    expect(JSON.stringify(hooks.of("one")[0]?.event)).toContain(`${"a".repeat(40_000)}${"b".repeat(40_000)}`);
+
+    hooks.origin = (request) =>
+      request.url.endsWith("/look-up") ? new Response("found") : new Response(null, { status: 504 });
+    const asked = publishing(["two"], {}, headOf({}, "verify"));
+    await bench.send(messageOf(asked));
+    await after(bench, 60_000);
+    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(1));
+    expect(JSON.stringify(hooks.of("two")[0]?.event)).toContain("found");
+
+    const held = publishing(["three"], {}, headOf({}, "hold"));
+    await bench.send(messageOf(held));
+    await after(bench, 60_000);
+    const event = { type: "resolve", by: "me", reason: "seen", status: 201 } as const;
+    expect(await bench.change(held.record.id, event)).toMatchObject({ why: null });
+    await vi.waitFor(() => expect(hooks.of("three")).toHaveLength(1));
+    await untilLeft(bench, 0);
+  });
+
+  it("is sent again with the same id until it is taken", async () => {
+    const { bench, hooks } = scene();
+    hooks.answer = DOWN;
+    await bench.send(messageOf(publishing(["one"])));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    for (const [times, pause] of [5, 30, 300, 1800].entries()) {
+      await after(bench, 1000);
+      await after(bench, 1.3 * 1000 * pause);
+      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2));
+    }
+    hooks.answer = () => new Response(null, { status: 204 });
+    await after(bench, 10 * HOUR_MS);
+    await untilLeft(bench, 0);
+    expect(new Set(hooks.received.map(({ id }) => id)).size).toBe(1);
+  });
+
+  it("is sent again after the object was lost while it was being sent", async () => {
+    const { bench, hooks } = scene();
+    const { origin, release } = heldAnswer(() => new Response(null, { status: 204 }));
+    hooks.answer = () => origin(new Request("https://hooks.example"), 0);
+    await bench.send(messageOf(publishing(["one"])));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    await bench.lose();
+    release();
+    expect(await bench.alarmAt()).toBeLessThanOrEqual(Date.now() + 30_000);
+    await after(bench, 30_000);
+    await untilLeft(bench, 0);
+    expect(hooks.received).toHaveLength(2);
+    expect(hooks.received[1]).toEqual(hooks.received[0]);
+  });
+
+  it("dies after three days, is kept for thirty, and then erased", async () => {
+    const { bench, hooks } = scene();
+    hooks.answer = DOWN;
+    await bench.send(messageOf(publishing(["one"])));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    await after(bench, 72 * HOUR_MS);
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(2));
+    hooks.answer = () => new Response(null, { status: 204 });
+    await after(bench, 29 * 24 * HOUR_MS);
+    await untilLeft(bench, 1);
+    await after(bench, 2 * 24 * HOUR_MS);
+    await untilLeft(bench, 0);
+    expect(hooks.received).toHaveLength(2);
+  });
+});
+
+describe("a destination that fails", () => {
+  it("costs one call for each pause, however many events wait for it", async () => {
+    const { bench, hooks } = scene();
+    hooks.answer = DOWN;
+    for (let events = 0; events < 10; events += 1) await bench.send(messageOf(publishing(["one"])));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(1));
+    for (const [times, pause] of [5, 30, 300, 300].entries()) {
+      await after(bench, 1.3 * 1000 * pause);
+      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2));
+      await after(bench, 1000);
+      expect(hooks.received).toHaveLength(times + 2);
+    }
+    hooks.answer = () => new Response(null, { status: 204 });
+    await after(bench, HOUR_MS);
+    await after(bench, 10 * HOUR_MS);
+    await untilLeft(bench, 0);
+    expect(new Set(hooks.received.map(({ id }) => id)).size).toBe(10);
+  });
+
+  it("keeps no event from another destination, even if it does not answer", async () => {
+    const { bench, hooks } = scene();
+    const { origin, release } = heldAnswer(() => new Response(null, { status: 204 }));
+    hooks.answer = (hook) =>
+      hook === "one" ? origin(new Request("https://hooks.example"), 0) : new Response(null, { status: 204 });
+    for (let events = 0; events < 5; events += 1) await bench.send(messageOf(publishing(["one", "two"])));
+    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(5));
+    expect(hooks.of("one")).toHaveLength(1);
+    release();
+    await untilLeft(bench, 0);
+    expect(hooks.of("one")).toHaveLength(5);
+  });
+
+  it("by refusing an event, and not by itself, takes the others meanwhile", async () => {
+    const { bench, hooks } = scene();
+    let calls = 0;
+    hooks.answer = () => new Response(null, { status: (calls += 1) === 1 ? 422 : 204 });
+    for (let events = 0; events < 5; events += 1) await bench.send(messageOf(publishing(["one"])));
+    await untilLeft(bench, 1);
+    expect(hooks.of("one")).toHaveLength(5);
+    await after(bench, 7000);
+    await untilLeft(bench, 0);
+    expect(hooks.of("one")[5]?.id).toBe(hooks.of("one")[0]?.id);
+  });
+
+  it("rests as long as it asks for, and for a day when it is gone", async () => {
+    const { bench, hooks } = scene();
+    hooks.answer = (hook) =>
+      new Response(null, hook === "one" ? { status: 429, headers: { "Retry-After": "3600" } } : { status: 410 });
+    await bench.send(messageOf(publishing(["one", "two"])));
+    await vi.waitFor(() => expect(hooks.received).toHaveLength(2));
+    await after(bench, HOUR_MS - 1000);
+    expect(hooks.received).toHaveLength(2);
+    await after(bench, 2000);
+    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(2));
+    await after(bench, LONGEST_PAUSE_MS - 2 * HOUR_MS);
+    expect(hooks.of("two")).toHaveLength(1);
+    await after(bench, 2 * HOUR_MS);
+    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(2));
+  });
+});

@@ -1,0 +1,106 @@
+// Positions in a real shard: committed with the completion, and the same after any loss of the object.
+
+import { describe, expect, it, vi } from "vitest";
+import {
+  afterCompletion,
+  nextPosition,
+  type PartitionPosition,
+  type StoredPosition,
+} from "../../../src/core/position.ts";
+import { POSITION_URL } from "../../../src/http/claim-message.ts";
+import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "../support/claim-bench.ts";
+import { standStill } from "../support/standing-clock.ts";
+
+standStill(["error"]);
+
+const ORDERS = { stream: "orders", partition: 0 };
+
+async function positionIn(bench: ClaimBench, partition = ORDERS): Promise<PartitionPosition> {
+  const body = JSON.stringify({ route: "claims:billing", ...partition });
+  return (await bench.stub.fetch(POSITION_URL, { method: "POST", body })).json();
+}
+
+const at = (offset: number) => ({ position: { ...ORDERS, offset } });
+
+async function claim(bench: ClaimBench, one: Try, offset: number): Promise<string> {
+  const [reply] = await bench.ask(entryOf(one, claimAct(), at(offset)));
+  return reply !== undefined && "state" in reply ? reply.state : "hop";
+}
+
+async function end(bench: ClaimBench, one: Try, offset: number, how: "complete" | "release"): Promise<string> {
+  const act =
+    how === "complete"
+      ? ({ verb: "complete", result: null } as const)
+      : ({ verb: "release", effect: "none", reason: "x" } as const);
+  const [reply] = await bench.ask(entryOf(one, act, at(offset)));
+  return reply !== undefined && "state" in reply ? reply.state : "hop";
+}
+
+describe("a position", () => {
+  it("waits for the lowest open offset, and is what a new instance finds", async () => {
+    const bench = new ClaimBench();
+    const [five, six, seven] = [tryOf(), tryOf(), tryOf()];
+    expect(await positionIn(bench)).toEqual({ next: null, hasOpen: false });
+    await claim(bench, five, 5);
+    await claim(bench, six, 6);
+    await claim(bench, seven, 7);
+    expect(await positionIn(bench)).toEqual({ next: 5, hasOpen: true });
+    await end(bench, seven, 7, "complete");
+    await bench.lose();
+    expect(await positionIn(bench)).toEqual({ next: 5, hasOpen: true });
+    await end(bench, five, 5, "complete");
+    expect(await positionIn(bench)).toEqual({ next: 6, hasOpen: true });
+    await bench.evict();
+    await end(bench, six, 6, "complete");
+    expect(await positionIn(bench)).toEqual({ next: 8, hasOpen: false });
+    expect(await positionIn(bench, { stream: "orders", partition: 1 })).toEqual({ next: null, hasOpen: false });
+  });
+
+  it("waits for a lost claim until it is completed or gone, and does not move for a superseded completion", async () => {
+    const bench = new ClaimBench("retry");
+    const [one, two] = [tryOf(), tryOf()];
+    const again = tryOf(one.id);
+    await claim(bench, one, 1);
+    await claim(bench, two, 2);
+    await end(bench, two, 2, "complete");
+    vi.setSystemTime(Date.now() + CLAIM_LOCK_MS);
+    await bench.deliverAlarm();
+    expect(await positionIn(bench)).toEqual({ next: 1, hasOpen: true });
+    await claim(bench, again, 1);
+    expect(await end(bench, one, 1, "complete")).toBe("superseded");
+    expect(await positionIn(bench)).toEqual({ next: 1, hasOpen: true });
+    await end(bench, again, 1, "complete");
+    expect(await positionIn(bench)).toEqual({ next: 3, hasOpen: false });
+  });
+
+  it("is the model's after any claims, ends, evictions and losses", async () => {
+    const bench = new ClaimBench();
+    const open = new Map<number, Try>();
+    const completed = new Set<number>();
+    let stored: StoredPosition | null = null;
+    let seed = 16;
+    const random = (below: number): number => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+      return Math.floor((seed / 2 ** 31) * below);
+    };
+    const lowest = (): number | null => (open.size === 0 ? null : Math.min(...open.keys()));
+    for (let step = 0; step < 300; step += 1) {
+      const offset = Math.floor(step / 8) + random(6);
+      const one = open.get(offset);
+      const kind = random(20);
+      if (kind === 0) await bench.evict();
+      else if (one === undefined && !completed.has(offset)) {
+        const fresh = tryOf();
+        expect(await claim(bench, fresh, offset)).toBe("granted");
+        open.set(offset, fresh);
+      } else if (one !== undefined && kind > 4) {
+        expect(await end(bench, one, offset, "complete")).toBe("settled");
+        open.delete(offset);
+        completed.add(offset);
+        stored = afterCompletion(stored, offset, lowest());
+      }
+      expect((await positionIn(bench)).next).toBe(nextPosition(stored, lowest()));
+    }
+    expect(completed.size).toBeGreaterThan(30);
+  });
+});

@@ -1,0 +1,113 @@
+// What claims cost, in exact operations: three rows with the erasure, one more for each extension and for a position, none for whoever
+// comes too late, and one commit for a batch.
+
+import { expect, it } from "vitest";
+import { CountedShard } from "../support/counted-shard.ts";
+
+const POSITION = { position: { stream: "orders", partition: 0 } };
+
+function fresh(more: object = {}) {
+  const owner = { key: crypto.randomUUID(), attemptId: crypto.randomUUID(), ...more };
+  return { owner, claim: { ...owner, payloadHash: "h" } };
+}
+
+async function begun(): Promise<CountedShard> {
+  const shard = new CountedShard();
+  await shard.begin();
+  return shard;
+}
+
+/** What one call costs, and what it says. */
+async function cost(shard: CountedShard, operation: string, entries: readonly object[]) {
+  shard.take();
+  const states = await shard.claim(operation, entries);
+  const { statements, rowsWritten, alarmsSet, objectCalls, originCalls } = shard.take();
+  return { states, statements, rowsWritten, alarmsSet, objectCalls, originCalls };
+}
+
+const once = { alarmsSet: 0, objectCalls: 1, originCalls: 0 };
+
+it("a claim and its completion write a row each, and a row is erased", async () => {
+  const shard = await begun();
+  const { owner, claim } = fresh();
+  expect(await cost(shard, "", [claim])).toEqual({ states: ["granted"], statements: 2, rowsWritten: 1, ...once });
+  expect(await cost(shard, "", [claim])).toEqual({ states: ["granted"], statements: 0, rowsWritten: 0, ...once });
+  expect(await cost(shard, "/extend", [owner])).toEqual({
+    states: ["granted"],
+    statements: 1,
+    rowsWritten: 1,
+    ...once,
+  });
+  expect(await cost(shard, "/complete", [{ ...owner, result: { n: 1 } }])).toEqual({
+    states: ["settled"],
+    statements: 1,
+    rowsWritten: 1,
+    ...once,
+  });
+  const again = { ...claim, attemptId: crypto.randomUUID() };
+  expect(await cost(shard, "", [again])).toEqual({ states: ["completed"], statements: 1, rowsWritten: 0, ...once });
+  expect(await cost(shard, "/complete", [owner])).toEqual({
+    states: ["settled"],
+    statements: 1,
+    rowsWritten: 0,
+    ...once,
+  });
+  const rows = await shard.within((_ledger, { sql }) => {
+    const cursor = sql.exec("DELETE FROM records WHERE route = 'claims:billing'");
+    return cursor.rowsWritten;
+  });
+  expect(rows).toBe(1);
+});
+
+it("a claim that is refused writes nothing", async () => {
+  const shard = await begun();
+  const { claim } = fresh();
+  await shard.claim("", [claim]);
+  for (const rival of [
+    { ...claim, attemptId: crypto.randomUUID() },
+    { ...claim, payloadHash: "g" },
+  ]) {
+    expect(await cost(shard, "", [rival])).toMatchObject({ rowsWritten: 0, alarmsSet: 0, objectCalls: 1 });
+  }
+});
+
+it("what a consumer says of its claim is in the same row", async () => {
+  const shard = await begun();
+  const { claim } = fresh({ position: { ...POSITION.position, offset: 1 } });
+  expect(await cost(shard, "", [{ ...claim, holder: "node-1" }])).toMatchObject({ statements: 2, rowsWritten: 1 });
+});
+
+it("a position costs one row more with each completion, and its table nothing where there are none", async () => {
+  const shard = await begun();
+  const [first, second, replayed] = [0, 1, 0].map((offset) => fresh({ position: { ...POSITION.position, offset } }));
+  if (first === undefined || second === undefined || replayed === undefined) throw new Error("no claims");
+  await shard.claim("", [first.claim]);
+  await shard.claim("/complete", [first.owner]);
+  expect(await cost(shard, "", [second.claim])).toMatchObject({ states: ["granted"], rowsWritten: 1 });
+  expect(await cost(shard, "/complete", [second.owner])).toMatchObject({ states: ["settled"], rowsWritten: 2 });
+  const duplicate = { ...first.claim, attemptId: crypto.randomUUID() };
+  expect(await cost(shard, "", [duplicate])).toMatchObject({ states: ["completed"], rowsWritten: 0 });
+});
+
+it("a hundred claims are one call of their object, and a hundred rows", async () => {
+  const shard = await begun();
+  const all = Array.from({ length: 100 }, () => fresh());
+  const claimed = await cost(
+    shard,
+    "",
+    all.map(({ claim }) => claim),
+  );
+  expect(claimed).toMatchObject({ statements: 200, rowsWritten: 100, objectCalls: 1 });
+  const again = await cost(
+    shard,
+    "/complete",
+    all.map(({ owner }) => owner),
+  );
+  expect(again).toMatchObject({ rowsWritten: 100, objectCalls: 1 });
+  const replayed = await cost(
+    shard,
+    "",
+    all.map(({ claim: { key, payloadHash } }) => ({ key, payloadHash, attemptId: crypto.randomUUID() })),
+  );
+  expect(replayed).toMatchObject({ rowsWritten: 0, objectCalls: 1 });
+});

@@ -1,0 +1,161 @@
+// The events in an object's database: which of them are found as due, in which order, and what is left of them.
+
+import { env, runInDurableObject } from "cloudflare:test";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { epochMs, type RecordId } from "../../../src/core/units.ts";
+import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { DEAD, type OutboxRows } from "../../../src/shard/store/outbox.ts";
+import { completed, freshId, HOUR_MS, NOW, started } from "../support/records.ts";
+
+function inLedger(run: (ledger: Ledger, storage: DurableObjectStorage) => void): Promise<void> {
+  const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+  return runInDurableObject(stub, (_instance, { storage }) => {
+    run(new Ledger(storage), storage);
+  });
+}
+
+function publish(ledger: Ledger, ids: readonly string[], destination = "hook"): RecordId {
+  const record = freshId();
+  const claim = started();
+  ledger.save(record, null, claim);
+  const events = ids.map((id) => ({ id, destination, event: JSON.stringify({ id }) }));
+  ledger.save(record, ledger.find(record), completed(claim), { events });
+  return record;
+}
+
+const ALL = { events: 1000, bytes: Number.POSITIVE_INFINITY };
+const FAR = epochMs(NOW + 1000 * HOUR_MS);
+
+function due(outbox: OutboxRows, destination = "hook", now = FAR): readonly string[] {
+  return outbox.due(destination, now, ALL).map(({ id }) => id);
+}
+
+describe("the outbox", () => {
+  it("has no tables in an object without events", () =>
+    inLedger((ledger, storage) => {
+      const claim = started();
+      const id = freshId();
+      ledger.save(id, null, claim);
+      ledger.save(id, ledger.find(id), completed(claim), { events: [] });
+      expect(storage.sql.exec("SELECT 1 FROM sqlite_schema WHERE name IN ('outbox', 'resting')").toArray()).toEqual([]);
+      expect(ledger.outbox.destinations()).toEqual([]);
+    }));
+
+  it("has the events of a result, or neither, if the transaction fails", () =>
+    inLedger((ledger, storage) => {
+      const record = freshId();
+      const claim = started();
+      ledger.save(record, null, claim);
+      storage.sql.exec("CREATE TRIGGER full BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'full'); END");
+      const events = [{ id: "1", destination: "hook", event: "{}" }];
+      const complete = (): void => ledger.save(record, ledger.find(record), completed(claim), { events });
+      expect(complete).toThrow("full");
+      expect(new Ledger(storage).outbox.destinations()).toEqual([]);
+      storage.sql.exec("DROP TRIGGER full");
+      complete();
+      expect(new Ledger(storage).outbox.due("hook", FAR, ALL)).toMatchObject([
+        { id: "1", record, tries: 0, since: completed(claim).completedAt, last: null, event: "{}" },
+      ]);
+    }));
+
+  it("gives no more than a call takes, but at least one", () =>
+    inLedger((ledger) => {
+      publish(ledger, ["1", "2", "3"]);
+      const take = (events: number, bytes: number): readonly string[] =>
+        ledger.outbox.due("hook", FAR, { events, bytes }).map(({ id }) => id);
+      expect(take(2, 1000)).toEqual(["1", "2"]);
+      expect(take(100, 1)).toEqual(["1"]);
+      const [first] = ledger.outbox.due("hook", FAR, ALL);
+      expect(take(100, 3 * 2 * (first?.event.length ?? 0))).toEqual(["1", "2"]);
+    }));
+
+  it("remembers which destinations rest when the object is lost", () =>
+    inLedger((ledger, storage) => {
+      publish(ledger, ["1"]);
+      const rest = { until: FAR, failures: 3, reason: "status 500" };
+      ledger.outbox.rest("hook", rest);
+      expect(new Ledger(storage).outbox.resting).toEqual(new Map([["hook", rest]]));
+      ledger.outbox.endRest("hook");
+      expect(new Ledger(storage).outbox.resting).toEqual(new Map());
+    }));
+
+  it("is what a list sorted by time is, whatever happens to its events", async () => {
+    const names = fc.constantFrom("a", "b", "c");
+    const command = fc.oneof(
+      fc.record({ kind: fc.constant("publish" as const), destination: names, count: fc.integer({ min: 1, max: 3 }) }),
+      fc.record({
+        kind: fc.constant("take" as const),
+        destination: names,
+        at: fc.nat(5),
+        most: fc.integer({ min: 1, max: 3 }),
+      }),
+      fc.record({ kind: fc.constant("later" as const), destination: names, at: fc.nat(5), by: fc.nat(5) }),
+      fc.record({ kind: fc.constant("die" as const), destination: names, at: fc.nat(5) }),
+      fc.record({
+        kind: fc.constant("erase" as const),
+        destination: names,
+        until: fc.nat(5),
+        most: fc.integer({ min: 1, max: 3 }),
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { maxLength: 30 }), (commands) =>
+        inLedger((ledger) => {
+          const { outbox } = ledger;
+          let model: { destination: string; id: string; due: number; order: number }[] = [];
+          let order = 0;
+          const of = (destination: string, from: number, to: number): typeof model =>
+            model
+              .filter((one) => one.destination === destination && one.due >= from && one.due <= to)
+              .toSorted((one, other) => one.due - other.due || one.order - other.order);
+          for (const step of commands) {
+            const { destination } = step;
+            const now = "at" in step ? epochMs(NOW + step.at) : NOW;
+            const [first] = outbox.due(destination, now, { events: 1, bytes: 0 });
+            const [expected] = of(destination, 0, now);
+            expect(first?.id).toBe(expected?.id);
+            switch (step.kind) {
+              case "publish": {
+                const ids = Array.from({ length: step.count }, () => String((order += 1)));
+                publish(ledger, ids, destination);
+                model.push(...ids.map((id) => ({ destination, id, due: NOW, order: Number(id) })));
+                break;
+              }
+              case "take": {
+                const taken = outbox.due(destination, now, { events: step.most, bytes: Number.POSITIVE_INFINITY });
+                const gone = of(destination, 0, now).slice(0, step.most);
+                expect(taken.map(({ id }) => id)).toEqual(gone.map(({ id }) => id));
+                outbox.delete(taken);
+                model = model.filter((one) => !gone.includes(one));
+                break;
+              }
+              case "later":
+              case "die": {
+                if (first === undefined || expected === undefined) break;
+                const to = step.kind === "die" ? DEAD + now : now + step.by;
+                outbox.move(first, to, { tries: first.tries + 1, last: "why" });
+                expected.due = to;
+                expected.order = order += 1;
+                break;
+              }
+              case "erase": {
+                const gone = of(destination, DEAD, DEAD + NOW + step.until).slice(0, step.most);
+                expect(outbox.eraseDead(destination, epochMs(NOW + step.until), step.most)).toBe(gone.length);
+                model = model.filter((one) => !gone.includes(one));
+                break;
+              }
+            }
+            expect(outbox.destinations()).toEqual([...new Set(model.map((one) => one.destination))].toSorted());
+            const living = of(destination, 0, FAR);
+            expect(due(outbox, destination)).toEqual(living.map(({ id }) => id));
+            expect(outbox.firstDue(destination)).toBe(living[0]?.due ?? null);
+            const dead = of(destination, DEAD, 2 * DEAD);
+            expect(outbox.firstDeath(destination)).toBe(dead[0] === undefined ? null : dead[0].due - DEAD);
+          }
+        }),
+      ),
+      { numRuns: 40 },
+    );
+  });
+});

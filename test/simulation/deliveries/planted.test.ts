@@ -1,0 +1,112 @@
+// Does the simulation see anything of a queue's messages? As ../planted.test.ts.
+
+import { afterEach, describe, it, vi } from "vitest";
+import type { decideDelivery } from "../../../src/core/delivery.ts";
+import type { LifeCycleEvent, Step } from "../../../src/core/events.ts";
+import type * as LifeCycle from "../../../src/core/life-cycle.ts";
+import type { IdempotencyRecord } from "../../../src/core/record.ts";
+import { expectFound } from "../expected.ts";
+
+type Steps = typeof LifeCycle.step;
+type Broken = (
+  actual: Steps,
+  record: IdempotencyRecord,
+  event: LifeCycleEvent,
+  now: Parameters<Steps>[3],
+) => Step | null;
+type Decide = typeof decideDelivery;
+
+interface Planted {
+  step: Broken | null;
+  decide: ((actual: Decide, ...given: Parameters<Decide>) => ReturnType<Decide>) | null;
+  /** Whether the consumer takes the beginning of an answer for all of it. */
+  isHasty: boolean;
+}
+
+const planted = vi.hoisted((): Planted => ({ step: null, decide: null, isHasty: false }));
+
+vi.mock(import("../../../src/core/life-cycle.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const step: Steps = (record, event, policy, now) => {
+    const broken = record === null ? null : planted.step?.(actual.step, record, event, now);
+    return broken ?? actual.step(record, event, policy, now);
+  };
+  return { ...actual, step };
+});
+
+vi.mock(import("../../../src/core/delivery.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const decide: Decide = (...given) =>
+    planted.decide === null ? actual.decideDelivery(...given) : planted.decide(actual.decideDelivery, ...given);
+  return { ...actual, decideDelivery: decide };
+});
+
+vi.mock(import("../stand-ins.ts"), async (importOriginal) => {
+  const actual = await importOriginal();
+  const deliveredResponse: typeof actual.deliveredResponse = (response, rest) =>
+    actual.deliveredResponse(response, planted.isHasty ? null : rest);
+  return { ...actual, deliveredResponse };
+});
+
+afterEach(() => {
+  planted.step = null;
+  planted.decide = null;
+  planted.isHasty = false;
+});
+
+const ACKNOWLEDGED = /G9: m\d+ of r\d is acknowledged, and neither settled, kept nor a dead letter/;
+
+describe("a message", () => {
+  it("that is acknowledged while its attempt runs breaks G9", async () => {
+    planted.decide = (actual, answer, delivery) =>
+      answer.kind === "problem" && answer.code === "in-flight" ? { kind: "ack" } : actual(answer, delivery);
+    await expectFound(ACKNOWLEDGED, "deliveries");
+  }, 120_000);
+
+  it("that is acknowledged at the first byte of its answer breaks G9", async () => {
+    planted.isHasty = true;
+    await expectFound(ACKNOWLEDGED, "deliveries", "bucket");
+  }, 120_000);
+
+  it("that is acknowledged although its answer broke off breaks G9", async () => {
+    planted.decide = (actual, answer, delivery) =>
+      actual(answer.kind === "answer" ? { ...answer, isWhole: true } : answer, delivery);
+    await expectFound(ACKNOWLEDGED, "deliveries", "bucket");
+  }, 120_000);
+
+  it("whose content is not compared with that of its key breaks G9", async () => {
+    planted.step = (actual, record, event, now) =>
+      event.type === "request"
+        ? actual(record, { ...event, fingerprint: record.fingerprint }, record.policy, now)
+        : null;
+    await expectFound(ACKNOWLEDGED, "deliveries");
+  }, 120_000);
+
+  it("that is said to be kept and is not breaks G9", async () => {
+    planted.step = (_actual, record, { type }) =>
+      type === "park" && record.state === "unknown" ? { record, reply: { type: "parked" }, deadline: null } : null;
+    await expectFound(ACKNOWLEDGED, "deliveries");
+  }, 120_000);
+
+  it("that is acknowledged although the origin refused it breaks G9", async () => {
+    planted.decide = (actual, answer, delivery) =>
+      answer.kind === "answer" && answer.verdict === "refused" ? { kind: "ack" } : actual(answer, delivery);
+    await expectFound(ACKNOWLEDGED, "deliveries");
+  }, 120_000);
+
+  it("that is a dead letter although its result settles it breaks G9", async () => {
+    planted.decide = (actual, answer, delivery) => {
+      const decision = actual(answer, delivery);
+      return decision.kind === "ack" ? { kind: "dead", reason: "rejected", status: 201 } : decision;
+    };
+    await expectFound(/G9: m\d+ is a dead letter, "rejected", and that is not so/, "deliveries");
+  }, 120_000);
+
+  it("that nobody ever settles breaks G9", async () => {
+    planted.decide = (actual, answer, delivery) => {
+      const decision = actual(answer, delivery);
+      return decision.kind === "ack" ? { kind: "retry", afterMs: 1 } : decision;
+    };
+    await expectFound(/G9: m\d+ is never settled/, "deliveries");
+  }, 120_000);
+});

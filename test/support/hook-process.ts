@@ -1,0 +1,59 @@
+// A receiver of webhooks in a process of its own: it verifies each event with the standard's own library, writes it to a journal, and
+// answers as its path says. It outlives the gateway's crashes, and can be killed itself.
+
+import { openSync, writeSync } from "node:fs";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { Webhook } from "standardwebhooks";
+import * as v from "valibot";
+import type { HookLine, HookOptions } from "./hook.ts";
+import { listen } from "./origin-server.ts";
+import { strikesOfParent } from "./strikes.ts";
+
+const options: HookOptions = JSON.parse(process.argv[2] ?? "");
+const strikes = strikesOfParent();
+const journal = openSync(options.journal, "a");
+
+const cloudEvent = v.object({ id: v.string(), subject: v.string() });
+
+/** By the path; `null`: it does not answer. */
+const ANSWERS: ReadonlyMap<string, number | null> = new Map([
+  ["/taken", 204],
+  ["/gone", 410],
+  ["/hangs", null],
+]);
+
+function isVerified(secret: string, body: string, headers: IncomingHttpHeaders): boolean {
+  const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  try {
+    new Webhook(secret).verify(body, texts);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { headers, url = "" } = request;
+  const body = await text(request);
+  await strikes.at("event-arrived");
+  const { id, subject } = v.parse(cloudEvent, JSON.parse(body));
+  const verified = options.secrets.map((secret) => isVerified(secret, body, headers));
+  const line: HookLine = { path: url, id, webhookId: String(headers["webhook-id"]), subject, verified, at: Date.now() };
+  writeSync(journal, `${JSON.stringify(line)}\n`);
+  await strikes.at("event-taken");
+  const status = ANSWERS.get(url) ?? null;
+  if (status === null) return;
+  await new Promise<void>((resolve) => void response.writeHead(status).end(resolve));
+  await strikes.at("event-answered");
+}
+
+const server = createServer((request, response) => {
+  receive(request, response).catch((error: unknown) => {
+    process.stderr.write(`hook: ${String(error)}\n`);
+    response.destroy();
+  });
+});
+process.on("disconnect", () => process.exit(0));
+await listen(server, options.port);
+process.send?.({ ready: true });
