@@ -51,7 +51,7 @@ export class Exchanges {
     const newKeys = new NewKeys(ports.limiter, ports.timers);
     const common = { ...ports, attempts, outbox, steps, elders, questions, newKeys, room, offsets: new EventOffsets() };
     const monitors = new Monitors(common);
-    const drives = new Drives({ ...common, begun: (id) => monitors.begun(id) });
+    const drives = new Drives({ ...common, begun: (id) => monitors.lookAgain(id) });
     this.#shared = { ...common, drives, monitors };
   }
 

@@ -44,8 +44,8 @@ export class Monitors {
     this.#shared = shared;
   }
 
-  /** The turn of a request has come: those who wait for it look again. */
-  begun(id: RecordId): void {
+  /** The turn of a request has come, or it is cancelled: those who wait for it look again. */
+  lookAgain(id: RecordId): void {
     this.#waiters.get(id)?.wake(null);
   }
 
@@ -73,7 +73,7 @@ export class Monitors {
     return { reply, entry };
   }
 
-  /** Waits for a change of the record. `false`: there is no time, no place, or nobody to wait for it. */
+  /** Waits until the record may have changed, or the time is up. `false`: there is no place to wait, or nobody who waits. */
   async #changed(id: RecordId, record: Waiting | Started, leftMs: number, caller: Caller | null): Promise<boolean> {
     const { attempts, room } = this.#shared;
     const inFlight = attempts.get(id);
@@ -81,7 +81,7 @@ export class Monitors {
     const ms = isElsewhere ? Math.min(leftMs, LOOK_AGAIN_MS) : leftMs;
     const wait = { recordId: id, head: null, untilBegun: false, ms, caller: caller?.signal ?? null, isCounted: true };
     const woken = await (inFlight === undefined ? this.#waitForTurn(id, wait) : room.wait(inFlight.waiters, wait));
-    return woken.kind === "recheck" || (woken.kind === "time-up" && ms < leftMs);
+    return woken.kind === "recheck" || woken.kind === "time-up";
   }
 
   async #waitForTurn(id: RecordId, wait: Wait): Promise<Woken> {
@@ -150,6 +150,7 @@ export class Monitors {
       // One that is given up already is not at work: it stays so.
       case "changed":
       case "given-up":
+        this.lookAgain(follower.id);
         return new Response(null, { status: 204, headers: { [ECHO_HEADER]: echo, [STATUS_HEADER]: "cancelled" } });
       case "accepted": {
         const { lockedUntil } = reply.record.attempt;

@@ -158,6 +158,8 @@ export interface Look {
   readonly key: string;
   readonly scope: string;
   readonly path: string;
+  /** Names the key and the content of the request that was accepted. */
+  readonly monitor: string;
   readonly method: "GET" | "DELETE";
   /** Asked by a caller who has no such record, or about other content. */
   readonly isStranger: boolean;

@@ -87,7 +87,19 @@ async function look(run: Run, { operation, scope }: Task, options: LookOptions):
     (error: unknown): Ending => ({ kind: "none", why: whyNone(error), error: String(error) }),
   );
   const { key, path } = operation;
-  const done: Look = { type: "look", id, key, scope, path, method, isStranger, sentAt, endAt: Date.now(), ending };
+  const done: Look = {
+    type: "look",
+    id,
+    key,
+    scope,
+    path,
+    monitor,
+    method,
+    isStranger,
+    sentAt,
+    endAt: Date.now(),
+    ending,
+  };
   run.report(done);
   return done;
 }

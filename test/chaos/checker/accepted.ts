@@ -8,9 +8,15 @@ import type { RecordHistory, Violation, World } from "./records.ts";
 
 const RULE = "G10 accepted is kept";
 
-/** A request that the client knows to be accepted. */
-function acceptedIn({ exchanges }: RecordHistory): readonly Exchange[] {
-  return exchanges.filter(({ ending }) => ending.kind === "answer" && ending.monitor !== null);
+/** Requests that their clients know to be accepted, and where they may read what became of them. */
+function acceptedIn({
+  exchanges,
+}: RecordHistory): readonly { readonly accepted: Exchange; readonly monitor: string }[] {
+  return exchanges.flatMap((accepted) =>
+    accepted.ending.kind === "answer" && accepted.ending.monitor !== null
+      ? [{ accepted, monitor: accepted.ending.monitor }]
+      : [],
+  );
 }
 
 /** A whole answer of the monitor to its own caller. */
@@ -22,14 +28,15 @@ function answersOf({ looks }: RecordHistory): readonly { readonly look: Look; re
 
 /**
  * A 202 survives everything: its monitor knows the request until the retention ends, unless somebody erased it. A request whose
- * 202 was told later than the record's end has a record that is younger than its own start.
+ * 202 was told later than the record's end has a record that is younger than its own start. A monitor that an earlier record of the
+ * same key has left, for other content, knows nothing of this one.
  */
 export function promisesAreKept(_world: World, record: RecordHistory): readonly Violation[] {
   const unknown = answersOf(record).filter(({ answer }) => answer.code === "monitor-not-found");
-  return acceptedIn(record).flatMap((accepted) => {
+  return acceptedIn(record).flatMap(({ accepted, monitor }) => {
     const livesTo = Math.min(accepted.sentAt + record.policy.retentionMs, forgottenFrom(record, accepted.sentAt));
     return unknown
-      .filter(({ look }) => look.sentAt > accepted.endAt && look.endAt < livesTo)
+      .filter(({ look }) => look.monitor === monitor && look.sentAt > accepted.endAt && look.endAt < livesTo)
       .map(({ look }) => ({
         rule: RULE,
         what: "the request was accepted, and its monitor does not know it",

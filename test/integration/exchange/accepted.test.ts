@@ -193,6 +193,17 @@ describe("an accepted request", () => {
     expect(await look(bench, head)).toMatchObject({ status: 404 });
   });
 
+  it("tells those who wait for it at once that it is cancelled", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => new Response("busy", { status: 503 });
+    const head = asyncHead();
+    await bench.send(messageOf(head));
+    await untilState(bench, head, "waiting");
+    const looking = look(bench, head, { waitMs: durationMs(600_000) });
+    expect(await look(bench, head, { cancel: true })).toMatchObject({ status: 204 });
+    expect(await looking).toMatchObject({ status: 404 });
+  });
+
   it("of a route that holds stays in doubt, and goes on when an operator has released it", async () => {
     const bench = new ShardBench();
     bench.origin = () => new Response("?", { status: 504 });

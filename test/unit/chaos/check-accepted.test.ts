@@ -55,6 +55,11 @@ describe("an accepted request", () => {
     expectBad(story(...kept, decided(-1, "forget", 9_100, { outcome: "refused" }), looked("m1", 9_500, gone)), RULE);
   });
 
+  it("is not known to a monitor that an earlier record of its key has left, for other content", () => {
+    const gone = problem("monitor-not-found", 404);
+    expectGood(story(...kept, looked("m1", 500, gone, { monitor: "/monitor?print=2" })));
+  });
+
   it("begins no attempt twice, and no more than its route promises", () => {
     const twice = came(3, "q1", 1_300, { ...HOLD, attempt: 2 });
     expectBad(story(...kept, twice), RULE);

@@ -167,12 +167,14 @@ export function decided(
 /** A question to the key's monitor, by its own caller unless `more` says otherwise. */
 export function looked(id: string, sentAt: number, ending: Ending, more: Partial<Look> = {}): Look {
   const call = { key: KEY, scope: ANN, path: "/accepted-hold", method: "GET", isStranger: false } as const;
-  return { type: "look", id, ...call, sentAt, endAt: sentAt + 10, ending, ...more };
+  return { type: "look", id, ...call, monitor: MONITOR, sentAt, endAt: sentAt + 10, ending, ...more };
 }
+
+const MONITOR = "/monitor?print=1";
 
 /** The 202 of an accepted request, or of its monitor. */
 export function accepted(): Answer {
-  return problem("", 202, { code: null, monitor: "/monitor", retryAfterMs: 1_000 });
+  return problem("", 202, { code: null, monitor: MONITOR, retryAfterMs: 1_000 });
 }
 
 /** A replay of the answer that a question or a decision provided. */
