@@ -5,13 +5,8 @@ import * as v from "valibot";
 
 import { parseJson } from "./arguments.ts";
 import { endedSchema, layoutSchema, layoutsSchema, problemSchema, recentSchema } from "../operator/gateway-schema.ts";
-import {
-  forgottenSchema,
-  previewSchema,
-  recordPageSchema,
-  recordSchema,
-  scopeErasedSchema,
-} from "../operator/record-schema.ts";
+import { forgottenSchema, previewSchema, scopeErasedSchema } from "../operator/change-schema.ts";
+import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { trialSchema } from "../operator/queue-schema.ts";
 import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
 import { printable } from "./look.ts";

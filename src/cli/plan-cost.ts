@@ -157,7 +157,7 @@ export function chunksOf(responseBytes: number): number {
 }
 
 /** A record's row without its response, with its share of half-empty pages. */
-const RECORD_BYTES = 800;
+const RECORD_BYTES = 950;
 /** The same without these pages. */
 const COLUMN_BYTES = 330;
 

@@ -4,7 +4,7 @@ import { formatDuration, formatSize } from "../config/units.ts";
 import { claimText } from "../core/describe-record.ts";
 import { columns, type Look, printable } from "./look.ts";
 import type { RecordDetail, TimelineEvent } from "./operator-client.ts";
-import { nextText, STATE_STYLES } from "./records-table.ts";
+import { nextText, requestText, STATE_STYLES } from "./records-table.ts";
 import { fromNow, readableTime, roughDuration } from "./times.ts";
 
 export function recordText(record: RecordDetail, now: number, look: Look): string {
@@ -23,6 +23,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     giveUpAt === null ? [] : [["given up", `after attempt ${lastAttempt}, or ${when(giveUpAt)}`]];
   const facts: readonly (readonly [string, string])[] = [
     ["key", record.sealed ? `${record.key} (sealed: only its caller can read key and response)` : record.key],
+    ...requestFacts(record),
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
     ...next,
@@ -33,7 +34,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     ["shard", record.shard],
     ["layout", record.layout],
   ];
-  const [, , state] = facts;
+  const state = facts.find(([name]) => name === "state");
   const lines = columns(facts.map(([name, value]) => [name, printable(value)]));
   return [
     look.paint("bold", record.id),
@@ -49,6 +50,21 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     ...responseLines(record, look),
     ...adviceLines(record, look),
   ].join("\n");
+}
+
+/** What is noted of the request. */
+function requestFacts({ request, route, excerpt }: RecordDetail): readonly (readonly [string, string])[] {
+  if (request === null) return [];
+  const { sizeBytes, caller, label } = request;
+  const size = sizeBytes === null ? "a body of unknown size" : `a body of ${formatSize(sizeBytes)}`;
+  return [
+    ["request", `${requestText({ request: { ...request, label: null }, route })}, ${size}`],
+    ...(label === null ? [] : [["label", label] as const]),
+    ...(caller === null ? [] : [["caller", caller] as const]),
+    ...(excerpt === null
+      ? []
+      : [["body", `${excerpt.text} (its beginning, kept until ${readableTime(excerpt.keptUntil)})`] as const]),
+  ];
 }
 
 const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ import { columns, type Look, printable, shorten, type Style } from "./look.ts";
 import type { RecordSummary } from "./operator-client.ts";
 import { fromNow, roughDuration } from "./times.ts";
 
-const HEADINGS = ["STATE", "STATUS", "TRIES", "BEGAN", "ROUTE", "KEY"];
+const HEADINGS = ["STATE", "STATUS", "TRIES", "BEGAN", "REQUEST", "KEY"];
 const ID_LENGTH = 64;
 const GAP = 2;
 
@@ -30,7 +30,7 @@ export function recordsTable(records: readonly RecordSummary[], now: number, loo
     record.status === null ? "" : String(record.status),
     String(record.attempt),
     fromNow(record.startedAt, now),
-    printable(record.route),
+    printable(requestText(record)),
     printable(record.key),
     ...(hasNext ? [record.nextAttemptAt === null ? "" : nextText(record.nextAttemptAt, now)] : []),
   ]);
@@ -49,6 +49,14 @@ export function recordsTable(records: readonly RecordSummary[], now: number, loo
     .join("\n");
 }
 
+/** What the request was: its label, method and path, as far as they are noted; otherwise its route. */
+export function requestText({ request, route }: Pick<RecordSummary, "request" | "route">): string {
+  if (request === null) return route;
+  const { method, target, label } = request;
+  const line = `${method} ${target ?? route}`;
+  return label === null ? line : `${label} ${line}`;
+}
+
 /** When the next attempt of an accepted request begins. One that is due waits for a place. */
 export function nextText(iso: string, now: number): string {
   const dueMs = now - Date.parse(iso);
@@ -59,15 +67,15 @@ export function nextText(iso: string, now: number): string {
 function fit(rows: readonly (readonly string[])[], excess: number): readonly (readonly string[])[] {
   if (excess <= 0) return rows;
   const widthOf = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
-  const [route, key] = [HEADINGS.indexOf("ROUTE"), HEADINGS.indexOf("KEY")];
-  let [routeWidth, keyWidth] = [widthOf(route), widthOf(key)];
-  for (let left = excess; left > 0 && Math.max(routeWidth, keyWidth) > MIN_TEXT; left -= 1) {
-    if (routeWidth > keyWidth) routeWidth -= 1;
+  const [request, key] = [HEADINGS.indexOf("REQUEST"), HEADINGS.indexOf("KEY")];
+  let [requestWidth, keyWidth] = [widthOf(request), widthOf(key)];
+  for (let left = excess; left > 0 && Math.max(requestWidth, keyWidth) > MIN_TEXT; left -= 1) {
+    if (requestWidth > keyWidth) requestWidth -= 1;
     else keyWidth -= 1;
   }
   return rows.map((row) =>
     row.map((cell, column) =>
-      column === route ? shorten(cell, routeWidth) : column === key ? shorten(cell, keyWidth) : cell,
+      column === request ? shorten(cell, requestWidth) : column === key ? shorten(cell, keyWidth) : cell,
     ),
   );
 }

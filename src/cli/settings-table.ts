@@ -15,6 +15,7 @@ import {
 import { driveEntries } from "../config/settings-async.ts";
 import { corsEntries } from "../config/settings-cors.ts";
 import { fingerprintEntries } from "../config/settings-fingerprint.ts";
+import { excerptEntries } from "../config/settings-note.ts";
 import { askEntries, identityEntries, jwtEntries } from "../config/settings-identity.ts";
 import { keyFormatEntries, newKeysEntries } from "../config/settings-key.ts";
 import { consumerEntries, consumerInheritedEntries, consumerSchema } from "../config/settings-consumer.ts";
@@ -58,6 +59,7 @@ const TABLES: ReadonlyMap<string, SettingEntries> = new Map<string, SettingEntri
   ["ask", askEntries],
   ["cors", corsEntries],
   ["give_up", driveEntries],
+  ["excerpt", excerptEntries],
   ["publish", publicationEntries],
 ]);
 

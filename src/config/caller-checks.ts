@@ -99,6 +99,12 @@ function sealedProblems({ all, isKnown, place }: InForce): readonly ConfigProble
       'the scope after sealed = "past" has been in force for a retention, and write sealed = true after that';
     problems.push({ path: `${place("sealed", "previous_scope")}.previous_scope`, message });
   }
+  for (const setting of ["label", "excerpt"] as const) {
+    if (!isKnown("sealed", setting) || all.sealed !== true || all[setting] === undefined) continue;
+    const message =
+      "would keep a part of the request in the open with sealed = true: remove it, or write sealed = false";
+    problems.push({ path: `${place("sealed", setting)}.${setting}`, message });
+  }
   return problems;
 }
 

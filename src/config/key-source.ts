@@ -41,7 +41,7 @@ const PART_ADVICE = 'write "header:NAME", "query:NAME", "json:/POINTER" or "form
 /** One entry of `key_from`. */
 export function parseKeySource(written: WrittenSource): Parsed<KeySource> {
   if (written === "cloudevent") return { ok: true, value: { kind: "cloudevent" } };
-  if (typeof written === "string") return parsePart(written);
+  if (typeof written === "string") return parseKeyPart(written);
   return "template" in written ? parseTemplate(written.template) : parseAll(written);
 }
 
@@ -56,7 +56,8 @@ export function sourceName(source: KeySource): string {
   return sourceText(source.kind === "header" ? { ...source, name: source.name.toLowerCase() } : source);
 }
 
-function parsePart(written: string): Parsed<KeyPart> {
+/** One place. */
+export function parseKeyPart(written: string): Parsed<KeyPart> {
   const colon = written.indexOf(":");
   const kind = written.slice(0, Math.max(colon, 0));
   const name = written.slice(colon + 1);
@@ -91,7 +92,7 @@ function parseAll(written: readonly string[]): Parsed<KeySource> {
   }
   const parts: KeyPart[] = [];
   for (const one of written) {
-    const part = parsePart(one);
+    const part = parseKeyPart(one);
     if (!part.ok) return part;
     parts.push(part.value);
   }
@@ -117,7 +118,7 @@ function parseTemplate(text: string): Parsed<KeySource> {
       if (piece !== "") pieces.push(piece);
       continue;
     }
-    const part = parsePart(piece);
+    const part = parseKeyPart(piece);
     if (!part.ok) return part;
     pieces.push(part.value);
   }

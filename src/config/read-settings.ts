@@ -11,6 +11,7 @@ import { gatewayEntries } from "./settings-gateway.ts";
 import { driveEntries } from "./settings-async.ts";
 import { corsEntries } from "./settings-cors.ts";
 import { fingerprintEntries } from "./settings-fingerprint.ts";
+import { excerptEntries } from "./settings-note.ts";
 import { keyFormatEntries, newKeysEntries } from "./settings-key.ts";
 
 /** The result of reading a table of settings. */
@@ -32,6 +33,7 @@ const INNER_TABLES: ReadonlyMap<string, readonly string[]> = new Map([
   ["fingerprint", Object.keys(fingerprintEntries)],
   ["cors", Object.keys(corsEntries)],
   ["give_up", Object.keys(driveEntries)],
+  ["excerpt", Object.keys(excerptEntries)],
 ]);
 
 export function isTable(value: unknown): value is Table {

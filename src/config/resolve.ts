@@ -26,6 +26,7 @@ import { CORS_DEFAULTS } from "./settings-cors.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, NEW_KEYS_DEFAULTS } from "./settings-key.ts";
+import { noteRuleOf } from "./settings-note.ts";
 import { identityNames, type ScopePart } from "./scope-part.ts";
 
 /** A route as it was written, with its name for messages and its path as text. */
@@ -118,6 +119,7 @@ export function resolveRoute(
     maxRequestBodyBytes: settings.max_request_body,
     forwardKey: settings.forward_key,
     sealed: settings.sealed,
+    note: noteRuleOf(settings, settings.sealed === true),
     log: settings.log,
     serverTiming: settings.server_timing,
     cors: corsOf(settings, own),

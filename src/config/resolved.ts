@@ -10,6 +10,7 @@ import type {
   BodyForm,
   DuplicateRule,
   KeyRule,
+  NOTE_RULES,
   OperatorListener,
   PreflightRule,
   QueryForm,
@@ -90,6 +91,15 @@ export interface FingerprintRule {
   readonly headers: readonly string[];
 }
 
+/** What a route's records tell operators of their requests. */
+export interface NoteRule {
+  readonly what: (typeof NOTE_RULES)[number];
+  /** Where the value is by which operators know a request; `null`: nowhere. */
+  readonly label: KeyPart | null;
+  /** How much of a body is kept, and for how long; `null`: nothing. */
+  readonly excerpt: { readonly bytes: number; readonly keepMs: number } | null;
+}
+
 /** One protected route, with every setting that applies to it. */
 export interface Route {
   /** The route's place in the configuration, for messages: `ROUTES[0]`. */
@@ -124,6 +134,7 @@ export interface Route {
   readonly maxRequestBodyBytes: number;
   readonly forwardKey: ForwardKey;
   readonly sealed: SealedRule;
+  readonly note: NoteRule;
   readonly log: LogRule;
   /** Whether responses carry `Server-Timing`. */
   readonly serverTiming: boolean;

@@ -189,6 +189,9 @@ export const { entries: inheritedEntries } = v.pick(settingsSchema, [
   "forward_key",
   "remember",
   "publish",
+  "note",
+  "label",
+  "excerpt",
   "log",
 ]);
 

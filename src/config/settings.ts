@@ -14,6 +14,7 @@ import { corsSettings } from "./settings-cors.ts";
 import { publishSettings } from "./settings-destination.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { keySettings } from "./settings-key.ts";
+import { noteSettings } from "./settings-note.ts";
 import { originSettings } from "./settings-origin.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
@@ -45,6 +46,7 @@ export const settingsEntries = {
   ...answerSettings,
   ...asyncSettings,
   ...publishSettings,
+  ...noteSettings,
   ...corsSettings,
 };
 
@@ -54,7 +56,7 @@ export const settingsSchema = v.strictObject(settingsEntries);
 export type Settings = v.InferOutput<typeof settingsSchema>;
 
 /** Settings without a default: leaving one out has its own meaning. */
-const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify"] as const;
+const UNDEFAULTED = ["origin", "location_hint", "jurisdiction", "verify", "label", "excerpt"] as const;
 
 /** What applies where neither the route nor `IDEMPOTENCY` says anything. */
 export const BUILT_IN = v.parse(v.required(v.omit(settingsSchema, UNDEFAULTED)), defaultsOf(settingsEntries));

@@ -49,6 +49,9 @@ export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
 export const ASYNC_RULES = ["never", "prefer", "always"] as const;
 export type AsyncRule = (typeof ASYNC_RULES)[number];
 
+/** What a record tells operators of its request. */
+export const NOTE_RULES = ["target", "path", "none"] as const;
+
 /** When the record cannot be reached: `closed` refuses, `open` forwards unprotected. */
 export const STORE_FAILURE_RULES = ["closed", "open"] as const;
 export type StoreFailureRule = (typeof STORE_FAILURE_RULES)[number];

@@ -22,6 +22,7 @@ import { type BodyValues, type KeyPlaces, readBodyValues } from "../http/key-pla
 import { writeKey } from "../http/key-text.ts";
 import type { ExchangeRequest, NamesIn } from "../http/message.ts";
 import { questionAbout, withStep } from "../http/question-about.ts";
+import { noteOf } from "../http/request-note.ts";
 import { nameRecord } from "../http/record-name.ts";
 import type { ScopeValues } from "../http/scope.ts";
 
@@ -116,12 +117,18 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   const { own, elders } = route.layouts;
   const namesIn: NamesIn = async (layout: Layout) => [await nameRecord(key, scope, layoutName(layout))];
   const { pathname, search } = new URL(url);
-  const [names, fingerprint] = await Promise.all([
+  const type = new HeaderSnapshot([["content-type", body.type]]);
+  const [names, fingerprint, noted] = await Promise.all([
     namesIn(own),
     fingerprintRequest(
       { method: "POST", path: pathname, query: search, headers: [] },
       body.bytes,
-      comparisonOf(route.fingerprint, new HeaderSnapshot([["content-type", body.type]])),
+      comparisonOf(route.fingerprint, type),
+    ),
+    noteOf(
+      route.note,
+      { method: "POST", pathname, search, headers: type, scope, body: body.bytes, sizeBytes: body.bytes.byteLength },
+      Date.now(),
     ),
   ]);
   const verification = questionAbout(route, key, url, () => [
@@ -135,7 +142,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
   const isTooOld = Date.now() - message.timestamp.getTime() >= queue.giveUpAfterMs;
   return {
     head: {
-      record: { ...named(names), key, route: route.path },
+      record: { ...named(names), key, route: route.path, ...(noted === null ? null : { note: noted.note }) },
       request: {
         echo: key,
         attemptId: attemptId(crypto.randomUUID()),
@@ -149,6 +156,7 @@ async function exchangeOf(queue: Queue, message: QueueMessage, parts: MessagePar
       call: { origin: route.origin, method: "POST", url, headers: callHeaders(queue, message, parts), hasBody: true },
       verification,
       telemetry: { log: route.log, serverTiming: false, trace: null },
+      ...(noted?.excerpt === undefined ? null : { excerpt: noted.excerpt }),
       ...(isHeld || isTooOld ? { park: true as const } : null),
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),

@@ -23,6 +23,7 @@ import { monitorOf } from "./monitor-url.ts";
 import { countFor } from "./new-keys.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
+import { type NotableRequest, noteOf } from "./request-note.ts";
 import { nameRecord } from "./record-name.ts";
 import { BROKEN_BODY, readBody, unreadOf } from "./request-body.ts";
 import { NO_PROOFS, type Proofs, readScope, type ScopeValues } from "./scope.ts";
@@ -129,6 +130,16 @@ async function exchangeOf(
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
   const { own, elders } = route.layouts;
   const namesIn = namerOf(key.key, scopes);
+  const isWhole = body.kind === "whole";
+  const notable: NotableRequest = {
+    method: request.method,
+    pathname: url.pathname,
+    search: url.search,
+    headers,
+    scope: scopes.scope,
+    body: isWhole ? bytes : null,
+    sizeBytes: isWhole ? bytes.byteLength : declaredLength(headers),
+  };
   const [names, fingerprint] = await Promise.all([
     namesIn(own),
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
@@ -157,6 +168,7 @@ async function exchangeOf(
       layout: own,
       ...(elders.length === 0 ? null : { elders: await namedElders(elders, namesIn) }),
     },
+    note: () => noteOf(route.note, notable, Date.now()),
     namesIn,
     body: bytes,
     rest: body.kind === "whole" ? null : body.rest,

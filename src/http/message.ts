@@ -104,8 +104,17 @@ export interface RecordName {
   readonly sealedScope?: string;
   /** The names that the record would have in older scopes; only in messages to the URLs for elders. */
   readonly olderIds?: readonly RecordId[];
+  /** What operators are told of the request: see core/request-note.ts. */
+  readonly note?: string;
   /** What decides about its object instead of its id: 128 bits or more in hexadecimal. Only of claims with a position. */
   readonly placedBy?: string;
+}
+
+/** What a record notes of its request. */
+export interface NotedRequest {
+  readonly note: string;
+  /** The beginning of the body, and until when operators may read it, in milliseconds since the epoch. */
+  readonly excerpt?: { readonly until: number; readonly text: string };
 }
 
 /** What decides about a record's object, in each layout. */
@@ -157,6 +166,8 @@ export interface ExchangeHead {
   readonly encryption?: Encryption;
   /** Only where the route limits new keys. */
   readonly newKeys?: KeyCount;
+  /** Only where the route keeps the beginnings of bodies for operators. */
+  readonly excerpt?: NotedRequest["excerpt"];
   /** Only on routes that accept requests. */
   readonly async?: AsyncRequest;
   /** Set for a queue's message that is not to wait any longer: if its outcome is unknown, it is stored with its record. */
@@ -211,6 +222,8 @@ export type NamesIn = (layout: Layout) => Promise<readonly [RecordId, ...RecordI
 /** What the Worker sends: a whole message, or the beginning of one and a reader for the rest of its body. */
 export interface ExchangeRequest extends ExchangeMessage {
   readonly rest: BodyReader | null;
+  /** What the record is to note of the request. Only a shard needs it; absent: the head has it already. */
+  readonly note?: () => Promise<NotedRequest | null>;
   readonly namesIn: NamesIn;
   /** Frees the memory of `body`, which cannot be sent afterwards. May be called more than once. */
   free(): void;

@@ -4,7 +4,7 @@
 import type { NewKeys } from "../config/resolved.ts";
 import { digest } from "./digest.ts";
 import type { HeadersView } from "./headers.ts";
-import { CLIENT_ADDRESS, type ScopeValues } from "./scope.ts";
+import { CLIENT_ADDRESS, isSomebody, type ScopeValues } from "./scope.ts";
 
 /** How a new key is counted, as part of the message to the shard. */
 export interface KeyCount extends NewKeys {
@@ -17,7 +17,6 @@ export interface KeyCount extends NewKeys {
  * the limit of all. So there the client's address counts too.
  */
 export async function countFor(newKeys: NewKeys, scope: ScopeValues, headers: HeadersView): Promise<KeyCount> {
-  const isSomebody = scope.some((value, at) => at % 2 === 1 && value !== null && scope[at - 1] !== "host");
-  const address = isSomebody ? null : headers.get(CLIENT_ADDRESS);
+  const address = isSomebody(scope) ? null : headers.get(CLIENT_ADDRESS);
   return { ...newKeys, caller: await digest([...scope, address]) };
 }

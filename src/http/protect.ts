@@ -100,12 +100,21 @@ async function answer(
   const known = asked === null ? null : replays.find(asked, Date.now());
   if (known !== null) return reporter.finish(span, known, "replay");
   const isCached = asked !== null && replays.isAskedAgain(recordId);
-  const response = await callShard(route, isCached ? toCache(request) : request);
+  const message = await withNote(request);
+  const response = await callShard(route, isCached ? toCache(message) : message);
   // Nothing is down, so failing open is not meant: a retry would act again.
   if (response === "homeless") return null;
   if (response !== null) return isCached ? replays.keep(response, asked, Date.now()) : response;
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
+}
+
+async function withNote(request: ExchangeRequest): Promise<ExchangeRequest> {
+  const { head, note } = request;
+  const noted = note === undefined ? null : await note();
+  if (noted === null) return request;
+  const excerpt = noted.excerpt === undefined ? null : { excerpt: noted.excerpt };
+  return { ...request, head: { ...head, ...excerpt, record: { ...head.record, note: noted.note } } };
 }
 
 function toCache(exchangeRequest: ExchangeRequest): ExchangeRequest {

@@ -131,3 +131,8 @@ function looksLike(pair: string, name: string): boolean {
 function decoded(text: string): string {
   return text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) => String.fromCodePoint(Number.parseInt(escape.slice(1), 16)));
 }
+
+/** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it). */
+export function isSomebody(scope: ScopeValues): boolean {
+  return scope.some((value, at) => at % 2 === 1 && value !== null && scope[at - 1] !== "host");
+}

@@ -16,7 +16,8 @@ import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, Totals
 import { previewOf } from "./given-response.ts";
 import { type CloseResult, type GivenResponse, type Operator, openCounts } from "./operator.ts";
 import { CHANGES, RECORD_ID } from "./request-schema.ts";
-import type { ForgottenView, PreviewView, RecordPageView, RecordView, ScopeErasedView } from "./record-schema.ts";
+import type { ForgottenView, PreviewView, ScopeErasedView } from "./change-schema.ts";
+import type { RecordPageView, RecordView } from "./record-schema.ts";
 import { noScopeText, parseScopeRequest } from "./scope-request.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 import { addOutbox } from "./outbox-api.ts";

@@ -4,7 +4,7 @@
 import { keyHash } from "../http/record-name.ts";
 import { ERASURE_BEGIN, type ErasedSlice, type ErasurePlace, type ScopeErasure } from "../shard/scope-eraser.ts";
 import { shardTitle } from "../shard/shard-place.ts";
-import type { ScopeErasedView } from "./record-schema.ts";
+import type { ScopeErasedView } from "./change-schema.ts";
 import type { LaidPlace } from "./shards.ts";
 
 /** The platform opens six connections; the others queue briefly. */

@@ -4,7 +4,7 @@
 import type { HeaderPairs } from "../http/headers.ts";
 import { NULL_BODY_STATUSES } from "../shard/answers.ts";
 import type { GivenResponse } from "./operator.ts";
-import type { PreviewView } from "./record-schema.ts";
+import type { PreviewView } from "./change-schema.ts";
 
 /** A second one of these changes or breaks the message. */
 const SINGLE = ["content-type", "content-encoding", "location", "etag", "content-range"];

@@ -18,13 +18,10 @@ import {
   forgottenSchema,
   previewSchema,
   reasonSchema,
-  recordPageSchema,
-  recordSchema,
   resolveRequestSchema,
   scopeErasedSchema,
-  stateSchema,
-  summarySchema,
-} from "./record-schema.ts";
+} from "./change-schema.ts";
+import { recordPageSchema, recordSchema, stateSchema, summarySchema } from "./record-schema.ts";
 import { queueTrialRequestSchema, trialSchema } from "./queue-schema.ts";
 import {
   outboxChangedSchema,

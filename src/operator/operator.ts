@@ -7,8 +7,10 @@ import type { EpochMs, RecordId } from "../core/units.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
+import type { Excerpt } from "../shard/store/excerpts.ts";
 import type { OutboxOperator } from "./outbox-operator.ts";
-import type { RecordPageView, RecordView, ScopeErasedView, SummaryView } from "./record-schema.ts";
+import type { ScopeErasedView } from "./change-schema.ts";
+import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
@@ -30,6 +32,7 @@ export interface RecordDetail extends RecordSummary, Pick<RecordView, "fingerpri
   /** What is promised of an accepted request, as far as it binds now. */
   readonly giveUpAt: EpochMs | null;
   readonly lastAttempt: number | null;
+  readonly excerpt: Excerpt | null;
   /** Oldest first. */
   readonly timeline: readonly TimelineEvent[];
 }

@@ -5,14 +5,7 @@
 import * as v from "valibot";
 
 import { UNKNOWN_RULES } from "../core/record.ts";
-import {
-  CHANGES,
-  forgetScopeEntries,
-  givenResponseEntries,
-  RECORD_STATES,
-  reasonSchema as plainReason,
-  scopeValuesSchema,
-} from "./request-schema.ts";
+import { CHANGES, RECORD_STATES } from "./request-schema.ts";
 import {
   A_TIME,
   about,
@@ -46,6 +39,26 @@ const summaryEntries = {
     false,
   ),
   route: about(v.string(), "The path of its route, as configured when the record was claimed.", "/v1/payments/*"),
+  request: about(
+    v.nullable(
+      v.object({
+        method: about(v.string(), "The method.", "POST"),
+        target: about(
+          v.nullable(v.string()),
+          "Path and query, or the path alone, as the route notes it (`note`); null: neither, or the route is sealed.",
+          "/v1/payments?source=app",
+        ),
+        sizeBytes: about(v.nullable(count), "The size of the body; null if it is not known.", 57),
+        caller: about(
+          v.nullable(v.string()),
+          "A short digest of the values of the scope: equal for requests of one caller; null for anonymous ones.",
+          "3f9a0c51d2be",
+        ),
+        label: about(v.nullable(v.string()), "The value that the route takes for a label; null: none.", "order-1042"),
+      }),
+    ),
+    "What the request was, as the client sent it; null if nothing is noted, as of records of claims.",
+  ),
   state: stateSchema,
   attempt: about(count, "The number of the last attempt; 0 before the first attempt of an accepted request.", 1),
   startedAt: about(time, "When the last attempt started; before the first, when the request was accepted.", A_TIME),
@@ -141,6 +154,16 @@ export const recordSchema = v.object({
     "ab".repeat(32),
   ),
   policy: about(policySchema, "The rules under which the last attempt was claimed."),
+  excerpt: about(
+    v.nullable(
+      v.object({
+        text: about(v.string(), "The beginning of the body, as text.", '{"amount":100'),
+        keptUntil: about(time, "When it is erased.", A_TIME),
+      }),
+    ),
+    "What the route keeps of the request's body (`excerpt`); null: nothing, or no longer.",
+    null,
+  ),
   timeline: about(v.array(eventSchema), "Oldest first; the last 50 events."),
   response: about(v.nullable(responseSchema), "null when no response is kept, and when it is sealed."),
 });
@@ -152,111 +175,8 @@ export const recordPageSchema = v.object({
   unreachable,
 });
 
-export const previewSchema = v.object({
-  preview: about(
-    v.object({
-      status: about(status, "The status.", 201),
-      headers: about(
-        headerPairs,
-        "As retries get them, except what the gateway adds to every replay, and the body's length.",
-        [["content-type", "application/json"]],
-      ),
-      omittedHeaders: about(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
-      sizeBytes: about(count, "The size of the body.", 14),
-      body: about(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
-      warnings: about(v.array(v.string()), "What may be right but deserves a second look.", []),
-    }),
-    "What retries would get.",
-  ),
-});
-
-const erasedEntries = {
-  forgotten: about(count, "Records that were forgotten; with preview, those that would be.", 12),
-  inFlight: about(
-    count,
-    "Records that are left because an attempt is in flight or may still be running: forget them later.",
-    0,
-  ),
-  unknown: about(count, "Records that are left because their outcome is unknown; with preview, all of these.", 1),
-};
-
-export const forgetScopeRequestSchema = v.strictObject({
-  scope: about(
-    scopeValuesSchema,
-    "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
-    { "header:authorization": "Bearer eyJhbGciOi…" },
-  ),
-  reason: about(plainReason, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
-  preview: v.exactOptional(about(forgetScopeEntries.preview, "Only count.", true)),
-  confirm: v.exactOptional(about(forgetScopeEntries.confirm, "Forget them.", true)),
-  includeUnknown: v.exactOptional(
-    about(
-      forgetScopeEntries.includeUnknown,
-      "Also forget records whose outcome is unknown: a retry may then repeat what has taken effect.",
-      false,
-    ),
-  ),
-  cursor: v.exactOptional(about(forgetScopeEntries.cursor, "From the answer before, with the same scope.", "")),
-});
-
-/** What one call has done. */
-export const scopeErasedSchema = v.object({
-  ...erasedEntries,
-  notListed: about(
-    v.array(v.string()),
-    "Layouts with an object for each key: their records are found only by their keys.",
-    [],
-  ),
-  unreachable,
-  cursor: about(v.nullable(v.string()), "For the next call; null when all shards have been asked.", null),
-});
-
-export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is erased.", true) });
-
-export const reasonSchema = about(
-  plainReason,
-  "Why this is done; written to the record's timeline.",
-  "The origin's log has no such payment.",
-);
-
-export const changeRequestSchema = v.strictObject({ reason: reasonSchema });
-
-export const resolveRequestSchema = v.strictObject({
-  reason: reasonSchema,
-  response: about(
-    v.strictObject({
-      status: about(givenResponseEntries.status, "The status that retries get.", 201),
-      headers: v.exactOptional(
-        about(givenResponseEntries.headers, "Without hop-by-hop headers, Content-Length and the gateway's own.", [
-          ["content-type", "application/json"],
-        ]),
-      ),
-      body: v.exactOptional(about(givenResponseEntries.body, "The body as text.", '{"id":"pay_1"}')),
-      bodyBase64: v.exactOptional(
-        v.pipe(
-          about(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
-          v.metadata({ contentEncoding: "base64" }),
-        ),
-      ),
-    }),
-    "At most one of body and bodyBase64; at most 1 MiB.",
-  ),
-  preview: v.exactOptional(
-    v.pipe(
-      about(v.boolean(), "Show what retries would get, and change nothing.", true),
-      v.metadata({ default: false }),
-    ),
-  ),
-  confirm: v.exactOptional(
-    v.pipe(about(v.boolean(), "Give every retry this response.", true), v.metadata({ default: false })),
-  ),
-});
-
 export type SummaryView = Written<typeof summarySchema>;
 export type RecordView = Written<typeof recordSchema>;
 export type RecordPageView = Written<typeof recordPageSchema>;
 export type EventView = Written<typeof eventSchema>;
 export type ResponseView = Written<typeof responseSchema>;
-export type PreviewView = Written<typeof previewSchema>;
-export type ScopeErasedView = Written<typeof scopeErasedSchema>;
-export type ForgottenView = Written<typeof forgottenSchema>;

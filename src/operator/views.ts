@@ -3,7 +3,7 @@
 
 import { describeRecord } from "../core/describe-record.ts";
 import type { TimelineEvent } from "../core/timeline.ts";
-import { type EpochMs, keyHashOf } from "../core/units.ts";
+import { type EpochMs, epochMs, keyHashOf } from "../core/units.ts";
 import type { ExchangeReport } from "../traffic/traffic.ts";
 import type { ExchangeView, LayoutView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
@@ -27,7 +27,7 @@ export function viewLayout({ lastExpiresAt, ...layout }: LayoutSummary): LayoutV
 }
 
 export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
-  const { giveUpAt, lastAttempt, fingerprint, policy, timeline, response, ...summary } = record;
+  const { giveUpAt, lastAttempt, fingerprint, policy, excerpt, timeline, response, ...summary } = record;
   const { headline, retry, advice, changes } = describeRecord(record, timeline, now);
   const description = { headline, retry, advice, changes };
   return {
@@ -37,6 +37,7 @@ export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
     lastAttempt,
     fingerprint,
     policy,
+    excerpt: excerpt === null ? null : { text: excerpt.text, keptUntil: isoTime(epochMs(excerpt.until)) },
     timeline: timeline.map(viewEvent),
     response,
   };

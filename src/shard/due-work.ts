@@ -27,6 +27,7 @@ export function doDueWork(
   const tasks = [
     () => ledger.bodies.eraseSome(),
     () => ledger.expired.erase(now, ERASE_ROWS),
+    () => ledger.excerpts.eraseSome(now, ERASE_ROWS),
     () => waitUntil(ledger.remote.eraseOne().catch(logFailure)),
     () => exchanges.meetDeadlines(now),
   ];

@@ -149,7 +149,7 @@ export class Exchange {
   /** Reads the record, takes the step, writes it, and decides the next action: one turn, without an `await`. */
   #decide(): Action {
     const { head, body, span } = this.#incoming;
-    const { record, request, rules, verification, newKeys } = head;
+    const { record, request, rules, verification, newKeys, excerpt } = head;
     const { steps } = this.#shared;
     const now = epochMs(Date.now());
     const { home } = this.#shared.elders.homing(head, this.#words);
@@ -170,6 +170,7 @@ export class Exchange {
     const { entry, reply } = steps.take(this.#id, event, rules.policy, now, {
       verification: verification === null ? null : JSON.stringify(verification),
       label: record,
+      ...(excerpt === undefined ? null : { excerpt }),
       ...(record.olderIds === undefined ? null : { aliases: record.olderIds }),
       ...(accept === undefined || !body.isHere ? null : { request: () => this.#stored() }),
     });

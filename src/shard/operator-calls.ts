@@ -14,6 +14,7 @@ import { type ResponseHead, storedBytes } from "./answers.ts";
 import { START } from "./body/event-offsets.ts";
 import type { Elders } from "./elders.ts";
 import type { RecordSteps } from "./record-steps.ts";
+import type { Excerpt } from "./store/excerpts.ts";
 import type { Ledger } from "./store/ledger.ts";
 import {
   type ListPage,
@@ -41,6 +42,8 @@ export interface SeenDetail extends SeenRecord {
     readonly headers: HeaderPairs;
     readonly sizeBytes: number;
   } | null;
+  /** What is kept of the request's body. An object with older code does not say. */
+  readonly excerpt?: Excerpt | null;
 }
 
 export interface Counts extends Omit<OpenCounts, "atLeast"> {
@@ -145,7 +148,8 @@ export class OperatorCalls {
     // An encrypted response is kept, but nobody but its caller can read it.
     const isShown = record.state === "completed" && response !== null && !isEncrypted(response);
     const summary = isShown ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
-    return { id, ...ledger.label(id, entry), record, timeline, response: summary };
+    const label = ledger.label(id, entry);
+    return { id, ...label, record, timeline, response: summary, excerpt: ledger.excerpts.find(id, label, now) };
   }
 
   counts(): Counts {

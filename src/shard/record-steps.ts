@@ -199,7 +199,6 @@ export class RecordSteps {
   }
 }
 
-/** Whether the gateway makes the record's attempts by itself. */
 /** A request that waits for its turn is due at once, but an alarm would find all places taken. */
 function alarmFor(deadline: EpochMs, event: LifeCycleEvent, now: EpochMs): EpochMs {
   const isForTurn = event.type === "request" && event.accept === "wait" && deadline <= now;

@@ -3,7 +3,7 @@
 import type { Child } from "hono/jsx";
 import type { Change } from "../../core/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
-import type { PreviewView } from "../record-schema.ts";
+import type { PreviewView } from "../change-schema.ts";
 import { changeText } from "./change-texts.ts";
 import { FormToken } from "./page.tsx";
 import type { View } from "./view.ts";

@@ -3,7 +3,7 @@
 
 import type { Hono } from "hono";
 import type { Operator } from "../operator.ts";
-import type { ScopeErasedView } from "../record-schema.ts";
+import type { ScopeErasedView } from "../change-schema.ts";
 import { noScopeText, parseScopeRequest } from "../scope-request.ts";
 import { refuseForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";

@@ -11,15 +11,18 @@ export interface Label {
   readonly route: string;
   /** Only of a sealed record. */
   readonly sealedScope?: string;
+  /** What the record notes of its request (core/request-note.ts), as text; absent: nothing. */
+  readonly note?: string;
 }
 
 /** The columns of a label, besides the record's id. */
-export const LABEL_COLUMNS = "key, route";
+export const LABEL_COLUMNS = "key, route, note";
 
 export interface LabelRow {
   readonly id: string;
   readonly key: string;
   readonly route: string;
+  readonly note: string | null;
 }
 
 /** No key begins like this: keys are visible ASCII (http/key-text.ts). */
@@ -30,7 +33,8 @@ export function keyText({ key, sealedScope }: Label): string {
   return sealedScope === undefined ? key : SEALED + sealedScope;
 }
 
-export function readLabel({ id, key, route }: LabelRow): Label {
-  if (!key.startsWith(SEALED)) return { key, route };
-  return { key: `sha256:${keyHashOf(id)}`, route, sealedScope: key.slice(SEALED.length) };
+export function readLabel({ id, key, route, note }: LabelRow): Label {
+  const noted = note === null ? {} : { note };
+  if (!key.startsWith(SEALED)) return { key, route, ...noted };
+  return { key: `sha256:${keyHashOf(id)}`, route, ...noted, sealedScope: key.slice(SEALED.length) };
 }

@@ -3,7 +3,7 @@
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
 import type { NewEvent } from "../../core/outbox.ts";
-import { type IdempotencyRecord, promiseIn } from "../../core/record.ts";
+import type { IdempotencyRecord } from "../../core/record.ts";
 import type { TimelineEvent } from "../../core/timeline.ts";
 import { type BodyNumber, bodyNumber, type EpochMs, type RecordId, epochMs, recordId } from "../../core/units.ts";
 import { Addresses } from "./addresses.ts";
@@ -25,8 +25,9 @@ import {
   recordsIn,
 } from "./record-numbers.ts";
 import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-row.ts";
-import { type Driving, RecordRows } from "./record-rows.ts";
+import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
+import { type Excerpt, Excerpts } from "./excerpts.ts";
 import { OutboxRows } from "./outbox.ts";
 import { Positions } from "./positions.ts";
 import { OutboxList } from "./outbox-list.ts";
@@ -34,7 +35,7 @@ import { RemoteBodies } from "./remote-bodies.ts";
 import { FIRST_CHUNKS, type KeptResponse, readResponse } from "./response-rows.ts";
 import { laterTables, type Sql, migrate } from "./schema.ts";
 import { Seal } from "./seal.ts";
-import type { StoredRequest } from "./stored-request.ts";
+import { type Driving, drivingOf, type StoredRequest } from "./stored-request.ts";
 import { storeSql } from "./store-error.ts";
 
 /** A record, its place, and the part of its history that the record itself does not hold. */
@@ -64,6 +65,8 @@ export interface Attachments {
   readonly request?: () => StoredRequest;
   /** What the origin's response says in `Onceway-Event`, for the events of a result. */
   readonly originEvents?: string | null;
+  /** What operators may read of the request's body for a time; only with a claim. */
+  readonly excerpt?: Excerpt | null;
   /** The events of a result; only with a completed record. */
   readonly events?: readonly NewEvent[];
 }
@@ -95,6 +98,7 @@ export class Ledger {
   readonly aliases: Aliases;
   readonly outbox: OutboxRows;
   readonly positions: Positions;
+  readonly excerpts: Excerpts;
   readonly events: OutboxList;
   readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
@@ -124,6 +128,7 @@ export class Ledger {
     this.aliases = new Aliases(sql, exists.transition);
     this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
     this.positions = new Positions(sql, exists.positions);
+    this.excerpts = new Excerpts(sql, exists.excerpts);
     this.events = new OutboxList(sql, this.#transaction, this.outbox);
     const { bodies, remote, expiryBuckets, aliases } = this;
     this.expired = new ExpiredRecords(sql, this.#transaction, {
@@ -155,9 +160,9 @@ export class Ledger {
     const left = entry === null || needsBody(entry.record, record) ? null : entry;
     const large = largeBody(attachments.response ?? null);
     const aliases = record === null ? [] : (attachments.aliases ?? []).filter((name) => name !== id);
-    const driving = drivingOf(entry?.record ?? null, record, attachments);
-    const { events = [] } = attachments;
-    const isAlone = left === null && large === null && aliases.length === 0 && events.length === 0;
+    const driving = drivingOf(entry?.record ?? null, record, attachments.request !== undefined);
+    const { events = [], excerpt = null } = attachments;
+    const isAlone = left === null && large === null && aliases.length === 0 && events.length === 0 && excerpt === null;
     if (isAlone && (driving === "never" || driving === "keep")) {
       this.#write(id, entry, record, attachments, driving);
       return;
@@ -169,6 +174,10 @@ export class Ledger {
       const given = driving === "accept" ? attachments.request?.() : undefined;
       const request = given === undefined ? null : this.#recordBodies.ownRequest(given);
       if (record !== null && aliases.length > 0) this.aliases.add(aliases, id, record.fingerprint);
+      if (excerpt !== null) {
+        this.excerpts.erase(id, () => this.label(id, entry));
+        this.excerpts.insert(id, excerpt);
+      }
       if (record?.state === "completed") this.outbox.insert(id, events, record.completedAt);
       this.#write(
         id,
@@ -181,6 +190,7 @@ export class Ledger {
     });
     if (aliases.length > 0) this.aliases.added();
     if (events.length > 0) this.outbox.added();
+    if (excerpt !== null) this.excerpts.added();
   }
 
   /** Several changes as one. That of a record comes last, because it also changes what is in memory. */
@@ -199,6 +209,7 @@ export class Ledger {
     if (record === null) {
       if (entry !== null) {
         this.aliases.erase(id);
+        this.excerpts.erase(id, () => this.label(id, entry));
         this.#rows.erase(id, entry.place);
       }
       this.#inFlight.delete(id);
@@ -262,9 +273,13 @@ export class Ledger {
       .exec<{ bucket: number | null }>(`SELECT ${bucketOf("min(number)")} AS bucket FROM records WHERE ${IS_FINISHED}`)
       .one();
     const expiry = bucket === null ? null : endOf(bucket);
-    const deadlines = [this.lockEnds.next(), expiry, this.bodies.eraseAt(), this.remote.eraseAt()].filter(
-      (value) => value !== null,
-    );
+    const deadlines = [
+      this.lockEnds.next(),
+      expiry,
+      this.bodies.eraseAt(),
+      this.remote.eraseAt(),
+      this.excerpts.eraseAt(),
+    ].filter((value) => value !== null);
     return deadlines.length === 0 ? null : epochMs(Math.min(...deadlines));
   }
 }
@@ -282,18 +297,4 @@ function entryOf(row: FoundRow): Entry {
     response: readResponse(row),
     body: row.body_number === null ? null : bodyNumber(row.body_number),
   };
-}
-
-/** What happens to the columns of a driven record. */
-function drivingOf(
-  before: IdempotencyRecord | null,
-  after: IdempotencyRecord | null,
-  { request }: Attachments,
-): Driving {
-  const promised = promiseIn(before);
-  const promises = promiseIn(after);
-  if (promises === null) return promised === null ? "never" : "end";
-  // A request that is accepted has its own; every other step leaves it as it is.
-  const isAccepted = request !== undefined && promised?.acceptedAt !== promises.acceptedAt;
-  return isAccepted ? "accept" : "keep";
 }

@@ -9,6 +9,7 @@ import { keptOf, type KeptResponse, RESPONSE_COLUMNS, writeResponse } from "./re
 import type { Sql } from "./schema.ts";
 import {
   DRIVEN_COLUMNS,
+  type Driving,
   readRequest,
   REQUEST_COLUMNS,
   type RequestRow,
@@ -32,12 +33,6 @@ export interface RecordContent {
   readonly request: StoredRequest | null;
 }
 
-/**
- * What is written of a driven record's columns: nothing, because it neither is nor was one; everything; all but its request, which
- * stays; or NULL, because it is none any more.
- */
-export type Driving = "never" | "accept" | "keep" | "end";
-
 /** A statement and its values. Fewer values are faster (measured: 0.2 µs each, for reads and writes). */
 interface Statement {
   readonly query: string;
@@ -47,7 +42,7 @@ interface Statement {
 /** SQL: the row of a place that has this id. */
 const AT_PLACE = `number = ${NUMBER} AND id = ?`;
 
-const LABEL = ["key", "route"];
+const LABEL = ["key", "route", "note"];
 const ATTEMPT = [
   "state",
   "fingerprint",
@@ -144,7 +139,7 @@ export class RecordRows {
 
   label(id: RecordId, { expiryBucket, slot }: Place): Label | null {
     const [row] = this.#sql
-      .exec<Record<keyof LabelRow, string>>(
+      .exec<Pick<LabelRow, keyof LabelRow>>(
         `SELECT id, ${LABEL_COLUMNS} FROM records WHERE ${AT_PLACE}`,
         expiryBucket,
         slot,
@@ -179,7 +174,7 @@ export class RecordRows {
 function insertion(id: RecordId, place: Place, row: RecordContent, or: OnTaken): Statement {
   const { record, verification, body, label, driving } = row;
   const driven = drivenValues(row);
-  const labelled = label === null ? ["", ""] : [keyText(label), label.route];
+  const labelled = label === null ? ["", "", null] : labelOf(label);
   const claimed = [...valuesOf(place), id, ...labelled, ...attemptOf(record)];
   // What a consumer says of its claim is its history.
   if (record.state === "started" && row.history.length === 0) {
@@ -201,7 +196,7 @@ function replacement(id: RecordId, before: Place, place: Place, row: RecordConte
   }
   const rest = [...attemptOf(record), ...end];
   return (record.state === "started" || record.state === "waiting") && label !== null
-    ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), keyText(label), label.route, ...rest] }
+    ? { query: CLAIM_AGAIN[driving][or], values: [...valuesOf(place), ...labelOf(label), ...rest] }
     : { query: REPLACE[driving][or], values: [...valuesOf(place), ...rest] };
 }
 
@@ -219,6 +214,10 @@ function drivenValues({ record, driving, request }: RecordContent): readonly Sql
 
 function valuesOf({ expiryBucket, slot }: Place): readonly number[] {
   return [expiryBucket, slot];
+}
+
+function labelOf(label: Label): readonly SqlStorageValue[] {
+  return [keyText(label), label.route, label.note ?? null];
 }
 
 function attemptOf({ state, fingerprint: print, attempt, policy }: IdempotencyRecord): readonly SqlStorageValue[] {

@@ -85,7 +85,10 @@ const ACCEPTED: Step = [
 /** For events: which ones a result will have, as JSON, until it is there. Code that does not know the column publishes none. */
 const PUBLISHED: Step = [`ALTER TABLE records ADD COLUMN publish TEXT`];
 
-export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED];
+/** For operators: what a record's request was, as JSON. */
+const NOTED: Step = [`ALTER TABLE records ADD COLUMN note TEXT`];
+
+export const STEPS: readonly Step[] = [FIRST, CALLERS, ACCEPTED, PUBLISHED, NOTED];
 
 /**
  * For a change of the layout (seal.ts, elders.ts) or of the scope (aliases.ts). They are no step, because each table of a new object
@@ -133,17 +136,26 @@ export function makePositionsTable(sql: Sql): void {
   sql.exec(POSITIONS_TABLE);
 }
 
+/** What operators may read of bodies (excerpts.ts). */
+const EXCERPTS_TABLE =
+  "CREATE TABLE IF NOT EXISTS excerpts (until INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (until, id)) WITHOUT ROWID";
+
+export function makeExcerptsTable(sql: Sql): void {
+  sql.exec(EXCERPTS_TABLE);
+}
+
 /** Which of the tables exist that are made when they are needed. */
 export interface LaterTables {
   readonly transition: boolean;
   readonly positions: boolean;
   readonly reach: boolean;
   readonly outbox: boolean;
+  readonly excerpts: boolean;
 }
 
 export function laterTables(sql: Sql): LaterTables {
   const found = sql
-    .exec("SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions')")
+    .exec("SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions', 'excerpts')")
     .toArray();
   const has = (name: string): boolean => found.some((row) => row["name"] === name);
   return {
@@ -151,6 +163,7 @@ export function laterTables(sql: Sql): LaterTables {
     reach: has("reach"),
     outbox: has("outbox"),
     positions: has("positions"),
+    excerpts: has("excerpts"),
   };
 }
 

@@ -24,6 +24,12 @@ export const IN_ROW_REQUEST_BYTES = 4096;
 export const DRIVEN_COLUMNS = ["driven", "start_at"] as const;
 export const REQUEST_COLUMNS = ["request", "request_body"] as const;
 
+/**
+ * What is written of a driven record's columns: nothing, because it neither is nor was one; everything; all but its request, which
+ * stays; or NULL, because it is none any more.
+ */
+export type Driving = "never" | "accept" | "keep" | "end";
+
 /** The columns of REQUEST_COLUMNS. */
 export interface RequestRow extends Record<string, SqlStorageValue> {
   readonly request: string | null;
@@ -84,4 +90,18 @@ export function readDriven(text: string | null): Driven | null {
     lastAttempt,
     ...(isParked === true && { isParked }),
   };
+}
+
+/** What happens to the columns of a driven record. */
+export function drivingOf(
+  before: IdempotencyRecord | null,
+  after: IdempotencyRecord | null,
+  hasRequest: boolean,
+): Driving {
+  const promised = promiseIn(before);
+  const promises = promiseIn(after);
+  if (promises === null) return promised === null ? "never" : "end";
+  // A request that is accepted has its own; every other step leaves it as it is.
+  const isAccepted = hasRequest && promised?.acceptedAt !== promises.acceptedAt;
+  return isAccepted ? "accept" : "keep";
 }

@@ -9,7 +9,7 @@ import { freshKey, headerValue, type RawResponse } from "../../support/http.ts";
 import { isLong } from "../../support/long.ts";
 import { ADMIN_TOKEN, askGateway, BASE, type OperatorAnswer, READ_TOKEN } from "../support/operator-scene.ts";
 import * as v from "valibot";
-import { scopeErasedSchema } from "../../../src/operator/record-schema.ts";
+import { scopeErasedSchema } from "../../../src/operator/change-schema.ts";
 import { violationOf } from "../support/openapi.ts";
 import { clientOf, removeGateway, until, untilPrinted } from "../support/scene.ts";
 

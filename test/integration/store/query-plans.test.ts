@@ -5,6 +5,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
+import { writeNote } from "../../../src/core/request-note.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
@@ -79,6 +80,24 @@ function useOutbox(ledger: Ledger): void {
   }
 }
 
+function useExcerpts(ledger: Ledger): void {
+  const id = freshId();
+  const note = writeNote({
+    method: "POST",
+    target: "/",
+    sizeBytes: 1,
+    caller: null,
+    label: null,
+    excerptUntil: NOW + HOUR_MS,
+  });
+  const label = { key: "k", route: "/", note };
+  ledger.save(id, null, started(), { label, excerpt: { until: NOW + HOUR_MS, text: "{" } });
+  ledger.excerpts.find(id, label, NOW);
+  ledger.excerpts.eraseAt();
+  ledger.excerpts.eraseSome(NOW, 1);
+  ledger.save(id, ledger.find(id), null);
+}
+
 /** Every use that the ledger makes of its database. */
 async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise<void> {
   const sql = {
@@ -109,6 +128,7 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const body = { kind: "chunks", body: own, count: 2, size: 2 } as const;
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
   useOutbox(ledger);
+  useExcerpts(ledger);
   const single = freshId();
   ledger.save(single, null, claim);
   const large = { kind: "inline", bytes: new Uint8Array(20_000) } as const;

@@ -18,6 +18,7 @@ const summary: RecordSummary = {
   layout: "64",
   key: "8e03978e-40d5-43e8-bc93-6894a57f9324",
   route: "/v1/payments/*",
+  request: { method: "POST", target: "/v1/payments/4?x=1", sizeBytes: 57, caller: "3f9a0c51d2be", label: "order-7" },
   state: "unknown",
   attempt: 1,
   startedAt: "2026-11-21T08:30:00.000Z",
@@ -55,6 +56,7 @@ const detail: RecordDetail = {
     { type: "verification", attempt: 1, at: "2026-11-21T08:31:00.000Z", answer: "absent" },
     { type: "change", action: "release", at: "2026-11-21T08:34:00.000Z", by: "admin", reason: "not in\nthe books" },
   ],
+  excerpt: { text: '{"amount":5', keptUntil: "2026-11-21T09:30:00.000Z" },
   response: null,
 };
 
@@ -172,13 +174,13 @@ describe("tableOfAll", () => {
 describe("recordsTable", () => {
   it("has one line for each record on a wide terminal, with the whole id", () => {
     expect(recordsTable([summary], NOW, plainLook).split("\n")).toEqual([
-      "STATE    STATUS  TRIES  BEGAN   ROUTE           KEY                                   ID",
-      `unknown          1      5m ago  /v1/payments/*  8e03978e-40d5-43e8-bc93-6894a57f9324  ${ID}`,
+      "STATE    STATUS  TRIES  BEGAN   REQUEST                          KEY                                   ID",
+      `unknown          1      5m ago  order-7 POST /v1/payments/4?x=1  8e03978e-40d5-43e8-bc93-6894a57f9324  ${ID}`,
     ]);
   });
 
   it("puts ids on their own lines if there is no room, and never cuts one", () => {
-    const long = { ...summary, route: `/v1/${"long/".repeat(20)}`, key: "k".repeat(255) };
+    const long = { ...summary, request: null, route: `/v1/${"long/".repeat(20)}`, key: "k".repeat(255) };
     const lines = recordsTable([summary, long], NOW, narrow).split("\n");
     expect(lines).toHaveLength(5);
     expect(lines.filter((line) => line.trim() === ID)).toHaveLength(2);

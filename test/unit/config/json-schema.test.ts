@@ -34,7 +34,7 @@ describe("the JSON Schema", () => {
 
   it("contains every setting that has a default", () => {
     const withoutDefault = Object.keys(settingsEntries).filter((name) => !Object.hasOwn(BUILT_IN, name));
-    expect(withoutDefault).toEqual(["origin", "location_hint", "jurisdiction", "verify"]);
+    expect(withoutDefault).toEqual(["origin", "location_hint", "jurisdiction", "verify", "label", "excerpt"]);
   });
 
   it("refers to no other file, because an editor that cannot load one would check nothing", () => {

@@ -80,6 +80,15 @@ describe("sealed", () => {
     ]);
   });
 
+  it("cannot be combined with parts of the request that operators may read", () => {
+    const settings = { label: "json:/id", excerpt: {} };
+    expect(lines(sealed(settings, secret))).toEqual([
+      expect.stringMatching(/^ROUTES\[0\]\.label: would keep/),
+      expect.stringMatching(/^ROUTES\[0\]\.excerpt: would keep/),
+    ]);
+    expect(readConfig(sealed({ ...settings, sealed: "past" }, secret)).ok).toBe(true);
+  });
+
   it("is true, false or past", () => {
     expect(lines(sealed({ sealed: "yes" }, secret))).toEqual([
       'ROUTES[0].sealed: must be true, false or "past": write true',

@@ -12,6 +12,7 @@ import { publicationEntries } from "../../../src/config/settings-destination.ts"
 import { corsEntries } from "../../../src/config/settings-cors.ts";
 import { fingerprintEntries } from "../../../src/config/settings-fingerprint.ts";
 import { askEntries, identityEntries, jwtEntries } from "../../../src/config/settings-identity.ts";
+import { excerptEntries } from "../../../src/config/settings-note.ts";
 import { keyFormatEntries, newKeysEntries } from "../../../src/config/settings-key.ts";
 import { gatewayEntries } from "../../../src/config/settings-gateway.ts";
 import { settingsEntries } from "../../../src/config/settings.ts";
@@ -79,6 +80,7 @@ describe("the table of settings", () => {
       ...members("cors", corsEntries),
       ...members("give_up", driveEntries),
       ...members("publish", publicationEntries),
+      ...members("excerpt", excerptEntries),
     ];
     expect(ROWS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
   });
@@ -103,6 +105,8 @@ describe("the table of settings", () => {
   const needed = (name: string) => {
     if (name.startsWith("give_up.")) return 'async = "prefer"';
     if (name.startsWith("publish.")) return 'publish = [{ to = "audit", type = "done" }]';
+    if (name === "excerpt.bytes") return 'excerpt.keep = "2h"';
+    if (name === "excerpt.keep") return "excerpt.bytes = 100";
     if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
     return name.startsWith("new_keys.") ? 'new_keys.binding = "NEW_KEYS"' : "";
   };
@@ -136,6 +140,8 @@ describe("the table of settings", () => {
       "fingerprint.only",
       "verify",
       "publish.step",
+      "label",
+      "excerpt",
       "cors.origins",
       "operator_hostname",
     ]);

@@ -39,6 +39,7 @@ describe("defaults", () => {
       ambiguous: [408, 502, 504, 520, 522, 524],
       mismatchStatus: 422,
       newKeys: null,
+      note: { what: "target", label: null, excerpt: null },
       cors: null,
       maxRequestBodyBytes: 10_000_000,
       maxResponseBodyBytes: 10_000_000,

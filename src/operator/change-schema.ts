@@ -1,0 +1,115 @@
+// The operator API's requests that change records, and their answers. As in record-schema.ts, the Worker imports only types from here.
+
+import * as v from "valibot";
+
+import {
+  forgetScopeEntries,
+  givenResponseEntries,
+  reasonSchema as plainReason,
+  scopeValuesSchema,
+} from "./request-schema.ts";
+import { about, count, headerPairs, status, unreachable, type Written } from "./schema-members.ts";
+
+export const previewSchema = v.object({
+  preview: about(
+    v.object({
+      status: about(status, "The status.", 201),
+      headers: about(
+        headerPairs,
+        "As retries get them, except what the gateway adds to every replay, and the body's length.",
+        [["content-type", "application/json"]],
+      ),
+      omittedHeaders: about(v.array(v.string()), "Names of those that the route leaves out of replays.", []),
+      sizeBytes: about(count, "The size of the body.", 14),
+      body: about(v.nullable(v.string()), "null when the body is not text.", '{"id":"pay_1"}'),
+      warnings: about(v.array(v.string()), "What may be right but deserves a second look.", []),
+    }),
+    "What retries would get.",
+  ),
+});
+
+const erasedEntries = {
+  forgotten: about(count, "Records that were forgotten; with preview, those that would be.", 12),
+  inFlight: about(
+    count,
+    "Records that are left because an attempt is in flight or may still be running: forget them later.",
+    0,
+  ),
+  unknown: about(count, "Records that are left because their outcome is unknown; with preview, all of these.", 1),
+};
+
+export const forgetScopeRequestSchema = v.strictObject({
+  scope: about(
+    scopeValuesSchema,
+    "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
+    { "header:authorization": "Bearer eyJhbGciOi…" },
+  ),
+  reason: about(plainReason, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
+  preview: v.exactOptional(about(forgetScopeEntries.preview, "Only count.", true)),
+  confirm: v.exactOptional(about(forgetScopeEntries.confirm, "Forget them.", true)),
+  includeUnknown: v.exactOptional(
+    about(
+      forgetScopeEntries.includeUnknown,
+      "Also forget records whose outcome is unknown: a retry may then repeat what has taken effect.",
+      false,
+    ),
+  ),
+  cursor: v.exactOptional(about(forgetScopeEntries.cursor, "From the answer before, with the same scope.", "")),
+});
+
+/** What one call has done. */
+export const scopeErasedSchema = v.object({
+  ...erasedEntries,
+  notListed: about(
+    v.array(v.string()),
+    "Layouts with an object for each key: their records are found only by their keys.",
+    [],
+  ),
+  unreachable,
+  cursor: about(v.nullable(v.string()), "For the next call; null when all shards have been asked.", null),
+});
+
+export const forgottenSchema = v.object({ forgotten: about(v.literal(true), "The record is erased.", true) });
+
+export const reasonSchema = about(
+  plainReason,
+  "Why this is done; written to the record's timeline.",
+  "The origin's log has no such payment.",
+);
+
+export const changeRequestSchema = v.strictObject({ reason: reasonSchema });
+
+export const resolveRequestSchema = v.strictObject({
+  reason: reasonSchema,
+  response: about(
+    v.strictObject({
+      status: about(givenResponseEntries.status, "The status that retries get.", 201),
+      headers: v.exactOptional(
+        about(givenResponseEntries.headers, "Without hop-by-hop headers, Content-Length and the gateway's own.", [
+          ["content-type", "application/json"],
+        ]),
+      ),
+      body: v.exactOptional(about(givenResponseEntries.body, "The body as text.", '{"id":"pay_1"}')),
+      bodyBase64: v.exactOptional(
+        v.pipe(
+          about(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
+          v.metadata({ contentEncoding: "base64" }),
+        ),
+      ),
+    }),
+    "At most one of body and bodyBase64; at most 1 MiB.",
+  ),
+  preview: v.exactOptional(
+    v.pipe(
+      about(v.boolean(), "Show what retries would get, and change nothing.", true),
+      v.metadata({ default: false }),
+    ),
+  ),
+  confirm: v.exactOptional(
+    v.pipe(about(v.boolean(), "Give every retry this response.", true), v.metadata({ default: false })),
+  ),
+});
+
+export type PreviewView = Written<typeof previewSchema>;
+export type ScopeErasedView = Written<typeof scopeErasedSchema>;
+export type ForgottenView = Written<typeof forgottenSchema>;
