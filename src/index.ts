@@ -23,6 +23,7 @@ import { TrafficFlusher } from "./traffic/traffic-flusher.ts";
 import { Identities } from "./http/identity.ts";
 import { NETWORK, originTarget } from "./shard/origin-call.ts";
 import { outboxRoute } from "./traffic/route-counters.ts";
+import { ReplayCounts } from "./traffic/replay-counts.ts";
 import { Traffic } from "./traffic/traffic.ts";
 import { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 
@@ -56,7 +57,8 @@ function handlesOf({
 }: Extract<ConfigReading, { readonly ok: true }>): Handles {
   const namespace = env.KEY_SHARD;
   const encryptions = new Encryptions(sealSecrets);
-  const traffic = new Traffic();
+  const replays = new ReplayCounts();
+  const traffic = new Traffic(replays);
   const allRoutes = [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)];
   const places = new ShardPlaces(allRoutes);
   const shards = places.counting;
@@ -64,6 +66,7 @@ function handlesOf({
   const flusher = new TrafficFlusher({
     shard: () => shardStub(namespace, shards[0]),
     traffic,
+    replays,
     waitUntil,
   });
   const paths = allRoutes.map(({ path }) => path);

@@ -23,7 +23,7 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
     giveUpAt === null ? [] : [["given up", `after attempt ${lastAttempt}, or ${when(giveUpAt)}`]];
   const facts: readonly (readonly [string, string])[] = [
     ["key", record.sealed ? `${record.key} (sealed: only its caller can read key and response)` : record.key],
-    ...requestFacts(record),
+    ...requestFacts(record, now),
     ["route", `${record.route} (${rules})`],
     ["state", `${record.state}, attempt ${record.attempt}`],
     ...next,
@@ -53,8 +53,15 @@ export function recordText(record: RecordDetail, now: number, look: Look): strin
 }
 
 /** What is noted of the request. */
-function requestFacts({ request, route, excerpt }: RecordDetail): readonly (readonly [string, string])[] {
-  if (request === null) return [];
+function requestFacts(
+  { request, route, excerpt, replays }: RecordDetail,
+  now: number,
+): readonly (readonly [string, string])[] {
+  const replayed: readonly (readonly [string, string])[] =
+    replays === null
+      ? []
+      : [["replayed", `${replays.count} times in the last 24 hours, last ${fromNow(replays.lastAt, now)}`]];
+  if (request === null) return replayed;
   const { sizeBytes, caller, label } = request;
   const size = sizeBytes === null ? "a body of unknown size" : `a body of ${formatSize(sizeBytes)}`;
   return [
@@ -64,6 +71,7 @@ function requestFacts({ request, route, excerpt }: RecordDetail): readonly (read
     ...(excerpt === null
       ? []
       : [["body", `${excerpt.text} (its beginning, kept until ${readableTime(excerpt.keptUntil)})`] as const]),
+    ...replayed,
   ];
 }
 

@@ -43,6 +43,16 @@ export const OUTCOMES = [
 
 export type Outcome = (typeof OUTCOMES)[number];
 
+/** Those of duplicates that did not reach the origin. */
+export const PREVENTED = [
+  "replay",
+  "attached",
+  "in-flight",
+  "outcome-unknown",
+  "not-kept",
+  "key-expired",
+] as const satisfies readonly Outcome[];
+
 /** The outcome of an exchange that the gateway answers with a problem. */
 export function outcomeOf(code: ClientProblemCode): Outcome {
   switch (code) {

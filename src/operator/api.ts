@@ -13,6 +13,7 @@ import { parseChange, parseJson } from "./change-request.ts";
 import { parseListRequest } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, LayoutView, RecentView, TotalsView } from "./gateway-schema.ts";
+import type { HoursView } from "./hours-schema.ts";
 import { previewOf } from "./given-response.ts";
 import { type CloseResult, type GivenResponse, type Operator, openCounts } from "./operator.ts";
 import { CHANGES, RECORD_ID } from "./request-schema.ts";
@@ -90,6 +91,7 @@ export function operatorApp(
     if (recent === null) return invalid("after must be a cursor from this feed: start without one.");
     return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
+  app.get("/hours", async (context) => context.json<HoursView>(await reader.hours()));
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);

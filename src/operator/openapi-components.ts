@@ -1,5 +1,6 @@
 // The components of the OpenAPI document: the schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
+import { hoursSchema } from "./hours-schema.ts";
 import { EVENT_STATES } from "../core/outbox.ts";
 import {
   endedSchema,
@@ -49,6 +50,7 @@ export const SCHEMAS = {
   Health: healthSchema,
   Exchange: exchangeSchema,
   Recent: recentSchema,
+  Hours: hoursSchema,
   Preview: previewSchema,
   Forgotten: forgottenSchema,
   ForgetScope: forgetScopeRequestSchema,

@@ -84,6 +84,16 @@ function paths(): Json {
         problems: ["Invalid", "Unavailable"],
       }),
     },
+    "/hours": {
+      get: operation({
+        id: "hours",
+        summary: "What was counted in each of the last 24 hours and the current one, by route.",
+        description:
+          "Asks every shard that can be enumerated, one object request each. What a shard counted in its last ten minutes is missing if it left memory then.",
+        answer: answer("The hours.", "Hours"),
+        problems: ["Unavailable"],
+      }),
+    },
     "/sessions/end": {
       post: operation({
         id: "endSessions",

@@ -8,6 +8,7 @@ import type { HeaderPairs } from "../http/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { Excerpt } from "../shard/store/excerpts.ts";
+import type { RecordReplays } from "../traffic/replay-counts.ts";
 import type { OutboxOperator } from "./outbox-operator.ts";
 import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
@@ -33,6 +34,8 @@ export interface RecordDetail extends RecordSummary, Pick<RecordView, "fingerpri
   readonly giveUpAt: EpochMs | null;
   readonly lastAttempt: number | null;
   readonly excerpt: Excerpt | null;
+  /** In the last day, as far as they were counted; `null`: none. */
+  readonly replays: Pick<RecordReplays, "count" | "lastAt"> | null;
   /** Oldest first. */
   readonly timeline: readonly TimelineEvent[];
 }

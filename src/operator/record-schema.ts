@@ -154,6 +154,16 @@ export const recordSchema = v.object({
     "ab".repeat(32),
   ),
   policy: about(policySchema, "The rules under which the last attempt was claimed."),
+  replays: about(
+    v.nullable(
+      v.object({
+        count: about(count, "How often.", 3),
+        lastAt: about(time, "When last.", A_TIME),
+      }),
+    ),
+    "How often the response was replayed or attached to in the last 24 hours, as far as it was counted; null: never.",
+    null,
+  ),
   excerpt: about(
     v.nullable(
       v.object({

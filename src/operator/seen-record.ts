@@ -45,5 +45,5 @@ export function detailOf(detail: SeenDetail, place: LaidPlace): RecordDetail {
   // A message waits for an operator without a limit.
   const isOpen = promise !== null && !(promise.isParked === true && record.state === "unknown");
   const { giveUpAt, lastAttempt } = isOpen ? promise : { giveUpAt: null, lastAttempt: null };
-  return { ...summary, giveUpAt, lastAttempt, fingerprint, policy, excerpt, timeline, response };
+  return { ...summary, giveUpAt, lastAttempt, fingerprint, policy, excerpt, replays: null, timeline, response };
 }

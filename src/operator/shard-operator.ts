@@ -30,6 +30,8 @@ import type {
   ScopeForgetResult,
   ScopeForgetting,
 } from "./operator.ts";
+import { sumOfReplays } from "../shard/hours.ts";
+import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { eraseScope } from "./erase-scope.ts";
 import { OutboxOperator } from "./outbox-operator.ts";
 import { fittingScopes, namedScopes } from "./scope-request.ts";
@@ -38,7 +40,7 @@ import type { ShardPlace } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
-type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "sessions" | "endSessions">>;
+type Calls = Remote<Pick<KeyShard, "list" | "inspect" | "replaysOf" | "sessions" | "endSessions">>;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -110,7 +112,8 @@ export class ShardOperator implements Operator {
   }
 
   async inspect(id: RecordId): Promise<RecordDetail | null> {
-    return (await this.#find(id))?.detail ?? null;
+    const found = await this.#find(id);
+    return found === null ? null : { ...found.detail, replays: await this.#replaysOf(id, found.place) };
   }
 
   async body(id: RecordId): Promise<ReadableStream<Uint8Array> | null> {
@@ -222,6 +225,14 @@ export class ShardOperator implements Operator {
       if (detail !== null) return { place, detail: detailOf(detail, place) };
     }
     return null;
+  }
+
+  /** As far as its own object has counted them, and that which counts for the isolates. */
+  async #replaysOf(id: RecordId, own: ShardPlace): Promise<RecordReplays | null> {
+    const [counting] = this.#places.counting;
+    const places = counting.name === own.name && counting.jurisdiction === own.jurisdiction ? [own] : [own, counting];
+    const asked = places.map((place) => unlessSilent(place, this.#calls(place).replaysOf(id)));
+    return sumOfReplays((await Promise.all(asked)).filter((one) => one !== null));
   }
 
   #calls(place: ShardPlace): Calls {

@@ -14,6 +14,8 @@ import { type ExchangeReport, Traffic, TOTALS_URL } from "../traffic/traffic.ts"
 import { shardStub } from "../shard/call-shard.ts";
 import type { ShardPlace } from "../shard/shard-place.ts";
 import { askShards, type ShardAnswer, unlessSilent } from "./ask-shards.ts";
+import type { HoursView } from "./hours-schema.ts";
+import { viewHours } from "./hours-view.ts";
 import { exposition } from "./exposition.ts";
 import { type HeldNumbers, metricFamilies } from "./metrics.ts";
 import type { LaidPlace } from "./shards.ts";
@@ -129,6 +131,13 @@ export class TrafficReader {
       (one, other) =>
         one.route.localeCompare(other.route) || OUTCOMES.indexOf(one.outcome) - OUTCOMES.indexOf(other.outcome),
     );
+  }
+
+  /** The last day, and the shards that did not answer. */
+  async hours(): Promise<HoursView> {
+    const asked = await this.#ask((shard) => shard.hours());
+    const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
+    return { hours: viewHours(asked.map(({ answer }) => answer ?? [])), unreachable };
   }
 
   /** What operators should change, as far as the isolates have noticed since the first shard was loaded into memory. */

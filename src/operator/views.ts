@@ -27,7 +27,7 @@ export function viewLayout({ lastExpiresAt, ...layout }: LayoutSummary): LayoutV
 }
 
 export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
-  const { giveUpAt, lastAttempt, fingerprint, policy, excerpt, timeline, response, ...summary } = record;
+  const { giveUpAt, lastAttempt, fingerprint, policy, excerpt, replays, timeline, response, ...summary } = record;
   const { headline, retry, advice, changes } = describeRecord(record, timeline, now);
   const description = { headline, retry, advice, changes };
   return {
@@ -37,6 +37,7 @@ export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
     lastAttempt,
     fingerprint,
     policy,
+    replays: replays === null ? null : { count: replays.count, lastAt: isoTime(epochMs(replays.lastAt)) },
     excerpt: excerpt === null ? null : { text: excerpt.text, keptUntil: isoTime(epochMs(excerpt.until)) },
     timeline: timeline.map(viewEvent),
     response,

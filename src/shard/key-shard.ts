@@ -21,6 +21,9 @@ import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
 import { Alarm, AlarmLag } from "./alarm.ts";
+import { type HourOfShard, Hours } from "./hours.ts";
+import { isShared } from "./shard-place.ts";
+import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { bindingIn, limiterIn } from "./bindings.ts";
 import { answerDeliveries } from "./deliveries.ts";
 import { doDueWork } from "./due-work.ts";
@@ -59,6 +62,8 @@ const OPERATOR_CALLS = operatorCallUrls([
   "close",
   "numbers",
   "recent",
+  "hours",
+  "replaysOf",
   "traffic",
   "rotating",
   "sessions",
@@ -79,7 +84,8 @@ export class KeyShard extends ittyDurable() {
   readonly #operator: OperatorCalls;
   readonly #eraser: ScopeEraser;
   readonly #outbox: OutboxCalls;
-  readonly #traffic = new Traffic();
+  readonly #hours: Hours;
+  readonly #traffic: Traffic;
   /** The counts of all shards; used only in the object that adds them up. */
   readonly #totals = new Traffic();
   readonly #alarmLag = new AlarmLag();
@@ -92,6 +98,9 @@ export class KeyShard extends ittyDurable() {
     this.#ledger = new Ledger(storage, bindingIn(env, "BODIES"), (afterMs) =>
       this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
+    this.#hours = new Hours(this.#ledger.hours);
+    // The object of a single key would write a row for it.
+    this.#traffic = new Traffic(isShared(state.id.name) ? this.#hours : null);
     this.#alarm = new Alarm(storage, () => this.#exchanges.nextDeadline());
     const timers = new Timers();
     this.#exchanges = new Exchanges({
@@ -218,6 +227,7 @@ export class KeyShard extends ittyDurable() {
     this.#alarmLag.record(now - firedFor);
     const ports = { exchanges: this.#exchanges, ledger: this.#ledger, alarm: this.#alarm, waitUntil: this.#waitUntil };
     doDueWork(ports, now, firedFor);
+    this.#hours.writeIfDue(now);
   }
 
   /** Operator call. */
@@ -238,6 +248,16 @@ export class KeyShard extends ittyDurable() {
   /** Operator call: seals this object for another layout. */
   close(next: Layout): Counts {
     return this.#operator.close(next);
+  }
+
+  /** Operator call: what was counted in the last day. */
+  hours(): readonly HourOfShard[] {
+    return this.#hours.lastDay(Date.now());
+  }
+
+  /** Operator call: how often the record was replayed in the last day, as far as this object has counted it. */
+  replaysOf(id: string): RecordReplays | null {
+    return this.#hours.replaysOf(id, Date.now());
   }
 
   /** Operator call, only to the operators' object: the current generation of the console's sessions. */

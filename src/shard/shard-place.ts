@@ -16,6 +16,11 @@ export function shardName(keyHash: string, shards: Shards): string {
   return `shard-${Number.parseInt(keyHash.slice(0, 8), 16) % count}-of-${shards}`;
 }
 
+/** Whether an object of this name has many keys. */
+export function isShared(name: string | undefined): boolean {
+  return name?.startsWith("shard-") === true;
+}
+
 /** Where the layout keeps the records of a key. */
 export function placeOf(keyHash: string, { shards, jurisdiction, locationHint }: Layout): ShardPlace {
   return { name: shardName(keyHash, shards), jurisdiction, locationHint };

@@ -33,6 +33,20 @@ export class Histogram {
   }
 }
 
+/** The upper bound of the bin in which the quantile lies; the last bound also for longer durations. `null` without any. */
+export function quantileMs({ counts }: HistogramCounts, quantile: number): number | null {
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  if (all === 0) return null;
+  let below = 0;
+  for (const [bin, count] of counts.entries()) {
+    below += count;
+    if (below >= quantile * all) return BOUNDS_MS[bin] ?? LONGEST_MS;
+  }
+  return LONGEST_MS;
+}
+
+const LONGEST_MS = BOUNDS_MS[BOUNDS_MS.length - 1] ?? 0;
+
 /** `at` is an index of `counts`. */
 export function increase(counts: Float64Array | Uint32Array, at: number, by = 1): void {
   counts[at] = (counts[at] ?? 0) + by;

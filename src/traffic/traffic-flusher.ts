@@ -1,6 +1,7 @@
 // Exchanges that the Worker answers alone are counted in its isolate, which may end at any time and cannot be queried. So the
 // isolate hands its counts over to a shard, all in one call: soon after the first, and seldom after that. Requests never wait for it.
 
+import type { ReplayCounts } from "./replay-counts.ts";
 import { type Traffic, TRAFFIC_URL } from "./traffic.ts";
 
 /** The delay of the first call. */
@@ -13,6 +14,8 @@ export interface TrafficFlusherPorts {
   /** The shard that takes the counts. */
   readonly shard: () => DurableObjectStub;
   readonly traffic: Traffic;
+  /** Those of the traffic. */
+  readonly replays: ReplayCounts;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
@@ -43,9 +46,9 @@ export class TrafficFlusher {
 
   /** Hands over the counts; if that fails, they are kept for the next call. Never rejects. */
   async flush(): Promise<void> {
-    const { shard, traffic } = this.#ports;
+    const { shard, traffic, replays } = this.#ports;
     if (traffic.isEmpty) return;
-    const batch = traffic.take();
+    const batch = { ...traffic.take(), replays: replays.take() };
     try {
       const { ok, status } = await shard().fetch(TRAFFIC_URL, { method: "POST", body: JSON.stringify(batch) });
       if (!ok) throw new Error(`status ${status}`);

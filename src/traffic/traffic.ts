@@ -6,6 +6,7 @@ import type { DeadReason, DeliveryDecision } from "../core/delivery.ts";
 import type { EventFate } from "../core/outbox.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { AttemptVerdict } from "../core/timeline.ts";
+import type { RecordReplays } from "./replay-counts.ts";
 import {
   type AskAnswer,
   isNothing,
@@ -39,8 +40,17 @@ export interface ExchangeReport {
 export interface TrafficBatch {
   readonly routes: readonly RouteNumbers[];
   readonly exchanges: readonly ExchangeReport[];
+  /** The replays of records that the isolate has given alone. An isolate with older code does not say. */
+  readonly replays?: readonly RecordReplays[];
   /** All routes whose callers' tokens expire before their records do. An isolate with older code does not say. */
   readonly rotating?: readonly string[];
+}
+
+/** Who else hears of what is counted. */
+export interface TrafficWatch {
+  exchange(report: ExchangeReport, now: number): void;
+  passed?(route: string, now: number): void;
+  add?(batch: TrafficBatch, now: number): void;
 }
 
 /** Where an isolate sends its batch to a shard. */
@@ -55,6 +65,7 @@ const MAX_EXCHANGES = 100;
 const MINUTE_MS = 60_000;
 
 export class Traffic {
+  readonly #watch: TrafficWatch | null;
   #routes = new Map<string, RouteCounters>();
   /** A ring; `#countedAt` has the times at which they were counted, which never decrease. */
   #exchanges: ExchangeReport[] = [];
@@ -64,6 +75,10 @@ export class Traffic {
   readonly #rotating = new Set<string>();
   /** Whether a route was added to these since the last `take`. */
   #hasNewRotating = false;
+
+  constructor(watch: TrafficWatch | null = null) {
+    this.#watch = watch;
+  }
 
   get isEmpty(): boolean {
     return this.#routes.size === 0 && !this.#hasNewRotating;
@@ -80,18 +95,19 @@ export class Traffic {
   }
 
   exchange(report: ExchangeReport, now: number): void {
-    const { route, outcome, durationMs, originMs, waitedMs } = report;
-    const counters = this.#countersOf(route);
-    counters.request(outcome, minuteOf(now));
-    // If the origin was unreachable, nothing was sent, so there is no origin time.
-    if (originMs !== null && outcome !== "origin-unreachable") counters.origin(originMs);
-    counters.gateway(Math.max(0, durationMs - (originMs ?? 0) - waitedMs));
+    const counters = this.#countersOf(report.route);
+    counters.request(report.outcome, minuteOf(now));
+    const ofOrigin = originMs(report);
+    if (ofOrigin !== null) counters.origin(ofOrigin);
+    counters.gateway(gatewayMs(report));
     this.#remember(report, now);
+    this.#watch?.exchange(report, now);
   }
 
   /** Counts a request that went to the origin without a key. It is not an exchange. */
   passed(route: string, now: number): void {
     this.#countersOf(route).request("passed-through", minuteOf(now));
+    this.#watch?.passed?.(route, now);
   }
 
   attempt(route: string, number: number): void {
@@ -169,10 +185,12 @@ export class Traffic {
     return batch;
   }
 
-  add({ routes, exchanges, rotating = [] }: TrafficBatch, now: number): void {
+  add(batch: TrafficBatch, now: number): void {
+    const { routes, exchanges, rotating = [] } = batch;
     for (const route of rotating) this.rotating(route);
     for (const numbers of routes) this.#countersOf(numbers.route).add(numbers, minuteOf(now));
     for (const report of exchanges) this.#remember(report, now);
+    this.#watch?.add?.(batch, now);
   }
 
   #remember(report: ExchangeReport, now: number): void {
@@ -190,6 +208,16 @@ export class Traffic {
     }
     return counters;
   }
+}
+
+/** The part of an exchange from the call to the origin until its headers; `null` when nothing was sent. */
+export function originMs({ originMs: ms, outcome }: ExchangeReport): number | null {
+  return outcome === "origin-unreachable" ? null : ms;
+}
+
+/** The rest of it, without waiting for others. */
+export function gatewayMs({ durationMs, originMs: ms, waitedMs }: ExchangeReport): number {
+  return Math.max(0, durationMs - (ms ?? 0) - waitedMs);
 }
 
 function minuteOf(now: number): number {

@@ -28,6 +28,7 @@ import { FOUND_COLUMNS, type FoundRow, readHistory, readRecord } from "./record-
 import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { type Excerpt, Excerpts } from "./excerpts.ts";
+import { HourRows } from "./hours.ts";
 import { OutboxRows } from "./outbox.ts";
 import { Positions } from "./positions.ts";
 import { OutboxList } from "./outbox-list.ts";
@@ -99,6 +100,7 @@ export class Ledger {
   readonly outbox: OutboxRows;
   readonly positions: Positions;
   readonly excerpts: Excerpts;
+  readonly hours: HourRows;
   readonly events: OutboxList;
   readonly expired: ExpiredRecords;
   /** The texts of the look-up statements; valid while the buckets are the same. */
@@ -129,6 +131,7 @@ export class Ledger {
     this.outbox = new OutboxRows(sql, this.#transaction, exists.outbox);
     this.positions = new Positions(sql, exists.positions);
     this.excerpts = new Excerpts(sql, exists.excerpts);
+    this.hours = new HourRows(sql, exists.hours);
     this.events = new OutboxList(sql, this.#transaction, this.outbox);
     const { bodies, remote, expiryBuckets, aliases } = this;
     this.expired = new ExpiredRecords(sql, this.#transaction, {

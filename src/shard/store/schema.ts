@@ -144,6 +144,13 @@ export function makeExcerptsTable(sql: Sql): void {
   sql.exec(EXCERPTS_TABLE);
 }
 
+/** What was counted (hours.ts). */
+const HOURS_TABLE = "CREATE TABLE IF NOT EXISTS hours (hour INTEGER PRIMARY KEY, counts TEXT NOT NULL)";
+
+export function makeHoursTable(sql: Sql): void {
+  sql.exec(HOURS_TABLE);
+}
+
 /** Which of the tables exist that are made when they are needed. */
 export interface LaterTables {
   readonly transition: boolean;
@@ -151,11 +158,14 @@ export interface LaterTables {
   readonly reach: boolean;
   readonly outbox: boolean;
   readonly excerpts: boolean;
+  readonly hours: boolean;
 }
 
 export function laterTables(sql: Sql): LaterTables {
   const found = sql
-    .exec("SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions', 'excerpts')")
+    .exec(
+      "SELECT name FROM sqlite_schema WHERE name IN ('aliases', 'reach', 'outbox', 'positions', 'excerpts', 'hours')",
+    )
     .toArray();
   const has = (name: string): boolean => found.some((row) => row["name"] === name);
   return {
@@ -164,6 +174,7 @@ export function laterTables(sql: Sql): LaterTables {
     outbox: has("outbox"),
     positions: has("positions"),
     excerpts: has("excerpts"),
+    hours: has("hours"),
   };
 }
 

@@ -3,6 +3,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { ReplayCounts } from "../../../src/traffic/replay-counts.ts";
 import { TrafficFlusher } from "../../../src/traffic/traffic-flusher.ts";
 import { KeyShard } from "../../../src/shard/key-shard.ts";
 import { OUTCOMES } from "../../../src/core/outcome.ts";
@@ -139,7 +140,7 @@ describe("what an isolate has counted", () => {
     const waits: unknown[] = [];
     const shard = (): DurableObjectStub => env.KEY_SHARD.getByName(name);
     const waitUntil = (promise: Promise<unknown>): void => void waits.push(promise);
-    return { traffic, waits, flusher: new TrafficFlusher({ shard, traffic, waitUntil }) };
+    return { traffic, waits, flusher: new TrafficFlusher({ shard, traffic, replays: new ReplayCounts(), waitUntil }) };
   }
 
   it("reaches a shard in one call, whatever its size", async () => {
@@ -165,7 +166,7 @@ describe("what an isolate has counted", () => {
     const broken = { fetch: () => Promise.reject(new Error("away")) };
     const shard = (): DurableObjectStub => Object.assign(env.KEY_SHARD.getByName(crypto.randomUUID()), broken);
     const warn = vi.spyOn(console, "warn").mockReturnValue();
-    await new TrafficFlusher({ shard, traffic, waitUntil: () => undefined }).flush();
+    await new TrafficFlusher({ shard, traffic, replays: new ReplayCounts(), waitUntil: () => undefined }).flush();
     expect(warn).toHaveBeenCalledOnce();
     expect(traffic.numbers).toEqual(before);
   });

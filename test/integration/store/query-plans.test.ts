@@ -129,6 +129,9 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.save(id, ledger.find(id), answer, { response: { ...response, body } });
   useOutbox(ledger);
   useExcerpts(ledger);
+  ledger.hours.put({ hour: 30, counts: "{}" });
+  ledger.hours.get(30);
+  ledger.hours.since(1);
   const single = freshId();
   ledger.save(single, null, claim);
   const large = { kind: "inline", bytes: new Uint8Array(20_000) } as const;

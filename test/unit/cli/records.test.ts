@@ -56,6 +56,7 @@ const detail: RecordDetail = {
     { type: "verification", attempt: 1, at: "2026-11-21T08:31:00.000Z", answer: "absent" },
     { type: "change", action: "release", at: "2026-11-21T08:34:00.000Z", by: "admin", reason: "not in\nthe books" },
   ],
+  replays: { count: 3, lastAt: "2026-11-21T08:34:00.000Z" },
   excerpt: { text: '{"amount":5', keptUntil: "2026-11-21T09:30:00.000Z" },
   response: null,
 };
