@@ -9,14 +9,12 @@ import type { ElderQuestion } from "../http/hops.ts";
 import {
   ASK_URL,
   BODY_WAYS,
-  decodeExchange,
   DELIVERIES_URL,
   LOCATE_URL,
   MONITOR_URL,
   type MonitorQuestion,
   readHead,
 } from "../http/message.ts";
-import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
@@ -46,13 +44,13 @@ import {
 } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./store/record-list.ts";
-import { bytesBody, offeredBody } from "./body/request-body.ts";
+import { answerExchange } from "./exchange-fetch.ts";
+import { bytesBody } from "./body/request-body.ts";
 import type { DestinationCounts, EventChange, EventQuery } from "./store/outbox-list.ts";
 import { RecordScan } from "./store/record-scan.ts";
 import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
-import { receive } from "./body/upload.ts";
 
 /** The methods that operators call; no other method can be called from outside the object. */
 const OPERATOR_CALLS = operatorCallUrls([
@@ -140,7 +138,7 @@ export class KeyShard extends ittyDurable() {
   override async fetch(request: Request): Promise<Response> {
     const { url } = request;
     const way = BODY_WAYS.get(url);
-    if (way !== undefined) return this.#exchange(way, request);
+    if (way !== undefined) return answerExchange(way, request, this.#exchanges, this.#ledger.bodies);
     switch (url) {
       case DELIVERIES_URL:
         return answerDeliveries(request, ({ head, body }) => this.#exchanges.run(head, bytesBody(body), request));
@@ -190,35 +188,6 @@ export class KeyShard extends ittyDurable() {
         if (OPERATOR_CALLS.has(url)) return super.fetch(request);
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
-  }
-
-  async #exchange(way: "exchange" | "offer" | "upload", request: Request): Promise<Response> {
-    switch (way) {
-      case "exchange": {
-        const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
-        return this.#exchanges.run(head, bytesBody(body), request);
-      }
-      case "offer":
-        return this.#offer(request);
-      case "upload":
-        return this.#upload(request);
-    }
-  }
-
-  async #offer(request: Request): Promise<Response> {
-    if (request.body === null) throw new TypeError("an offer without a body");
-    const message = new MessageReader(request.body);
-    const head = await message.head();
-    const body = offeredBody(message, this.#ledger.bodies, head.encryption?.isOn === true);
-    return this.#exchanges.run(head, body, request);
-  }
-
-  async #upload(request: Request): Promise<Response> {
-    const { body } = request;
-    if (body === null) throw new TypeError("an upload without a body");
-    const reception = await receive(body, this.#ledger.bodies);
-    if ("problem" in reception) return this.#exchanges.refuse(reception.head, reception.problem);
-    return this.#exchanges.run(reception.head, reception.body, request);
   }
 
   alarm(info?: AlarmInvocationInfo): void {
