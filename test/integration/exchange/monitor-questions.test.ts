@@ -128,7 +128,8 @@ describe("the published policy", () => {
 });
 
 /** The record's name, without what is noted of the request. */
-function nameIn({ record: { note: _, ...name } }: ExchangeHead): Omit<ExchangeHead["record"], "note"> {
+function nameIn({ record }: ExchangeHead): Omit<ExchangeHead["record"], "note"> {
+  const { note: _, ...name } = record;
   return name;
 }
 
