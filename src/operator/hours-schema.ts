@@ -3,7 +3,7 @@
 import * as v from "valibot";
 
 import { OUTCOMES } from "../core/outcome.ts";
-import { A_TIME, about, count, time, unreachable, type Written } from "./schema-members.ts";
+import { A_TIME, about, count, time, unreachable, words, type Written } from "./schema-members.ts";
 
 const latencySchema = v.object({
   count: about(count, "How many were measured.", 120),
@@ -25,9 +25,13 @@ const routeHourSchema = v.object({
     20,
   ),
   outcomes: about(
-    v.partial(v.object(Object.fromEntries(OUTCOMES.map((outcome) => [outcome, count])))),
-    "How many requests had each outcome; absent: none.",
-    { first: 120, replay: 20 },
+    v.array(
+      v.object({
+        outcome: about(words(OUTCOMES), "What clients got.", "replay"),
+        count: about(count, "How many.", 20),
+      }),
+    ),
+    "Those that have occurred.",
   ),
   origin: about(latencySchema, "From the call to the origin until its headers."),
   gateway: about(latencySchema, "The rest of an exchange, without waiting for others."),

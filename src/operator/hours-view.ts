@@ -1,6 +1,6 @@
 // The last day as the API and the console show it: the hours of all shards, added up.
 
-import { PREVENTED } from "../core/outcome.ts";
+import { OUTCOMES, PREVENTED } from "../core/outcome.ts";
 import { type HistogramCounts, quantileMs } from "../traffic/histogram.ts";
 import { type HourCounts, HourlyCounts, type RouteHour } from "../traffic/hour-counts.ts";
 import type { HourOfShard } from "../shard/hours.ts";
@@ -27,7 +27,10 @@ function viewRoute({ route, outcomes, origin, gateway }: RouteHour): RouteHourVi
     route,
     requests: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
     prevented: PREVENTED.reduce((sum, outcome) => sum + (outcomes[outcome] ?? 0), 0),
-    outcomes,
+    outcomes: OUTCOMES.flatMap((outcome) => {
+      const count = outcomes[outcome] ?? 0;
+      return count === 0 ? [] : [{ outcome, count }];
+    }),
     origin: viewTimes(origin),
     gateway: viewTimes(gateway),
   };
