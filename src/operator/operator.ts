@@ -8,6 +8,7 @@ import type { HeaderPairs } from "../http/headers.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { OutboxOperator } from "./outbox-operator.ts";
+import type { PositionsOperator } from "./positions-operator.ts";
 import type { RecordPageView, RecordView, ScopeErasedView, SummaryView } from "./record-schema.ts";
 
 export type RecordState = IdempotencyRecord["state"];
@@ -129,6 +130,8 @@ export interface Operator {
   readonly isChangingLayout: boolean;
   /** The events of all shards. */
   readonly outbox: OutboxOperator;
+  /** The groups of consumers. */
+  readonly positions: PositionsOperator;
   /** In the order of matching. */
   readonly routes: LayoutsView["routes"];
   /**

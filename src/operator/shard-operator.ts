@@ -7,17 +7,16 @@ import { sourceName } from "../config/key-source.ts";
 import { scopeNames } from "../config/scope-part.ts";
 import type { LayoutsView } from "./gateway-schema.ts";
 import type { OperatorEvent } from "../core/events.ts";
-import { promiseIn } from "../core/record.ts";
 import { keyHashOf, type RecordId } from "../core/units.ts";
 import type { Encryptions } from "../http/encryption.ts";
 import { encodeMessage } from "../http/message.ts";
 import { keyHash } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
-import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead, type SeenDetail } from "../shard/operator-calls.ts";
+import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead } from "../shard/operator-calls.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import { summarizeLayouts } from "./layouts.ts";
-import { type Ask, type ListedRecord, listRecords, sectionsFor } from "./list.ts";
+import { type Ask, listRecords, sectionsFor } from "./list.ts";
 import type {
   ChangeRequest,
   ChangeResult,
@@ -27,15 +26,16 @@ import type {
   RecordFilter,
   RecordPage,
   AllCounts,
-  RecordSummary,
   ScopeForgetResult,
   ScopeForgetting,
 } from "./operator.ts";
 import { eraseScope } from "./erase-scope.ts";
 import { OutboxOperator } from "./outbox-operator.ts";
+import { PositionsOperator } from "./positions-operator.ts";
+import { detailOf, summaryOf } from "./seen-record.ts";
 import { fittingScopes, namedScopes } from "./scope-request.ts";
 import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
-import { type ShardPlace, shardTitle } from "../shard/shard-place.ts";
+import type { ShardPlace } from "../shard/shard-place.ts";
 import { shardStub } from "../shard/call-shard.ts";
 import { type LaidPlace, ShardPlaces } from "./shards.ts";
 
@@ -47,6 +47,7 @@ export class ShardOperator implements Operator {
   readonly #places: ShardPlaces;
   readonly #encryptions: Pick<Encryptions, "scopeDigests">;
   readonly outbox: OutboxOperator;
+  readonly positions: PositionsOperator;
 
   constructor(
     namespace: DurableObjectNamespace,
@@ -59,6 +60,7 @@ export class ShardOperator implements Operator {
     this.#encryptions = encryptions;
     this.#places = new ShardPlaces(routes);
     this.outbox = new OutboxOperator(namespace, this.#places, destinations);
+    this.positions = new PositionsOperator(namespace, this.#places, routes);
   }
 
   get isPerKey(): boolean {
@@ -243,38 +245,4 @@ function eventOf({ action, by, reason, response }: ChangeRequest): OperatorEvent
       if (response === null) throw new TypeError("resolve takes a response");
       return { type: action, by, reason, status: response.status };
   }
-}
-
-function summaryOf({ id, shard, layout, key, route, sealedScope, record }: ListedRecord): RecordSummary {
-  const { state, attempt } = record;
-  const isCompleted = state === "completed";
-  return {
-    id,
-    shard,
-    layout,
-    key,
-    sealed: sealedScope !== undefined,
-    route,
-    state,
-    attempt: attempt.number,
-    startedAt: attempt.startedAt,
-    // After a refusal nothing is running, whatever lock the attempt had.
-    lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
-    accepted: promiseIn(record) !== null,
-    nextAttemptAt: state === "waiting" ? record.startAt : null,
-    expiresAt: state === "started" || state === "waiting" ? null : record.expiresAt,
-    status: isCompleted || state === "remembered" ? record.status : null,
-    responseKept: isCompleted ? record.kept : null,
-  };
-}
-
-function detailOf(detail: SeenDetail, place: LaidPlace): RecordDetail {
-  const { record, timeline, response } = detail;
-  const { fingerprint, policy } = record;
-  const summary = summaryOf({ ...detail, shard: shardTitle(place), layout: place.layout });
-  const promise = promiseIn(record);
-  // A message waits for an operator without a limit.
-  const isOpen = promise !== null && !(promise.isParked === true && record.state === "unknown");
-  const { giveUpAt, lastAttempt } = isOpen ? promise : { giveUpAt: null, lastAttempt: null };
-  return { ...summary, giveUpAt, lastAttempt, fingerprint, policy, timeline, response };
 }

@@ -9,14 +9,12 @@ import type { ElderQuestion } from "../http/hops.ts";
 import {
   ASK_URL,
   BODY_WAYS,
-  decodeExchange,
   DELIVERIES_URL,
   LOCATE_URL,
   MONITOR_URL,
   type MonitorQuestion,
   readHead,
 } from "../http/message.ts";
-import { MessageReader } from "../http/message-stream.ts";
 import type { OutcomeCounts, RouteNumbers } from "../traffic/route-counters.ts";
 import { type ExchangeReport, TOTALS_URL, Traffic, TRAFFIC_URL, type TrafficBatch } from "../traffic/traffic.ts";
 import { ExchangeReporter } from "../traffic/exchange-reporter.ts";
@@ -43,13 +41,14 @@ import {
 } from "./operator-calls.ts";
 import { type Origins, Reachability } from "./reachability.ts";
 import { type ListPage, type ListQuery, RecordList } from "./store/record-list.ts";
-import { bytesBody, offeredBody } from "./body/request-body.ts";
+import { bytesBody } from "./body/request-body.ts";
 import type { DestinationCounts, EventChange, EventQuery } from "./store/outbox-list.ts";
+import { ClaimList, type GroupCounts, type PositionQuery, type SeenPosition } from "./store/claim-list.ts";
 import { RecordScan } from "./store/record-scan.ts";
 import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
 import { Timers } from "./timers.ts";
-import { receive } from "./body/upload.ts";
+import { runExchange } from "./run-exchange.ts";
 
 /** The methods that operators call; no other method can be called from outside the object. */
 const OPERATOR_CALLS = operatorCallUrls([
@@ -66,6 +65,8 @@ const OPERATOR_CALLS = operatorCallUrls([
   "listEvents",
   "countEvents",
   "changeEvents",
+  "countClaims",
+  "listPositions",
 ]);
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
@@ -79,6 +80,7 @@ export class KeyShard extends ittyDurable() {
   readonly #operator: OperatorCalls;
   readonly #eraser: ScopeEraser;
   readonly #outbox: OutboxCalls;
+  readonly #claimList: ClaimList;
   readonly #traffic = new Traffic();
   /** The counts of all shards; used only in the object that adds them up. */
   readonly #totals = new Traffic();
@@ -120,6 +122,7 @@ export class KeyShard extends ittyDurable() {
       placesTaken: () => this.#exchanges.driven,
       timers,
     });
+    this.#claimList = new ClaimList(storage.sql, this.#ledger.positions);
     this.#outbox = new OutboxCalls(this.#ledger, this.#exchanges.outbox);
     this.#eraser = new ScopeEraser({
       ledger: this.#ledger,
@@ -131,7 +134,7 @@ export class KeyShard extends ittyDurable() {
   override async fetch(request: Request): Promise<Response> {
     const { url } = request;
     const way = BODY_WAYS.get(url);
-    if (way !== undefined) return this.#exchange(way, request);
+    if (way !== undefined) return runExchange(way, request, this.#exchanges, this.#ledger.bodies);
     switch (url) {
       case DELIVERIES_URL:
         return answerDeliveries(request, ({ head, body }) => this.#exchanges.run(head, bytesBody(body), request));
@@ -181,35 +184,6 @@ export class KeyShard extends ittyDurable() {
         if (OPERATOR_CALLS.has(url)) return super.fetch(request);
         throw new TypeError("a shard takes exchanges and operator calls only");
     }
-  }
-
-  async #exchange(way: "exchange" | "offer" | "upload", request: Request): Promise<Response> {
-    switch (way) {
-      case "exchange": {
-        const { head, body } = decodeExchange(new Uint8Array(await request.arrayBuffer()));
-        return this.#exchanges.run(head, bytesBody(body), request);
-      }
-      case "offer":
-        return this.#offer(request);
-      case "upload":
-        return this.#upload(request);
-    }
-  }
-
-  async #offer(request: Request): Promise<Response> {
-    if (request.body === null) throw new TypeError("an offer without a body");
-    const message = new MessageReader(request.body);
-    const head = await message.head();
-    const body = offeredBody(message, this.#ledger.bodies, head.encryption?.isOn === true);
-    return this.#exchanges.run(head, body, request);
-  }
-
-  async #upload(request: Request): Promise<Response> {
-    const { body } = request;
-    if (body === null) throw new TypeError("an upload without a body");
-    const reception = await receive(body, this.#ledger.bodies);
-    if ("problem" in reception) return this.#exchanges.refuse(reception.head, reception.problem);
-    return this.#exchanges.run(reception.head, reception.body, request);
   }
 
   alarm(info?: AlarmInvocationInfo): void {
@@ -265,11 +239,27 @@ export class KeyShard extends ittyDurable() {
     return this.#outbox.change(change);
   }
 
+  /** Operator call: the claims of each group that are not completed. */
+  countClaims(): readonly GroupCounts[] {
+    return this.#claimList.counts(epochMs(Date.now()));
+  }
+
+  /** Operator call: how far groups have read. */
+  listPositions(query: PositionQuery): readonly SeenPosition[] {
+    return this.#claimList.page(query, epochMs(Date.now()));
+  }
+
   /** Operator call: all numbers of this object. Each count is reported only once. */
   numbers(): ShardNumbers {
     const { count: callsInFlight, queued } = this.#exchanges.attempts;
     const [oldestMs, oldestUnknownMs] = [this.#operator.oldestMs(), this.#operator.oldestUnknownMs()];
-    const held = { ...this.#operator.counts(), oldestMs, oldestUnknownMs, events: this.#outbox.counts() };
+    const held = {
+      ...this.#operator.counts(),
+      oldestMs,
+      oldestUnknownMs,
+      events: this.#outbox.counts(),
+      claims: this.countClaims(),
+    };
     return { routes: this.#traffic.takeNew(), callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 

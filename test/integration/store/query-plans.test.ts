@@ -7,6 +7,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { ClaimList } from "../../../src/shard/store/claim-list.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
 import { FIRST_PLACE, RecordScan } from "../../../src/shard/store/record-scan.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
@@ -180,6 +181,13 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.positions.made();
   ledger.positions.get(partition);
   ledger.positions.claimed();
+  const claims = new ClaimList(sql, ledger.positions);
+  claims.counts(NOW);
+  for (const route of [null, "claims:billing"]) {
+    for (const after of [null, { route: "claims:billing", stream: "orders", partition: 0 }]) {
+      claims.page({ route, after, limit: 10 }, NOW);
+    }
+  }
   ledger.seal.close("{}", NOW);
   ledger.seal.heldKeys();
   void new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });

@@ -1,0 +1,42 @@
+// What operators are told of a record, made of what its shard says.
+
+import { promiseIn } from "../core/record.ts";
+import type { SeenDetail } from "../shard/operator-calls.ts";
+import { shardTitle } from "../shard/shard-place.ts";
+import type { ListedRecord } from "./list.ts";
+import type { RecordDetail, RecordSummary } from "./operator.ts";
+import type { LaidPlace } from "./shards.ts";
+
+export function summaryOf({ id, shard, layout, key, route, sealedScope, record }: ListedRecord): RecordSummary {
+  const { state, attempt } = record;
+  const isCompleted = state === "completed";
+  return {
+    id,
+    shard,
+    layout,
+    key,
+    sealed: sealedScope !== undefined,
+    route,
+    state,
+    attempt: attempt.number,
+    startedAt: attempt.startedAt,
+    // After a refusal nothing is running, whatever lock the attempt had.
+    lockedUntil: state === "failed" ? record.retryFrom : attempt.lockedUntil,
+    accepted: promiseIn(record) !== null,
+    nextAttemptAt: state === "waiting" ? record.startAt : null,
+    expiresAt: state === "started" || state === "waiting" ? null : record.expiresAt,
+    status: isCompleted || state === "remembered" ? record.status : null,
+    responseKept: isCompleted ? record.kept : null,
+  };
+}
+
+export function detailOf(detail: SeenDetail, place: LaidPlace): RecordDetail {
+  const { record, timeline, response } = detail;
+  const { fingerprint, policy } = record;
+  const summary = summaryOf({ ...detail, shard: shardTitle(place), layout: place.layout });
+  const promise = promiseIn(record);
+  // A message waits for an operator without a limit.
+  const isOpen = promise !== null && !(promise.isParked === true && record.state === "unknown");
+  const { giveUpAt, lastAttempt } = isOpen ? promise : { giveUpAt: null, lastAttempt: null };
+  return { ...summary, giveUpAt, lastAttempt, fingerprint, policy, timeline, response };
+}
