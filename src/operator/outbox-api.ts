@@ -16,7 +16,7 @@ import { type PageQuery, parsePageQuery, refuse } from "./shard-pages.ts";
 
 export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: OutboxOperator): void {
   app.get("/outbox", async (context) => {
-    const parsed = parseQuery(new URL(context.req.url).searchParams);
+    const parsed = parseEventsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
     const { limit, cursor, ...filter } = parsed.value;
     const page = await outbox.list(filter, limit, cursor);
@@ -34,7 +34,7 @@ export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: Outb
   }
 }
 
-function parseQuery(query: URLSearchParams): Parsed<EventFilter & PageQuery> {
+export function parseEventsQuery(query: URLSearchParams): Parsed<EventFilter & PageQuery> {
   const page = parsePageQuery(query, ["state", "destination"]);
   if (!page.ok) return page;
   const word = query.get("state");
@@ -47,7 +47,7 @@ function parseQuery(query: URLSearchParams): Parsed<EventFilter & PageQuery> {
   return { ok: true, value: { state, destination, ...page.value } };
 }
 
-function parseEventsChange(bytes: Uint8Array): Parsed<Omit<EventsChange, "action" | "by">> {
+export function parseEventsChange(bytes: Uint8Array): Parsed<Omit<EventsChange, "action" | "by">> {
   const read = v.safeParse(outboxChangeSchema, parseJson(bytes));
   if (!read.success) return refuse(read.issues[0].message);
   const { destination, reason, event = null, state = null, preview = false, confirm = false } = read.output;

@@ -11,7 +11,7 @@ import { type PageQuery, parsePageQuery, refuse } from "./shard-pages.ts";
 
 export function addPositions(app: Hono<Variables>, positions: PositionsOperator): void {
   app.get("/positions", async (context) => {
-    const parsed = parseQuery(new URL(context.req.url).searchParams);
+    const parsed = parsePositionsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
     const { group, limit, cursor } = parsed.value;
     const page = await positions.list(group, limit, cursor);
@@ -21,7 +21,7 @@ export function addPositions(app: Hono<Variables>, positions: PositionsOperator)
   });
 }
 
-function parseQuery(query: URLSearchParams): Parsed<PageQuery & { readonly group: string | null }> {
+export function parsePositionsQuery(query: URLSearchParams): Parsed<PageQuery & { readonly group: string | null }> {
   const page = parsePageQuery(query, ["group"]);
   if (!page.ok) return page;
   const group = query.get("group");
