@@ -45,7 +45,7 @@ export function heldClaims(
     {
       name: "onceway_open_claims",
       type: "gauge",
-      help: "Claims that are not completed, by state; each shard counts up to 10000 that run, and as many that do not.",
+      help: "Claims that are not completed, by state; each shard looks at up to 10000 records in flight, and as many failed or unknown.",
       samples: groups.flatMap(({ group, counts }) =>
         OPEN_CLAIM_STATES.map((state) =>
           sample(

@@ -15,7 +15,11 @@ export const consumerGroupSchema = v.object({
     0,
   ),
   unknown: about(count, "Claims that may have had an effect, and wait for an operator.", 1),
-  atLeast: about(v.boolean(), "Whether there may be more: a shard counts at most 10,000 of each kind.", false),
+  atLeast: about(
+    v.boolean(),
+    "Whether there may be more: a shard looks for them among 10,000 records in flight, and as many failed or unknown.",
+    false,
+  ),
   partitions: about(count, "Partitions that have a position, or a claim that is not completed.", 8),
   heldSince: about(
     v.nullable(time),

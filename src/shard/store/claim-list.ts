@@ -1,5 +1,5 @@
 // The claims and positions of one shard for operators: counted by group, and listed by partition, page by page. Reads the claims that are
-// not completed, and of each kind at most MAX_CLAIMS_COUNTED.
+// not completed, among at most MAX_CLAIMS_COUNTED records of each kind.
 
 import { nextPosition, type StoredPosition } from "../../core/position.ts";
 import { type EpochMs, epochMs } from "../../core/units.ts";
@@ -43,7 +43,7 @@ export interface SeenPosition extends Partition {
   readonly heldSince: EpochMs | null;
 }
 
-/** Rows of each kind that one call reads: requests wait meanwhile. */
+/** Rows of each kind that one call looks at: requests wait meanwhile. */
 export const MAX_CLAIMS_COUNTED = 10_000;
 
 /** Claims that are not completed, in one partition. */
@@ -54,13 +54,19 @@ interface OpenPartition extends Partition {
   readonly since: EpochMs;
 }
 
-const IS_CLAIM = "route >= 'claims:' AND route < 'claims;'";
-
-/** `started` ones lie in the bucket of those in flight, the others in an index. */
-const OPEN_QUERIES = [
-  `SELECT route, state, started_at, expires_at, history FROM records WHERE ${IS_IN_FLIGHT} AND state = 'started' AND ${IS_CLAIM} LIMIT ?`,
-  `SELECT route, state, started_at, expires_at, history FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND ${IS_CLAIM} LIMIT ?`,
+/**
+ * Those in flight lie in a bucket of their own, the others in an index. Records of requests are among them, so it is the rows that are
+ * looked at which are bounded, and only claims are read.
+ */
+const PLACES = [
+  `FROM records WHERE ${IS_IN_FLIGHT}`,
+  "FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown')",
 ];
+const COUNT_QUERIES = PLACES.map((place) => `SELECT count(*) AS looked FROM (SELECT 1 ${place} LIMIT ?)`);
+const OPEN_QUERIES = PLACES.map(
+  (place) =>
+    `SELECT route, state, started_at, expires_at, history FROM records WHERE number IN (SELECT number FROM (SELECT number, route ${place} LIMIT ?) WHERE route >= 'claims:' AND route < 'claims;')`,
+);
 
 interface OpenRow extends Record<string, SqlStorageValue> {
   readonly route: string;
@@ -81,13 +87,13 @@ export class ClaimList {
 
   /** Of each group that has anything here. */
   counts(now: EpochMs): readonly GroupCounts[] {
-    const { rows, isCut } = this.#open(now);
-    const open = partitionsOf(rows);
-    const stored = this.#positions.page(null, null, MAX_CLAIMS_COUNTED);
-    const routes = [...new Set([...rows, ...stored].map(({ route }) => route))];
+    const rows = this.#open(now);
+    const positions = merged(this.#positions.page(null, null, MAX_CLAIMS_COUNTED), partitionsOf(rows));
+    const routes = [...new Set([...rows, ...positions].map(({ route }) => route))];
+    const atLeast = routes.length > 0 && this.#isCut();
     return routes.map((route) => {
       const own = rows.filter((row) => row.route === route);
-      const held = merged(stored, open).filter((one) => one.route === route);
+      const held = positions.filter((one) => one.route === route);
       const since = held.flatMap(({ heldSince }) => (heldSince === null ? [] : [heldSince]));
       const count = (state: OpenClaimState): number => own.filter((row) => row.state === state).length;
       return {
@@ -95,7 +101,7 @@ export class ClaimList {
         started: count("started"),
         failed: count("failed"),
         unknown: count("unknown"),
-        atLeast: isCut,
+        atLeast,
         partitions: held.length,
         heldSince: since.length === 0 ? null : epochMs(Math.min(...since)),
       };
@@ -106,15 +112,21 @@ export class ClaimList {
   page({ route, after, limit }: PositionQuery, now: EpochMs): readonly SeenPosition[] {
     const isWanted = (one: Partition): boolean =>
       (route === null || one.route === route) && (after === null || compare(one, after) > 0);
-    const open = partitionsOf(this.#open(now).rows).filter(isWanted);
+    const open = partitionsOf(this.#open(now)).filter(isWanted);
     return merged(this.#positions.page(route, after, limit), open).slice(0, limit);
   }
 
   /** Those that have expired are only not erased yet. */
-  #open(now: EpochMs): { readonly rows: readonly OpenRow[]; readonly isCut: boolean } {
-    const found = OPEN_QUERIES.map((query) => this.#sql.exec<OpenRow>(query, MAX_CLAIMS_COUNTED).toArray());
-    const rows = found.flat().filter(({ expires_at: expiresAt }) => expiresAt === null || expiresAt > now);
-    return { rows, isCut: found.some(({ length }) => length === MAX_CLAIMS_COUNTED) };
+  #open(now: EpochMs): readonly OpenRow[] {
+    return OPEN_QUERIES.flatMap((query) => this.#sql.exec<OpenRow>(query, MAX_CLAIMS_COUNTED).toArray()).filter(
+      ({ expires_at: expiresAt }) => expiresAt === null || expiresAt > now,
+    );
+  }
+
+  #isCut(): boolean {
+    return COUNT_QUERIES.some(
+      (query) => this.#sql.exec<{ looked: number }>(query, MAX_CLAIMS_COUNTED).one().looked === MAX_CLAIMS_COUNTED,
+    );
   }
 }
 

@@ -1,11 +1,13 @@
 // Operators and the claims of a shard: which are counted as open, where each partition's position stands, and since when.
 
 import { describe, expect, it, vi } from "vitest";
+import { epochMs } from "../../../src/core/units.ts";
 import type { ClaimAct } from "../../../src/http/claim-message.ts";
 import { operatorCalls } from "../../../src/shard/itty.ts";
 import type { KeyShard } from "../../../src/shard/key-shard.ts";
 import type { SeenPosition } from "../../../src/shard/store/claim-list.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "../support/claim-bench.ts";
+import { freshId, started } from "../support/records.ts";
 import { standStill } from "../support/standing-clock.ts";
 
 standStill(["error"]);
@@ -101,6 +103,11 @@ describe("a position", () => {
 describe("the claims of a group", () => {
   it("are counted by what they wait for, until they are completed, decided or gone", async () => {
     const bench = new ClaimBench();
+    // A request is no claim.
+    await bench.within((ledger) => {
+      const label = { key: "k", route: "/pay" };
+      ledger.save(freshId(), null, started(epochMs(Date.now())), { label });
+    });
     const [runs, free, doubtful, done] = [tryOf(), tryOf(), tryOf(), tryOf()];
     for (const one of [runs, free, doubtful, done]) await bench.claim(one);
     await bench.release(free, "none");

@@ -32,6 +32,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
     /^SELECT count\(\*\) AS n, min\(since\) AS oldest FROM \(SELECT since FROM outbox .* LIMIT \?\)$/,
     "SCAN (subquery-1)",
   ],
+  [/^SELECT count\(\*\) AS looked FROM \(SELECT 1 FROM records .* LIMIT \?\)$/, "SCAN (subquery-1)"],
+  [/^SELECT route, state, started_at, expires_at, history FROM records WHERE number IN .*$/, "SCAN (subquery-1)"],
   // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
   [/^WITH RECURSIVE found/, "SCAN found"],
   // As many rows as the schema has tables and indexes.
