@@ -85,7 +85,10 @@ async function answer(request: Request, operation: string, consumer: Consumer, p
   }
   const body = parseJson(read.body.bytes);
   read.body.free();
-  const wishes = readWishes(verb, body, consumer.maxLockMs);
+  const wishes = readWishes(verb, body, {
+    maxLockMs: consumer.maxLockMs,
+    maxKeyLength: consumer.route.keyFormat.max,
+  });
   if (!wishes.ok) return refuse(invalid(wishes.reason));
   const requests = await Promise.all(wishes.wishes.map((wish) => claimRequest(consumer, wish)));
   const answers = await ports.callClaims(consumer.route, requests);

@@ -60,19 +60,19 @@ const position = v.strictObject({
   offset: count(Number.MAX_SAFE_INTEGER - 1),
 });
 
-const common = {
-  key: text(MAX_KEY_LENGTH, "the key of the operation"),
+const common = (maxKeyLength: number) => ({
+  key: text(maxKeyLength, "the key of the operation"),
   attemptId: v.pipe(
     v.string("must be text: a new UUID for each attempt."),
     v.regex(/^[A-Za-z0-9_-]{16,64}$/, 'must be 16 to 64 letters, digits, "-" or "_": a new UUID for each attempt.'),
   ),
   position: v.optional(v.nullable(position), null),
-};
+});
 
-const claim = (maxLockMs: number) => {
+const claim = ({ maxLockMs, maxKeyLength }: Limits) => {
   const lock = `must be a whole number of milliseconds from ${MIN_LOCK_MS} to ${maxLockMs}, the group's max_lock.`;
   return v.strictObject({
-    ...common,
+    ...common(maxKeyLength),
     payloadHash: text(128, "a digest of what the operation is about, such as SHA-256 in hexadecimal"),
     lockMs: v.optional(
       v.nullable(v.pipe(v.number(lock), v.integer(lock), v.minValue(MIN_LOCK_MS, lock), v.maxValue(maxLockMs, lock))),
@@ -82,21 +82,27 @@ const claim = (maxLockMs: number) => {
   });
 };
 
-const extend = v.strictObject(common);
+const extend = v.strictObject(common(MAX_KEY_LENGTH));
 
-const complete = v.strictObject({ ...common, result: v.optional(v.unknown()) });
+const complete = v.strictObject({ ...common(MAX_KEY_LENGTH), result: v.optional(v.unknown()) });
 
 const release = v.strictObject({
-  ...common,
+  ...common(MAX_KEY_LENGTH),
   effect: v.picklist(CLAIM_EFFECTS, 'must be "none" if certainly nothing happened, otherwise "unknown".'),
   reason: v.optional(text(200, "why"), "no reason given"),
 });
 
-/** Reads a body. `maxLockMs`: the group's. */
-export function readWishes(verb: ClaimVerb, body: unknown, maxLockMs: number): ReadWishes {
+/** What the group's settings bound of its claims. */
+export interface Limits {
+  readonly maxLockMs: number;
+  /** It leaves room for a step in `publish`. */
+  readonly maxKeyLength: number;
+}
+
+export function readWishes(verb: ClaimVerb, body: unknown, limits: Limits): ReadWishes {
   switch (verb) {
     case "claim":
-      return readAll(body, claim(maxLockMs), (one) => ({ ...one, verb }));
+      return readAll(body, claim(limits), (one) => ({ ...one, verb }));
     case "extend":
       return readAll(body, extend, (one) => ({ ...one, verb }));
     case "complete":

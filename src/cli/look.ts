@@ -61,3 +61,8 @@ export function columns(rows: readonly (readonly string[])[]): readonly string[]
       .trimEnd(),
   );
 }
+
+/** A table whose headings are dim. */
+export function paintHead(look: Look, [head = "", ...rows]: readonly string[]): readonly string[] {
+  return [look.paint("dim", head), ...rows];
+}

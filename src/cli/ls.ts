@@ -6,7 +6,7 @@ import { parseDuration } from "../config/units.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printable } from "./look.ts";
 import type { RecordSummary } from "./operator-client.ts";
-import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { connect, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
 import { readPages } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
@@ -92,9 +92,4 @@ function readDuration(value: string): string {
   const parsed = parseDuration(value);
   if (!parsed.ok) throw new InvalidArgumentError(`It ${parsed.message}.`);
   return value;
-}
-
-function readLimit(value: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError("Write a whole number of 1 or more.");
-  return Number(value);
 }

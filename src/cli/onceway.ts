@@ -9,6 +9,7 @@ import { defineLayouts } from "./layouts.ts";
 import { defineLs } from "./ls.ts";
 import { defineOutbox } from "./outbox.ts";
 import { definePlan } from "./plan.ts";
+import { definePositions } from "./positions.ts";
 import { newCommand, run } from "./run.ts";
 import { defineShow } from "./show.ts";
 import { defineSignOut } from "./sign-out.ts";
@@ -19,7 +20,7 @@ const program = newCommand("onceway")
   .description("Makes, checks and operates an idempotency gateway.")
   .addHelpText(
     "after",
-    "\nls, show, release, resolve, forget, outbox, tail, layouts, sign-out and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
+    "\nls, show, release, resolve, forget, outbox, positions, tail, layouts, sign-out and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\nand a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
   );
 
 program.commandsGroup("Set up and try:");
@@ -34,6 +35,7 @@ defineRelease(program.command("release"));
 defineResolve(program.command("resolve"));
 defineForget(program.command("forget"));
 defineOutbox(program.command("outbox"));
+definePositions(program.command("positions"));
 defineTail(program.command("tail"));
 defineLayouts(program.command("layouts"));
 defineSignOut(program.command("sign-out"));

@@ -37,6 +37,16 @@ const TABLE = {
   accepted:           [4,         7,         2,       0,      0,     1,      1],
   lookAtRunning:      [0,         0,         0,       0,      0,     1,      0],
   lookAtWaiting:      [1,         2,         0,       0,      0,     1,      0],
+  published:          [8,         11,        4,       0,      0,     1,      1],
+  publishedInVain:    [15,        19,        5,       1,      0,     1,      1],
+  publishedToResting: [4,         7,         3,       0,      0,     1,      1],
+  sentInVain:         [24,        31,        2,       1,      0,     0,      0],
+  sentAfterRest:      [18,        24,        2,       1,      0,     0,      0],
+  claimed:            [2,         3,         1,       0,      0,     1,      0],
+  extended:           [1,         2,         1,       0,      0,     1,      0],
+  settled:            [1,         3,         1,       0,      0,     1,      0],
+  settledAtPosition:  [3,         4,         2,       0,      0,     1,      0],
+  claimedInVain:      [1,         2,         0,       0,      0,     1,      0],
   firstLarge:         [4,         7,         3,       0,      0,     1,      1],
   replayLarge:        [2,         4,         0,       0,      0,     1,      0],
   erasedLarge:        [0,         0,         2,       0,      0,     0,      0],
@@ -72,7 +82,23 @@ export const COUNTS: Readonly<Record<Operation, OperationCounts>> = {
   /** A look at its monitor. With its result, it is a replay. */
   lookAtRunning: counts(TABLE.lookAtRunning),
   lookAtWaiting: counts(TABLE.lookAtWaiting),
-  /** The same with a body that comes whole and is too large for its record's row. */
+  /** A first request with one event, which its destination, a queue or a webhook, takes at once. */
+  published: counts(TABLE.published),
+  /** The same when the first try fails, so that the destination rests. */
+  publishedInVain: counts(TABLE.publishedInVain),
+  /** The same while the destination rests. */
+  publishedToResting: counts(TABLE.publishedToResting),
+  /** An alarm that tries the only event again: in vain, and with success. */
+  sentInVain: counts(TABLE.sentInVain),
+  sentAfterRest: counts(TABLE.sentAfterRest),
+  /** A claim of a new key, an extension of its lock, and its completion; with a position, from the second of its partition on. */
+  claimed: counts(TABLE.claimed),
+  extended: counts(TABLE.extended),
+  settled: counts(TABLE.settled),
+  settledAtPosition: counts(TABLE.settledAtPosition),
+  /** A claim of a key that is completed. */
+  claimedInVain: counts(TABLE.claimedInVain),
+  /** A first request with a body that comes whole and is too large for its record's row. */
   firstLarge: counts(TABLE.firstLarge),
   replayLarge: counts(TABLE.replayLarge),
   erasedLarge: counts(TABLE.erasedLarge),

@@ -9,6 +9,7 @@ import { forgottenSchema, previewSchema, scopeErasedSchema } from "../operator/c
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { trialSchema } from "../operator/queue-schema.ts";
 import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
+import { positionPageSchema } from "../operator/positions-schema.ts";
 import { printable } from "./look.ts";
 import { Failure, messageOf, REFUSED, UNUSABLE } from "./exit-codes.ts";
 
@@ -23,6 +24,7 @@ export type LayoutList = v.InferOutput<typeof layoutsSchema>;
 export type LayoutState = v.InferOutput<typeof layoutSchema>;
 export type ScopeErased = v.InferOutput<typeof scopeErasedSchema>;
 export type ResponsePreview = v.InferOutput<typeof previewSchema>["preview"];
+export type PositionPage = v.InferOutput<typeof positionPageSchema>;
 export type OutboxPage = v.InferOutput<typeof outboxPageSchema>;
 export type OutboxEvent = OutboxPage["events"][number];
 export type EventsChanged = v.InferOutput<typeof outboxChangedSchema>;
@@ -103,6 +105,8 @@ export interface OperatorClient {
   forgetScope(request: ScopeRequest): Promise<ScopeErased>;
   /** One page of the events that are left; continue with its cursor until that is null. */
   outbox(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): Promise<OutboxPage>;
+  /** One page of the positions of consumers; continue with its cursor until that is null. */
+  positions(group: string | null, limit: number, cursor: string | null): Promise<PositionPage>;
   /** Sends events again, or drops them: a part of them while the answer says that there may be more. */
   changeEvents(action: "resend" | "drop", change: EventsChange): Promise<EventsChanged>;
   layouts(): Promise<LayoutList>;
@@ -172,10 +176,9 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       read(recordSchema, `/records/${id}/resolve`, { ...resolution(reason, response), confirm: true }),
     forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
     forgetScope: (request) => read(scopeErasedSchema, "/scopes/forget", request),
-    outbox: (filter, limit, cursor) => {
-      const query = { ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) };
-      return read(outboxPageSchema, `/outbox?${new URLSearchParams(query).toString()}`);
-    },
+    outbox: (filter, limit, cursor) => read(outboxPageSchema, `/outbox?${pageQuery(filter, limit, cursor)}`),
+    positions: (group, limit, cursor) =>
+      read(positionPageSchema, `/positions?${pageQuery(group === null ? {} : { group }, limit, cursor)}`),
     changeEvents: (action, asked) => read(outboxChangedSchema, `/outbox/${action}`, asked),
     layouts: () => read(layoutsSchema, "/layouts"),
     closeLayout: (layout) => read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {}),
@@ -232,3 +235,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     "or another path (operator_path, which the URL then has to name).",
   "operator-forbidden": "This needs the gateway's ADMIN_TOKEN.",
 };
+
+function pageQuery(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): string {
+  return new URLSearchParams({ ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) }).toString();
+}

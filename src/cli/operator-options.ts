@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
 import { EXIT_CODES, Failure, UNUSABLE } from "./exit-codes.ts";
+import { printable } from "./look.ts";
 import { readBytes } from "./arguments.ts";
 
 export interface OperatorOptions {
@@ -61,4 +62,28 @@ export function readGateway(value: string): URL {
     throw new InvalidArgumentError("It may have a path, but no query, fragment or credentials.");
   }
   return url;
+}
+
+/** How many to list in all. */
+export function readLimit(value: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError("Write a whole number of 1 or more.");
+  return Number(value);
+}
+
+/** What a list could not say. */
+interface Left {
+  readonly unreachable: readonly string[];
+  readonly notListed: readonly string[];
+  readonly cursor: string | null;
+}
+
+export function reportLeft({ unreachable, notListed, cursor }: Left, limit: number): void {
+  const lines = [
+    ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Try again later.`]),
+    ...(notListed.length === 0
+      ? []
+      : [`Not listed, because every key has an object of its own: ${notListed.join(", ")}.`]),
+    ...(cursor === null ? [] : [`There may be more: --limit ${limit * 10}.`]),
+  ];
+  for (const line of lines) process.stderr.write(`${printable(line)}\n`);
 }

@@ -7,9 +7,9 @@ import { EVENT_STATES } from "../core/outbox.ts";
 import { DESTINATION_NAME, LIST_LIMITS } from "../operator/request-schema.ts";
 import { askYes, openDialogue } from "./ask.ts";
 import { Failure, REFUSED, UNUSABLE } from "./exit-codes.ts";
-import { columns, jsonLine, lookOf, printable } from "./look.ts";
+import { columns, jsonLine, lookOf, paintHead, printable } from "./look.ts";
 import type { EventsChange, EventsChanged, OperatorClient, OutboxEvent, OutboxPage } from "./operator-client.ts";
-import { connect, operatorCommand, type OperatorOptions } from "./operator-options.ts";
+import { connect, operatorCommand, type OperatorOptions, readLimit, reportLeft } from "./operator-options.ts";
 import { fromNow } from "./times.ts";
 
 interface ListOptions extends OperatorOptions {
@@ -81,17 +81,10 @@ async function listEvents(options: ListOptions): Promise<void> {
     );
     events.push(...page.events);
   } while (page.cursor !== null && events.length < limit);
-  const { destinations, notListed, unreachable, cursor } = page;
+  const { destinations } = page;
   if (options.json === true) for (const line of [{ destinations }, ...events]) console.log(jsonLine(line));
   else console.log(outboxText(destinations, events, Date.now()));
-  const left = [
-    ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Try again later.`]),
-    ...(notListed.length === 0
-      ? []
-      : [`Not listed, because every key has an object of its own: ${notListed.join(", ")}.`]),
-    ...(cursor === null ? [] : [`There may be more: --limit ${limit * 10}.`]),
-  ];
-  for (const line of left) process.stderr.write(`${printable(line)}\n`);
+  reportLeft(page, limit);
 }
 
 function filterOf({
@@ -128,9 +121,8 @@ function outboxText(destinations: OutboxPage["destinations"], events: readonly O
       printable(reason ?? ""),
     ]),
   ]);
-  const paintHead = ([head = "", ...rows]: readonly string[]): readonly string[] => [look.paint("dim", head), ...rows];
-  const eventLines = events.length === 0 ? ["no events"] : paintHead(listed);
-  return [...(destinations.length === 0 ? [] : [...paintHead(summaries), ""]), ...eventLines].join("\n");
+  const eventLines = events.length === 0 ? ["no events"] : paintHead(look, listed);
+  return [...(destinations.length === 0 ? [] : [...paintHead(look, summaries), ""]), ...eventLines].join("\n");
 }
 
 async function change(action: Action, destination: string, options: ChangeOptions): Promise<void> {
@@ -200,9 +192,4 @@ function eventsText(count: number): string {
 function readDestination(value: string): string {
   if (!DESTINATION_NAME.test(value)) throw new InvalidArgumentError("Write the name of a destination: billing.");
   return value;
-}
-
-function readLimit(value: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError("Write a whole number of 1 or more.");
-  return Number(value);
 }

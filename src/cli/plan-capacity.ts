@@ -62,8 +62,11 @@ export interface LimitUse {
   readonly enoughUpToRequestsPerSecond: number;
 }
 
+/** What `onceway plan` counts: requests, and no events. */
+type Counted = Exclude<keyof typeof PRICES, "queueOperation">;
+
 export interface MonthlyCost {
-  readonly what: keyof typeof PRICES;
+  readonly what: Counted;
   readonly amount: number;
   readonly included: number;
   readonly dollars: number;
@@ -182,7 +185,7 @@ function monthOf(perSecond: Usage, storageBytes: number): readonly MonthlyCost[]
   ];
 }
 
-function costOf(what: keyof typeof PRICES, amount: number): MonthlyCost {
+function costOf(what: Counted, amount: number): MonthlyCost {
   const { dollars, unit, included } = PRICES[what];
   return { what, amount, included, dollars: (Math.max(0, amount - included) / unit) * dollars };
 }

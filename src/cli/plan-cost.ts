@@ -139,7 +139,7 @@ export const REMEMBERED_USAGE: Usage = {
 };
 
 /** Per record: its rows, and its share of alarms that erase whole slices. */
-function erasure(responseBytes: number): Usage {
+export function erasure(responseBytes: number): Usage {
   const chunks = chunksOf(responseBytes);
   const alarms = Math.max((1 + chunks) / ERASE_ROWS, responseBytes / ERASE_BYTES);
   return {

@@ -1,5 +1,6 @@
 // Cloudflare's prices on the paid plan, and the limits of one object. As of November 2026, in dollars, from
-// https://developers.cloudflare.com/durable-objects/platform/pricing/ and https://developers.cloudflare.com/workers/platform/pricing/.
+// https://developers.cloudflare.com/durable-objects/platform/pricing/, https://developers.cloudflare.com/workers/platform/pricing/ and
+// https://developers.cloudflare.com/queues/platform/pricing/.
 
 export interface Price {
   readonly what: string;
@@ -28,6 +29,12 @@ export const PRICES = {
   },
   rowRead: { what: "row read", dollars: 0.001, unit: MILLION, included: 25_000 * MILLION },
   gigabyteSecond: { what: "GB-second of duration", dollars: 12.5, unit: MILLION, included: 400_000 },
+  queueOperation: {
+    what: "queue operation (each 64 KB of a message written, read or deleted)",
+    dollars: 0.4,
+    unit: MILLION,
+    included: MILLION,
+  },
   gigabyteMonth: { what: "GB-month of storage", dollars: 0.2, unit: 1, included: 5 },
 } as const satisfies Readonly<Record<string, Price>>;
 

@@ -28,6 +28,12 @@ export function consumerProblems(drafts: readonly ConsumerDraft[], hasBinding: H
       const message = `must exceed max_lock (${formatDuration(maxLock)}): write retention = "7d"`;
       problems.push({ path: `${name}.retention`, message });
     }
+    for (const [index, { data }] of (written.publish ?? []).entries()) {
+      if (data !== "origin") continue;
+      const message =
+        'must not be "origin", because a claim has no response in which an origin could say anything: write data = "response"';
+      problems.push({ path: `${name}.publish[${index}].data`, message });
+    }
     for (const [member, secret] of secretsOf(written)) {
       const path = `${name}.${member}`;
       const user = users.get(secret);

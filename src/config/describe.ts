@@ -38,7 +38,7 @@ export function describeConfig(config: Config): string {
     .concat(config.routes.flatMap((route) => identitiesOf(route).map((text) => `  ${route.path}: ${text}`)))
     .concat(config.queues.map((queue) => `  ${queue.route.path}: ${messagePromiseOf(queue)}`))
     .concat(
-      [...config.routes, ...config.queues.map(({ route }) => route)].flatMap((route) =>
+      [...config.routes, ...[...config.queues, ...config.consumers].map(({ route }) => route)].flatMap((route) =>
         publishedBy(route, config.destinations).map((text) => `  ${route.path}: ${text}`),
       ),
     )

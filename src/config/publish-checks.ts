@@ -36,14 +36,14 @@ function unknownMessage(to: string, destinations: readonly string[]): string {
 }
 
 /** Destinations that get nothing. */
-export function unusedDestinations({ destinations, routes, queues }: Config): readonly ConfigProblem[] {
-  const all = [...routes, ...queues.map(({ route }) => route)];
+export function unusedDestinations({ destinations, routes, queues, consumers }: Config): readonly ConfigProblem[] {
+  const all = [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
   const used = new Set(all.flatMap(({ rules }) => (rules.policy.publish ?? []).map(({ to }) => to)));
   return destinations
     .filter(({ name }) => !used.has(name))
     .map(({ name }) => ({
       path: "DESTINATIONS",
-      message: `nothing is published to "${name}": write publish = [{ to = "${name}", type = "…" }] in a route, or leave it out`,
+      message: `nothing is published to "${name}": write publish = [{ to = "${name}", type = "…" }] in a route, a queue or a group, or leave it out`,
     }));
 }
 

@@ -66,6 +66,9 @@ const NO_CALL: Settings = {
   on_store_failure: "closed",
   async: "never",
   remember: null,
+  sealed: false,
+  key_format: {},
+  forward_key: { kind: "client" },
 };
 
 /** What of a group's settings a route has too, what it inherits, and what is fixed for groups. */

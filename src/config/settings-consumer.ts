@@ -60,6 +60,7 @@ export const { entries: consumerInheritedEntries } = v.pick(settingsSchema, [
   "location_hint",
   "jurisdiction",
   "unknown_retention",
+  "publish",
 ]);
 
 /** One `[[vars.CONSUMERS]]`. */

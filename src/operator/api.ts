@@ -22,6 +22,7 @@ import type { RecordPageView, RecordView } from "./record-schema.ts";
 import { noScopeText, parseScopeRequest } from "./scope-request.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 import { addOutbox } from "./outbox-api.ts";
+import { addPositions } from "./positions-api.ts";
 import { addQueueTrial } from "./queue-trial.ts";
 import type { TryQueue } from "../events/trial.ts";
 import { viewDetail, viewExchange, viewLayout, viewSummary } from "./views.ts";
@@ -135,6 +136,7 @@ export function operatorApp(
   }
   addQueueTrial(app, auth, operator, tryQueue);
   addOutbox(app, auth, operator.outbox);
+  addPositions(app, operator.positions);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });
     return refuse({ code: "store-unavailable" });

@@ -2,13 +2,13 @@
 // units, `_total` for counters. Events are counted by route and not by shard: 64 shards with 30 routes would be 115,000
 // series, each of which must exist before it counts.
 
-import { CLAIM_STATES } from "../core/claim.ts";
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../core/delivery.ts";
 import { OUTCOMES } from "../core/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../core/timeline.ts";
 import type { ShardNumbers } from "../shard/operator-calls.ts";
 import { BOUNDS_MS, type HistogramCounts } from "../traffic/histogram.ts";
 import { ASK_ANSWERS, RouteCounters, type RouteNumbers } from "../traffic/route-counters.ts";
+import { heldClaims, toldClaims } from "./claim-metrics.ts";
 import { counted, type Family, type MetricType, type Sample, sample } from "./exposition.ts";
 import { OBJECT_STATES, objectState } from "./layouts.ts";
 import { destinationOf, heldEvents, isOutbox, relayedEvents } from "./outbox-metrics.ts";
@@ -53,7 +53,9 @@ export function metricFamilies({ shards, totals, routes, keepRecords }: Scrape):
   const relayed = relayedEvents(all.filter(({ route }) => isOutbox(route)));
   const events = answered.map(({ numbers }) => numbers.events ?? []);
   const left = heldEvents(events, routes.filter(isOutbox).map(destinationOf), Date.now());
-  const held = keepRecords ? [...shardFamilies(answered), layoutFamily(answered), ...left] : [];
+  const groups = answered.map(({ numbers }) => numbers.claims ?? []);
+  const claims = heldClaims(groups, routes, Date.now());
+  const held = keepRecords ? [...shardFamilies(answered), layoutFamily(answered), ...left, ...claims] : [];
   return [...traffic, ...relayed, ...held, up];
 }
 
@@ -119,7 +121,7 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
       (labels, { gateway }) => histogram(labels, gateway),
     ),
     ...queueFamilies(totals),
-    ...groupFamilies(totals),
+    ...toldClaims(totals),
   ];
 }
 
@@ -149,27 +151,6 @@ function queueFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
           sample({ queue: route.replace(QUEUE, ""), reason }, count),
         ),
       ),
-    },
-  ];
-}
-
-/** A group of consumers is called `claims:NAME` among the routes. */
-const GROUP = /^claims:/;
-
-/** Every group has all its series from the first scrape on. */
-function groupFamilies(totals: readonly RouteNumbers[]): readonly Family[] {
-  return [
-    {
-      name: "onceway_claims_total",
-      type: "counter",
-      help: "What consumers were told of their claims.",
-      samples: totals
-        .filter(({ route }) => GROUP.test(route))
-        .flatMap(({ route, claims = [] }) =>
-          counted(CLAIM_STATES, claims).map(([state, count]) =>
-            sample({ group: route.replace(GROUP, ""), state }, count),
-          ),
-        ),
     },
   ];
 }

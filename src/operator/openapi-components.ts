@@ -31,8 +31,9 @@ import {
   outboxEventSchema,
   outboxPageSchema,
 } from "./outbox-schema.ts";
+import { consumerGroupSchema, positionPageSchema, positionSchema } from "./positions-schema.ts";
 import { eventSchema } from "./timeline-schema.ts";
-import { DESTINATION_NAME, ID_PREFIX, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
+import { DESTINATION_NAME, GROUP_NAME, ID_PREFIX, LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -62,6 +63,9 @@ export const SCHEMAS = {
   OutboxEvent: outboxEventSchema,
   OutboxChange: outboxChangeRequestSchema,
   OutboxChanged: outboxChangedSchema,
+  PositionPage: positionPageSchema,
+  ConsumerGroup: consumerGroupSchema,
+  Position: positionSchema,
   Ended: endedSchema,
   ReasonText: reasonSchema,
   Reason: changeRequestSchema,
@@ -171,15 +175,24 @@ export function queryParameter(name: string, schema: Json, description: string):
 }
 
 export function outboxParameters(): readonly Json[] {
-  const { defaultLimit, maxLimit } = LIST_LIMITS;
   return [
     queryParameter("state", { type: "string", enum: EVENT_STATES }, "Only these; both by default."),
     queryParameter("destination", { type: "string", pattern: DESTINATION_NAME.source }, "Only those for this one."),
-    queryParameter(
-      "limit",
-      { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
-      "How many events a page has at most.",
-    ),
+    ...pageParameters("How many events a page has at most."),
+  ];
+}
+
+export function positionsParameters(): readonly Json[] {
+  return [
+    queryParameter("group", { type: "string", pattern: GROUP_NAME.source }, "Only this group's; all by default."),
+    ...pageParameters("How many positions a page has at most."),
+  ];
+}
+
+function pageParameters(limit: string): readonly Json[] {
+  const { defaultLimit, maxLimit } = LIST_LIMITS;
+  return [
+    queryParameter("limit", { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit }, limit),
     queryParameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
   ];
 }

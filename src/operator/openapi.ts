@@ -5,6 +5,7 @@
 import { components, type Json, listParameters, queryParameter } from "./openapi-components.ts";
 import { answer, operation, type Operation } from "./openapi-operation.ts";
 import { outboxPaths } from "./openapi-outbox.ts";
+import { positionsPaths } from "./openapi-positions.ts";
 
 /** `schemas`: those of openapi-components.ts, converted. */
 export function openApiDocument(version: string, schemas: Json): object {
@@ -117,6 +118,7 @@ function paths(): Json {
       }),
     },
     ...outboxPaths(),
+    ...positionsPaths(),
     "/queues/{queue}/try": {
       post: operation({
         id: "tryQueue",

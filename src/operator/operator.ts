@@ -12,6 +12,7 @@ import type { RecordReplays } from "../traffic/replay-counts.ts";
 import type { OutboxOperator } from "./outbox-operator.ts";
 import type { ScopeErasedView } from "./change-schema.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
+import type { PositionsOperator } from "./positions-operator.ts";
 
 export type RecordState = IdempotencyRecord["state"];
 
@@ -135,6 +136,8 @@ export interface Operator {
   readonly isChangingLayout: boolean;
   /** The events of all shards. */
   readonly outbox: OutboxOperator;
+  /** The groups of consumers. */
+  readonly positions: PositionsOperator;
   /** In the order of matching. */
   readonly routes: LayoutsView["routes"];
   /**

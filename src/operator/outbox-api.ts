@@ -11,11 +11,12 @@ import { parseJson } from "./change-request.ts";
 import type { Parsed } from "./list-request.ts";
 import type { EventFilter, EventsChange, OutboxOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxPageView } from "./outbox-schema.ts";
-import { DESTINATION_NAME, LIST_LIMITS, outboxChangeSchema } from "./request-schema.ts";
+import { DESTINATION_NAME, outboxChangeSchema } from "./request-schema.ts";
+import { type PageQuery, parsePageQuery, refuse } from "./shard-pages.ts";
 
 export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: OutboxOperator): void {
   app.get("/outbox", async (context) => {
-    const parsed = parseQuery(new URL(context.req.url).searchParams);
+    const parsed = parseEventsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalid(parsed.reason);
     const { limit, cursor, ...filter } = parsed.value;
     const page = await outbox.list(filter, limit, cursor);
@@ -33,19 +34,9 @@ export function addOutbox(app: Hono<Variables>, auth: OperatorAuth, outbox: Outb
   }
 }
 
-const PARAMETERS = ["state", "destination", "limit", "cursor"];
-const { defaultLimit, maxLimit } = LIST_LIMITS;
-
-interface EventsQuery extends EventFilter {
-  readonly limit: number;
-  readonly cursor: string | null;
-}
-
-function parseQuery(query: URLSearchParams): Parsed<EventsQuery> {
-  const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name));
-  if (unknown !== undefined) return refuse(`Unknown parameter: write one of ${PARAMETERS.join(", ")}.`);
-  const repeated = PARAMETERS.find((name) => query.getAll(name).length > 1);
-  if (repeated !== undefined) return refuse(`${repeated} is given more than once: write it once.`);
+export function parseEventsQuery(query: URLSearchParams): Parsed<EventFilter & PageQuery> {
+  const page = parsePageQuery(query, ["state", "destination"]);
+  if (!page.ok) return page;
   const word = query.get("state");
   const state = EVENT_STATES.find((one) => one === word) ?? null;
   if (word !== null && state === null) return refuse(`state must be one of ${EVENT_STATES.join(", ")}.`);
@@ -53,14 +44,10 @@ function parseQuery(query: URLSearchParams): Parsed<EventsQuery> {
   if (destination !== null && !DESTINATION_NAME.test(destination)) {
     return refuse("destination must be the name of a destination, as the list gives it.");
   }
-  const limit = query.get("limit") ?? String(defaultLimit);
-  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > maxLimit) {
-    return refuse(`limit must be a whole number from 1 to ${maxLimit}.`);
-  }
-  return { ok: true, value: { state, destination, limit: Number(limit), cursor: query.get("cursor") } };
+  return { ok: true, value: { state, destination, ...page.value } };
 }
 
-function parseEventsChange(bytes: Uint8Array): Parsed<Omit<EventsChange, "action" | "by">> {
+export function parseEventsChange(bytes: Uint8Array): Parsed<Omit<EventsChange, "action" | "by">> {
   const read = v.safeParse(outboxChangeSchema, parseJson(bytes));
   if (!read.success) return refuse(read.issues[0].message);
   const { destination, reason, event = null, state = null, preview = false, confirm = false } = read.output;
@@ -73,8 +60,4 @@ function parseEventsChange(bytes: Uint8Array): Parsed<Omit<EventsChange, "action
     return refuse("event names one event: leave state and preview out.");
   }
   return { ok: true, value: { destination, reason, event, state, isPreview: preview } };
-}
-
-function refuse(reason: string): { readonly ok: false; readonly reason: string } {
-  return { ok: false, reason };
 }

@@ -12,6 +12,7 @@ import { shardTitle } from "../shard/shard-place.ts";
 import type { DestinationCounts, SeenEvent } from "../shard/store/outbox-list.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
+import { collectPages, isoTime, type PageStart } from "./shard-pages.ts";
 import type { LaidPlace, ShardPlaces } from "./shards.ts";
 
 export interface EventFilter {
@@ -64,43 +65,22 @@ export class OutboxOperator {
     if (start === -1) return null;
     const { held, unreachable } = await this.#count();
     const names = new Set(held.filter(({ counts }) => hasAny(counts, filter)).map(({ place }) => shardTitle(place)));
-    const { events, next, silent } = await this.#collect(
+    const { items, next, silent } = await collectPages(
       listed.slice(start).filter((place) => names.has(shardTitle(place))),
-      filter,
       limit,
       begin,
+      async (place, after, most) => {
+        const page = await this.#calls(place).listEvents({ ...filter, after, limit: most });
+        return { items: page.events, next: page.next };
+      },
     );
     return {
       destinations: this.#summaries(held),
-      events,
-      cursor: next,
+      events: items.map(({ item, shard }) => viewEvent(item, shard)),
+      cursor: next === null ? null : writeCursor(next),
       notListed: this.#places.notListed,
       unreachable: [...unreachable, ...silent],
     };
-  }
-
-  async #collect(
-    places: readonly LaidPlace[],
-    filter: EventFilter,
-    limit: number,
-    begin: Cursor | null,
-  ): Promise<{ readonly events: OutboxEventView[]; readonly next: string | null; readonly silent: string[] }> {
-    const events: OutboxEventView[] = [];
-    const silent: string[] = [];
-    for (const place of places) {
-      const shard = shardTitle(place);
-      const after = shard === begin?.shard ? begin.after : null;
-      if (events.length === limit) return { events, next: writeCursor({ shard, after: null }), silent };
-      const query = { ...filter, after, limit: limit - events.length };
-      // In turn: a page is full after a few shards, and its order is theirs.
-      const page = await unlessSilent(place, this.#calls(place).listEvents(query));
-      if (page === null) silent.push(shard);
-      events.push(...(page?.events ?? []).map((event) => viewEvent(event, shard)));
-      if (page !== null && page.next !== null) {
-        return { events, next: writeCursor({ shard, after: page.next }), silent };
-      }
-    }
-    return { events, next: null, silent };
   }
 
   async change(change: EventsChange): Promise<OutboxChangedView> {
@@ -230,23 +210,14 @@ function viewEvent(
   };
 }
 
-interface Cursor {
-  readonly shard: string;
-  readonly after: string | null;
-}
-
 const CURSOR = /^([a-z0-9-]{1,64})~([A-Za-z0-9_-]{1,64}\.\d{1,16}\.\d{1,16})?$/;
 
 /** `<shard>~<place>`; the place is empty at the start. */
-function writeCursor({ shard, after }: Cursor): string {
+function writeCursor({ shard, after }: PageStart<string>): string {
   return `${shard}~${after ?? ""}`;
 }
 
-function readCursor(cursor: string): Cursor | null {
+function readCursor(cursor: string): PageStart<string> | null {
   const [, shard, after = null] = CURSOR.exec(cursor) ?? [];
   return shard === undefined ? null : { shard, after };
-}
-
-function isoTime(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -13,7 +13,6 @@ import { encodeMessage } from "../http/message.ts";
 import { keyHash } from "../http/record-name.ts";
 import { operatorCalls, type Remote } from "../shard/itty.ts";
 import type { KeyShard } from "../shard/key-shard.ts";
-import { detailOf, summaryOf } from "./seen-record.ts";
 import { BODY_URL, CHANGE_URL, type ChangeAnswer, type ChangeHead } from "../shard/operator-calls.ts";
 import { askShards, unlessSilent } from "./ask-shards.ts";
 import { summarizeLayouts } from "./layouts.ts";
@@ -34,6 +33,8 @@ import { sumOfReplays } from "../shard/hours.ts";
 import type { RecordReplays } from "../traffic/replay-counts.ts";
 import { eraseScope } from "./erase-scope.ts";
 import { OutboxOperator } from "./outbox-operator.ts";
+import { PositionsOperator } from "./positions-operator.ts";
+import { detailOf, summaryOf } from "./seen-record.ts";
 import { fittingScopes, namedScopes } from "./scope-request.ts";
 import { type ErasedSlice, ERASE_SCOPE_URL, type ScopeErasure } from "../shard/scope-eraser.ts";
 import type { ShardPlace } from "../shard/shard-place.ts";
@@ -48,6 +49,7 @@ export class ShardOperator implements Operator {
   readonly #places: ShardPlaces;
   readonly #encryptions: Pick<Encryptions, "scopeDigests">;
   readonly outbox: OutboxOperator;
+  readonly positions: PositionsOperator;
 
   constructor(
     namespace: DurableObjectNamespace,
@@ -60,6 +62,7 @@ export class ShardOperator implements Operator {
     this.#encryptions = encryptions;
     this.#places = new ShardPlaces(routes);
     this.outbox = new OutboxOperator(namespace, this.#places, destinations);
+    this.positions = new PositionsOperator(namespace, this.#places, routes);
   }
 
   get isPerKey(): boolean {

@@ -4,6 +4,7 @@
 import { matches, type NewEvent, type Publication } from "../core/outbox.ts";
 import type { Attempt } from "../core/record.ts";
 import type { EpochMs, RecordId } from "../core/units.ts";
+import { CONSUMER_LABEL } from "../config/read-consumers.ts";
 import type { HeaderPairs } from "../http/headers.ts";
 import { base64 } from "../http/digest.ts";
 
@@ -35,11 +36,16 @@ const encoder = new TextEncoder();
 export function eventsOf(publications: readonly Publication[], facts: ResultFacts): readonly NewEvent[] {
   return publications.flatMap((publication, index) => {
     if (!matches(facts.status, publication.when)) return [];
-    const id = `${facts.attempt.id}-${index}`;
+    const id = `${idOf(facts)}-${index}`;
     return publication.data === "origin"
       ? originEvents(id, publication, facts)
       : [newEvent(id, publication, facts, resultData(publication, facts))];
   });
+}
+
+/** Consumers choose the ids of their attempts, and might choose one twice: in another record, it makes another event. */
+function idOf({ route, recordId, attempt: { id } }: ResultFacts): string {
+  return route.startsWith(CONSUMER_LABEL) ? `${recordId.slice(0, 32)}-${id}` : id;
 }
 
 /** The content of an event as JSON, and what is sent if that is too much. */

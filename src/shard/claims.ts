@@ -5,7 +5,7 @@
 import { claimWord, type ClaimWord, isCompletedBy, isReleasedBy, mayExtend } from "../core/claim.ts";
 import type { LifeCycleEvent } from "../core/events.ts";
 import { step } from "../core/life-cycle.ts";
-import { afterCompletion, nextPosition, type PartitionPosition } from "../core/position.ts";
+import type { PartitionPosition } from "../core/position.ts";
 import { isClosed, type Policy, type Started } from "../core/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../core/units.ts";
 import {
@@ -18,10 +18,10 @@ import {
 import { storedBytes } from "./answers.ts";
 import { START } from "./body/event-offsets.ts";
 import { type Elders, type Words, wordsIn } from "./elders.ts";
-import { OpenOffsets } from "./open-offsets.ts";
+import { PartitionPositions } from "./partition-positions.ts";
 import type { RecordSteps, Stepped } from "./record-steps.ts";
 import type { Entry, Ledger } from "./store/ledger.ts";
-import { type ClaimedOffset, claimedPosition, type Partition } from "./store/positions.ts";
+import { claimedPosition, type Partition } from "./store/positions.ts";
 import { isEncrypted, type KeptResponse, sizeOf, type StoredResponse } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
@@ -43,14 +43,11 @@ interface Decided {
 
 export class Claims {
   readonly #ports: ClaimPorts;
-  readonly #open: OpenOffsets;
+  readonly #positions: PartitionPositions;
 
   constructor(ports: ClaimPorts) {
     this.#ports = ports;
-    this.#open = new OpenOffsets(
-      () => ports.ledger.positions.claimed(),
-      (id) => this.#isOpen(id),
-    );
+    this.#positions = new PartitionPositions(ports.ledger, (id) => this.#isOpen(id));
   }
 
   /** Whether a record is claimed and not completed. */
@@ -64,7 +61,8 @@ export class Claims {
   /** One reply for each entry. What needs no waiting is decided and written in one turn, so that it is one commit. */
   async answer({ policy, entries }: ClaimMessage): Promise<readonly ClaimReply[]> {
     const room = { bytes: MAX_RESULTS_BYTES };
-    return Promise.all(entries.map((entry) => this.#answer(entry, policy, room)));
+    const replies = this.#positions.inOneTurn(() => entries.map((entry) => this.#answer(entry, policy, room)));
+    return Promise.all(replies);
   }
 
   /** Never rejects: what goes wrong with one entry is no reason to refuse the others. */
@@ -95,7 +93,7 @@ export class Claims {
       const taken = this.#ports.steps.take(name.id, event, { ...policy, lockMs }, now, { label: name });
       if (taken.reply.type === "not-here") return null;
       if (taken.reply.type === "start" && position !== null) {
-        this.#open.add({ id: name.id, route: name.route, ...position });
+        this.#positions.claimed({ id: name.id, route: name.route, ...position });
       }
       return answerOf(claimWord(taken.reply, now), taken.entry, now);
     }
@@ -116,7 +114,7 @@ export class Claims {
         const claimed = claimedPosition(history);
         const settle = (): void => void this.#take(entry, event, policy, now, responseOf(act.result));
         if (claimed === null) settle();
-        else this.#move({ id: name.id, route: name.route, ...claimed }, settle);
+        else this.#positions.complete({ id: name.id, route: name.route, ...claimed }, settle);
         return { answer: { state: "settled" } };
       }
       case "release": {
@@ -131,25 +129,7 @@ export class Claims {
 
   /** What this object knows of a partition. */
   position(partition: Partition): PartitionPosition {
-    const stored = this.#ports.ledger.positions.get(partition);
-    const open = this.#open.lowest(partition, null);
-    return { next: nextPosition(stored, open), hasOpen: open !== null && open >= (stored?.next ?? 0) };
-  }
-
-  /** Completes a claim and moves its partition's position, in one commit. */
-  #move(claimed: ClaimedOffset, settle: () => void): void {
-    const { ledger } = this.#ports;
-    const { id, offset } = claimed;
-    const open = this.#open.lowest(claimed, id);
-    const stored = ledger.positions.get(claimed);
-    const next = afterCompletion(stored, offset, open);
-    ledger.together(() => {
-      if (stored === null || stored.next !== next.next || stored.done !== next.done)
-        ledger.positions.put(claimed, next);
-      settle();
-    });
-    ledger.positions.made();
-    this.#open.remove(claimed, id);
+    return this.#positions.get(partition);
   }
 
   #take(

@@ -47,6 +47,7 @@ import { type ListPage, type ListQuery, RecordList } from "./store/record-list.t
 import { answerExchange } from "./exchange-fetch.ts";
 import { bytesBody } from "./body/request-body.ts";
 import type { DestinationCounts, EventChange, EventQuery } from "./store/outbox-list.ts";
+import { ClaimList, type GroupCounts, type PositionQuery, type SeenPosition } from "./store/claim-list.ts";
 import { RecordScan } from "./store/record-scan.ts";
 import { ERASE_SCOPE_URL, ScopeEraser, type ScopeErasure } from "./scope-eraser.ts";
 import { storeSync } from "./store/store-error.ts";
@@ -69,6 +70,8 @@ const OPERATOR_CALLS = operatorCallUrls([
   "listEvents",
   "countEvents",
   "changeEvents",
+  "countClaims",
+  "listPositions",
 ]);
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
@@ -82,6 +85,7 @@ export class KeyShard extends ittyDurable() {
   readonly #operator: OperatorCalls;
   readonly #eraser: ScopeEraser;
   readonly #outbox: OutboxCalls;
+  readonly #claimList: ClaimList;
   readonly #hours: Hours;
   readonly #traffic: Traffic;
   /** The counts of all shards; used only in the object that adds them up. */
@@ -127,6 +131,7 @@ export class KeyShard extends ittyDurable() {
       placesTaken: () => this.#exchanges.driven,
       timers,
     });
+    this.#claimList = new ClaimList(storage.sql, this.#ledger.positions);
     this.#outbox = new OutboxCalls(this.#ledger, this.#exchanges.outbox);
     this.#eraser = new ScopeEraser({
       ledger: this.#ledger,
@@ -173,8 +178,7 @@ export class KeyShard extends ittyDurable() {
         return response;
       }
       case TRAFFIC_URL: {
-        const batch: TrafficBatch = await request.json();
-        this.#traffic.add(batch, Date.now());
+        this.#traffic.add(await request.json<TrafficBatch>(), Date.now());
         return new Response(null, { status: 204 });
       }
       case TOTALS_URL: {
@@ -254,11 +258,27 @@ export class KeyShard extends ittyDurable() {
     return this.#outbox.change(change);
   }
 
+  /** Operator call: the claims of each group that are not completed. */
+  countClaims(): readonly GroupCounts[] {
+    return this.#claimList.counts(epochMs(Date.now()));
+  }
+
+  /** Operator call: how far groups have read. */
+  listPositions(query: PositionQuery): readonly SeenPosition[] {
+    return this.#claimList.page(query, epochMs(Date.now()));
+  }
+
   /** Operator call: all numbers of this object. Each count is reported only once. */
   numbers(): ShardNumbers {
     const { count: callsInFlight, queued } = this.#exchanges.attempts;
     const [oldestMs, oldestUnknownMs] = [this.#operator.oldestMs(), this.#operator.oldestUnknownMs()];
-    const held = { ...this.#operator.counts(), oldestMs, oldestUnknownMs, events: this.#outbox.counts() };
+    const held = {
+      ...this.#operator.counts(),
+      oldestMs,
+      oldestUnknownMs,
+      events: this.#outbox.counts(),
+      claims: this.countClaims(),
+    };
     return { routes: this.#traffic.takeNew(), callsInFlight, queued, alarm: this.#alarmLag.numbers, ...held };
   }
 

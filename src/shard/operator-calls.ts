@@ -25,6 +25,7 @@ import {
   type SeenRecord,
 } from "./store/record-list.ts";
 import type { DestinationCounts } from "./store/outbox-list.ts";
+import type { GroupCounts } from "./store/claim-list.ts";
 import { isEncrypted, sizeOf } from "./store/response-rows.ts";
 import type { Timers } from "./timers.ts";
 
@@ -259,4 +260,6 @@ export interface ShardNumbers extends Counts {
   readonly alarm: AlarmNumbers;
   /** Of each destination that has events here. An object with older code says nothing of it. */
   readonly events?: readonly DestinationCounts[];
+  /** Of each group of consumers that has anything here. An object with older code says nothing of it. */
+  readonly claims?: readonly GroupCounts[];
 }

@@ -2,5 +2,7 @@
 declare namespace Cloudflare {
   interface Env {
     BODIES: R2Bucket;
+    LINE: Queue;
+    HOOK_SECRET: string;
   }
 }

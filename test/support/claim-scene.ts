@@ -26,22 +26,30 @@ export interface ClaimScene {
 
 type Settings = Readonly<Record<string, string | number | readonly number[]>>;
 
-const optionsOf = (stateDir: string, group: Settings, settings: Settings = {}) => ({
+/** What the group publishes to, beside the settings of the group. */
+export interface ScenePublishing {
+  readonly publish: readonly Readonly<Record<string, string>>[];
+  readonly destinations: readonly Readonly<Record<string, string>>[];
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+const optionsOf = (stateDir: string, group: Settings, settings: Settings = {}, publishing?: ScenePublishing) => ({
   stateDir,
   vars: {
     IDEMPOTENCY: { origin: "http://127.0.0.1:9", shards: 4, ...settings },
     ROUTES: [{ path: "/protected" }],
     CONSUMERS: [
-      { name: "billing", token: "BILLING_TOKEN", max_lock: "5m", ...group },
+      { name: "billing", token: "BILLING_TOKEN", max_lock: "5m", publish: publishing?.publish ?? [], ...group },
       { name: "mail", token: "MAIL_TOKEN", unknown: "retry" },
     ],
+    DESTINATIONS: publishing?.destinations ?? [],
   },
-  bindings: { BILLING_TOKEN, MAIL_TOKEN, ADMIN_TOKEN: OPERATOR_TOKEN },
+  bindings: { BILLING_TOKEN, MAIL_TOKEN, ADMIN_TOKEN: OPERATOR_TOKEN, ...publishing?.secrets },
 });
 
-export async function startClaimScene(group: Settings = {}): Promise<ClaimScene> {
+export async function startClaimScene(group: Settings = {}, publishing?: ScenePublishing): Promise<ClaimScene> {
   const stateDir = await makeStateDir();
-  let gateway = await startWorkerd(optionsOf(stateDir, group));
+  let gateway = await startWorkerd(optionsOf(stateDir, group, {}, publishing));
   return {
     gateway: () => gateway,
     async ask(path, body, { token = BILLING_TOKEN, method = "POST" } = {}) {
@@ -57,7 +65,7 @@ export async function startClaimScene(group: Settings = {}): Promise<ClaimScene>
     },
     async crash(settings) {
       await gateway.kill9();
-      gateway = await gateway.restart(optionsOf(stateDir, group, settings));
+      gateway = await gateway.restart(optionsOf(stateDir, group, settings, publishing));
     },
     async close() {
       await gateway.stop();

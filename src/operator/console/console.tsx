@@ -8,6 +8,8 @@ import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { SCRIPT, STYLE } from "./assets.ts";
 import { changeRoutes } from "./change.tsx";
+import { claimRoutes } from "./claims.tsx";
+import { eventRoutes } from "./events.tsx";
 import { forgetScopeRoutes } from "./forget-scope.tsx";
 import { guard, type Signed } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
@@ -80,5 +82,7 @@ export function createConsole(ports: ConsolePorts): Hono<Signed> {
   pageRoutes(app, paths, ports);
   changeRoutes(app, paths, ports);
   forgetScopeRoutes(app, paths, ports);
+  eventRoutes(app, paths, ports);
+  claimRoutes(app, paths, ports);
   return app;
 }

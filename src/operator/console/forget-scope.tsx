@@ -7,7 +7,7 @@ import type { ScopeErasedView } from "../change-schema.ts";
 import { noScopeText, parseScopeRequest } from "../scope-request.ts";
 import { refuseForm } from "./change.tsx";
 import type { Signed } from "./guard.ts";
-import { FormToken, Page, show } from "./page.tsx";
+import { FormToken, LogReason, Page, show } from "./page.tsx";
 import { grouped } from "./rates.tsx";
 import { UnreachableShards } from "./shards.tsx";
 import { type ConsolePorts, type Paths, textFields, type View } from "./view.ts";
@@ -115,12 +115,7 @@ function ForgetScope({ view, outcome, problem, reason }: ForgetScopeProps) {
             </label>
             <textarea id="scope" name="scope" rows={3} class="mono" required autocomplete="off" spellcheck={false} />
           </div>
-          <div class="field">
-            <label for="reason">
-              Reason <span class="soft small">Written to the log.</span>
-            </label>
-            <input id="reason" name="reason" required maxlength={1000} autocomplete="off" value={reason} />
-          </div>
+          <LogReason value={reason} />
           <label class="check">
             <input type="checkbox" name="unknown" value="yes" /> Also records in doubt: a retry may then repeat what has
             taken effect.

@@ -35,7 +35,7 @@ export function Document({ title, styleSrc, scriptSrc, now, news, from, children
     )}`;
 }
 
-export type Place = "overview" | "records" | "shards" | null;
+export type Place = "overview" | "records" | "events" | "claims" | "shards" | null;
 
 interface PageProps {
   readonly view: View;
@@ -65,6 +65,8 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
           <nav aria-label="Console">
             {link("Overview", paths.overview, "overview")}
             {link("Records", paths.records, "records")}
+            {link("Events", paths.events, "events")}
+            {link("Claims", paths.claims, "claims")}
             {link("Shards", paths.shards, "shards")}
           </nav>
           <div class="who">
@@ -97,6 +99,18 @@ export function Page({ view, title, place, news, from, children }: PageProps) {
 
 export function FormToken({ view }: { readonly view: View }) {
   return <input type="hidden" name="token" value={view.viewer.formToken} />;
+}
+
+/** Why an operator changes what has no record to keep it. */
+export function LogReason({ value }: { readonly value: string }) {
+  return (
+    <div class="field">
+      <label for="reason">
+        Reason <span class="soft small">Written to the log.</span>
+      </label>
+      <input id="reason" name="reason" required maxlength={1000} autocomplete="off" value={value} />
+    </div>
+  );
 }
 
 /** The logo: many lines come in, one goes out. */

@@ -4,6 +4,7 @@ import { type ListRequest, parseListRequest } from "../list-request.ts";
 import type { RecordPage as Listed, RecordState } from "../operator.ts";
 import { Page } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
+import { Pages } from "./table.tsx";
 import { UnreachableShards } from "./shards.tsx";
 import type { View } from "./view.ts";
 
@@ -126,18 +127,7 @@ export function Records({ view, filter, listed, routes, isFirstPage, isPerKey, d
               labelledBy="records-title"
             />
           )}
-          <nav class="pages" aria-label="Pages">
-            {isFirstPage ? null : (
-              <a class="button" href={view.paths.listed(query)}>
-                First page
-              </a>
-            )}
-            {listed.cursor === null ? null : (
-              <a class="button" rel="next" href={view.paths.listed({ ...query, cursor: listed.cursor })}>
-                Next page
-              </a>
-            )}
-          </nav>
+          <Pages path={view.paths.records} query={query} isFirst={isFirstPage} cursor={listed.cursor} />
         </section>
       )}
     </Page>

@@ -49,6 +49,8 @@ export function pathsBelow(base: string) {
     overview: base,
     records: `${console}/records`,
     shards: `${console}/shards`,
+    events: `${console}/events`,
+    claims: `${console}/claims`,
     forgetScope: `${console}/records/forget-scope`,
     signIn: `${console}/sign-in`,
     signOut: `${console}/sign-out`,

@@ -190,15 +190,7 @@ export class OutboxList {
   /** The events are due now, as if they had just been published. */
   #resend(places: readonly EventPlace[], now: EpochMs): void {
     this.#transaction(() => {
-      for (const { destination, due, seq } of places) {
-        this.#sql.exec(
-          "UPDATE outbox SET due = ?4, seq = (SELECT ifnull(max(seq), 0) + 1 FROM outbox WHERE destination = ?1 AND due = ?4), since = ?4, tries = 0 WHERE destination = ?1 AND due = ?2 AND seq = ?3",
-          destination,
-          due,
-          seq,
-          now,
-        );
-      }
+      for (const place of places) this.#outbox.move(place, now, { since: now, tries: 0 });
     });
   }
 }

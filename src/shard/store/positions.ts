@@ -56,6 +56,22 @@ export class Positions {
     );
   }
 
+  /** Those after a partition, in the order of group, stream and partition. `route`: only this group's. */
+  page(route: string | null, after: Partition | null, limit: number): readonly (Partition & StoredPosition)[] {
+    if (!this.#exists) return [];
+    const { route: from, stream, partition } = after ?? { route: route ?? "", stream: "", partition: -1 };
+    return this.#sql
+      .exec<{ route: string; stream: string; partition: number; next: number; done: number }>(
+        `SELECT route, stream, partition, next, done FROM positions WHERE (route, stream, partition) > (?1, ?2, ?3)${route === null ? "" : " AND route = ?5"} ORDER BY route, stream, partition LIMIT ?4`,
+        from,
+        stream,
+        partition,
+        limit,
+        ...(route === null ? [] : [route]),
+      )
+      .toArray();
+  }
+
   /** The transaction that has made the table is over. */
   made(): void {
     this.#exists = true;

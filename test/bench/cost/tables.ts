@@ -3,19 +3,23 @@
 import { COUNTS, ERASED_AT_ONCE } from "../../../src/cli/operation-counts.ts";
 import {
   add,
+  alarmsPerFirst,
   alarmUsage,
   dollarsPerMillion,
+  erasure,
+  exchangesAtOnce,
   FIRST_OVERHEAD_SECONDS,
   firstUsage,
   LOCK_SECONDS,
   NO_USAGE,
   REPLAY_SECONDS,
   replayUsage,
+  shareOfSeconds,
   type Usage,
   usageOf,
 } from "../../../src/cli/plan-cost.ts";
 import { ENOUGH, shardsNeeded } from "../../../src/cli/plan-queue.ts";
-import { CALLS_AT_ONCE } from "../../../src/cli/prices.ts";
+import { CALLS_AT_ONCE, PRICES } from "../../../src/cli/prices.ts";
 
 const SHARDS = 64;
 const ORIGINS_MS = [100, 300, 2000] as const;
@@ -36,17 +40,74 @@ function acceptedUsage(originMs: number, perSecond: number): Usage {
   return [sharedUsage(originMs, perSecond), more, look, look, replayUsage()].reduce(add);
 }
 
+/** How long a webhook takes to answer, and a queue to take an event. */
+const HOOK_SECONDS = 0.1;
+const QUEUE_SECONDS = 0.02;
+
+/** The alarm that looks after an event comes before that of a lock: CHECK_AFTER_MS of src/shard/outbox.ts. */
+const EVENT_CHECK_SECONDS = 30;
+
+/** What a result costs more that has one event, taken at the first try. */
+function eventUsage(originMs: number, perSecond: number, takenSeconds: number): Usage {
+  const { published, first } = COUNTS;
+  const seconds = originMs / 1000 + FIRST_OVERHEAD_SECONDS;
+  const share = (all: number): number => shareOfSeconds(all, exchangesAtOnce(perSecond, SHARDS, all));
+  const alarms =
+    alarmsPerFirst(perSecond, SHARDS, EVENT_CHECK_SECONDS) - alarmsPerFirst(perSecond, SHARDS, LOCK_SECONDS);
+  const more = {
+    ...NO_USAGE,
+    rowsWritten: published.rowsWritten - first.rowsWritten,
+    rowsRead: published.rowsRead - first.rowsRead,
+    objectSeconds: share(seconds + takenSeconds) - share(seconds),
+  };
+  return add(more, alarmUsage(alarms));
+}
+
+/** The default of a group's `lock`. */
+const CLAIM_LOCK_SECONDS = 60;
+/** A claim and its completion wait for a commit each. */
+const COMMIT_SECONDS = 0.01;
+const BATCH = 100;
+/** How many of the shards have a key of a batch, on average. */
+const SHARDS_OF_BATCH = SHARDS * (1 - (1 - 1 / SHARDS) ** BATCH);
+
+/** A batch of completions writes the position of their partition once. */
+const POSITION_ROWS = COUNTS.settledAtPosition.rowsWritten - COUNTS.settled.rowsWritten;
+
+/** A claim and its completion, `inRequest` of them in each request, which goes to so many objects, of all that there are. */
+function claimUsage(
+  perSecond: number,
+  inRequest: number,
+  calledObjects: number,
+  objects = SHARDS,
+  positionRows = 0,
+): Usage {
+  const { claimed, settled } = COUNTS;
+  const calls = (2 * calledObjects) / inRequest;
+  const seconds = shareOfSeconds(COMMIT_SECONDS, exchangesAtOnce(calls * perSecond, objects, COMMIT_SECONDS));
+  const own = {
+    workerRequests: 2 / inRequest,
+    objectRequests: calls,
+    rowsWritten: claimed.rowsWritten + settled.rowsWritten + positionRows,
+    rowsRead: claimed.rowsRead + settled.rowsRead,
+    objectSeconds: calls * seconds,
+  };
+  return [own, alarmUsage(alarmsPerFirst(perSecond, objects, CLAIM_LOCK_SECONDS)), erasure(0)].reduce(add);
+}
+
 /** One object per key shares nothing: it pays for its tables, its origin's address and two alarms for one record. */
 function perKeyUsage(originMs: number): Usage {
   const { tables, first, erased } = COUNTS;
   const own = usageOf(first, originMs / 1000 + FIRST_OVERHEAD_SECONDS);
   const once = { ...NO_USAGE, rowsWritten: tables.rowsWritten + 1, rowsRead: tables.rowsRead };
-  const erasure = { ...NO_USAGE, objectRequests: 1, rowsWritten: erased.rowsWritten / ERASED_AT_ONCE };
-  return [own, once, alarmUsage(1), erasure].reduce(add);
+  const alarm = { ...NO_USAGE, objectRequests: 1, rowsWritten: erased.rowsWritten / ERASED_AT_ONCE };
+  return [own, once, alarmUsage(1), alarm].reduce(add);
 }
 
-function cell(usage: Usage): string {
-  const { requests, rows, duration, total } = dollarsPerMillion(usage);
+function cell(usage: Usage, queueOperations = 0): string {
+  const { rows, duration, ...used } = dollarsPerMillion(usage);
+  const queue = queueOperations * PRICES.queueOperation.dollars;
+  const [requests, total] = [used.requests + queue, used.total + queue];
   return `**${total.toFixed(2)}** (${requests.toFixed(2)} + ${rows.toFixed(2)} + ${duration.toFixed(2)})`;
 }
 
@@ -56,7 +117,10 @@ rate given, over ${SHARDS} shards
 (or as many as the formula below asks for), and those that overlap in a
 shard share its duration (nothing is billed for an idle object); an exchange lasts as long as the origin takes, and
 ${FIRST_OVERHEAD_SECONDS * 1000} ms for two commits; a replay, which shares with nobody, ${REPLAY_SECONDS * 1000} ms; a lock of ${LOCK_SECONDS} s; nine buckets of records are alive. Erasing is
-included. An accepted request has a small body, begins at once, and is looked at twice while it runs and once with its result. Left
+included. A webhook takes ${HOOK_SECONDS * 1000} ms for an event, a queue ${QUEUE_SECONDS * 1000} ms and one operation; whoever consumes the queue
+pays two more. A claim and its completion are two requests of ${COMMIT_SECONDS * 1000} ms each, with a lock of ${CLAIM_LOCK_SECONDS} s; what the consumer does between
+them costs nothing here. A batch is ${BATCH} claims, in ${Math.round(SHARDS_OF_BATCH)} shards, or in the one object of a partition that gets 100 a
+second. An accepted request has a small body, begins at once, and is looked at twice while it runs and once with its result. Left
 out: the Worker's processor time, what the monthly plan includes, and R2. A Redis is counted in commands, whose price
 is its seller's: SET NX and SET for a first request, SET NX and GET for a replay.`;
 }
@@ -78,6 +142,23 @@ export function costTable(): string {
       row(`accepted, with 3 looks at its monitor, ${perSecond} a second`, (originMs) =>
         cell(acceptedUsage(originMs, perSecond)),
       ),
+    ),
+    ...[10, 1000].map((perSecond) =>
+      row(`more for an event to a webhook, ${perSecond} a second`, (originMs) =>
+        cell(eventUsage(originMs, perSecond, HOOK_SECONDS)),
+      ),
+    ),
+    row("more for an event to a queue, 1000 a second", (originMs) =>
+      cell(eventUsage(originMs, 1000, QUEUE_SECONDS), 1),
+    ),
+    ...[10, 1000].map((perSecond) =>
+      row(`claim and completion, ${perSecond} a second`, () => cell(claimUsage(perSecond, 1, 1))),
+    ),
+    row(`claim and completion, 1000 a second, in batches of ${BATCH}`, () =>
+      cell(claimUsage(1000, BATCH, SHARDS_OF_BATCH)),
+    ),
+    row(`claim and completion with a position, in batches of ${BATCH}`, () =>
+      cell(claimUsage(100, BATCH, 1, 1, POSITION_ROWS / BATCH)),
     ),
     row("first, one object per key", (originMs) => cell(perKeyUsage(originMs))),
     row("replay", () => cell(replayed)),

@@ -1,17 +1,15 @@
 // Every page of the console in a browser: accessible in light, in dark and on a phone, without browser errors, without requests
 // to other hosts, up to date without a reload, and safe whatever keys and responses contain.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { runOnceway } from "../../support/command-line.ts";
 import { freshKey } from "../../support/http.ts";
 import { HOLD, LATE, LATER, makeUnknown, openConsole, signIn, startConsoleScene } from "../support/console.ts";
+import { faultsOf, LOOKS } from "../support/console-looks.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "../support/operator-scene.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const CONSOLE = `${BASE}/console`;
 
 let browser: Browser;
@@ -60,29 +58,13 @@ async function forEachPage(page: Page, use: (name: string) => Promise<void>): Pr
   }
 }
 
-const SETTINGS: Readonly<Record<string, BrowserContextOptions>> = {
-  "in light": { colorScheme: "light" },
-  "in dark": { colorScheme: "dark" },
-  "on a phone": { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
-  "with large text and little motion": {
-    viewport: { width: 640, height: 480 },
-    deviceScaleFactor: 2,
-    reducedMotion: "reduce",
-  },
-};
-
-describe.each(Object.entries(SETTINGS))("every page %s", (_name, options) => {
+describe.each(Object.entries(LOOKS))("every page %s", (_name, options) => {
   it("is accessible, fits the screen, and causes no browser errors", async () => {
     const { page, complaints, close } = await openConsole(browser, scene, options);
-    const width = options.viewport?.width ?? 1280;
     const found: unknown[] = [];
     await forEachPage(page, async (name) => {
-      await page.evaluate(AXE);
-      const violations: unknown = await page.evaluate(
-        "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`))",
-      );
-      if (JSON.stringify(violations) !== "[]") found.push({ name, violations });
-      expect(await page.evaluate("document.documentElement.scrollWidth"), `${name}: width`).toBeLessThanOrEqual(width);
+      const faults = await faultsOf(page, options);
+      if (faults.length > 0) found.push({ name, faults });
     });
     expect(found).toEqual([]);
     expect(complaints).toEqual([]);

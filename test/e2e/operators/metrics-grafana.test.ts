@@ -14,6 +14,8 @@ beforeAll(async () => {
     DEAD: {},
     DESTINATIONS: [{ name: "billing", url: "https://hooks.example", secret: "HOOK" }],
     HOOK: `whsec_${"A".repeat(32)}`,
+    CONSUMERS: [{ name: "mail", token: "MAIL_TOKEN" }],
+    MAIL_TOKEN: "m".repeat(32),
   };
   scene = await startOperatorScene({ shards: 2 }, [{ path: "/a/*" }], { ADMIN_TOKEN, READ_TOKEN }, more);
   await scene.send({ path: "/a/b", key: freshKey() });

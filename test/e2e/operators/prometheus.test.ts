@@ -249,6 +249,8 @@ describe("the alert rules", () => {
     ["OncewayOutboxDead", false, [series('onceway_outbox{destination="a",state="pending"}', "7x30")]],
     ["OncewayOutboxLate", true, [series('onceway_outbox_oldest_seconds{destination="a"}', "1000x30")]],
     ["OncewayOutboxLate", false, [series('onceway_outbox_oldest_seconds{destination="a"}', "890x30")]],
+    ["OncewayPositionHeld", true, [series('onceway_position_held_seconds{group="a"}', "1000x30")]],
+    ["OncewayPositionHeld", false, [series('onceway_position_held_seconds{group="a"}', "890x30")]],
     ["OncewayDeadLetters", true, [series(letters("rejected"), "0x10 1x20"), series(letters("exhausted"), "0x30")]],
     ["OncewayDeadLetters", false, [series(letters("rejected"), "7x30")]],
   ])("%s fires: %s", async (alert, isFiring, input) => {

@@ -8,6 +8,7 @@ import { expect, it } from "vitest";
 import { writeNote } from "../../../src/core/request-note.ts";
 import { durationMs, epochMs } from "../../../src/core/units.ts";
 import { Ledger } from "../../../src/shard/store/ledger.ts";
+import { ClaimList } from "../../../src/shard/store/claim-list.ts";
 import { RecordList } from "../../../src/shard/store/record-list.ts";
 import { FIRST_PLACE, RecordScan } from "../../../src/shard/store/record-scan.ts";
 import { completed, freshId, HOUR_MS, NOW, response, started } from "../support/records.ts";
@@ -32,6 +33,8 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
     /^SELECT count\(\*\) AS n, min\(since\) AS oldest FROM \(SELECT since FROM outbox .* LIMIT \?\)$/,
     "SCAN (subquery-1)",
   ],
+  [/^SELECT count\(\*\) AS looked FROM \(SELECT 1 FROM records .* LIMIT \?\)$/, "SCAN (subquery-1)"],
+  [/^SELECT route, state, started_at, expires_at, history FROM records WHERE number IN .*$/, "SCAN (subquery-1)"],
   // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
   [/^WITH RECURSIVE found/, "SCAN found"],
   // As many rows as the schema has tables and indexes.
@@ -203,6 +206,13 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   ledger.positions.made();
   ledger.positions.get(partition);
   ledger.positions.claimed();
+  const claims = new ClaimList(sql, ledger.positions);
+  claims.counts(NOW);
+  for (const route of [null, "claims:billing"]) {
+    for (const after of [null, { route: "claims:billing", stream: "orders", partition: 0 }]) {
+      claims.page({ route, after, limit: 10 }, NOW);
+    }
+  }
   ledger.seal.close("{}", NOW);
   ledger.seal.heldKeys();
   void new Ledger({ sql, transactionSync: (run) => storage.transactionSync(run) });

@@ -17,6 +17,9 @@ import { ExchangeReporter } from "../../../src/traffic/exchange-reporter.ts";
 import type { OperationCounts } from "../../../src/cli/operation-counts.ts";
 import { noIdentities } from "./no-identities.ts";
 
+/** Where the webhooks of the test's wrangler.toml are. */
+const HOOKS = "https://hooks.example/";
+
 /** An address that the test's `fetch` answers. No connection to it is possible. */
 const ORIGIN = "http://192.0.2.1:9";
 const ORIGIN_ADDRESS = "192.0.2.1:9";
@@ -26,6 +29,16 @@ export interface Answer {
   readonly isReplay: boolean;
   readonly bytes: number;
 }
+
+/** As in the test's wrangler.toml, where the object reads them. */
+const DESTINATIONS = {
+  DESTINATIONS: [
+    ...["one", "two", "three"].map((name) => ({ name, url: `${HOOKS}${name}`, secret: "HOOK_SECRET" })),
+    { name: "line", queue: "LINE" },
+  ],
+  HOOK_SECRET: env.HOOK_SECRET,
+  LINE: env.LINE,
+};
 
 type Counted = Omit<OperationCounts, "statements" | "rowsRead" | "rowsWritten">;
 
@@ -37,9 +50,17 @@ export class CountedShard {
   #other = zero();
   /** What the origin answers. */
   origin: () => Response | Promise<Response> = () => new Response("{}", { status: 201 });
+  /** What a webhook answers. */
+  hook: () => Response | Promise<Response> = () => new Response(null, { status: 204 });
+  /** How many calls webhooks got. */
+  hookCalls = 0;
 
   constructor(settings: Readonly<Record<string, unknown>> = {}) {
-    vi.stubGlobal("fetch", () => {
+    vi.stubGlobal("fetch", (input: string | URL | Request) => {
+      if (new Request(input).url.startsWith(HOOKS)) {
+        this.hookCalls += 1;
+        return this.hook();
+      }
       this.#count("originCalls");
       return this.origin();
     });
@@ -52,6 +73,7 @@ export class CountedShard {
       DEAD: {},
       CONSUMERS: [{ name: "billing", token: "BILLING_TOKEN" }],
       BILLING_TOKEN: "b".repeat(32),
+      ...DESTINATIONS,
     });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const ports = {

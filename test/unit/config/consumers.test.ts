@@ -37,6 +37,35 @@ describe("a group of consumers", () => {
     });
   });
 
+  it("publishes what it says, or else what IDEMPOTENCY says", () => {
+    const others = {
+      IDEMPOTENCY: { publish: [{ to: "audit", type: "done" }], sealed: true, forward_key: "charge" },
+      DESTINATIONS: [{ name: "audit", queue: "AUDIT" }],
+      AUDIT: {},
+    };
+    const audit = { to: "audit", when: ["2xx"], data: "response" };
+    expect(groupOf({}, others).route.rules.policy.publish).toEqual([{ ...audit, type: "done" }]);
+    const own = groupOf({ publish: [{ to: "audit", type: "charged", step: "payment" }] }, others);
+    expect(own.route.rules.policy.publish).toEqual([{ ...audit, type: "charged", step: "payment" }]);
+    // A key with the step is a key too.
+    expect(own.route.keyFormat.max).toBe(255 - ":payment".length);
+    expect(groupOf({ publish: [] }, others).route.rules.policy.publish).toBeUndefined();
+    const described = describeConfig(
+      configOf({ ...WORKER, CONSUMERS: [GROUP], ...others, IDEMPOTENCY: { publish: [{ to: "audit", type: "done" }] } }),
+    );
+    expect(described).toContain('claims:billing: publishes "done" to');
+  });
+
+  it("refuses to publish to nowhere, and what a claim does not have", () => {
+    expect(problemsIn({ publish: [{ to: "audit", type: "charged" }] })).toEqual([
+      'CONSUMERS[0].publish[0].to: there is no destination "audit": write [[vars.DESTINATIONS]] with name = "audit"',
+    ]);
+    const others = { DESTINATIONS: [{ name: "audit", queue: "AUDIT" }], AUDIT: {} };
+    expect(problemsIn({ publish: [{ to: "audit", type: "charged", data: "origin" }] }, others)).toEqual([
+      'CONSUMERS[0].publish[0].data: must not be "origin", because a claim has no response in which an origin could say anything: write data = "response"',
+    ]);
+  });
+
   it("inherits where records are from IDEMPOTENCY, and nothing that is about calls", () => {
     const IDEMPOTENCY = {
       shards: 7,

@@ -180,6 +180,11 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/e2e/outbox/operators.test.ts",
     '"resend", "billing", "--yes"',
   ],
+  "npx onceway positions --group billing": ["test/e2e/claims/operators.test.ts", '"positions", "--group", "billing"'],
+  "npx onceway ls --route claims:billing --state started,unknown,failed": [
+    "test/e2e/claims/operators.test.ts",
+    '"--state", "started,unknown,failed"',
+  ],
   "npx onceway layouts": ["test/e2e/operators/layouts.test.ts", 'onceway("layouts")'],
   "npx onceway layouts --close 64": ["test/e2e/operators/layouts.test.ts", '"--close", "3"'],
   "for n in 0 1; do npx onceway check --against https://ops-$n.example.com || break; done": [

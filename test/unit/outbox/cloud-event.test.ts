@@ -50,6 +50,13 @@ describe("an event", () => {
     });
   });
 
+  it("has another id in another record, where a consumer chooses the ids of its attempts", () => {
+    const idOf = (id: string): string | undefined =>
+      eventsOf([PUBLICATION], facts({ route: "claims:billing", recordId: recordId(id) }))[0]?.id;
+    expect(idOf("a1b2")).toBe("a1b2-5f0c-0");
+    expect(idOf("c3d4")).not.toBe(idOf("a1b2"));
+  });
+
   it("carries JSON digit for digit", () => {
     expect(eventsOf([PUBLICATION], facts())[0]?.event).toContain('"body":{ "id": 12345678901234567890 }');
   });

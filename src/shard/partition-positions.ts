@@ -1,0 +1,86 @@
+// How far groups have read in the partitions whose records are here. A position moves with the completion of a claim, in one commit.
+// core/position.ts decides where to.
+
+import { afterCompletion, nextPosition, type PartitionPosition, type StoredPosition } from "../core/position.ts";
+import type { RecordId } from "../core/units.ts";
+import { bookkeep } from "../traffic/bookkeep.ts";
+import { OpenOffsets } from "./open-offsets.ts";
+import type { Ledger } from "./store/ledger.ts";
+import type { ClaimedOffset, Partition } from "./store/positions.ts";
+
+/** What is written at the end of a turn. */
+interface Moved {
+  readonly partition: Partition;
+  readonly position: StoredPosition;
+}
+
+export class PartitionPositions {
+  readonly #ledger: Pick<Ledger, "positions" | "together">;
+  readonly #open: OpenOffsets;
+  /** By partition; `null` outside `inOneTurn`. */
+  #moved: Map<string, Moved> | null = null;
+
+  /** `isOpen`: whether the record is claimed and not completed. */
+  constructor(ledger: Pick<Ledger, "positions" | "together">, isOpen: (id: RecordId) => boolean) {
+    this.#ledger = ledger;
+    this.#open = new OpenOffsets(() => ledger.positions.claimed(), isOpen);
+  }
+
+  /** A claim has been granted. */
+  claimed(claimed: ClaimedOffset): void {
+    this.#open.add(claimed);
+  }
+
+  /** What this object knows of a partition. */
+  get(partition: Partition): PartitionPosition {
+    const stored = this.#stored(partition);
+    const open = this.#open.lowest(partition, null);
+    return { next: nextPosition(stored, open), hasOpen: open !== null && open >= (stored?.next ?? 0) };
+  }
+
+  /** Completes a claim with `settle` and moves the position of its partition, in one commit. */
+  complete(claimed: ClaimedOffset, settle: () => void): void {
+    const open = this.#open.lowest(claimed, claimed.id);
+    const before = this.#stored(claimed);
+    const position = afterCompletion(before, claimed.offset, open);
+    this.#ledger.together(() => {
+      settle();
+      if (before?.next !== position.next || before.done !== position.done) this.#put({ partition: claimed, position });
+    });
+    if (this.#moved === null) this.#ledger.positions.made();
+    this.#open.remove(claimed, claimed.id);
+  }
+
+  /**
+   * Runs several completions without a pause, so that they are one commit, and writes the position of each partition only once. Should
+   * this write alone fail, the position is behind until the next completion.
+   */
+  inOneTurn<T>(run: () => T): T {
+    const moved = new Map<string, Moved>();
+    this.#moved = moved;
+    try {
+      return run();
+    } finally {
+      this.#moved = null;
+      bookkeep("moving positions", () => {
+        for (const one of moved.values()) {
+          this.#put(one);
+          this.#ledger.positions.made();
+        }
+      });
+    }
+  }
+
+  #stored(partition: Partition): StoredPosition | null {
+    return this.#moved?.get(nameOf(partition))?.position ?? this.#ledger.positions.get(partition);
+  }
+
+  #put(moved: Moved): void {
+    if (this.#moved === null) this.#ledger.positions.put(moved.partition, moved.position);
+    else this.#moved.set(nameOf(moved.partition), moved);
+  }
+}
+
+function nameOf({ route, stream, partition }: Partition): string {
+  return JSON.stringify([route, stream, partition]);
+}
