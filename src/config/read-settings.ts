@@ -4,8 +4,8 @@
 import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
-import type { ConfigProblem } from "./resolved.ts";
-import type { Parsed } from "./units.ts";
+import type { ConfigProblem } from "./config-problem.ts";
+import { type Parsed, refuse } from "./units.ts";
 import { settingsEntries, settingsSchema, type Settings } from "./settings.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { driveEntries } from "./settings-async.ts";
@@ -46,10 +46,7 @@ export function readJson(variable: unknown): Parsed<unknown> {
     return { ok: true, value };
   } catch (error) {
     const reason = error instanceof Error ? error.message : "syntax";
-    return {
-      ok: false,
-      message: `is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`,
-    };
+    return refuse(`is text that is not JSON (${reason}): write valid JSON, or a table in wrangler.toml`);
   }
 }
 
@@ -73,7 +70,7 @@ export function readSettings(table: Table, path: string, others: readonly string
     const keys = issue.path?.map((item) => item.key) ?? [];
     faulty.add(String(keys[0]));
     // The schema names only the first unknown setting of a table; `unknownMembers` has named them all.
-    if (issue.expected !== "never") problems.push({ path: path + dotted(keys), message: issue.message });
+    if (issue.expected !== "never") problems.push(problemOfIssue(path + dotted(keys), issue));
   }
   const valid = v.safeParse(
     settingsSchema,
@@ -86,19 +83,42 @@ export function readSettings(table: Table, path: string, others: readonly string
 export function unknownMembers(table: Table, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
-    .map((name) => ({ path: path + dotted([name]), message: unknownMessage(name, table[name], known) }));
+    .map((name) => ({ path: path + dotted([name]), ...unknownMember(name, table[name], known) }));
 }
 
-function unknownMessage(name: string, value: unknown, known: readonly string[]): string {
+type Found = Omit<ConfigProblem, "path">;
+
+function unknownMember(name: string, value: unknown, known: readonly string[]): Found {
+  const misplaced = (message: string): Found => ({ code: "setting-misplaced", message });
   if (name === "headers") {
     const headers = Array.isArray(value) ? value.filter((one) => typeof one === "string") : ["Idempotency-Key"];
-    return `is a part of key_from: write key_from = [${headers.map((header) => `"header:${header}"`).join(", ")}]`;
+    const list = headers.map((header) => `"header:${header}"`).join(", ");
+    return misplaced(`is a part of key_from: write key_from = [${list}]`);
   }
-  if (name === "path") return "is a setting of routes only: write it in [[vars.ROUTES]]";
-  if (Object.hasOwn(gatewayEntries, name)) return "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]";
+  if (name === "path") return misplaced("is a setting of routes only: write it in [[vars.ROUTES]]");
+  if (Object.hasOwn(gatewayEntries, name)) {
+    return misplaced("is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]");
+  }
+  return unknownName(name, known);
+}
+
+/** A name that no table of this kind has. */
+export function unknownName(name: string, known: readonly string[]): Found {
   const nearest = nearestName(name, known);
-  if (nearest !== null) return `unknown setting; did you mean "${nearest}"?`;
-  return `unknown setting: remove it, or write one of ${known.join(", ")}`;
+  if (nearest === null) {
+    return { code: "setting-unknown", message: `unknown setting: remove it, or write one of ${known.join(", ")}` };
+  }
+  return {
+    code: "setting-unknown",
+    message: `unknown setting; did you mean "${nearest}"?`,
+    fix: { replace: "key", text: nearest },
+  };
+}
+
+/** What valibot found, with the value that was meant if a parser of ours knew it (`parsed`). */
+export function problemOfIssue(path: string, { kind, expected, message }: v.BaseIssue<unknown>): ConfigProblem {
+  const isMeant = kind === "transformation" && expected !== null;
+  return { path, message, ...(isMeant ? { fix: { replace: "value", text: expected } } : {}) };
 }
 
 function pick(table: Table, keep: (name: string) => boolean): Table {
